@@ -1,0 +1,1 @@
+"""How the methods are compared: data, pretraining, fine-tuning, the grid and its store."""

@@ -1,0 +1,185 @@
+"""argv -> a verb, a config and a place to work in. One dialect: a flag means the same for every verb that takes it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from benchmark.config import Config, ConfigError, load_config, parse_value
+from benchmark.data.registry import DATASETS
+from benchmark.provenance import pick_device
+
+EXAMPLES = """examples:
+  python run_benchmark.py                                            simulated cohorts, minutes on a laptop
+  python run_benchmark.py --methods pmq moco --ratios 0.3 0.1 0.01   choose methods and label ratios
+  python run_benchmark.py --config laptop --dry-run                  what it would do, in hours and disk
+  python run_benchmark.py --config paper --data-root /data           the paper's grid on the real datasets
+  python run_benchmark.py --set methods.pmq.momentum=0.99            any knob of any method
+  python run_benchmark.py report --unit recording                    the tables again, from the store alone
+"""
+
+VERBS = {
+    "run": "do what is missing of the grid, then print and write its tables (the default)",
+    "report": "write the tables of the latest run again, from the results store alone",
+    "list": "the methods, datasets and configs there are",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run works: folders, device and processes. Nothing in here can move a number but the device's type."""
+
+    results: Path
+    out: Path
+    cache: Path
+    simulated: Path
+    data_root: Path | None
+    paths: dict[str, Path]
+    device: str
+    workers: int
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """What was asked for."""
+
+    verb: str
+    config: Config
+    place: Place
+    dry_run: bool
+    unit: str | None
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with errors of one line, a near name where there is one, and exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(message)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All flags, in groups."""
+    parser = _Parser(
+        prog="run_benchmark.py",
+        description="Compare contrastive pretraining methods for ECG: pretrain, fine-tune, tabulate.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    verbs = "; ".join(f"{verb}: {text}" for verb, text in VERBS.items())
+    parser.add_argument("verb", nargs="?", default="run", help=verbs)
+    what = parser.add_argument_group("what is compared")
+    what.add_argument("--config", default="demo", metavar="NAME|FILE", help="demo (default), laptop, paper or a file")
+    what.add_argument("--methods", nargs="+", metavar="NAME", help="rows of the table; see `list`")
+    what.add_argument("--datasets", nargs="+", metavar="NAME", help="columns of the table")
+    what.add_argument("--pretrain-dataset", metavar="NAME", help="corpus to pretrain on")
+    what.add_argument("--ratios", nargs="+", type=float, metavar="R", help="shares of the labels in (0, 1]")
+    what.add_argument("--seeds", nargs="+", type=int, metavar="N", help="fine-tuning seeds")
+    what.add_argument("--protocol", help="paper or strict: how subsets are drawn and scores counted")
+    what.add_argument("--labels", help="single or multi")
+    what.add_argument("--evaluate", nargs="+", metavar="HOW", help="finetune, linear or both")
+    what.add_argument("--preset", help="unified or paper: one recipe for all, or each method's own")
+    what.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="any config key")
+    where = parser.add_argument_group("where the data and results are")
+    where.add_argument("--data-root", type=Path, metavar="DIR", help="folder that holds the datasets")
+    where.add_argument("--data", nargs="+", action="extend", default=[], metavar="NAME=DIR", help="a dataset's folder")
+    where.add_argument("--results", type=Path, default=Path("runs"), metavar="DIR", help="results store (runs)")
+    where.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="tables and figures (out)")
+    where.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIR", help="prepared recordings (cache)")
+    how = parser.add_argument_group("how it runs")
+    how.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    how.add_argument("--precision", help="auto, float32 or bf16")
+    how.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes that prepare data"
+    )
+    how.add_argument("--jobs-per-device", type=int, metavar="N", help="cells at a time (CPU: one a core; GPU: 1)")
+    how.add_argument("--dry-run", action="store_true", help="list the cells, hours and disk, and do nothing")
+    report = parser.add_argument_group("how it is reported")
+    report.add_argument(
+        "--unit", choices=["heartbeat", "recording", "both"], help="what is scored (default: as the protocol)"
+    )
+    return parser
+
+
+def parse(argv: Sequence[str]) -> Command:
+    """A command from argv. Raises ConfigError in one line before any work."""
+    arguments = build_parser().parse_args(argv)
+    if arguments.verb not in VERBS:
+        raise ConfigError(unknown_verb(arguments.verb))
+    paths = parse_data(arguments.data)
+    overrides = parse_overrides(arguments)
+    if paths.keys() | ({"*"} if arguments.data_root else set()):
+        overrides.setdefault("data.simulation", None)
+    place = Place(
+        results=arguments.results,
+        out=arguments.out,
+        cache=arguments.cache,
+        simulated=Path("data") / "simulated",
+        data_root=arguments.data_root,
+        paths=paths,
+        device=arguments.device,
+        workers=at_least_one("--workers", arguments.workers),
+        jobs=at_least_one("--jobs-per-device", arguments.jobs_per_device or default_jobs(arguments.device)),
+    )
+    return Command(arguments.verb, load_config(arguments.config, overrides), place, arguments.dry_run, arguments.unit)
+
+
+def parse_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Dotted config keys of the flags that were given, `--set` last."""
+    flags = {
+        "compare": arguments.methods,
+        "data.datasets": arguments.datasets,
+        "data.pretrain": arguments.pretrain_dataset,
+        "data.labels": arguments.labels,
+        "ratios": arguments.ratios,
+        "seeds": arguments.seeds,
+        "protocol": arguments.protocol,
+        "evaluate": arguments.evaluate,
+        "precision": arguments.precision,
+        "pretrain.preset": arguments.preset,
+    }
+    overrides = {key: value for key, value in flags.items() if value is not None}
+    for item in arguments.set:
+        key, separator, value = item.partition("=")
+        if not separator or not key:
+            raise ConfigError(f"--set {item!r} is not KEY=VALUE, e.g. --set methods.pmq.momentum=0.99")
+        overrides[key] = parse_value(value)
+    return overrides
+
+
+def parse_data(items: Sequence[str]) -> dict[str, Path]:
+    """Folders of `--data NAME=DIR`."""
+    paths = {}
+    for item in items:
+        name, separator, folder = item.partition("=")
+        if not separator or not folder:
+            raise ConfigError(f"--data {item!r} is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl")
+        if name not in DATASETS:
+            raise ConfigError(f"--data: unknown dataset {name!r}; there are: {', '.join(DATASETS)}")
+        paths[name] = Path(folder).expanduser()
+    return paths
+
+
+def default_jobs(device: str) -> int:
+    """Cells at a time: one a core on the CPU, where each computes on one thread; one on a GPU."""
+    return len(os.sched_getaffinity(0)) if pick_device(device).type == "cpu" else 1
+
+
+def at_least_one(flag: str, value: int) -> int:
+    """A count that must be positive."""
+    if value < 1:
+        raise ConfigError(f"{flag} {value} is not a count; use 1 or more")
+    return value
+
+
+def unknown_verb(verb: str) -> str:
+    """The line for a verb that is none."""
+    near = difflib.get_close_matches(verb, VERBS, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"unknown verb {verb!r}{hint}; there are: {', '.join(VERBS)}"

@@ -1,0 +1,263 @@
+"""argv and YAML -> one validated, frozen, hashable config.
+
+A config is data: a YAML file in `configs/` (or anywhere), with `--set dotted.key=value` and the flags laid over it.
+Every key is checked; a wrong one ends in `ConfigError`, one line that names the value, the place and what is allowed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from benchmark.data.registry import DATASETS
+from methods import get_method
+from methods.base import MethodConfig, Recipe
+
+Protocol = Literal["paper", "strict"]
+Labels = Literal["single", "multi"]
+Evaluation = Literal["finetune", "linear"]
+Ratio = Annotated[float, Field(gt=0, le=1)]
+Seed = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class ConfigError(ValueError):
+    """A config cannot be used. The message is one line naming the bad value, its place and the allowed ones."""
+
+
+class Section(BaseModel):
+    """A frozen part of a config that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Simulation(Section):
+    """Simulated cohorts, written in the real on-disk layouts and read by the real readers."""
+
+    seed: Seed = 1
+    patients: dict[str, Count]
+    """Patients per cohort, by dataset name."""
+    recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
+    """Mean number of ECGs per patient of the pretraining cohort."""
+    noise: Annotated[float, Field(ge=0)] = 1.0
+    anatomy: Annotated[float, Field(ge=0)] = 1.0
+
+
+class Data(Section):
+    """Which data, and where they are."""
+
+    pretrain: str = "mimic-iv-ecg"
+    datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
+    labels: Labels = "single"
+    simulation: Simulation | None = None
+    """None: real data are looked for under --data-root or --data."""
+
+
+class EncoderSize(Section):
+    """Width and depth of the encoder that all methods share (METHODS: 64, 10, 320)."""
+
+    hidden: Count = 64
+    depth: Count = 10
+    output: Count = 320
+
+
+class Pretrain(Section):
+    """Pretraining, the same for all methods but for what `preset: paper` leaves to each."""
+
+    epochs: Count = 100
+    seed: Seed = 42
+    """Seed of the one pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
+    preset: Literal["unified", "paper"] = "unified"
+    """paper: each method's own optimiser settings; unified: `recipe` for all."""
+    recipe: Recipe = Recipe()
+    beats_per_trial: Annotated[int, Field(ge=2)] = 10
+
+
+class Finetune(Section):
+    """Encoder and head trained together on the labelled subset; best epoch by validation macro-F1."""
+
+    epochs: Count = 50
+    lr: Annotated[float, Field(gt=0)] = 1e-4
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    batch_size: Annotated[int, Field(ge=2)] = 256
+    head_hidden: Count = 128
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """On the logits, as the paper has it."""
+    beats_per_trial: Count = 6
+
+
+class Linear(Section):
+    """Logistic regression on frozen features."""
+
+    strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.01, 0.1, 1.0, 10.0]
+    """Inverse regularisation strengths C, chosen by validation macro-F1."""
+
+
+class Config(Section):
+    """All that can move a number. Where results lie and how many processes run is not in here."""
+
+    name: str
+    caption: str = ""
+    compare: Annotated[list[str], Field(min_length=1)]
+    """Methods of the table, in the order of its rows."""
+    methods: dict[str, dict[str, Any]] = {}
+    """Overrides of methods' own knobs, by method."""
+    data: Data = Data()
+    encoder: EncoderSize = EncoderSize()
+    pretrain: Pretrain = Pretrain()
+    finetune: Finetune = Finetune()
+    linear: Linear = Linear()
+    evaluate: Annotated[list[Evaluation], Field(min_length=1)] = ["finetune"]
+    ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
+    seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
+    protocol: Protocol = "paper"
+    precision: Literal["auto", "float32", "bf16"] = "auto"
+
+    @model_validator(mode="after")
+    def _known_names(self) -> Config:
+        for name in (*self.compare, *self.methods):
+            get_method(name)
+        for name in (
+            self.data.pretrain,
+            *self.data.datasets,
+            *(self.data.simulation.patients if self.data.simulation else ()),
+        ):
+            if name not in DATASETS:
+                raise ValueError(_unknown("dataset", name, DATASETS))
+        for name in self.methods:
+            self.method_config(name)
+        for what in ("compare", "ratios", "seeds", "evaluate"):
+            values = getattr(self, what)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{what}: {values} names a value twice")
+        unlabelled = [name for name in self.data.datasets if not DATASETS[name].classes]
+        if unlabelled:
+            raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
+        return self
+
+    def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
+        """A method's config under this config's overrides, and further ones (an ablation's) over those."""
+        kind = get_method(name).Config
+        values = {**self.methods.get(name, {}), **(overrides or {})}
+        try:
+            return TypeAdapter(kind).validate_python(values)
+        except ValidationError as error:
+            raise ValueError(_one_line(error, f"methods.{name}.", kind)) from None
+
+    def recipe(self, method: MethodConfig) -> Recipe:
+        """Optimiser settings of a method under the chosen preset."""
+        return method.recipe if self.pretrain.preset == "paper" else self.pretrain.recipe
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with the scalars people mean: 1e-3 is a number, `on` and `010` are text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag == "tag:yaml.org,2002:null"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
+    list("-+.0123456789"),
+)
+
+
+def parse_value(text: str) -> Any:
+    """One YAML scalar or flow list, as `--set` takes it. Raises ConfigError where it is not YAML."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError:
+        raise ConfigError(f"--set: {text!r} is not a YAML value") from None
+
+
+def config_names() -> list[str]:
+    """Names of the configs that come with the suite."""
+    folder = resources.files("benchmark") / "configs"
+    return sorted(path.name.removesuffix(".yaml") for path in folder.iterdir() if path.name.endswith(".yaml"))
+
+
+def config_text(name_or_file: str) -> str:
+    """The YAML text of a config by name or file. Raises ConfigError where there is none."""
+    packaged = resources.files("benchmark") / "configs" / f"{name_or_file}.yaml"
+    if name_or_file in config_names():
+        return packaged.read_text(encoding="utf-8")
+    path = Path(name_or_file)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return path.read_text(encoding="utf-8")
+    raise ConfigError(_unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
+
+
+def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
+    """A config with dotted overrides laid over it. Raises ConfigError in one line."""
+    try:
+        values = yaml.load(config_text(name_or_file), Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"config {name_or_file!r} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
+    values.setdefault("name", Path(name_or_file).stem)
+    for key, value in (overrides or {}).items():
+        _lay(values, key, value)
+    return validate(values)
+
+
+def validate(values: Mapping[str, Any]) -> Config:
+    """A config from plain values, e.g. those kept in a plan. Raises ConfigError in one line."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error, "", Config)) from None
+
+
+def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set one dotted key in nested dicts, making the sections it passes."""
+    *sections, last = dotted.split(".")
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"config key {dotted!r}: {section!r} is a value, not a section")
+        values = inner
+    values[last] = value
+
+
+def _unknown(what: str, name: str, allowed: Sequence[str] | Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(name, list(allowed), n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
+
+
+def _fields_at(kind: Any, path: Sequence[str | int]) -> list[str]:
+    """Names of the keys allowed at a place of a config, empty where it is no section."""
+    for part in path:
+        fields = getattr(kind, "model_fields", None)
+        if not fields or part not in fields:
+            return []
+        kind = fields[part].annotation
+        kind = next((k for k in getattr(kind, "__args__", ()) if hasattr(k, "model_fields")), kind)
+    names: Iterable[str] = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", {})
+    return list(names)
+
+
+def _one_line(error: ValidationError, prefix: str, kind: Any) -> str:
+    """The first problem of a validation as one line: place, value, what is allowed."""
+    first = error.errors()[0]
+    path = [part for part in first["loc"] if part != kind.__name__]
+    place = prefix + ".".join(str(part) for part in path)
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        allowed = _fields_at(kind, path[:-1])
+        return _unknown("config key", place, [prefix + ".".join([*map(str, path[:-1]), name]) for name in allowed])
+    message = first["msg"].removeprefix("Value error, ")
+    if not place:
+        return message
+    return f"{place}: {message[0].lower()}{message[1:]}, got {first['input']!r}"

@@ -1,0 +1,1 @@
+"""Recordings: where they lie, what their labels mean, and how they become the arrays a network reads."""

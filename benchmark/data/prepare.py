@@ -1,0 +1,234 @@
+"""A dataset's recordings as one memory-mapped array of heartbeats with an index, made in parallel and kept in a cache.
+
+    cache/KEY/beats.f16        (N, 300, 12) float16, recording after recording
+    cache/KEY/index.json       entries, first beats, skipped recordings, fingerprint
+    cache/KEY/index.sha256     digest that vouches for the index
+    cache/KEY/trials-K.f16     pseudo-trials of K beats (benchmark.data.trials)
+
+KEY is a hash of what the files are (names, sizes, times), so an unchanged dataset is recognised without being read;
+the fingerprint is a hash of what came out, so equal data prepared in different places are known to be equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from itertools import chain
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
+from benchmark.data.beats import WINDOW, heartbeats
+from benchmark.data.skipped import Skipped, skip_summary
+from benchmark.store import KEY_LENGTH
+
+PIPELINE_VERSION = 1
+"""Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
+CHUNK = 16
+"""Recordings a worker takes at a time."""
+WORTH_A_WORKER = 512
+"""Recordings that a further process must have to do: it takes as long as some 300 of them to start."""
+BEAT_SHAPE = (WINDOW, len(LEADS))
+BEAT_BYTES = WINDOW * len(LEADS) * np.dtype(np.float16).itemsize
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared dataset. R usable recordings, N beats."""
+
+    name: str
+    title: str
+    classes: tuple[str, ...]
+    form: str
+    """The on-disk form that was read, e.g. 'records500'."""
+    beats: NDArray[np.float16]
+    """(N, 300, 12) memory map: windows standardised per recording and lead, zero-padded."""
+    first_beat: NDArray[np.int64]
+    """(R + 1,) recording r has the beats first_beat[r] to first_beat[r + 1]."""
+    entries: tuple[Entry, ...]
+    """The R usable recordings."""
+    skipped: tuple[Skipped, ...]
+    fingerprint: str
+    """16 hex digits of the SHA-256 of beats and index; no path, time or number of workers enters."""
+    folder: Path
+    """Where it lies in the cache."""
+
+
+def prepare(
+    dataset: Dataset, cache: Path, *, workers: int, on_progress: Callable[[int, int], None] | None = None
+) -> Prepared:
+    """Prepare a dataset, or take it from the cache where its files have not changed.
+
+    Up to `workers` processes share the recordings; a small dataset or one worker is done in this process.
+    `on_progress(done, total)` is called after each recording, and not at all on a cache hit. Raises DatasetError where
+    no recording is usable.
+    """
+    listing = dataset.listing()
+    folder = cache / _key(dataset, listing)
+    prepared = load_prepared(folder)
+    if prepared is not None:
+        return prepared
+    unfinished = cache / f".{folder.name}.{os.getpid()}.tmp"
+    unfinished.mkdir(parents=True)
+    try:
+        _build(unfinished, dataset, listing, workers, on_progress)
+        if load_prepared(folder) is None:  # else another process has finished the same meanwhile
+            shutil.rmtree(folder, ignore_errors=True)
+            unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    prepared = load_prepared(folder)
+    if prepared is None:
+        raise DatasetError(f"{dataset.title}: {folder} is damaged right after it was written: is the disk full?")
+    return prepared
+
+
+def cached(dataset: Dataset, cache: Path) -> Prepared | None:
+    """What the cache holds of a dataset as its files are now; None where it has to be prepared."""
+    return load_prepared(cache / _key(dataset, dataset.listing()))
+
+
+def _key(dataset: Dataset, listing: Listing) -> str:
+    """Hash of all that decides the outcome, without opening a signal."""
+    versions = {"pipeline": PIPELINE_VERSION, "neurokit2": version("neurokit2")}
+    content = hashlib.sha256(json.dumps([dataset.name, listing.form, listing.skipped, versions]).encode())
+    for entry in listing.entries:
+        files = [_stamp(path) for path in dataset.files(entry)]
+        content.update(json.dumps([asdict(entry), files]).encode())
+    return content.hexdigest()[:KEY_LENGTH]
+
+
+def _stamp(path: Path) -> tuple[str, int, int]:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return path.name, -1, -1
+    return path.name, status.st_size, status.st_mtime_ns
+
+
+def _build(
+    folder: Path,
+    dataset: Dataset,
+    listing: Listing,
+    workers: int,
+    on_progress: Callable[[int, int], None] | None,
+) -> None:
+    """Write beats and index of a listing into an empty folder."""
+    entries: list[Entry] = []
+    first_beat = [0]
+    skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
+    content = hashlib.sha256()
+    with open(folder / "beats.f16", "wb") as file, closing(_outcomes(dataset, listing.entries, workers)) as outcomes:
+        for done, (entry, outcome) in enumerate(zip(listing.entries, outcomes, strict=True), start=1):
+            if isinstance(outcome, str):
+                skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome))
+            else:
+                data = outcome.tobytes()
+                content.update(data)
+                file.write(data)
+                entries.append(entry)
+                first_beat.append(first_beat[-1] + len(outcome))
+            if on_progress is not None:
+                on_progress(done, len(listing.entries))
+    if not entries:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(skipped).items())
+        raise DatasetError(
+            f"{dataset.title}: no recording in {dataset.root} is usable: {reasons}. {dataset.how_to_get}"
+        )
+    index = {
+        "name": dataset.name,
+        "classes": dataset.classes,
+        "first_beat": first_beat,
+        "entries": [asdict(entry) for entry in entries],
+        "skipped": [asdict(skip) for skip in skipped],
+    }
+    shown = {"title": dataset.title, "form": listing.form}
+    _write_index(folder, index | shown | {"fingerprint": _fingerprint(index, content.hexdigest())})
+
+
+def _outcomes(
+    dataset: Dataset, entries: Sequence[Entry], workers: int
+) -> Generator[NDArray[np.float16] | str, None, None]:
+    """Beats of each entry, or the reason why there are none, in order."""
+    chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
+    work = partial(_prepare_chunk, dataset)
+    processes = min(workers, len(entries) // WORTH_A_WORKER)
+    if processes <= 1:
+        yield from chain.from_iterable(map(work, chunks))
+        return
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_leave_interrupt_to_parent)
+    try:
+        yield from chain.from_iterable(pool.map(work, chunks))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupt_to_parent() -> None:
+    """Ctrl-C reaches every process of the terminal; the parent alone ends the pool, between two chunks."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _prepare_chunk(dataset: Dataset, entries: Sequence[Entry]) -> list[NDArray[np.float16] | str]:
+    return [_prepare_entry(dataset, entry) for entry in entries]
+
+
+def _prepare_entry(dataset: Dataset, entry: Entry) -> NDArray[np.float16] | str:
+    try:
+        recording = dataset.read(entry)
+        return heartbeats(recording.signal, recording.fs).windows.astype(np.float16)  # (n, 300, 12)
+    except Unusable as reason:
+        return str(reason)
+
+
+def _fingerprint(index: dict[str, Any], beats_digest: str) -> str:
+    """Hash of the prepared content; where the files lay is left out."""
+    entries = [{name: value for name, value in entry.items() if name != "path"} for entry in index["entries"]]
+    content = json.dumps([beats_digest, index | {"entries": entries}], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def _write_index(folder: Path, index: dict[str, Any]) -> None:
+    content = json.dumps(index, separators=(",", ":")).encode()
+    (folder / "index.json").write_bytes(content)
+    (folder / "index.sha256").write_text(hashlib.sha256(content).hexdigest())
+
+
+def load_prepared(folder: Path) -> Prepared | None:
+    """The prepared dataset in a folder of the cache; None where it is missing or not whole."""
+    try:
+        content = (folder / "index.json").read_bytes()
+        vouched = (folder / "index.sha256").read_text()
+        size = (folder / "beats.f16").stat().st_size
+    except FileNotFoundError:
+        return None
+    if hashlib.sha256(content).hexdigest() != vouched:
+        return None
+    index = json.loads(content)
+    first_beat = np.array(index["first_beat"], np.int64)  # (R + 1,)
+    if size != first_beat[-1] * BEAT_BYTES:
+        return None
+    return Prepared(
+        name=index["name"],
+        title=index["title"],
+        classes=tuple(index["classes"]),
+        form=index["form"],
+        beats=np.memmap(folder / "beats.f16", np.float16, "r", shape=(int(first_beat[-1]), *BEAT_SHAPE)),
+        first_beat=first_beat,
+        entries=tuple(Entry(**entry | {"labels": tuple(entry["labels"])}) for entry in index["entries"]),
+        skipped=tuple(Skipped(**skip | {"labels": tuple(skip["labels"])}) for skip in index["skipped"]),
+        fingerprint=index["fingerprint"],
+        folder=folder,
+    )

@@ -1,0 +1,111 @@
+"""Write a simulated cohort in the on-disk form of a real dataset.
+
+Every patient and every recording has a random stream of its own, made from (seed, cohort, patient, recording): the same
+seed gives the same bytes, a larger cohort begins with the patients of a smaller one, and no two cohorts share any.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.data.simulate.layouts import LAYOUTS
+from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
+from benchmark.data.simulate.population import draw_diagnoses, draw_person
+from benchmark.data.simulate.recording import record
+
+SIMULATOR_VERSION = 1
+"""Raised with every change that can alter a signal or a label."""
+COHORTS: tuple[str, ...] = tuple(LAYOUTS)
+MARK = "SIMULATED.json"
+"""File in a cohort's folder that says it is simulated, by which version, settings and seed."""
+FS = 500
+
+
+def write_cohort(
+    name: str,
+    folder: Path,
+    settings: CohortSettings,
+    *,
+    seed: int,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Write a cohort; the folder appears whole or not at all.
+
+    Args:
+        name: one of `COHORTS`.
+        folder: where the dataset is to lie; must not exist.
+        settings: size and difficulty.
+        seed: >= 0.
+        on_progress: called after each recording with (written, all).
+
+    Raises:
+        ValueError: an unknown cohort or a setting out of range.
+        FileExistsError: the folder is there already.
+    """
+    layout = _checked(name, settings, seed)
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists: remove it or choose another folder for the simulated {name}")
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir(parents=True)
+        visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]
+        rows = []
+        for case in _cases(name, layout, visits, settings, seed):
+            rows.append(layout.write_recording(temporary, case, settings))
+            if on_progress is not None:
+                on_progress(len(rows), sum(visits))
+        layout.write_tables(temporary, rows)
+        mark = {"simulator_version": SIMULATOR_VERSION, "cohort": name, "seed": seed, "settings": asdict(settings)}
+        (temporary / MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _cases(name: str, layout: Layout, visits: list[int], settings: CohortSettings, seed: int) -> Iterator[Case]:
+    """The cohort's recordings one after another; only one is held at a time."""
+    number = 0
+    for patient, count in enumerate(visits):
+        person = draw_person(_stream(seed, name, patient, 1), layout.population, settings.anatomy)
+        for visit in range(count):
+            rng = _stream(seed, name, patient, 2 + visit)
+            diagnoses = draw_diagnoses(rng, person, layout.population, first=visit == 0)
+            recorded = record(
+                person.anatomy,
+                diagnoses,
+                rng,
+                seconds=layout.seconds(rng),
+                fs=FS,
+                noise=settings.noise,
+                mains_hz=layout.mains_hz,
+            )
+            yield Case(number, patient, visit, person, diagnoses, recorded, FS, rng)
+            number += 1
+
+
+def _stream(seed: int, name: str, patient: int, part: int) -> np.random.Generator:
+    """Parts of a patient: 0 how often he comes, 1 who he is, 2 and on his recordings."""
+    return np.random.default_rng([seed, COHORTS.index(name), patient, part])
+
+
+def _checked(name: str, settings: CohortSettings, seed: int) -> Layout:
+    if name not in LAYOUTS:
+        raise ValueError(f"unknown cohort {name!r}: simulated are {', '.join(COHORTS)}")
+    layout = LAYOUTS[name]
+    if not 1 <= settings.patients <= layout.most_patients:
+        raise ValueError(f"{name}: patients is {settings.patients}, must lie in 1-{layout.most_patients}")
+    if settings.recordings_per_patient < 1:
+        raise ValueError(f"{name}: recordings_per_patient is {settings.recordings_per_patient}, must be 1 or more")
+    for dial in ("noise", "anatomy"):
+        if not 0 <= getattr(settings, dial) < np.inf:
+            raise ValueError(f"{name}: {dial} is {getattr(settings, dial)}, must be 0 or more")
+    if seed < 0:
+        raise ValueError(f"{name}: seed is {seed}, must be 0 or more")
+    return layout

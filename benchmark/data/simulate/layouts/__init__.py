@@ -1,0 +1,18 @@
+"""The four datasets' on-disk forms, by the names that their readers have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from benchmark.data.simulate.layouts import chapman, cpsc2018, mimic_iv_ecg, ptb_xl
+from benchmark.data.simulate.layouts.layout import Layout
+
+LAYOUTS: Mapping[str, Layout] = MappingProxyType(
+    {
+        "mimic-iv-ecg": mimic_iv_ecg.LAYOUT,
+        "ptb-xl": ptb_xl.LAYOUT,
+        "chapman": chapman.LAYOUT,
+        "cpsc2018": cpsc2018.LAYOUT,
+    }
+)

@@ -1,0 +1,172 @@
+"""How each diagnosis changes a heart.
+
+A change works on the healthy heart in the body's own axes, before the patient's anatomy turns it, so that a finding
+shows in the leads where cardiologists look for it: criteria of Surawicz et al. 2009 (JACC 53:976, conduction),
+Hancock et al. 2009 (JACC 53:992, hypertrophy), Thygesen et al. 2018 (Circulation 138:e618, ST segments and Q waves).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from benchmark.data.simulate.heart import (
+    ATRIAL,
+    SINUS,
+    Heart,
+    Wave,
+    scaled,
+    vector,
+    with_waves,
+    without_atrial_waves,
+)
+
+
+def _lbbb(heart: Heart, severity: float) -> Heart:
+    wall, slow = heart.waves["wall"], 0.85 + 0.15 * severity
+    first = wall._replace(centre=-0.012 * slow, rise=0.017 * slow, fall=0.019 * slow)
+    second = wall._replace(centre=0.030 * slow, rise=0.019 * slow, fall=0.017 * slow)
+    late = wall._replace(centre=0.056 * slow, rise=0.014 * slow, fall=0.013 * slow)
+    changed = with_waves(
+        heart,
+        septum=Wave("R", -0.036 * slow, 0.010, 0.010, vector(0.16, 0.10, 0.02)),
+        wall=scaled(first, vector(0.70, 0.40, 2.6)),
+        wall_2=scaled(second, vector(0.74, 0.33, 3.0)),
+        base=scaled(late, vector(0.30, 0.05, 1.2)),
+        notch=None,
+        st=Wave("J", 0.060, 0.050, 0.080, vector(-0.10, -0.05, -0.15)),
+        t=heart.waves["t"]._replace(dipole=vector(-0.34, -0.14, -0.40)),
+    )
+    return replace(changed, onset=-0.057 * slow, j_point=0.086 * slow)
+
+
+def _rbbb(heart: Heart, severity: float) -> Heart:
+    late = Wave("R", 0.058, 0.015, 0.017, vector(-0.56, -0.06, -0.50) * (0.6 + 0.4 * severity))
+    t = heart.waves["t"]
+    changed = with_waves(
+        heart,
+        base=scaled(heart.waves["base"], vector(0.8, 1.0, 0.35)),
+        right_wall=late,
+        t=t._replace(dipole=t.dipole + vector(0.02, 0.0, 0.26)),
+    )
+    return replace(changed, j_point=0.096)
+
+
+def _lafb(heart: Heart, severity: float) -> Heart:
+    wall, base = heart.waves["wall"], heart.waves["base"]
+    changed = with_waves(
+        heart,
+        septum=Wave("R", -0.022, 0.009, 0.009, vector(-0.16, 0.28, -0.17)),
+        wall=wall._replace(centre=0.004, rise=0.012, fall=0.013, dipole=wall.dipole * vector(0.95, -0.80, 1.2)),
+        base=base._replace(centre=0.030, dipole=base.dipole + vector(0.0, -0.25 * severity, 0.0)),
+    )
+    return replace(changed, onset=-0.044, j_point=0.060)
+
+
+def _first_degree_block(heart: Heart, severity: float) -> Heart:
+    return replace(heart, pr=0.17 + 0.09 * severity)
+
+
+def _st_depression(heart: Heart, severity: float) -> Heart:
+    plateau = Wave("J", 0.085, 0.105, 0.085, vector(-0.17, -0.12, 0.03) * severity, order=4)
+    return with_waves(heart, st=plateau, t=scaled(heart.waves["t"], 0.6))
+
+
+def _anterior_st_elevation(heart: Heart, severity: float) -> Heart:
+    plateau = Wave("J", 0.100, 0.120, 0.090, vector(0.08, -0.10, -0.17) * severity, order=4)
+    return with_waves(heart, st=plateau, t=scaled(heart.waves["t"], vector(1.1, 0.7, 2.0)))
+
+
+def _inferior_st_elevation(heart: Heart, severity: float) -> Heart:
+    plateau = Wave("J", 0.100, 0.120, 0.090, vector(-0.06, 0.22, 0.05) * severity, order=4)
+    return with_waves(heart, st=plateau, t=scaled(heart.waves["t"], vector(0.7, 1.6, 0.5)))
+
+
+def _old_anterior_infarction(heart: Heart, severity: float) -> Heart:
+    wall, t = heart.waves["wall"], heart.waves["t"]
+    inverted = 0.95 * max(0.0, severity - 0.85)
+    return with_waves(
+        heart,
+        septum=Wave("R", -0.014, 0.014, 0.014, vector(-0.02, 0.04, 0.42 + 0.15 * severity)),
+        wall=wall._replace(dipole=wall.dipole * vector(0.75, 0.95, 1.0) + vector(0.0, 0.0, 0.22)),
+        t=t._replace(dipole=t.dipole + vector(-0.4 * inverted, 0.0, inverted)),
+    )
+
+
+def _old_inferior_infarction(heart: Heart, severity: float) -> Heart:
+    wall, t = heart.waves["wall"], heart.waves["t"]
+    inverted = 0.9 * max(0.0, severity - 0.85)
+    changed = with_waves(
+        heart,
+        septum=Wave("R", -0.024, 0.0115, 0.0115, vector(-0.06, -0.42 - 0.15 * severity, -0.18)),
+        wall=wall._replace(centre=0.006, dipole=wall.dipole * vector(1.0, 0.75, 1.0)),
+        t=t._replace(dipole=t.dipole + vector(0.0, -inverted, -0.1 * inverted)),
+    )
+    return replace(changed, onset=-0.050)
+
+
+def _lv_hypertrophy(heart: Heart, severity: float) -> Heart:
+    wall, strain = heart.waves["wall"], min(1.0, max(0.0, 2.2 * (severity - 0.75)))
+    t, broad = heart.waves["t"], 1.25
+    larger = wall.dipole * (vector(1.35, 0.8, 1.5) + 0.45 * severity) + vector(0.0, 0.0, 0.25)
+    changed = with_waves(
+        heart,
+        wall=wall._replace(rise=broad * wall.rise, fall=broad * wall.fall, dipole=larger),
+        base=scaled(heart.waves["base"], 1.2),
+        st=Wave("J", 0.080, 0.070, 0.080, vector(-0.13, -0.06, 0.06) * strain),
+        t=t._replace(dipole=(1 - strain) * t.dipole + strain * vector(-0.32, -0.14, -0.20)),
+    )
+    return replace(changed, onset=-0.045, j_point=0.052)
+
+
+def _t_inversion(heart: Heart, severity: float) -> Heart:
+    return with_waves(heart, st=None, t=scaled(heart.waves["t"], 0.35 - 0.75 * severity))
+
+
+def _premature_atrial(heart: Heart, severity: float) -> Heart:
+    focus = Wave("P", 0.045, 0.020, 0.022, vector(-0.06, 0.10, -0.06) * severity, beats=(ATRIAL,))
+    return with_waves(heart, p_ectopic=focus)
+
+
+def _without_p(heart: Heart, severity: float) -> Heart:
+    return without_atrial_waves(heart)
+
+
+def _supraventricular_tachycardia(heart: Heart, severity: float) -> Heart:
+    retrograde = Wave("J", 0.055, 0.020, 0.020, vector(0.02, -0.09, 0.03) * severity, beats=(SINUS,))
+    return with_waves(without_atrial_waves(heart), p_retrograde=retrograde)
+
+
+_CHANGES: Mapping[str, Callable[[Heart, float], Heart]] = {
+    "TWI": _t_inversion,
+    "LVH": _lv_hypertrophy,
+    "MI-ANT": _old_anterior_infarction,
+    "MI-INF": _old_inferior_infarction,
+    "LAFB": _lafb,
+    "LBBB": _lbbb,
+    "RBBB": _rbbb,
+    "STD": _st_depression,
+    "STE-ANT": _anterior_st_elevation,
+    "STE-INF": _inferior_st_elevation,
+    "AVB1": _first_degree_block,
+    "PAC": _premature_atrial,
+    "AFIB": _without_p,
+    "AFL": _without_p,
+    "SVT": _supraventricular_tachycardia,
+}
+"""In the order in which they act on a heart that has several; the rest change only when beats come."""
+
+
+def diseased(heart: Heart, names: tuple[str, ...], severity: Mapping[str, float], focus: Mapping[str, Wave]) -> Heart:
+    """The heart as it beats with these diagnoses.
+
+    Args:
+        heart: the patient's healthy heart.
+        names: diagnoses, as `check_diagnoses` allows them.
+        severity: how far each disease went in this patient; 1 is typical.
+        focus: the waves of this patient's premature ventricular beats, added where he has them.
+    """
+    for name, change in _CHANGES.items():
+        if name in names:
+            heart = change(heart, severity[name])
+    return with_waves(heart, **focus) if "PVC" in names else heart

@@ -1,0 +1,88 @@
+"""Who is in a cohort: which diseases people have, and which of them each of their recordings shows.
+
+Conduction and structure persist over a patient's recordings; rhythm, ischaemia and premature beats come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.data.simulate.anatomy import Anatomy, draw_anatomy
+from benchmark.data.simulate.diagnoses import RHYTHMS, SINUS_RHYTHMS, clash
+
+EPISODIC: frozenset[str] = frozenset({"AFIB", "AFL", "SVT", "STD", "STE-ANT", "STE-INF", "PAC", "PVC"})
+RECURRENCE = 0.65
+"""Probability that an episodic condition shows in a later recording; the first recording shows what a patient has."""
+MOST_CONDITIONS = 3
+
+
+@dataclass(frozen=True)
+class Population:
+    """Shares of a cohort; each mapping's values are relative."""
+
+    conditions: Mapping[str, float]
+    """Leading condition of a patient; NORM: none."""
+    companion: float
+    """Probability that a patient with a condition has a further one, drawn from the same shares."""
+    rhythms: Mapping[str, float]
+    """Rhythm of a recording, where no condition sets it."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """A patient."""
+
+    woman: bool
+    age: int
+    """Years at the first recording."""
+    conditions: tuple[str, ...]
+    """The leading one first; empty in the healthy."""
+    anatomy: Anatomy
+
+
+def draw_person(rng: np.random.Generator, population: Population, spread: float) -> Person:
+    """A patient of the population; `spread` as in `draw_anatomy`."""
+    conditions = _draw_conditions(rng, population)
+    woman = bool(rng.integers(2))
+    mean, deviation = (66, 12) if conditions else (46, 15)
+    age = int(np.clip(mean + deviation * rng.standard_normal(), 18, 89))
+    return Person(woman, age, conditions, draw_anatomy(rng, woman=woman, spread=spread))
+
+
+def draw_diagnoses(rng: np.random.Generator, person: Person, population: Population, *, first: bool) -> tuple[str, ...]:
+    """What one recording of a patient shows: his conditions first, NORM where there are none, exactly one rhythm.
+
+    `first`: the patient's first recording, which shows all that he has.
+    """
+    seen = rng.random(len(person.conditions)) < RECURRENCE
+    shown = [
+        name for name, again in zip(person.conditions, seen, strict=True) if first or again or name not in EPISODIC
+    ]
+    if not any(name in RHYTHMS for name in shown):
+        possible = {
+            rhythm: share for rhythm, share in population.rhythms.items() if not any(clash(rhythm, s) for s in shown)
+        }
+        shown.append(choose(rng, possible))
+    healthy = len(shown) == 1 and shown[0] in SINUS_RHYTHMS
+    return ("NORM", *shown) if healthy else tuple(shown)
+
+
+def choose(rng: np.random.Generator, shares: Mapping[str, float]) -> str:
+    """One of the names, with probability proportional to its share."""
+    weights = np.array(list(shares.values()))
+    return list(shares)[int(np.searchsorted(np.cumsum(weights), rng.random() * weights.sum(), side="right"))]
+
+
+def _draw_conditions(rng: np.random.Generator, population: Population) -> tuple[str, ...]:
+    leading = choose(rng, population.conditions)
+    if leading == "NORM":
+        return ()
+    conditions = [leading]
+    while len(conditions) < MOST_CONDITIONS and rng.random() < population.companion:
+        further = choose(rng, population.conditions)
+        if further != "NORM" and further not in conditions and not any(clash(further, c) for c in conditions):
+            conditions.append(further)
+    return tuple(conditions)

@@ -1,0 +1,170 @@
+"""Prepared recordings -> what a pretraining or a cell learns from, on the device.
+
+A cell's task is the labelled subset of the training windows, and all validation and test windows; the test windows
+are the same for all methods, ratios and seeds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from benchmark.data.beats import WINDOW
+from benchmark.data.pairs import PairSource
+from benchmark.data.prepare import Prepared
+from benchmark.data.registry import DATASETS
+from benchmark.data.split import Labels, Protocol, Split, labelled_subset, split_recordings, target_matrix
+from benchmark.data.trials import Trials, trials
+from benchmark.store import UNIT_OF_PROTOCOL
+
+FIRST_PATIENT = 1
+"""Patients are numbered from here, as the PMQ authors do: their queue marks its empty slots with patient 0."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Labelled windows of one split."""
+
+    signal: Tensor  # (n, S, L) float16, on the device
+    target: Tensor  # (n, C) float32 multi-hot, on the device
+    recording: NDArray[np.str_]  # (n,)
+    patient: NDArray[np.str_]  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.recording)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a cell learns from and is scored on."""
+
+    train: Windows
+    validation: Windows
+    test: Windows
+    multi: bool
+    """Sigmoid per class instead of softmax over classes."""
+    unit: str
+    """'heartbeat' or 'recording': what the validation score counts."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader of the scores must know of the data, e.g. a class without a labelled window."""
+
+    def counts(self) -> dict[str, int]:
+        """Windows, recordings and patients of each split."""
+        counts = {}
+        for split, windows in (("train", self.train), ("validation", self.validation), ("test", self.test)):
+            counts[f"{split}_windows"] = len(windows)
+            counts[f"{split}_recordings"] = len(np.unique(windows.recording))
+            counts[f"{split}_patients"] = len(np.unique(windows.patient))
+        return counts
+
+
+def split_of(prepared: Prepared, labels: Labels, protocol: Protocol) -> Split:
+    """Training, validation and test recordings of a prepared, labelled dataset."""
+    first_label_counts = DATASETS[prepared.name].first_label_counts
+    return split_recordings(prepared.entries, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
+
+
+def corpus_trials(prepared: Prepared, beats_per_trial: int, labels: Labels, protocol: Protocol) -> NDArray[np.int64]:
+    """Numbers of the pseudo-trials to pretrain on: all of a corpus without labels, else those of its training part."""
+    recording = trials(prepared, beats_per_trial).recording  # (T,)
+    if not prepared.classes:
+        return np.arange(len(recording))
+    return np.flatnonzero(np.isin(recording, split_of(prepared, labels, protocol).train))
+
+
+def pretraining_source(
+    prepared: Prepared, beats_per_trial: int, labels: Labels, protocol: Protocol, device: torch.device
+) -> PairSource:
+    """The pretraining corpus on the device."""
+    chosen = corpus_trials(prepared, beats_per_trial, labels, protocol)  # (T,)
+    all_trials = trials(prepared, beats_per_trial)
+    signal = torch.from_numpy(np.asarray(all_trials.signal[chosen]))  # (T, P * S, L)
+    return PairSource(
+        beats=signal.view(len(chosen), beats_per_trial, WINDOW, -1).to(device),
+        recording=torch.from_numpy(all_trials.recording[chosen]).to(device),
+        patient=torch.from_numpy(all_trials.patient[chosen] + FIRST_PATIENT).to(device),
+    )
+
+
+def make_task(
+    prepared: Prepared,
+    beats_per_trial: int,
+    labels: Labels,
+    protocol: Protocol,
+    *,
+    ratio: float,
+    seed: int,
+    device: torch.device,
+) -> Task:
+    """The task of a cell. A side that no usable recording is left for comes out empty, and the notes say so."""
+    all_trials = trials(prepared, beats_per_trial)
+    split = split_of(prepared, labels, protocol)
+    target = target_matrix(
+        prepared.entries,
+        len(prepared.classes),
+        labels=labels,
+        protocol=protocol,
+        first_label_counts=DATASETS[prepared.name].first_label_counts,
+    )  # (R, C)
+    sides = {
+        name: np.flatnonzero(np.isin(all_trials.recording, recordings))
+        for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
+    }
+    notes = [
+        f"no {name} window: the recordings of that split have too few beats" for name in sides if not len(sides[name])
+    ]
+    labelled = np.empty(0, np.int64)  # (n,)
+    if len(sides["train"]):
+        recording = all_trials.recording[sides["train"]]
+        subset = labelled_subset(
+            sides["train"],
+            all_trials.patient[sides["train"]],
+            target[recording],
+            ratio,
+            beats_per_trial=beats_per_trial,
+            protocol=protocol,
+            seed=seed,
+            classes=prepared.classes,
+        )
+        labelled = subset.windows
+        notes += subset.notes
+
+    def windows(index: NDArray[np.int64]) -> Windows:
+        return _windows(prepared, all_trials, target, index, device)
+
+    return Task(
+        train=windows(labelled),
+        validation=windows(_all_windows(sides["validation"], beats_per_trial)),
+        test=windows(_all_windows(sides["test"], beats_per_trial)),
+        multi=labels == "multi",
+        unit=UNIT_OF_PROTOCOL[protocol],
+        notes=notes,
+    )
+
+
+def _all_windows(trial: NDArray[np.int64], beats_per_trial: int) -> NDArray[np.int64]:
+    """Window numbers of whole pseudo-trials."""
+    return np.asarray((trial[:, None] * beats_per_trial + np.arange(beats_per_trial)).ravel(), np.int64)
+
+
+def _windows(
+    prepared: Prepared,
+    all_trials: Trials,
+    target: NDArray[np.int64],
+    index: NDArray[np.int64],
+    device: torch.device,
+) -> Windows:
+    """Signals and labels of the numbered windows."""
+    beats = all_trials.signal.reshape(-1, WINDOW, all_trials.signal.shape[-1])  # (T * P, S, L)
+    recording = all_trials.recording[index // all_trials.beats_per_trial]  # (n,)
+    entries = [prepared.entries[r] for r in recording]
+    return Windows(
+        signal=torch.from_numpy(np.asarray(beats[index])).to(device),
+        target=torch.from_numpy(target[recording]).float().to(device),
+        recording=np.array([entry.recording for entry in entries], dtype=np.str_),
+        patient=np.array([entry.patient for entry in entries], dtype=np.str_),
+    )

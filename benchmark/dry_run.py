@@ -1,0 +1,95 @@
+"""`--dry-run`: what a run would do, in cells, hours and disk, without doing any of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from benchmark.cli import Place
+from benchmark.cohorts import cohort_folder, locate, names_of
+from benchmark.config import Config
+from benchmark.data.prepare import Prepared, cached
+from benchmark.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
+from benchmark.grid import Grid, encoder_config, expand
+from benchmark.runner import Machine, Work, make_grid, missing
+from benchmark.store import Store
+from benchmark.tally import duration
+from methods.parts.encoder import Encoder
+
+GIB = 2**30
+
+
+def dry_run_lines(config: Config, place: Place, machine: Machine) -> Iterator[str]:
+    """The plan of a run, line by line. Raises DatasetError where real data are missing."""
+    sizes, prepared = sizes_of(config, place)
+    work = work_of(config, place, machine, prepared)
+    if work is None:
+        grid = unkeyed_grid(config, machine)
+        work = Work(grid, grid.pretrainings, grid.cells, ())
+    grid = work.grid
+    pretrainings = sum(p.variant.method.trains for p in grid.pretrainings)
+    yield f"config {config.name}: {len(grid.cells)} cells on {pretrainings} pretrainings"
+    for name, size in sizes.items():
+        known = "counted" if size.exact else "estimated; not prepared yet"
+        yield f"  {name}: {size.recordings} recordings, {size.beats} heartbeats ({known})"
+    yield from cell_lines(grid, work)
+    yield from cost_lines(config, place, machine, sizes, work)
+
+
+def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, Prepared]]:
+    """Size of every dataset, and those that are prepared already."""
+    sizes, prepared = {}, {}
+    simulation = config.data.simulation
+    for name in names_of(config):
+        if simulation is not None and not cohort_folder(name, simulation, place.simulated).is_dir():
+            per_patient = simulation.recordings_per_patient if name == config.data.pretrain else 1
+            sizes[name] = estimated_size(round(simulation.patients[name] * per_patient))
+            continue
+        dataset = locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
+        found = cached(dataset, place.cache)
+        if found is None:
+            sizes[name] = estimated_size(len(dataset.listing().entries))
+        else:
+            sizes[name], prepared[name] = exact_size(found), found
+    return sizes, prepared
+
+
+def work_of(config: Config, place: Place, machine: Machine, prepared: Mapping[str, Prepared]) -> Work | None:
+    """What is missing of the grid; None where data are not prepared, so that results cannot be looked up."""
+    if len(prepared) < len(names_of(config)):
+        return None
+    return missing(make_grid(config, prepared, machine), Store(place.results))
+
+
+def unkeyed_grid(config: Config, machine: Machine) -> Grid:
+    """The grid with dataset names in place of the fingerprints that preparation will give."""
+    names = {name: name for name in config.data.datasets}
+    return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
+
+
+def cell_lines(grid: Grid, work: Work) -> Iterator[str]:
+    """Every cell, those of one row, evaluation and dataset on one line, with how many are done."""
+    todo = {cell.key for cell in work.cells}
+    groups: dict[tuple[str, str, str], list[bool]] = {}
+    for cell in grid.cells:
+        groups.setdefault((cell.variant.name, cell.evaluation, cell.dataset), []).append(cell.key not in todo)
+    ratios = ", ".join(f"{ratio:g}" for ratio in dict.fromkeys(cell.ratio for cell in grid.cells))
+    seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
+    yield f"each line below: ratios {ratios} x seeds {seeds}"
+    for (variant, evaluation, dataset), done in groups.items():
+        yield f"  {variant:<14} {evaluation:<9} {dataset:<10} {len(done):>3} cells, {sum(done)} done"
+
+
+def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
+    """Hours by stage, from a measurement on this machine, and disk."""
+    encoder = encoder_config(config, work.grid.variants[0].config)
+    per_pass = seconds_per_pass(replace(encoder, dropout=0.0), machine.device, machine.precision)
+    pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * per_pass
+    cells = sum(passes(task, config, sizes) for task in work.cells) * per_pass / machine.jobs
+    parameters = sum(p.numel() for p in Encoder(encoder).parameters())
+    disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
+    free = shutil.disk_usage(place.results.parent.resolve()).free
+    yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time:"
+    yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
+    yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"

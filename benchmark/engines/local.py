@@ -1,0 +1,89 @@
+"""Tasks on this machine: in this process, or side by side in a pool of processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import torch
+
+Task = TypeVar("Task")
+
+
+@dataclass(frozen=True)
+class Ended(Generic[Task]):
+    """A task that ended; `error` is None where it went well."""
+
+    task: Task
+    error: Exception | None
+
+
+def run_tasks(
+    function: Callable[[Task], None],
+    tasks: Sequence[Task],
+    *,
+    jobs: int,
+    threads: int,
+    on_start: Callable[[Task], None],
+) -> Iterator[Ended[Task]]:
+    """Run every task and yield it as it ends; an exception in one does not stop the others.
+
+    At most `jobs` run at a time, each on `threads` threads of a process of its own; one at a time runs in this process.
+    Function and tasks must pickle where `jobs` is more than one. Ctrl-C drops the tasks that have not begun.
+    """
+    if min(jobs, len(tasks)) <= 1:
+        yield from _one_by_one(function, tasks, threads, on_start)
+    else:
+        yield from _side_by_side(function, tasks, min(jobs, len(tasks)), threads, on_start)
+
+
+def _one_by_one(
+    function: Callable[[Task], None], tasks: Sequence[Task], threads: int, on_start: Callable[[Task], None]
+) -> Iterator[Ended[Task]]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for task in tasks:
+            on_start(task)
+            try:
+                function(task)
+            except Exception as error:
+                yield Ended(task, error)
+            else:
+                yield Ended(task, None)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _side_by_side(
+    function: Callable[[Task], None], tasks: Sequence[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
+) -> Iterator[Ended[Task]]:
+    """Keeps as many tasks under way as there are processes, so that what is said to run does run."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, context, initializer=_begin_worker, initargs=(threads,))
+    waiting = iter(tasks)
+    running: dict[Future[None], Task] = {}
+    try:
+        while True:
+            while len(running) < jobs and (task := next(waiting, None)) is not None:
+                running[pool.submit(function, task)] = task
+                on_start(task)
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                error = future.exception()
+                if error is not None and not isinstance(error, Exception):
+                    raise error
+                yield Ended(running.pop(future), error)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin_worker(threads: int) -> None:
+    """Ctrl-C reaches every process of the terminal; the parent alone ends the pool."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(threads)

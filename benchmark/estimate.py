@@ -1,0 +1,87 @@
+"""What a grid will cost, before it runs: encoder passes, hours and disk, from sizes alone and one short measurement."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from benchmark.config import Config
+from benchmark.data.beats import WINDOW
+from benchmark.data.prepare import Prepared
+from benchmark.grid import Cell, Pretraining
+from benchmark.pretrain import autocast
+from methods.parts.encoder import Encoder, EncoderConfig
+
+BEATS_PER_RECORDING = 11
+"""Typical of a 10 s ECG at 70 beats a minute, for recordings that have not been prepared yet."""
+TRAINING_SHARE = 0.8
+HELD_OUT_SHARE = 0.1
+PASSES_PER_UPDATE = 4.0
+"""Encoder passes of a pair of windows: two forward, and one backward that counts as two."""
+PROBE_PASSES = 10.0
+"""What fitting the probes costs, as passes over the labelled windows."""
+ROW_BYTES = 20_000
+WINDOW_BYTES = WINDOW * 12 * 2
+LEAST_SECONDS = 0.5
+MEASURED_BATCH = 32
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is of a dataset."""
+
+    recordings: int
+    beats: int
+    exact: bool
+    """Counted after preparation; else estimated from the number of recordings."""
+
+
+def estimated_size(recordings: int) -> Size:
+    """Size of a dataset that has not been prepared."""
+    return Size(recordings, recordings * BEATS_PER_RECORDING, exact=False)
+
+
+def exact_size(prepared: Prepared) -> Size:
+    """Size of a prepared dataset."""
+    return Size(len(prepared.entries), len(prepared.beats), exact=True)
+
+
+def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) -> float:
+    """Encoder passes over one window that a task takes."""
+    if isinstance(task, Pretraining):
+        if not task.variant.method.trains:
+            return 1.0
+        return PASSES_PER_UPDATE * config.pretrain.epochs * sizes[config.data.pretrain].beats / 2
+    beats = sizes[task.dataset].beats
+    labelled, held_out = TRAINING_SHARE * beats * task.ratio, HELD_OUT_SHARE * beats
+    if task.evaluation == "linear":
+        return labelled * (1 + PROBE_PASSES) + 2 * held_out
+    return config.finetune.epochs * (3 * labelled + held_out) + held_out
+
+
+def seconds_per_pass(size: EncoderConfig, device: torch.device, precision: str) -> float:
+    """Time of one encoder pass over one window, measured now on a few training steps."""
+    encoder = Encoder(size).to(device)
+    x = torch.randn(MEASURED_BATCH, WINDOW, size.leads, device=device)  # (B, S, L)
+    elapsed, count = 0.0, -1
+    while elapsed < LEAST_SECONDS or count < 1:
+        started = time.perf_counter()
+        with autocast(device, precision):
+            pooled = encoder.pooled(x)  # (B, K)
+        pooled.float().square().mean().backward()  # type: ignore[no-untyped-call]
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        if count >= 0:  # the first step warms up
+            elapsed += time.perf_counter() - started
+        count += 1
+    return elapsed / count / MEASURED_BATCH / 3
+
+
+def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
+    """Prepared heartbeats and pseudo-trials, encoders with one checkpoint, rows and predictions."""
+    prepared = sum(2 * size.beats * WINDOW_BYTES for size in sizes.values())
+    held_out = max(HELD_OUT_SHARE * sizes[name].beats for name in config.data.datasets)
+    return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * held_out))

@@ -1,0 +1,244 @@
+"""Which cells are missing -> pretrain once per key -> fine-tune -> store. What is done is never done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmark.cell import CellJob, run_cell
+from benchmark.config import Config
+from benchmark.data.prepare import Prepared
+from benchmark.data.skipped import skip_summary
+from benchmark.data.task import pretraining_source
+from benchmark.engines.local import run_tasks
+from benchmark.grid import Cell, Grid, Pretraining, encoder_config, expand
+from benchmark.pretrain import pretrain
+from benchmark.provenance import device_facts, git_state, peak_memory_gib, seed_torch, versions
+from benchmark.store import CorruptRow, Plan, PlannedCell, Store, digest
+from benchmark.weights import CHECKPOINT, read_card, save_encoder
+from methods.parts.encoder import Encoder
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who is told of the work as it goes; names are those of `Work.costs`."""
+
+    started: Callable[[str], None]
+    inner: Callable[[str, int, int, str], None]
+    finished: Callable[[str], None]
+    failed: Callable[[str, str], None]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The part of a grid that is not in the store yet."""
+
+    grid: Grid
+    pretrainings: tuple[Pretraining, ...]
+    cells: tuple[Cell, ...]
+    damaged: tuple[str, ...]
+    """One line per row or encoder that was found damaged and will be made again."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the work runs on."""
+
+    device: torch.device
+    precision: str
+    jobs: int
+    """Cells at a time."""
+
+    def mode(self) -> dict[str, str]:
+        """What of the machine is part of a result's key: bits are only equal within one mode."""
+        return {"device": self.device.type, "precision": self.precision}
+
+    def cell_threads(self) -> int:
+        """Threads of a process that works on cells: one on the CPU, whatever the number of cores, for equal bits."""
+        return 1 if self.device.type == "cpu" else torch.get_num_threads()
+
+
+def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine) -> Grid:
+    """The grid of a config on prepared data."""
+    fingerprints = {name: prepared[name].fingerprint for name in config.data.datasets}
+    return expand(
+        config, corpus=prepared[config.data.pretrain].fingerprint, fingerprints=fingerprints, mode=machine.mode()
+    )
+
+
+def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> Plan:
+    """What a report needs to know of a run besides its rows."""
+    cells = [
+        PlannedCell(cell.key, cell.variant.name, cell.evaluation, cell.dataset, cell.ratio, cell.seed)
+        for cell in grid.cells
+    ]
+    corpus = prepared[config.data.pretrain]
+    content = {
+        "config": config.model_dump(mode="json"),
+        "variants": {variant.name: variant.title for variant in grid.variants},
+        "datasets": {name: facts_of(prepared[name], config) for name in config.data.datasets},
+        "pretraining": facts_of(corpus, config) | {"name": corpus.name},
+    }
+    key = digest([content, [cell.key for cell in cells]])
+    return Plan(key=key, cells=cells, **content)
+
+
+def facts_of(prepared: Prepared, config: Config) -> dict[str, Any]:
+    """What a table says of a dataset."""
+    return {
+        "title": prepared.title,
+        "classes": list(prepared.classes),
+        "form": prepared.form,
+        "simulated": config.data.simulation is not None,
+        "fingerprint": prepared.fingerprint,
+        "recordings": len(prepared.entries),
+        "patients": len({entry.patient for entry in prepared.entries}),
+        "skipped": skip_summary(prepared.skipped),
+    }
+
+
+def missing(grid: Grid, store: Store) -> Work:
+    """What of a grid has to be done: cells without a whole row, and the encoders they need and that are not there."""
+    damaged: list[str] = []
+    cells = []
+    for cell in grid.cells:
+        try:
+            done = store.load_row(cell.key) is not None
+        except CorruptRow as error:
+            damaged.append(str(error))
+            done = False
+        if not done:
+            cells.append(cell)
+    needed = {cell.pretraining.key: cell.pretraining for cell in cells}
+    pretrainings = []
+    for pretraining in needed.values():
+        folder = store.pretrained / pretraining.key
+        if read_card(folder) is None:
+            pretrainings.append(pretraining)
+    unique = {cell.key: cell for cell in cells}
+    return Work(grid, tuple(pretrainings), tuple(unique.values()), tuple(damaged))
+
+
+def task_name(task: Pretraining | Cell) -> str:
+    """Name of a task in the progress display."""
+    if isinstance(task, Cell):
+        return task.describe()
+    return f"{task.variant.name} pretrain seed {task.seed}"
+
+
+def do(
+    work: Work, config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine, watch: Watch
+) -> int:
+    """Do all that is missing; returns how many tasks failed. A failure leaves its reason in the store and goes on."""
+    failed: dict[str, str] = {}
+    for pretraining in work.pretrainings:
+        name = task_name(pretraining)
+        watch.started(name)
+        try:
+            run_pretraining(pretraining, config, prepared[config.data.pretrain], store, machine, watch)
+        except Exception as error:
+            failed[pretraining.key] = f"{type(error).__name__}: {error}"
+            watch.failed(name, failed[pretraining.key])
+        else:
+            watch.finished(name)
+    possible = []
+    for cell in work.cells:
+        if cell.pretraining.key in failed:
+            reason = f"its pretraining failed: {failed[cell.pretraining.key]}"
+            store.save_failure(cell.key, cell.describe(), reason)
+            watch.failed(cell.describe(), reason)
+        else:
+            possible.append(cell)
+    failures = len(work.cells) - len(possible) + len(failed)
+    return failures + run_cells(possible, config, prepared, store, machine, watch)
+
+
+def run_cells(
+    cells: list[Cell],
+    config: Config,
+    prepared: Mapping[str, Prepared],
+    store: Store,
+    machine: Machine,
+    watch: Watch,
+) -> int:
+    """Work out cells, several at a time; returns how many failed."""
+    names = {cell.key: cell.describe() for cell in cells}
+    jobs = [cell_job(cell, config, prepared[cell.dataset].folder, store.root, machine) for cell in cells]
+    failures = 0
+    threads = machine.cell_threads()
+
+    def started(job: CellJob) -> None:
+        watch.started(names[job.key])
+
+    for ended in run_tasks(run_cell, jobs, jobs=machine.jobs, threads=threads, on_start=started):
+        name = names[ended.task.key]
+        if ended.error is None:
+            watch.finished(name)
+            continue
+        failures += 1
+        reason = f"{type(ended.error).__name__}: {ended.error}"
+        store.save_failure(ended.task.key, name, reason)
+        watch.failed(name, reason)
+    return failures
+
+
+def cell_job(cell: Cell, config: Config, prepared: Path, results: Path, machine: Machine) -> CellJob:
+    """A cell as a process of its own needs it."""
+    return CellJob(
+        key=cell.key,
+        pretrain_key=cell.pretraining.key,
+        variant=cell.variant.name,
+        method=cell.variant.method.name,
+        evaluation=cell.evaluation,
+        dataset=cell.dataset,
+        ratio=cell.ratio,
+        seed=cell.seed,
+        pretrain_seed=cell.pretraining.seed,
+        config=config,
+        prepared=prepared,
+        results=results,
+        device=str(machine.device),
+        precision=machine.precision,
+    )
+
+
+def run_pretraining(
+    task: Pretraining, config: Config, corpus: Prepared, store: Store, machine: Machine, watch: Watch
+) -> None:
+    """Pretrain one encoder and put its weights in the store; an untrained one is only drawn."""
+    variant, folder = task.variant, store.pretrained / task.key
+    seed_torch("encoder", task.seed)
+    encoder = Encoder(encoder_config(config, variant.config))
+    seed_torch("method", task.seed)
+    method = variant.method(encoder, variant.config).to(machine.device)
+    facts: dict[str, Any] = {
+        "method": variant.method.name,
+        "seed": task.seed,
+        "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
+        "versions": versions(),
+        "git": git_state(),
+        "device": device_facts(machine.device),
+        "precision": machine.precision,
+    }
+    if variant.method.trains:
+        source = pretraining_source(
+            corpus, config.pretrain.beats_per_trial, config.data.labels, config.protocol, machine.device
+        )
+        history = pretrain(
+            method,
+            variant.config,
+            source,
+            config.recipe(variant.config),
+            epochs=config.pretrain.epochs,
+            seed=task.seed,
+            precision=machine.precision,
+            checkpoint=folder / CHECKPOINT,
+            on_step=lambda done, total, text: watch.inner(task_name(task), done, total, text),
+        )
+        facts |= vars(history) | {"peak_memory_gib": peak_memory_gib(machine.device)}
+    save_encoder(folder, method.exported(), facts)
+    (folder / CHECKPOINT).unlink(missing_ok=True)

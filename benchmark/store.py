@@ -1,0 +1,234 @@
+"""The results store: one JSON row and one .npz of predictions per finished cell, each written whole or not at all.
+
+    runs/plans/KEY.json        what a run set out to do: its config and its cells
+    runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs
+    runs/cells/KEY.json        one finished cell; KEY.npz its predictions; KEY.error.json why it failed
+
+Keys are hashes of content, so stores made in different places merge by copying, and a finished cell is one whose
+file is there and whose digests match. Nothing here imports torch: reports read the store on any machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROW_FORMAT = 1
+KEY_LENGTH = 16
+UNIT_OF_PROTOCOL = {"paper": "heartbeat", "strict": "recording"}
+"""What a protocol scores, selects epochs by and reports."""
+
+
+class CorruptRow(Exception):
+    """A row or its predictions are truncated or altered; the message names the file."""
+
+
+class NoResults(Exception):
+    """There is nothing to report; the message says what was looked for."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One finished cell: what was run, what came out, and where it came from. Scores lie in [0, 1]."""
+
+    key: str
+    pretrain_key: str
+    variant: str
+    """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
+    method: str
+    evaluation: str
+    """'finetune' or 'linear'."""
+    dataset: str
+    ratio: float
+    seed: int
+    pretrain_seed: int
+    protocol: str
+    labels: str
+    scores: dict[str, dict[str, float | None]]
+    """Unit ('heartbeat' or 'recording') -> metric -> value; None where the metric is undefined."""
+    undefined: dict[str, dict[str, str]]
+    """Unit -> metric -> why it is undefined."""
+    notes: list[str]
+    """What a reader of the number must know, e.g. 'no labelled window of class HYP'."""
+    counts: dict[str, int]
+    """Windows, recordings and patients of each split."""
+    training: dict[str, Any]
+    """Best epoch (or C of the probe), history of the validation score, seconds."""
+    provenance: dict[str, Any]
+    """Full config, data fingerprints, versions, git state, device, precision, threads."""
+    format: int = ROW_FORMAT
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Test-set output of one cell, one line per window (a heartbeat or a plain segment)."""
+
+    probability: NDArray[np.float32]
+    """(n, C)"""
+    truth: NDArray[np.int64]
+    """(n, C) multi-hot; one-hot for single-label tasks."""
+    recording: NDArray[np.str_]
+    """(n,)"""
+    patient: NDArray[np.str_]
+    """(n,)"""
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One cell of a plan; its row, once finished, lies under `key`."""
+
+    key: str
+    variant: str
+    evaluation: str
+    dataset: str
+    ratio: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run set out to do, with all that a report needs besides the rows."""
+
+    key: str
+    config: dict[str, Any]
+    variants: dict[str, str]
+    """Variant -> title printed in a table, in the order of the rows."""
+    datasets: dict[str, dict[str, Any]]
+    """Dataset -> title, classes, simulated (bool), fingerprint, recordings, patients, skipped, in column order."""
+    pretraining: dict[str, Any]
+    """The same facts of the pretraining corpus, with its name."""
+    cells: list[PlannedCell] = field(default_factory=list)
+
+
+def digest(value: object) -> str:
+    """Key of any JSON-like value: the first 16 hex digits of the SHA-256 of its canonical JSON text."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: temporary name in the same folder, fsync, rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with open(temporary, "wb") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    os.replace(temporary, path)
+
+
+def _npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    from io import BytesIO
+
+    buffer = BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+class Store:
+    """A results folder. Reading never creates anything."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.cells = root / "cells"
+        self.plans = root / "plans"
+        self.pretrained = root / "pretrained"
+
+    def save_row(self, row: Row, predictions: Predictions) -> None:
+        """Write predictions first, then the row that vouches for them, then drop an earlier failure's note."""
+        arrays = _npz_bytes(
+            {name: getattr(predictions, name) for name in ("probability", "truth", "recording", "patient")}
+        )
+        body = asdict(row)
+        envelope = {
+            "row": body,
+            "row_sha256": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+            "predictions_sha256": hashlib.sha256(arrays).hexdigest(),
+        }
+        write_atomic(self.cells / f"{row.key}.npz", arrays)
+        write_atomic(self.cells / f"{row.key}.json", json.dumps(envelope, indent=1, sort_keys=True).encode())
+        (self.cells / f"{row.key}.error.json").unlink(missing_ok=True)
+
+    def load_row(self, key: str) -> Row | None:
+        """The finished row of a key, or None where there is none. Raises CorruptRow where it is damaged."""
+        path = self.cells / f"{key}.json"
+        if not path.is_file():
+            return None
+        try:
+            envelope = json.loads(path.read_bytes())
+            body = envelope["row"]
+            if hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() != envelope["row_sha256"]:
+                raise CorruptRow(f"{path}: the row does not match its digest")
+            arrays = (self.cells / f"{key}.npz").read_bytes()
+            if hashlib.sha256(arrays).hexdigest() != envelope["predictions_sha256"]:
+                raise CorruptRow(f"{path.with_suffix('.npz')}: the predictions do not match their digest")
+            if body["format"] != ROW_FORMAT or set(body) != {f.name for f in fields(Row)}:
+                raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise CorruptRow(f"{path}: {error}") from error
+        return Row(**body)
+
+    def load_rows(self, keys: Iterable[str]) -> tuple[list[Row], list[str]]:
+        """Rows of the keys that are finished, in that order, and one line per damaged row."""
+        rows, problems = [], []
+        for key in keys:
+            try:
+                row = self.load_row(key)
+            except CorruptRow as error:
+                problems.append(str(error))
+                continue
+            if row is not None:
+                rows.append(row)
+        return rows, problems
+
+    def predictions(self, key: str) -> Predictions:
+        """Predictions of a finished cell."""
+        with np.load(self.cells / f"{key}.npz", allow_pickle=False) as arrays:
+            return Predictions(arrays["probability"], arrays["truth"], arrays["recording"], arrays["patient"])
+
+    def save_failure(self, key: str, what: str, error: str) -> None:
+        """Leave the reason of a failed cell or pretraining beside where its row would be."""
+        body = {"key": key, "what": what, "error": error}
+        write_atomic(self.cells / f"{key}.error.json", json.dumps(body, indent=1).encode())
+
+    def failures(self, keys: Iterable[str]) -> dict[str, str]:
+        """Key -> error text, for those of the keys whose last attempt failed."""
+        found = {}
+        for key in keys:
+            path = self.cells / f"{key}.error.json"
+            if path.is_file():
+                found[key] = str(json.loads(path.read_text())["error"])
+        return found
+
+    def save_plan(self, plan: Plan) -> None:
+        """Keep a plan under its key and make it the latest."""
+        write_atomic(self.plans / f"{plan.key}.json", json.dumps(asdict(plan), indent=1).encode())
+        write_atomic(self.plans / "latest", plan.key.encode())
+
+    def load_plan(self, key: str | None = None) -> Plan:
+        """A plan by key, or the latest. Raises NoResults with what was looked for."""
+        if key is None:
+            latest = self.plans / "latest"
+            if not latest.is_file():
+                raise NoResults(
+                    f"no results in {self.root}: {latest} is not there; start a run with `python run_benchmark.py`, "
+                    "or name the folder of results with --results"
+                )
+            key = latest.read_text().strip()
+        path = self.plans / f"{key}.json"
+        if not path.is_file():
+            raise NoResults(f"no plan {key} in {self.root}: {path} is not there")
+        try:
+            body = json.loads(path.read_text())
+            cells = [PlannedCell(**cell) for cell in body.pop("cells")]
+            return Plan(**body, cells=cells)
+        except (ValueError, KeyError, TypeError) as error:
+            raise NoResults(f"{path} is damaged ({error}); the same run command writes it again") from None

@@ -1,0 +1,94 @@
+"""The contract of a method: what it is given, what it is configured by, what it must answer.
+
+The loader makes the views, the method owns its momentum copies, queue and masks, and the trainer knows none of them:
+
+    loss = method(batch); loss.backward(); optimiser.step(); schedule.step(); method.after_step()
+
+All state lives in parameters and buffers, so `state_dict()` is the checkpoint. Methods draw from torch's default
+generator, which the trainer seeds from (seed, epoch, step) before each step: there is no generator state to save.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from torch import Tensor, nn
+
+from methods.parts.encoder import Encoder
+from methods.parts.fields import Range, Share, check_fields
+
+
+class Batch(NamedTuple):
+    """B pairs of windows with S time steps and L leads."""
+
+    x1: Tensor  # (B, S, L) first view
+    x2: Tensor  # (B, S, L) second view, as the method's `pairing` says
+    patient: Tensor  # (B,) int64 >= 0; the loader counts from 1, which `pmq-released` relies on
+    recording: Tensor  # (B,) int64 >= 0, the ECG the first window came from
+    trial: Tensor  # (B,) int64 >= 0, the pseudo-trial of the first window
+    text: Tensor | None = None  # (B, E) frozen report embedding
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a method is optimised. A method's config carries its own paper's; the `unified` preset replaces it."""
+
+    optimiser: Literal["adamw", "adam"] = "adamw"
+    lr: Annotated[float, Range(above=0.0)] = 1e-3
+    weight_decay: Annotated[float, Range(least=0.0)] = 1e-2
+    """Decoupled for adamw, an L2 term of the gradient for adam."""
+    schedule: Literal["warmup-cosine", "constant"] = "warmup-cosine"
+    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero."""
+    batch_size: Annotated[int, Range(least=2)] = 256
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class MethodConfig:
+    """Knobs every method has. A method subclasses this and documents its own; bad values raise ValueError."""
+
+    pairing: Literal["neighbor", "same"] = "neighbor"
+    """Second view: the next heartbeat, or the same one."""
+    batching: Literal["shuffled", "trial", "trial-fixed"] = "shuffled"
+    """Batches of random windows; of whole pseudo-trials; or the latter with the same members in every epoch."""
+    encoder_dropout: Share = 0.0
+    """Dropout on the encoder's output while pretraining."""
+    recipe: Recipe = field(default_factory=Recipe)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+class PretrainMethod(nn.Module):
+    """A pretraining method around an encoder. Subclasses set `name`, `title` and `Config`, and give `forward`.
+
+    The encoder takes on the config's `encoder_dropout`; those who use it downstream set their own.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    """As printed in a table."""
+    Config: ClassVar[type[MethodConfig]] = MethodConfig
+    version: ClassVar[int] = 1
+    """Results version: raised with any change that can move the method's numbers."""
+    trains: ClassVar[bool] = True
+    """False: `forward` is never called, and the encoder stays as the seed drew it."""
+
+    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.encoder.dropout = config.encoder_dropout
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The scalar loss of a batch, with its graph."""
+        raise NotImplementedError(f"{type(self).__name__} has no loss: it is not a method that trains")
+
+    def after_step(self) -> None:
+        """What follows an optimiser step, e.g. a momentum update."""
+
+    def exported(self) -> Encoder:
+        """The encoder that downstream tasks get."""
+        return self.encoder

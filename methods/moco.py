@@ -1,0 +1,87 @@
+"""MoCo with PMQ's views, masks and heads: one positive, the queue as negatives (MoCo, Eq. 1; He et al. 2020).
+
+`predictor: false` and `head: v2` give the heads of MoCo v2 (Chen et al. 2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.parts.ema import momentum_copy, update_momentum
+from methods.parts.encoder import Encoder
+from methods.parts.fields import Range, Share
+from methods.parts.gather import gather
+from methods.parts.heads import batch_norm_head, mlp_head
+from methods.parts.losses import scaled_similarity, unit_length
+from methods.parts.masks import frequency_then_time
+from methods.parts.queue import EMPTY, KeyQueue
+
+
+@dataclass(frozen=True)
+class MoCoConfig(MethodConfig):
+    """Knobs of MoCo; the defaults are those of PMQ, so that the two differ in their positives alone."""
+
+    temperature: Annotated[float, Range(above=0.0)] = 0.1
+    momentum: Share = 0.999
+    queue_size: Annotated[int, Range(least=0)] = 16384
+    time_mask: Share = 0.5
+    """Share of the time steps hidden in either view."""
+    frequency_mask: Share = 0.1
+    """Share of the spectrum's elements hidden in either view."""
+    head: Literal["pmq", "v2"] = "pmq"
+    """Projection: three layers with batch normalisation, or two without."""
+    predictor: bool = True
+    """A prediction head of two layers on the query, as PMQ has it and MoCo has not."""
+
+
+def moco_loss(q: Tensor, k: Tensor, queue_keys: Tensor, queue_ids: Tensor, temperature: float) -> Tensor:
+    """InfoNCE over a query's own key, which is the positive, and the queue: 0-d (MoCo, Eq. 1).
+
+    q, k: (B, K) of unit length; queue_keys: (M, K); queue_ids: (M,), slots with -1 are left out.
+    """
+    own = (q * k).sum(1, keepdim=True) / temperature  # (B, 1)
+    queued = scaled_similarity(q, queue_keys, temperature)  # (B, M)
+    queued = queued.masked_fill(queue_ids == EMPTY, -torch.inf)  # (B, M)
+    target = torch.zeros(len(q), dtype=torch.int64, device=q.device)  # (B,)
+    return F.cross_entropy(torch.cat([own, queued], dim=1), target)
+
+
+class MoCo(PretrainMethod):
+    """Momentum contrast."""
+
+    name: ClassVar[str] = "moco"
+    title: ClassVar[str] = "MoCo"
+    Config: ClassVar[type[MethodConfig]] = MoCoConfig
+
+    def __init__(self, encoder: Encoder, config: MoCoConfig) -> None:
+        super().__init__(encoder, config)
+        width = encoder.config.output
+        self.config = config
+        self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
+        self.projection = mlp_head(width, layers=2) if config.head == "v2" else batch_norm_head(width, layers=3)
+        self.prediction = batch_norm_head(width, layers=2) if config.predictor else nn.Identity()
+        self.key_encoder = momentum_copy(encoder)
+        self.key_projection = momentum_copy(self.projection)
+        self.queue = KeyQueue(config.queue_size, width)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The loss of a batch; in training mode the batch's keys then enter the queue."""
+        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
+        with torch.no_grad():
+            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        queue = self.queue.snapshot()
+        loss = moco_loss(q, k, queue.keys, queue.patient, self.config.temperature)
+        if self.training:
+            self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
+        return loss
+
+    def after_step(self) -> None:
+        """MoCo, Eq. 2: the key branch follows the query branch."""
+        update_momentum(self.key_encoder, self.encoder, self.config.momentum)
+        update_momentum(self.key_projection, self.projection, self.config.momentum)

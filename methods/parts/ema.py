@@ -1,0 +1,58 @@
+"""Networks that follow another: the momentum copy (MoCo, Eq. 2; PMQ, Eq. 2) and the running average of all iterates.
+
+Both move parameters only. The buffers of batch normalisation stay each network's own.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def momentum_copy(module: M) -> M:
+    """A copy of a module that gets no gradient."""
+    return copy.deepcopy(module).requires_grad_(False)
+
+
+@torch.no_grad()
+def update_momentum(target: nn.Module, source: nn.Module, momentum: float) -> None:
+    """target <- momentum * target + (1 - momentum) * source, parameter by parameter.
+
+    Raises ValueError where the two do not have the same parameters.
+    """
+    targets, sources = _paired(target, source)
+    torch._foreach_lerp_(targets, sources, 1.0 - momentum)
+
+
+class RunningAverage(nn.Module, Generic[M]):
+    """Uniform average of a module's weights over all its iterates, the initial ones included."""
+
+    module: M
+    count: Tensor  # ()
+
+    def __init__(self, module: M) -> None:
+        super().__init__()
+        self.module = momentum_copy(module)
+        self.register_buffer("count", torch.ones((), dtype=torch.int64))
+
+    @torch.no_grad()
+    def update(self, source: nn.Module) -> None:
+        """Take one more iterate into the average."""
+        averages, sources = _paired(self.module, source)
+        self.count += 1
+        for average, parameter in zip(averages, sources, strict=True):
+            average.lerp_(parameter, 1.0 / self.count.to(average.dtype))
+
+
+def _paired(target: nn.Module, source: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
+    """Parameters of both modules, in the same order."""
+    targets, sources = list(target.parameters()), list(source.parameters())
+    shapes = [[tuple(parameter.shape) for parameter in side] for side in (targets, sources)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"momentum copy and its source differ in their parameters: {shapes[0]} and {shapes[1]}")
+    return [t.detach() for t in targets], [s.detach() for s in sources]

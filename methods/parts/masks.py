@@ -1,0 +1,40 @@
+"""Masks of the embedded input, (B, S, D) -> (B, S, D) (PMQ, section "Data Augmentations").
+
+A ratio is the share that is hidden, so that 0 is off. Masks are drawn where the data are, from torch's default
+generator. The paper's order is frequency first, then time.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from methods.parts.encoder import Mask
+
+
+def time_mask(x: Tensor, mask_ratio: float) -> Tensor:
+    """Set each time step of each sample to zero with probability `mask_ratio`, all channels together."""
+    if mask_ratio == 0:
+        return x
+    keep = torch.rand(*x.shape[:2], 1, device=x.device) >= mask_ratio  # (B, S, 1)
+    return x * keep  # (B, S, D)
+
+
+def frequency_mask(x: Tensor, mask_ratio: float) -> Tensor:
+    """Set each element (sample, frequency bin, channel) of the spectrum to zero with probability `mask_ratio`."""
+    if mask_ratio == 0:
+        return x
+    # Half precision has no FFT.
+    spectrum = torch.fft.rfft(x.to(torch.promote_types(x.dtype, torch.float32)), dim=1)  # (B, S // 2 + 1, D)
+    keep = torch.rand(spectrum.shape, device=x.device) >= mask_ratio  # (B, S // 2 + 1, D)
+    masked: Tensor = torch.fft.irfft(spectrum * keep, n=x.shape[1], dim=1)  # (B, S, D)
+    return masked.to(x.dtype)
+
+
+def frequency_then_time(frequency_ratio: float, time_ratio: float) -> Mask:
+    """Both masks in the paper's order."""
+
+    def mask(x: Tensor) -> Tensor:
+        return time_mask(frequency_mask(x, frequency_ratio), time_ratio)  # (B, S, D)
+
+    return mask

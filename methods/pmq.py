@@ -1,0 +1,112 @@
+"""PMQ: contrast a heartbeat with a queue of keys, where all keys of its patient are positives (PMQ, Eq. 1 and 2).
+
+Query: encoder, projection, prediction. Key: momentum copies of encoder and projection on the neighbouring heartbeat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.parts.ema import momentum_copy, update_momentum
+from methods.parts.encoder import Encoder
+from methods.parts.fields import Range, Share
+from methods.parts.gather import gather
+from methods.parts.heads import batch_norm_head
+from methods.parts.losses import multi_positive_nce, scaled_similarity, unit_length
+from methods.parts.masks import frequency_then_time
+from methods.parts.queue import EMPTY, Entries, KeyQueue
+
+
+@dataclass(frozen=True)
+class PMQConfig(MethodConfig):
+    """Knobs of PMQ; the defaults are the paper's."""
+
+    temperature: Annotated[float, Range(above=0.0)] = 0.1
+    momentum: Share = 0.999
+    queue_size: Annotated[int, Range(least=0)] = 16384
+    """Keys in the queue besides those of the batch; 0 is the ablation without a queue."""
+    time_mask: Share = 0.5
+    """Share of the time steps hidden in either view."""
+    frequency_mask: Share = 0.1
+    """Share of the spectrum's elements hidden in either view."""
+    positives: Literal["own", "recording", "patient"] = "patient"
+    """Which keys attract: the one of the same pair, all of the recording, or all of the patient. Other patients' keys
+    are the negatives in each case; a key of the patient that does not attract is left out."""
+    projection_layers: Annotated[int, Range(least=1)] = 3
+    prediction_layers: Annotated[int, Range(least=0)] = 2
+    """0: the projection is the query."""
+
+
+def patient_info_nce(
+    q: Tensor,
+    k: Tensor,
+    patient: Tensor,
+    queue_keys: Tensor,
+    queue_ids: Tensor,
+    temperature: float,
+    positive: Tensor | None = None,
+) -> Tensor:
+    """PMQ, Eq. 1, with its factor 2 tau: 0-d.
+
+    q, k: (B, K) of unit length; patient: (B,); queue_keys: (M, K); queue_ids: (M,), -1 where a slot is empty. The
+    candidates are the B current keys and the M queued ones, that is, the queue after the paper's enqueue. Positives
+    are the candidates of the same patient, or those of `positive` (B, B + M) bool, when the patient's others are left
+    out of the denominator.
+    """
+    ids = torch.cat([patient, queue_ids])  # (B + M,)
+    same_patient = patient[:, None] == ids  # (B, B + M)
+    attracts = same_patient if positive is None else positive  # (B, B + M)
+    valid = (ids != EMPTY) & (attracts | ~same_patient)  # (B, B + M)
+    logits = scaled_similarity(q, torch.cat([k, queue_keys]), temperature)  # (B, B + M)
+    return 2 * temperature * multi_positive_nce(logits, attracts, valid)
+
+
+def attracting(positives: str, batch: Batch, queue: Entries) -> Tensor | None:
+    """Which of the B current and M queued keys attract each query, (B, B + M) bool; None: all of the patient."""
+    if positives == "patient":
+        return None
+    if positives == "recording":
+        return batch.recording[:, None] == torch.cat([batch.recording, queue.recording])  # (B, B + M)
+    pairs, queued = len(batch.patient), len(queue.patient)
+    return torch.eye(pairs, pairs + queued, dtype=torch.bool, device=batch.patient.device)  # (B, B + M)
+
+
+class PMQ(PretrainMethod):
+    """Patient memory queue, as the paper's text describes it."""
+
+    name: ClassVar[str] = "pmq"
+    title: ClassVar[str] = "PMQ"
+    Config: ClassVar[type[MethodConfig]] = PMQConfig
+
+    def __init__(self, encoder: Encoder, config: PMQConfig) -> None:
+        super().__init__(encoder, config)
+        width = encoder.config.output
+        self.config = config
+        self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
+        self.projection = batch_norm_head(width, config.projection_layers)
+        self.prediction = batch_norm_head(width, config.prediction_layers)
+        self.key_encoder = momentum_copy(encoder)
+        self.key_projection = momentum_copy(self.projection)
+        self.queue = KeyQueue(config.queue_size, width)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Eq. 1 for a batch; in training mode the batch's keys then enter the queue."""
+        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
+        with torch.no_grad():
+            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        queue = self.queue.snapshot()
+        positive = attracting(self.config.positives, batch, queue)
+        loss = patient_info_nce(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature, positive)
+        if self.training:
+            self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
+        return loss
+
+    def after_step(self) -> None:
+        """Eq. 2: the key branch follows the query branch."""
+        update_momentum(self.key_encoder, self.encoder, self.config.momentum)
+        update_momentum(self.key_projection, self.projection, self.config.momentum)

@@ -1,0 +1,108 @@
+"""PMQ as its authors' released code trains it, which differs from the paper's text (github.com/3hiuwoo/PMQ).
+
+The own key has half of the loss, in-batch positives count on one side of the diagonal, the key head is the first two
+of the projection's three layers, the key branch follows the running average of the query branch, and the average of
+the encoder is what downstream tasks get. Empty slots hold noise keys with id 0, so patients must be numbered from 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.parts.ema import RunningAverage, momentum_copy, update_momentum
+from methods.parts.encoder import Encoder
+from methods.parts.fields import Range, Share
+from methods.parts.gather import gather
+from methods.parts.heads import batch_norm_head
+from methods.parts.losses import scaled_similarity, unit_length
+from methods.parts.masks import frequency_then_time
+from methods.parts.queue import KeyQueue
+
+LOG_EPSILON = math.log(1e-12)
+KEY_LAYERS = slice(0, 5)
+"""Linear, BatchNorm, ReLU, Linear, BatchNorm: the first two layers of the projection."""
+
+
+@dataclass(frozen=True)
+class PMQReleasedConfig(MethodConfig):
+    """Knobs of the released code; the defaults are its command line's."""
+
+    batching: Literal["shuffled", "trial", "trial-fixed"] = "trial-fixed"
+    encoder_dropout: Share = 0.1
+    temperature: Annotated[float, Range(above=0.0)] = 0.1
+    momentum: Share = 0.999
+    queue_size: Annotated[int, Range(least=0)] = 16384
+    time_mask: Share = 0.5
+    """Share of the time steps hidden in either view."""
+    frequency_mask: Share = 0.1
+    """Share of the spectrum's elements hidden in either view."""
+
+
+def released_loss(
+    q: Tensor, k: Tensor, patient: Tensor, queue_keys: Tensor, queue_ids: Tensor, temperature: float
+) -> Tensor:
+    """The released code's loss: 0-d. Shapes as in `pmq.patient_info_nce`; M = 0 is its form without a queue.
+
+    With l_ij = -log((exp s_ij + 1e-12) / (sum_j exp s_ij + 1e-12)) over all candidates j, empty slots included, it is
+    tau (mean_i l_ii + mean of l_ij over pairs of one patient with j > i), or 2 tau mean_i l_ii without such a pair.
+    """
+    logits = scaled_similarity(q, torch.cat([k, queue_keys]), temperature)  # (B, B + M)
+    epsilon = logits.new_full((), LOG_EPSILON)  # ()
+    total = torch.logaddexp(logits.logsumexp(1, keepdim=True), epsilon)  # (B, 1)
+    nll = total - torch.logaddexp(logits, epsilon)  # (B, B + M)
+    pair = (patient[:, None] == torch.cat([patient, queue_ids])).triu(1)  # (B, B + M)
+    own = nll.diagonal().mean()
+    others = nll.masked_fill(~pair, 0.0).sum() / pair.sum().clamp(min=1)
+    return 2 * temperature * torch.where(pair.any(), (own + others) / 2, own)
+
+
+class PMQReleased(PretrainMethod):
+    """Patient memory queue, as the released code trains it."""
+
+    name: ClassVar[str] = "pmq-released"
+    title: ClassVar[str] = "PMQ (released code)"
+    Config: ClassVar[type[MethodConfig]] = PMQReleasedConfig
+
+    def __init__(self, encoder: Encoder, config: PMQReleasedConfig) -> None:
+        super().__init__(encoder, config)
+        width = encoder.config.output
+        self.config = config
+        self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
+        self.projection = batch_norm_head(width, layers=3)
+        self.prediction = batch_norm_head(width, layers=2)
+        self.average: RunningAverage[Encoder] = RunningAverage(encoder)
+        self.average_projection = RunningAverage(self.projection[KEY_LAYERS])
+        self.key_encoder = momentum_copy(encoder)
+        self.key_projection = momentum_copy(self.projection[KEY_LAYERS])
+        self.queue = KeyQueue(config.queue_size, width)
+        self.queue.keys.copy_(unit_length(torch.randn_like(self.queue.keys)))
+        self.queue.patient.zero_()
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The loss of a batch; in training mode the key branch moves first and the keys enter the queue last."""
+        if self.training:
+            update_momentum(self.key_encoder, self.average.module, self.config.momentum)
+            update_momentum(self.key_projection, self.average_projection.module, self.config.momentum)
+        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
+        with torch.no_grad():
+            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        queue = self.queue.snapshot()
+        loss = released_loss(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature)
+        if self.training:
+            self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
+        return loss
+
+    def after_step(self) -> None:
+        """The new weights enter the running averages."""
+        self.average.update(self.encoder)
+        self.average_projection.update(self.projection[KEY_LAYERS])
+
+    def exported(self) -> Encoder:
+        """The running average of the encoder."""
+        return self.average.module

@@ -1,0 +1,174 @@
+"""Compare contrastive pretraining methods for ECG. The one place that knows every part: parse, run, report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmark import console as terminal
+from benchmark.cli import Command, Place, parse
+from benchmark.cohorts import locate, names_of
+from benchmark.config import Config, ConfigError, config_names, load_config
+from benchmark.console import Console, GridProgress, note, open_console, print_lines
+from benchmark.data.base import DatasetError
+from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.registry import DATASETS
+from benchmark.data.skipped import skip_summary, write_skipped
+from benchmark.dry_run import dry_run_lines
+from benchmark.estimate import exact_size, passes
+from benchmark.provenance import pick_device, pick_precision
+from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
+from benchmark.store import NoResults, Store
+from methods import METHODS
+from reports.build import build_report
+from reports.terminal import terminal_lines
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit status."""
+    console = open_console()
+    try:
+        command = parse(sys.argv[1:] if argv is None else argv)
+        if command.verb == "list":
+            return list_all(console)
+        if command.verb == "report":
+            return report(command, console)
+        return run(command, console)
+    except (ConfigError, DatasetError) as problem:
+        terminal.error(str(problem))
+        return USAGE
+    except NoResults as problem:
+        terminal.error(str(problem))
+        return FAILED
+    except KeyboardInterrupt:
+        terminal.error("stopped; what is finished is saved, and the same command goes on from there")
+        return INTERRUPTED
+
+
+def run(command: Command, console: Console) -> int:
+    """Prepare the data, do what is missing of the grid, and report."""
+    config, place = command.config, command.place
+    machine = machine_of(config, place)
+    if command.dry_run:
+        for line in dry_run_lines(config, place, machine):
+            note(console, line)
+        return OK
+    prepared = prepare_all(config, place, console)
+    grid = make_grid(config, prepared, machine)
+    store = Store(place.results)
+    plan = make_plan(config, prepared, grid)
+    store.save_plan(plan)
+    work = missing(grid, store)
+    for line in work.damaged:
+        note(console, f"damaged, will be done again: {line}")
+    done = len(grid.cells) - len(work.cells)
+    note(
+        console,
+        f"{len(grid.cells)} cells on {len(grid.pretrainings)} encoders: {done} cells are done, {len(work.cells)} to do",
+    )
+    failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
+    if not work.cells:
+        note(console, "nothing to do: every cell is in the store")
+    show_report(place, plan.key, command.unit, console)
+    if failures:
+        terminal.error(f"{failures} tasks failed; the same command tries them again")
+    return FAILED if failures else OK
+
+
+def machine_of(config: Config, place: Place) -> Machine:
+    """The device and precision a run computes with."""
+    device = pick_device(place.device)
+    return Machine(device, pick_precision(config.precision, device), place.jobs)
+
+
+def prepare_all(config: Config, place: Place, console: Console) -> dict[str, Prepared]:
+    """Every dataset of a run, simulated and prepared where that has not been done; says what was skipped."""
+    prepared = {}
+    for name in names_of(config):
+        with terminal.step(console, f"{DATASETS[name].title}: simulating") as progress:
+            dataset = locate(
+                config,
+                name,
+                simulated=place.simulated,
+                data_root=place.data_root,
+                paths=place.paths,
+                on_progress=progress,
+            )
+        with terminal.step(console, f"{DATASETS[name].title}: finding heartbeats") as progress:
+            prepared[name] = prepare(dataset, place.cache, workers=place.workers, on_progress=progress)
+        note(console, prepared_line(prepared[name]))
+    write_skipped({name: data.skipped for name, data in prepared.items()}, place.out / "skipped.csv")
+    return prepared
+
+
+def prepared_line(prepared: Prepared) -> str:
+    """What a dataset holds, and how many recordings were skipped and why."""
+    patients = len({entry.patient for entry in prepared.entries})
+    line = (
+        f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {len(prepared.beats)} heartbeats"
+    )
+    if not prepared.skipped:
+        return line
+    reasons = "; ".join(f"{count} {reason}" for reason, count in skip_summary(prepared.skipped).items())
+    return f"{line}; skipped {len(prepared.skipped)} ({reasons})"
+
+
+def work_off(
+    work: Work, config: Config, prepared: dict[str, Prepared], store: Store, machine: Machine, console: Console
+) -> int:
+    """Do the work under a progress display; returns how many tasks failed."""
+    sizes = {name: exact_size(data) for name, data in prepared.items()}
+    costs = {task_name(task): passes(task, config, sizes) for task in (*work.pretrainings, *work.cells)}
+    with GridProgress(console, costs) as progress:
+        watch = Watch(progress.started, progress.inner, progress.finished, progress.failed)
+        return do(work, config, prepared, store, machine, watch)
+
+
+def report(command: Command, console: Console) -> int:
+    """Tables of the latest run, from the store alone."""
+    show_report(command.place, None, command.unit, console)
+    return OK
+
+
+def show_report(place: Place, plan_key: str | None, unit: str | None, console: Console) -> None:
+    """Write the tables, print them, and say where the files are."""
+    built = build_report(place.results, place.out, plan_key=plan_key, unit=unit)
+    for table in built.tables:
+        print_lines(console, terminal_lines(table, console.width))
+    for problem in built.problems:
+        terminal.error(f"left out: {problem}")
+    note(console, "")
+    for file in built.files:
+        note(console, f"wrote {file}")
+
+
+def list_all(console: Console) -> int:
+    """Methods, datasets and configs."""
+    note(console, "methods (--methods)")
+    for name, method in METHODS.items():
+        note(console, f"  {name:<14} {method.title}: {first_line(sys.modules[method.__module__].__doc__)}")
+    note(console, "datasets (--datasets, --pretrain-dataset)")
+    for name, dataset in DATASETS.items():
+        classes = ", ".join(dataset.classes) or "no labels; for pretraining"
+        note(console, f"  {name:<14} {dataset.title}: {classes}")
+    note(console, "configs (--config)")
+    for name in config_names():
+        config = load_config(name)
+        note(console, f"  {name:<14} {config.caption}")
+    return OK
+
+
+def first_line(text: str | None) -> str:
+    """First sentence of a docstring."""
+    return (text or "").strip().splitlines()[0]
+
+
+if __name__ == "__main__":
+    checkout = Path(__file__).resolve().parent
+    foreign = Path(sys.modules["methods"].__file__ or "").resolve().parent.parent
+    if foreign != checkout:
+        sys.exit(f"another package named `methods` ({foreign}) hides this checkout's: remove it from PYTHONPATH")
+    sys.exit(main())

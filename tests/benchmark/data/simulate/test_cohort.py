@@ -1,0 +1,71 @@
+"""Cohorts as a whole: determinism, prefixes, all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmark.data.simulate import COHORTS, MARK, SIMULATOR_VERSION, CohortSettings, write_cohort
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize("name", COHORTS)
+def test_same_seed_same_bytes_and_a_larger_cohort_begins_alike(tmp_path: Path, name: str) -> None:
+    for folder, patients, seed in (("a", 4, 3), ("b", 4, 3), ("more", 7, 3), ("other", 4, 4)):
+        write_cohort(name, tmp_path / folder, CohortSettings(patients), seed=seed)
+    a, b, more, other = (_digests(tmp_path / folder) for folder in ("a", "b", "more", "other"))
+    assert a == b
+    signals = {path: digest for path, digest in a.items() if path.endswith((".dat", ".mat", ".hea"))}
+    assert signals
+    assert signals.items() <= more.items()
+    assert not {d for p, d in signals.items() if p.endswith((".dat", ".mat"))} & set(other.values())
+    mark = json.loads((tmp_path / "a" / MARK).read_text())
+    assert (mark["simulator_version"], mark["cohort"], mark["seed"]) == (SIMULATOR_VERSION, name, 3)
+
+
+def test_progress_counts_every_recording(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    write_cohort(
+        "mimic-iv-ecg", tmp_path / "m", CohortSettings(5), seed=1, on_progress=lambda done, of: seen.append((done, of))
+    )
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert {of for _, of in seen} == {len(seen)}
+
+
+def test_a_broken_run_leaves_nothing(tmp_path: Path) -> None:
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_cohort("chapman", tmp_path / "c", CohortSettings(3), seed=1, on_progress=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(FileExistsError, match="remove it"):
+        write_cohort("chapman", tmp_path, CohortSettings(3), seed=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "seed", "said"),
+    [
+        ("mimic", CohortSettings(3), 1, "unknown cohort 'mimic'"),
+        ("chapman", CohortSettings(0), 1, "patients is 0"),
+        ("chapman", CohortSettings(20_000), 1, "1-10646"),
+        ("mimic-iv-ecg", CohortSettings(3, recordings_per_patient=0.5), 1, "recordings_per_patient is 0.5"),
+        ("ptb-xl", CohortSettings(3, noise=-1), 1, "noise is -1"),
+        ("ptb-xl", CohortSettings(3, anatomy=float("nan")), 1, "anatomy is nan"),
+        ("ptb-xl", CohortSettings(3), -1, "seed is -1"),
+    ],
+)
+def test_bad_settings_are_refused(tmp_path: Path, name: str, settings: CohortSettings, seed: int, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        write_cohort(name, tmp_path / "x", settings, seed=seed)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,43 @@
+"""Who has what, and what stays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from benchmark.data.simulate.diagnoses import RHYTHMS, check_diagnoses, clash
+from benchmark.data.simulate.layouts import LAYOUTS
+from benchmark.data.simulate.population import EPISODIC, choose, draw_diagnoses, draw_person
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_recordings_are_possible_and_structure_persists(name: str) -> None:
+    population = LAYOUTS[name].population
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        person = draw_person(rng, population, 1.0)
+        for visit in range(3):
+            shown = check_diagnoses(draw_diagnoses(rng, person, population, first=visit == 0))
+            assert sum(diagnosis in RHYTHMS for diagnosis in shown) == 1
+            stays = set(person.conditions) if visit == 0 else set(person.conditions) - EPISODIC
+            assert stays <= set(shown)
+            assert ("NORM" in shown) == (set(shown) <= {"NORM", "SR", "SB", "ST", "SA"})
+
+
+def test_conditions_of_a_patient_never_clash() -> None:
+    population = LAYOUTS["ptb-xl"].population
+    people = [draw_person(np.random.default_rng(seed), population, 1.0) for seed in range(300)]
+    assert any(len(person.conditions) > 1 for person in people)
+    assert not any(clash(a, b) for person in people for a, b in combinations(person.conditions, 2))
+    healthy = np.mean([not person.conditions for person in people])
+    assert healthy == pytest.approx(population.conditions["NORM"] / sum(population.conditions.values()), abs=0.09)
+
+
+def test_choose_follows_the_shares() -> None:
+    rng = np.random.default_rng(0)
+    drawn = Counter(choose(rng, {"a": 3.0, "b": 1.0, "never": 0.0}) for _ in range(2000))
+    assert drawn["a"] == pytest.approx(1500, abs=90)
+    assert drawn["never"] == 0

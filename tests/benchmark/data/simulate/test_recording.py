@@ -1,0 +1,219 @@
+"""One recording: what a cardiologist would look for, measured on the noise-free signal."""
+
+from __future__ import annotations
+
+import neurokit2
+import numpy as np
+import pytest
+
+from benchmark.data.base import LEADS
+from benchmark.data.simulate.anatomy import draw_anatomy
+from benchmark.data.simulate.diagnoses import DIAGNOSES, check_diagnoses
+from benchmark.data.simulate.heart import SINUS
+from benchmark.data.simulate.recording import Simulated, record, simulate
+
+PATIENTS = range(16)
+FS = 500
+
+
+def _clean(diagnosis: str, seed: int) -> Simulated:
+    rng = np.random.default_rng(seed)
+    patient = draw_anatomy(rng, woman=bool(seed % 2))
+    return record(patient, (diagnosis,), rng, noise=0.0)
+
+
+def _average_beat(recorded: Simulated) -> dict[str, np.ndarray]:
+    """Lead -> mean sinus beat from 300 ms before R to 450 ms after, less its level just before QRS."""
+    beats = [
+        recorded.signal[round((time - 0.3) * FS) : round((time - 0.3) * FS) + 375]
+        for time, kind in zip(recorded.beats.time, recorded.beats.kind, strict=True)
+        if kind == SINUS and 0.4 < time < 9.4
+    ]
+    beat = np.mean(beats, axis=0)  # (375, 12)
+    beat = beat - beat[round(0.225 * FS) : round(0.235 * FS)].mean(axis=0)
+    return dict(zip(LEADS, beat.T, strict=True))
+
+
+def _qrs_width(recorded: Simulated) -> float:
+    """Milliseconds during which the leads together move faster than an eighth of their fastest."""
+    beat = np.stack(list(_average_beat(recorded).values()), axis=1)[round(0.19 * FS) : round(0.46 * FS)]
+    speed = np.linalg.norm(np.diff(beat, axis=0), axis=1)
+    fast = np.flatnonzero(speed > speed.max() / 8)
+    return 1000 * float(fast[-1] - fast[0]) / FS
+
+
+def _share(diagnosis: str, holds: object) -> float:
+    assert callable(holds)
+    return float(np.mean([holds(_average_beat(_clean(diagnosis, seed))) for seed in PATIENTS]))
+
+
+def _st(beat: dict[str, np.ndarray], lead: str) -> float:
+    """mV at 60 ms after a normal J point."""
+    return float(beat[lead][round((0.3 + 0.047 + 0.06) * FS)])
+
+
+def _t(beat: dict[str, np.ndarray], lead: str) -> float:
+    """Largest deflection of repolarisation, with its sign."""
+    part = beat[lead][round(0.43 * FS) :]
+    return float(part[np.abs(part).argmax()])
+
+
+@pytest.mark.parametrize("diagnosis", DIAGNOSES)
+def test_every_diagnosis_is_deterministic_and_finite(diagnosis: str) -> None:
+    one, again, other = (simulate(diagnosis, seed=seed) for seed in (5, 5, 6))
+    assert one.shape == (5000, 12)
+    assert one.dtype == np.float32
+    assert np.isfinite(one).all()
+    assert 0.3 < np.abs(one).max() < 8
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+def test_limb_leads_obey_einthoven_and_goldberger_with_noise() -> None:
+    lead = dict(zip(LEADS, simulate("RBBB", seed=2, noise=3.0).T, strict=True))
+    np.testing.assert_allclose(lead["III"], lead["II"] - lead["I"], atol=1e-5)
+    np.testing.assert_allclose(lead["aVR"], -(lead["I"] + lead["II"]) / 2, atol=1e-5)
+    np.testing.assert_allclose(lead["aVL"] + lead["aVR"] + lead["aVF"], 0, atol=1e-5)
+
+
+def test_length_rate_and_dials_are_honoured() -> None:
+    assert simulate("NORM", seed=1, seconds=7.5, fs=100).shape == (750, 12)
+    typical = [simulate("SR", seed=seed, noise=0, anatomy=0.0).std(axis=0) for seed in (1, 2)]
+    people = [simulate("SR", seed=seed, noise=0).std(axis=0) for seed in (1, 2)]
+    assert np.abs(typical[0] - typical[1]).sum() < 0.5 * np.abs(people[0] - people[1]).sum()
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("LBB",), "did you mean LBBB"),
+        (("LBBB", "RBBB"), "cannot stand in one ECG"),
+        (("NORM", "AFIB"), "cannot stand in one ECG"),
+        (("SR", "SR"), "cannot stand in one ECG"),
+    ],
+)
+def test_bad_names_are_refused(names: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        check_diagnoses(names)
+
+
+@pytest.mark.parametrize("wrong", [{"seconds": 0.0}, {"fs": 10.0}, {"noise": -1.0}, {"anatomy": -1.0}])
+def test_bad_numbers_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"is -1|cannot record"):
+        simulate("NORM", seed=1, **wrong)
+
+
+def test_findings_combine() -> None:
+    beat = _average_beat(
+        record(
+            draw_anatomy(np.random.default_rng(3), woman=False), ("RBBB", "MI-INF"), np.random.default_rng(3), noise=0
+        )
+    )
+    assert beat["V1"][round(0.33 * FS) : round(0.40 * FS)].max() > 0.2
+    assert beat["III"][round(0.26 * FS) : round(0.29 * FS)].min() < -0.15
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_neurokit_finds_the_true_rate(seed: int) -> None:
+    recorded = _clean("NORM", seed)
+    for lead in ("I", "II", "V5"):
+        cleaned = neurokit2.ecg_clean(recorded.signal[:, LEADS.index(lead)], sampling_rate=FS)
+        peaks = neurokit2.ecg_peaks(cleaned, sampling_rate=FS)[1]["ECG_R_Peaks"]
+        assert 60 * FS / np.diff(peaks).mean() == pytest.approx(recorded.rate, rel=0.03)
+
+
+def test_normal_ecg() -> None:
+    assert _share("NORM", lambda b: b["aVR"].min() < -b["aVR"].max()) == 1
+    assert _share("NORM", lambda b: b["II"][round(0.10 * FS) : round(0.22 * FS)].max() > 0.05) > 0.9  # P upright
+    assert _share("NORM", lambda b: b["V1"].max() < -b["V1"].min()) == 1
+    assert _share("NORM", lambda b: b["V5"].max() > -b["V5"].min()) > 0.9
+    for lead in ("I", "II", "V4", "V5", "V6"):
+        assert _share("NORM", lambda b, at=lead: _t(b, at) > 0) > 0.85
+    r = np.mean([[_average_beat(_clean("NORM", s))[f"V{n}"].max() for n in range(1, 6)] for s in PATIENTS], axis=0)
+    assert (np.diff(r) > 0).all()
+
+
+def test_qrs_widths() -> None:
+    width = {name: np.array([_qrs_width(_clean(name, s)) for s in PATIENTS]) for name in ("NORM", "LBBB", "RBBB")}
+    assert 70 <= np.median(width["NORM"]) <= 100
+    assert width["NORM"].max() < 110
+    assert width["RBBB"].min() >= 112
+    assert width["LBBB"].min() >= 120
+
+
+def test_left_bundle_branch_block() -> None:
+    assert _share("LBBB", lambda b: b["V6"].max() > 4 * -b["V6"][: round(0.4 * FS)].min()) > 0.9
+    assert _share("LBBB", lambda b: -b["V1"].min() > 3 * b["V1"][round(0.22 * FS) : round(0.4 * FS)].max()) > 0.9
+    assert _share("LBBB", lambda b: _t(b, "V1") > 0 > _t(b, "V6")) > 0.9
+
+
+def test_right_bundle_branch_block() -> None:
+    late = slice(round(0.33 * FS), round(0.40 * FS))
+    assert _share("RBBB", lambda b: b["V1"][late].max() > 0.2) > 0.9
+    assert _share("RBBB", lambda b: b["V6"][late].min() < -0.2 and b["I"][late].min() < -0.1) > 0.9
+
+
+def test_left_anterior_fascicular_block_turns_the_axis_left() -> None:
+    assert np.mean([_clean("LAFB", seed).axes["QRS"] < -30 for seed in PATIENTS]) > 0.8
+    assert np.mean([_clean("NORM", seed).axes["QRS"] < -30 for seed in PATIENTS]) < 0.1
+
+
+def test_first_degree_block() -> None:
+    assert all((_clean("AVB1", seed).pr or 0) > 0.205 for seed in PATIENTS)
+    assert all(0.11 < (_clean("NORM", seed).pr or 0) < 0.2 for seed in PATIENTS)
+
+
+def test_st_segments() -> None:
+    for lead in ("II", "V5", "V6"):
+        assert _share("STD", lambda b, at=lead: _st(b, at) < -0.05) > 0.85
+    assert _share("STD", lambda b: _st(b, "aVR") > 0.03) > 0.9
+    for lead in ("V2", "V3"):
+        assert _share("STE-ANT", lambda b, at=lead: _st(b, at) > 0.1) > 0.9
+    assert _share("STE-ANT", lambda b: _st(b, "III") < 0) > 0.7
+    for lead in ("II", "III", "aVF"):
+        assert _share("STE-INF", lambda b, at=lead: _st(b, at) > 0.08) > 0.9
+    assert _share("STE-INF", lambda b: _st(b, "aVL") < -0.05) > 0.9
+    assert _share("NORM", lambda b: abs(_st(b, "V5")) < 0.1) > 0.9
+
+
+def test_old_infarctions() -> None:
+    early = slice(round(0.25 * FS), round(0.29 * FS))
+    assert _share("MI-INF", lambda b: b["III"][early].min() < -0.15 and b["aVF"][early].min() < -0.15) > 0.9
+    assert _share("NORM", lambda b: b["III"][early].min() < -0.15) < 0.3
+    qrs = slice(round(0.24 * FS), round(0.36 * FS))
+    assert _share("MI-ANT", lambda b: b["V2"][qrs].max() < 0.1) > 0.85
+    assert _share("NORM", lambda b: b["V2"][qrs].max() < 0.1) < 0.2
+
+
+def test_hypertrophy_has_voltage_and_often_strain() -> None:
+    def voltage(beat: dict[str, np.ndarray]) -> float:
+        return float(beat["V5"].max() - beat["V1"].min())
+
+    large, usual = ([voltage(_average_beat(_clean(name, s))) for s in PATIENTS] for name in ("LVH", "NORM"))
+    assert np.median(large) > 3.2 > np.max(usual) * 0.9
+    assert _share("LVH", lambda b: _t(b, "V6") < 0) > 0.4
+
+
+def test_fibrillation_has_no_p_wave_but_f_waves_in_v1() -> None:
+    for seed in range(6):
+        recorded = _clean("AFIB", seed)
+        assert recorded.pr is None
+        assert "P" not in recorded.axes
+        p = _average_beat(recorded)["II"][round(0.10 * FS) : round(0.22 * FS)]
+        assert np.ptp(p) < np.ptp(_average_beat(_clean("NORM", seed))["II"][round(0.10 * FS) : round(0.22 * FS)]) + 0.05
+        intervals = np.diff(recorded.beats.time)
+        assert intervals.std() / intervals.mean() > 0.08
+
+
+def test_ventricular_beats_are_wide_and_atrial_ones_are_not() -> None:
+    def spread_of_premature(diagnosis: str) -> float:
+        recorded = _clean(diagnosis, 2)
+        kinds = set(recorded.beats.kind.tolist())
+        assert len(kinds) == 2
+        time = recorded.beats.time[np.flatnonzero(recorded.beats.kind != SINUS)[0]]
+        part = recorded.signal[round((time - 0.08) * FS) : round((time + 0.15) * FS)]
+        energy = np.square(part - np.median(recorded.signal, axis=0)).sum(axis=1)
+        return float((energy > energy.max() / 10).sum()) / FS
+
+    assert spread_of_premature("PVC") > 0.07
+    assert spread_of_premature("PAC") < 0.07

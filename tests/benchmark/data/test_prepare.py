@@ -1,0 +1,143 @@
+"""Preparation and its cache: same content whatever the workers, redone when files change or the cache is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.data import prepare as prepare_module
+from benchmark.data.base import DatasetError, Listing
+from benchmark.data.beats import heartbeats
+from benchmark.data.cpsc2018 import CPSC2018
+from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.ptb_xl import PTBXL
+from benchmark.data.skipped import Skipped
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, make_ecg: Callable[..., np.ndarray], write_record: Callable[..., Path]) -> CPSC2018:
+    """Four recordings: two usable ones, one that beats too slowly, one that is missing its signal."""
+    folder = tmp_path / "cpsc2018" / "Training_WFDB"
+    for name, rate, label in [("A0001", 75, "AF"), ("A0002", 40, "PVC"), ("A0003", 90, "Normal"), ("A0004", 75, "STE")]:
+        write_record(folder / name, make_ecg(rate=rate), comments=[f"Dx: {label}"], mat=True)
+    (folder / "A0004.mat").unlink()
+    return CPSC2018(tmp_path / "cpsc2018")
+
+
+def same(a: Prepared, b: Prepared) -> bool:
+    return a.fingerprint == b.fingerprint and np.array_equal(a.beats, b.beats) and a.entries == b.entries
+
+
+def test_beats_lie_recording_after_recording(dataset: CPSC2018, tmp_path: Path):
+    prepared = prepare(dataset, tmp_path / "cache", workers=1)
+    assert [entry.recording for entry in prepared.entries] == ["A0001", "A0003"]
+    assert prepared.beats.shape == (prepared.first_beat[-1], 300, 12)
+    assert prepared.beats.dtype == np.float16
+    for index, entry in enumerate(prepared.entries):
+        recording = dataset.read(entry)
+        expected = heartbeats(recording.signal, recording.fs).windows.astype(np.float16)
+        first, end = prepared.first_beat[index : index + 2]
+        np.testing.assert_array_equal(prepared.beats[first:end], expected)
+    assert (prepared.name, prepared.title, prepared.classes) == ("cpsc2018", "CPSC2018", CPSC2018.classes)
+
+
+def test_skipped_recordings_keep_patient_label_and_reason(dataset: CPSC2018, tmp_path: Path):
+    slow, missing = prepare(dataset, tmp_path / "cache", workers=1).skipped
+    assert slow == Skipped("A0002", "A0002", (6,), "heart rate below 50/min: median RR 375 samples at 250 Hz")
+    assert missing == Skipped("A0004", "A0004", (8,), "file missing: signal")
+
+
+def test_a_warm_cache_is_read_and_no_signal_is(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    first = prepare(dataset, tmp_path / "cache", workers=1)
+    monkeypatch.delattr(CPSC2018, "read")
+    assert same(first, prepare(dataset, tmp_path / "cache", workers=1))
+
+
+def test_progress_counts_every_recording(dataset: CPSC2018, tmp_path: Path):
+    seen: list[tuple[int, int]] = []
+    prepare(dataset, tmp_path / "cache", workers=1, on_progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_the_number_of_workers_changes_nothing(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    alone = prepare(dataset, tmp_path / "one", workers=1)
+    monkeypatch.setattr(prepare_module, "WORTH_A_WORKER", 1)
+    monkeypatch.setattr(prepare_module, "CHUNK", 1)
+    shared = prepare(dataset, tmp_path / "two", workers=2)
+    assert same(alone, shared)
+    assert alone.folder.name == shared.folder.name
+
+
+def test_a_changed_signal_is_noticed(dataset: CPSC2018, tmp_path: Path, make_ecg, write_record):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    record = dataset.root / "Training_WFDB" / "A0001"
+    write_record(record, make_ecg(rate=80), comments=["Dx: AF"], mat=True)
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert after.folder != before.folder
+    assert after.fingerprint != before.fingerprint
+
+
+def test_a_changed_label_changes_the_fingerprint(dataset: CPSC2018, tmp_path: Path):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    header = dataset.root / "Training_WFDB" / "A0001.hea"
+    header.write_text(header.read_text().replace("Dx: AF", "Dx: PAC"))
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert np.array_equal(after.beats, before.beats)
+    assert after.fingerprint != before.fingerprint
+
+
+def test_where_the_files_lie_is_not_in_the_fingerprint(dataset: CPSC2018, tmp_path: Path):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    inside = CPSC2018(dataset.root / "Training_WFDB")
+    assert prepare(inside, tmp_path / "cache", workers=1).fingerprint == before.fingerprint
+
+
+@pytest.mark.parametrize("name", ["beats.f16", "index.json", "index.sha256"])
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_a_damaged_cache_is_made_anew(dataset: CPSC2018, tmp_path: Path, name: str, damage: str):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    file = before.folder / name
+    content = file.read_bytes()
+    file.unlink()
+    if damage == "cut":
+        file.write_bytes(content[:-10])
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert file.read_bytes() == content
+    assert after.fingerprint == before.fingerprint
+
+
+def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp_path: Path):
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(dataset, tmp_path / "cache", workers=1, on_progress=interrupt)
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert len(prepare(dataset, tmp_path / "cache", workers=1).entries) == 2
+
+
+def test_no_usable_recording_is_an_error_that_counts_the_reasons(dataset: CPSC2018, tmp_path: Path):
+    for name in ("A0001", "A0003"):
+        (dataset.root / "Training_WFDB" / f"{name}.mat").unlink()
+    with pytest.raises(DatasetError, match=r"is usable: file missing \(3\), heart rate below 50/min \(1\)\."):
+        prepare(dataset, tmp_path / "cache", workers=1)
+
+
+class FirstTen(PTBXL):
+    """PTB-XL's first ten recordings."""
+
+    def listing(self) -> Listing:
+        listing = super().listing()
+        return replace(listing, entries=listing.entries[:10])
+
+
+def test_real_recordings(shared_ecgs: Path, tmp_path: Path):
+    prepared = prepare(FirstTen(shared_ecgs / "ptb-xl"), tmp_path, workers=1)
+    assert prepared.form == "records100"
+    assert len(prepared.entries) + len(prepared.skipped) == 10
+    assert [skip.recording for skip in prepared.skipped] == ["2"]
+    assert np.isfinite(prepared.beats).all()

@@ -1,0 +1,29 @@
+"""Where tests find the shared reference numbers and real ECGs; they skip with a reason where those are absent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(os.environ.get("ECG_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
+
+
+def _folder(name: str) -> Path:
+    folder = SHARED / name
+    if not folder.is_dir():
+        pytest.skip(f"{name}/ is not beside this checkout (set ECG_SHARED to the folder that holds it)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_reference() -> Path:
+    """Numbers from the official functions of the compared methods."""
+    return _folder("reference")
+
+
+@pytest.fixture(scope="session")
+def shared_ecgs() -> Path:
+    """Real recordings of PTB-XL, Chapman, CPSC2018 and a MIMIC-IV-ECG header."""
+    return _folder("ecg-samples")

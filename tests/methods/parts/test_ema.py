@@ -1,0 +1,67 @@
+"""Momentum copies and running averages follow their source by their formula and get no gradient."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from methods.parts.ema import RunningAverage, momentum_copy, update_momentum
+
+
+def head() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9, 1.0])
+def test_moves_parameters_and_only_those(momentum: float) -> None:
+    target, source = momentum_copy(head()), head()
+    source(torch.randn(8, 3))
+    before = [parameter.clone() for parameter in target.parameters()]
+    update_momentum(target, source, momentum)
+    for old, new, origin in zip(before, target.parameters(), source.parameters(), strict=True):
+        torch.testing.assert_close(new, momentum * old + (1 - momentum) * origin)
+        assert not new.requires_grad
+    assert torch.equal(target[1].running_mean, torch.zeros(3))
+
+
+def test_a_copy_is_apart_from_its_source() -> None:
+    source = head()
+    copied = momentum_copy(source)
+    with torch.no_grad():
+        source[0].weight += 1
+    assert not torch.equal(copied[0].weight, source[0].weight)
+    assert all(parameter.requires_grad for parameter in source.parameters())
+
+
+def test_different_modules_are_refused() -> None:
+    with pytest.raises(ValueError, match="differ in their parameters"):
+        update_momentum(nn.Linear(3, 3), head(), 0.9)
+    with pytest.raises(ValueError, match="differ in their parameters"):
+        update_momentum(nn.Linear(3, 3), nn.Linear(3, 4), 0.9)
+
+
+def test_the_running_average_counts_the_initial_weights() -> None:
+    source = nn.Linear(2, 2, bias=False)
+    average = RunningAverage(source)
+    iterates = [source.weight.detach().clone()]
+    for _ in range(4):
+        with torch.no_grad():
+            source.weight += torch.randn(2, 2)
+        average.update(source)
+        iterates.append(source.weight.detach().clone())
+    torch.testing.assert_close(average.module.weight.detach(), torch.stack(iterates).mean(0))
+    assert average.count.item() == 5
+    assert not average.module.weight.requires_grad
+
+
+def test_the_running_average_resumes_from_its_state() -> None:
+    source = nn.Linear(2, 2)
+    first, second = RunningAverage(source), RunningAverage(nn.Linear(2, 2))
+    first.update(source)
+    second.load_state_dict(first.state_dict())
+    first.update(source)
+    second.update(source)
+    assert all(
+        torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    )

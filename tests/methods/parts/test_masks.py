@@ -1,0 +1,73 @@
+"""Masks hide the share they are told to, where they should, and are off at zero."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from methods.parts.masks import frequency_mask, frequency_then_time, time_mask
+
+
+@pytest.mark.parametrize("mask", [time_mask, frequency_mask])
+def test_zero_is_off_and_one_hides_everything(mask) -> None:  # type: ignore[no-untyped-def]
+    x = torch.randn(3, 51, 4)
+    state = torch.get_rng_state()
+    assert mask(x, 0.0) is x
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.count_nonzero(mask(x, 1.0)) == 0
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
+def test_time_mask_hides_whole_steps_of_each_sample(ratio: float) -> None:
+    torch.manual_seed(0)
+    masked = time_mask(torch.ones(40, 250, 3), ratio)
+    steps = masked[..., 0]
+    assert torch.equal(masked, steps[..., None].expand_as(masked))
+    assert (steps == 0).float().mean().item() == pytest.approx(ratio, abs=0.02)
+    assert not torch.equal(steps[0], steps[1])
+
+
+@pytest.mark.parametrize("steps", [50, 51])
+@pytest.mark.parametrize("ratio", [0.1, 0.5])
+def test_frequency_mask_hides_elements_of_the_spectrum(steps: int, ratio: float) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(40, steps, 8, dtype=torch.float64)
+    before = torch.fft.rfft(x, dim=1)
+    masked = frequency_mask(x, ratio)
+    assert masked.shape == x.shape
+    assert masked.dtype == x.dtype
+    share = torch.fft.rfft(masked, dim=1) / before  # imaginary parts of DC and Nyquist are zero on both sides
+    hidden = share.abs() < 1e-9
+    assert torch.allclose(share[~hidden].abs(), torch.ones((), dtype=x.dtype))
+    assert hidden.float().mean().item() == pytest.approx(ratio, abs=0.02)
+    assert hidden[:, 0].any()
+    assert not torch.equal(hidden[:, :, 0], hidden[:, :, 1])
+
+
+def test_frequency_comes_before_time() -> None:
+    x = torch.randn(4, 30, 5)
+    torch.manual_seed(2)
+    both = frequency_then_time(0.3, 0.4)(x)
+    torch.manual_seed(2)
+    assert torch.equal(both, time_mask(frequency_mask(x, 0.3), 0.4))
+    hidden = both[..., 0] == 0
+    assert hidden.any()
+    assert torch.equal(hidden, (both == 0).all(-1))
+
+
+def test_half_precision_goes_through_the_spectrum_in_single_precision() -> None:
+    x = torch.randn(2, 31, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.manual_seed(0)
+        half = frequency_mask(x.bfloat16(), 0.2)
+    torch.manual_seed(0)
+    full = frequency_mask(x.bfloat16().float(), 0.2)
+    assert half.dtype == torch.bfloat16
+    assert torch.equal(half, full.bfloat16())
+
+
+def test_the_gradient_passes_where_nothing_is_hidden() -> None:
+    x = torch.ones(2, 20, 3, requires_grad=True)
+    masked = time_mask(x, 0.5)
+    masked.sum().backward()
+    assert torch.equal(x.grad, (masked != 0).float())

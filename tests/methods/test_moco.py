@@ -1,0 +1,82 @@
+"""MoCo's loss against the official value and a plain loop, and its heads."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from methods.base import Batch
+from methods.moco import MoCo, MoCoConfig, moco_loss
+from methods.parts.encoder import Encoder, EncoderConfig
+from methods.parts.losses import unit_length
+
+
+@pytest.mark.parametrize("name", ["losses_a", "losses_c"])
+def test_equals_the_official_loss_but_for_its_factor(shared_reference: Path, name: str) -> None:
+    with np.load(shared_reference / f"{name}.npz") as arrays:
+        q, k, queue = (torch.from_numpy(arrays[key]) for key in ("q", "k", "queue"))
+        expected = float(arrays["moco_queue_2tau"]) / (2 * 0.1)
+    ours = moco_loss(q, k, queue, torch.zeros(len(queue), dtype=torch.int64), 0.1)
+    assert ours.item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("ids", [[], [-1, -1], [0, 5, -1, 2**40], [1, 1, 1]])
+def test_equals_a_plain_loop(ids: list[int]) -> None:
+    q, k, queue = (unit_length(torch.randn(n, 6, dtype=torch.float64)) for n in (4, 4, len(ids)))
+    anchors = []
+    for i in range(4):
+        own = math.exp(q[i] @ k[i] / 0.2)
+        negatives = [math.exp(q[i] @ queue[j] / 0.2) for j, owner in enumerate(ids) if owner != -1]
+        anchors.append(-math.log(own / (own + math.fsum(negatives))))
+    ours = moco_loss(q, k, queue, torch.tensor(ids, dtype=torch.int64), 0.2)
+    assert ours.item() == pytest.approx(sum(anchors) / 4, rel=1e-12, abs=1e-12)
+
+
+def test_gradients_are_right() -> None:
+    q, k, queue = (torch.randn(n, 5, dtype=torch.float64, requires_grad=True) for n in (3, 3, 4))
+    ids = torch.tensor([0, -1, 1, 2])
+    torch.autograd.gradcheck(lambda *x: moco_loss(*x, ids, 0.5), (q, k, queue))
+
+
+def make_moco(**knobs: object) -> MoCo:
+    torch.manual_seed(0)
+    settings = {"queue_size": 8, **knobs}
+    return MoCo(Encoder(EncoderConfig(hidden=4, depth=3, output=8)), MoCoConfig(**settings))  # type: ignore[arg-type]
+
+
+def make_batch() -> Batch:
+    x1, x2 = torch.randn(2, 5, 40, 12)
+    ids = torch.arange(5)
+    return Batch(x1, x2, ids, ids, ids)
+
+
+def test_the_first_loss_is_zero_and_the_second_is_not() -> None:
+    method = make_moco()
+    assert method(make_batch()).item() == 0
+    assert method(make_batch()).item() > 0.1
+
+
+def test_patients_have_no_influence() -> None:
+    losses = []
+    for patient in (torch.arange(5), torch.zeros(5, dtype=torch.int64)):
+        method = make_moco()
+        torch.manual_seed(1)
+        for _ in range(3):
+            loss = method(make_batch()._replace(patient=patient))
+        losses.append(loss.item())
+    assert losses[0] == losses[1]
+
+
+def test_heads_of_version_2_have_no_normalisation() -> None:
+    method = make_moco(head="v2", predictor=False)
+    assert [type(module) for module in method.projection] == [nn.Linear, nn.ReLU, nn.Linear]
+    assert isinstance(method.prediction, nn.Identity)
+    method(make_batch())
+    loss = method(make_batch())
+    loss.backward()
+    assert all(p.grad is not None for p in method.projection.parameters())

@@ -1,0 +1,154 @@
+"""PMQ's loss against a double loop over the paper's Eq. 1, its edge cases, and the method's order of events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+from methods.base import Batch
+from methods.parts.encoder import Encoder, EncoderConfig
+from methods.parts.losses import unit_length
+from methods.pmq import PMQ, PMQConfig, attracting, patient_info_nce
+
+TEMPERATURE = 0.1
+
+
+def unit(count: int, width: int = 6) -> Tensor:
+    return unit_length(torch.randn(count, width, dtype=torch.float64))
+
+
+def eq1(q: Tensor, keys: Tensor, patient: Sequence[int], ids: Sequence[int]) -> float:
+    """The paper's Eq. 1 with the batch enqueued, one pair at a time; slots without a key do not exist."""
+    filled = [j for j, owner in enumerate(ids) if owner != -1]
+    similarity = (q @ keys.T / TEMPERATURE).tolist()
+    anchors = []
+    for i, person in enumerate(patient):
+        total = math.fsum(math.exp(similarity[i][j]) for j in filled)
+        pairs = [-math.log(math.exp(similarity[i][j]) / total) for j in filled if ids[j] == person]
+        anchors.append(sum(pairs) / len(pairs))
+    return 2 * TEMPERATURE * sum(anchors) / len(anchors)
+
+
+@pytest.mark.parametrize(
+    ("patient", "queue_ids"),
+    [
+        ([0, 1, 2, 3], []),
+        ([0, 1, 2, 3], [-1, -1, -1]),
+        ([0, 1, 2, 3], [0, 0, 3, -1, -1]),
+        ([0, 0, 0, 0], [0, 0, 0]),
+        ([5, 5], [6, 7, 5]),
+        ([1, 2], [3, 4, 5]),
+        ([2**24, 2**24 + 1, 2**40], [2**24 + 1, 2**40 + 1, 2**40]),
+        ([4, 9, 4, 9, 4], [9]),
+    ],
+)
+def test_is_the_papers_equation(patient: list[int], queue_ids: list[int]) -> None:
+    torch.manual_seed(0)
+    q, k, queue = unit(len(patient)), unit(len(patient)), unit(len(queue_ids))
+    ids = torch.tensor(queue_ids, dtype=torch.int64)
+    ours = patient_info_nce(q, k, torch.tensor(patient), queue, ids, TEMPERATURE)
+    expected = eq1(q, torch.cat([k, queue]), patient, patient + queue_ids)
+    assert ours.shape == ()
+    assert ours.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_gradients_are_right() -> None:
+    q, k, queue = (torch.randn(n, 5, dtype=torch.float64, requires_grad=True) for n in (3, 3, 4))
+    patient, ids = torch.tensor([1, 0, 1]), torch.tensor([0, -1, 1, 2])
+    torch.autograd.gradcheck(lambda *x: patient_info_nce(x[0], x[1], patient, x[2], ids, 0.5), (q, k, queue))
+
+
+def test_empty_slots_have_no_influence() -> None:
+    q, k, queue = unit(3), unit(3), unit(4)
+    patient, ids = torch.tensor([0, 1, 1]), torch.tensor([1, 0, -1, -1])
+    full = patient_info_nce(q, k, patient, queue, ids, TEMPERATURE)
+    torch.testing.assert_close(full, patient_info_nce(q, k, patient, queue[:2], ids[:2], TEMPERATURE))
+
+
+def make_batch(patient: Sequence[int], recording: Sequence[int], steps: int = 40) -> Batch:
+    x1, x2 = torch.randn(2, len(patient), steps, 12)
+    return Batch(x1, x2, torch.tensor(patient), torch.tensor(recording), torch.tensor(recording))
+
+
+def make_pmq(**knobs: object) -> PMQ:
+    torch.manual_seed(0)
+    settings = {"queue_size": 10, "momentum": 0.9, **knobs}
+    return PMQ(Encoder(EncoderConfig(hidden=4, depth=3, output=8)), PMQConfig(**settings))  # type: ignore[arg-type]
+
+
+def test_each_dial_of_positives_has_the_same_negatives() -> None:
+    batch = make_batch([0, 0, 0, 1], [0, 0, 1, 2])
+    method = make_pmq()
+    method.queue.push(torch.randn(3, 8), torch.tensor([0, 0, 1]), torch.tensor([0, 1, 3]))
+    queue = method.queue.snapshot()
+    own, recording = (attracting(which, batch, queue) for which in ("own", "recording"))
+    assert own is not None
+    assert recording is not None
+    assert attracting("patient", batch, queue) is None
+    assert own.nonzero().tolist() == [[i, i] for i in range(4)]
+    assert recording[0].nonzero().flatten().tolist() == [0, 1, 4]
+    q, k = unit(4, 8), unit(4, 8)
+    ids = torch.cat([batch.patient, queue.patient])
+    for attracts in (own, recording):
+        ours = patient_info_nce(q, k, batch.patient, unit_length(queue.keys), queue.patient, TEMPERATURE, attracts)
+        logits = q @ torch.cat([k, unit_length(queue.keys)]).double().T / TEMPERATURE
+        anchors = []
+        for i in range(4):
+            others = (ids != batch.patient[i]) & (ids >= 0)
+            column = logits[i, attracts[i] | others].logsumexp(0)
+            anchors.append((column - logits[i, attracts[i]]).mean())
+        torch.testing.assert_close(ours, 2 * TEMPERATURE * torch.stack(anchors).mean(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("positives", ["own", "recording", "patient"])
+@pytest.mark.parametrize("size", [0, 5, 10])
+def test_all_dials_and_queue_sizes_train(positives: str, size: int) -> None:
+    method = make_pmq(positives=positives, queue_size=size)
+    for _ in range(3):
+        loss = method(make_batch([1, 1, 2, 3, 4, 4, 0], [1, 1, 2, 3, 4, 5, 0]))
+        loss.backward()
+        assert loss.isfinite()
+    assert (method.queue.patient >= 0).all()
+
+
+def test_the_queue_takes_the_keys_after_the_loss() -> None:
+    method = make_pmq(time_mask=0.0, frequency_mask=0.0)
+    batch = make_batch([3, 1, 4], [30, 10, 40])
+    first = method(batch)
+    assert method.queue.patient.tolist() == [3, 1, 4] + [-1] * 7
+    assert method.queue.recording.tolist() == [30, 10, 40] + [-1] * 7
+    second = method(batch)  # the same views: the queued copies are further positives and double each denominator
+    assert second.item() == pytest.approx(first.item() + 2 * TEMPERATURE * math.log(2), rel=1e-5)
+
+
+def test_the_key_branch_is_the_momentum_copy() -> None:
+    method = make_pmq(time_mask=0.0, frequency_mask=0.0)
+    batch = make_batch([3, 1, 4], [3, 1, 4])
+    with torch.no_grad():
+        for parameter in method.key_encoder.parameters():
+            parameter.mul_(1.5)
+    method(batch)
+    expected = unit_length(method.key_projection(method.key_encoder.pooled(batch.x2)))
+    torch.testing.assert_close(method.queue.keys[:3], expected)
+
+
+def test_after_step_is_the_papers_equation_2() -> None:
+    method = make_pmq()
+    before = [parameter.clone() for parameter in method.key_encoder.parameters()]
+    with torch.no_grad():
+        for parameter in method.encoder.parameters():
+            parameter.add_(1.0)
+    method.after_step()
+    for old, new, online in zip(before, method.key_encoder.parameters(), method.encoder.parameters(), strict=True):
+        torch.testing.assert_close(new, 0.9 * old + 0.1 * online)
+
+
+def test_without_a_prediction_head_the_projection_is_the_query() -> None:
+    method = make_pmq(prediction_layers=0, projection_layers=1)
+    assert len(list(method.prediction.parameters())) == 0
+    assert len(list(method.projection.parameters())) == 4
+    assert method(make_batch([1, 2, 3], [1, 2, 3])).isfinite()

@@ -1,0 +1,125 @@
+"""A small store of made-up scores, whose means and deviations can be computed by hand.
+
+A score is base[variant] + base[metric] (+ 0.05 on Chapman, - 0.2 at 1 %), and the two seeds lie 0.01 below and above:
+every complete mean is the plain sum, and every deviation is 0.01 * sqrt(2), printed 1.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.store import Plan, PlannedCell, Predictions, Row, Store, digest
+
+VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
+METRICS = {"f1": 0.0, "auroc": 0.2, "acc": 0.1}
+DATASETS = ("ptb-xl", "chapman")
+TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "pmq:w/o mask_t": "PMQ w/o mask_t & 5 % | *"}
+
+
+def planned() -> list[PlannedCell]:
+    cells = [
+        ("finetune", variant, dataset, ratio, seed)
+        for ratio in (0.3, 0.01)
+        for variant in VARIANTS
+        for dataset in DATASETS
+        for seed in (41, 42)
+    ] + [("linear", variant, dataset, 0.3, 41) for variant in ("random", "pmq") for dataset in DATASETS]
+    return [
+        PlannedCell(digest([evaluation, variant, dataset, ratio, seed]), variant, evaluation, dataset, ratio, seed)
+        for evaluation, variant, dataset, ratio, seed in cells
+    ]
+
+
+def plan() -> Plan:
+    return Plan(
+        key="plan-of-the-test",
+        config={"protocol": "paper", "data": {"labels": "single"}, "caption": "A config's own words."},
+        variants=TITLES,
+        datasets={
+            "ptb-xl": {
+                "title": "PTB-XL", "simulated": True, "recordings": 30, "patients": 20,
+                "skipped": {"rate under 50/min": 2, "all-zero lead": 1},
+            },
+            "chapman": {"title": "Chapman", "simulated": False, "recordings": 40, "patients": 40, "skipped": {}},
+        },
+        pretraining={
+            "name": "mimic-iv-ecg", "title": "MIMIC-IV-ECG", "simulated": True, "recordings": 90, "patients": 9,
+            "skipped": {},
+        },
+        cells=planned(),
+    )  # fmt: skip
+
+
+def row_of(cell: PlannedCell) -> Row:
+    base = VARIANTS[cell.variant] + 0.05 * (cell.dataset == "chapman") - 0.2 * (cell.ratio == 0.01)
+    wobble = 0.0 if cell.evaluation == "linear" else {41: -0.01, 42: 0.01}[cell.seed]
+    scores: dict[str, float | None] = {metric: base + offset + wobble for metric, offset in METRICS.items()}
+    undefined = {}
+    if (cell.variant, cell.dataset, cell.ratio) == ("moco", "ptb-xl", 0.01):
+        scores["auroc"] = None
+        undefined["auroc"] = "no class has both signs"
+    few = cell.dataset == "ptb-xl" and cell.ratio == 0.01
+    return Row(
+        key=cell.key,
+        pretrain_key=digest(cell.variant),
+        variant=cell.variant,
+        method=cell.variant.split(":")[0],
+        evaluation=cell.evaluation,
+        dataset=cell.dataset,
+        ratio=cell.ratio,
+        seed=cell.seed,
+        pretrain_seed=42,
+        protocol="paper",
+        labels="single",
+        scores={"heartbeat": scores, "recording": {"f1": 0.9, "auroc": 0.9, "acc": 0.9, "ece": 0.1}},
+        undefined={"heartbeat": undefined},
+        notes=["no labelled window of class HYP"] if few else [],
+        counts={"test_windows": 4},
+        training={"best_epoch": 3, "seconds": 1.5},
+        provenance={"git": {"commit": "0123456789abcdef0123456789abcdef01234567"}},
+    )
+
+
+def fails(row: Row) -> bool:
+    return (row.variant, row.dataset, row.ratio, row.seed) == ("pmq", "chapman", 0.01, 42)
+
+
+def is_left_open(row: Row) -> bool:
+    return fails(row) or (row.variant, row.dataset, row.ratio) == ("random", "chapman", 0.01)
+
+
+@pytest.fixture
+def write_store(tmp_path: Path) -> Callable[..., Path]:
+    """Write the made-up store, whole or with one cell failed and two not run; `alter` changes rows on the way."""
+
+    def write(
+        name: str = "runs",
+        *,
+        complete: bool = False,
+        backwards: bool = False,
+        alter: Callable[[Row], Row] = lambda row: row,
+        alter_plan: Callable[[Plan], Plan] = lambda plan: plan,
+    ) -> Path:
+        store = Store(tmp_path / name)
+        store.save_plan(alter_plan(plan()))
+        ids = np.array(["r1", "r2"])
+        predictions = Predictions(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.int64), ids, ids)
+        rows = [row_of(cell) for cell in planned()]
+        for row in reversed(rows) if backwards else rows:
+            if fails(row):
+                store.save_failure(row.key, "fine-tune", "Traceback:\nRuntimeError: the loss is not finite")
+            if complete or not is_left_open(row):
+                store.save_row(alter(row), predictions)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
+def store_root(write_store: Callable[..., Path]) -> Path:
+    """The made-up store with one failed cell and two that were not run."""
+    return write_store()

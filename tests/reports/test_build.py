@@ -1,0 +1,103 @@
+"""From a results folder to files: what is written, the same bytes from the same rows, and the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmark.store import Plan
+from reports.__main__ import main
+from reports.build import build_report
+
+FILES = ["results.md", "results.tex", "results.csv", "cells.csv"]
+
+
+def test_writes_the_four_files(store_root: Path, tmp_path: Path) -> None:
+    report = build_report(store_root, tmp_path / "out")
+    assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
+    assert [file.name for file in report.files] == FILES
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(FILES)
+    assert report.problems == ()
+    assert len((tmp_path / "out" / "cells.csv").read_text().splitlines()) == 1 + 33
+
+
+@pytest.mark.parametrize(
+    ("protocol", "unit", "units"),
+    [
+        ("paper", None, {"heartbeat"}),
+        ("strict", None, {"recording"}),
+        ("paper", "recording", {"recording"}),
+        ("strict", "both", {"heartbeat", "recording"}),
+    ],
+)
+def test_score_unit_follows_the_protocol_unless_asked(
+    write_store: Callable[..., Path], tmp_path: Path, protocol: str, unit: str | None, units: set[str]
+) -> None:
+    def under_protocol(plan: Plan) -> Plan:
+        return replace(plan, config=plan.config | {"protocol": protocol})
+
+    report = build_report(write_store(alter_plan=under_protocol), tmp_path / "out", unit=unit)
+    assert {table.unit for table in report.tables} == units
+
+
+def test_an_unknown_unit_is_refused(store_root: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="score unit 'beat' is not known: choose heartbeat, recording or both"):
+        build_report(store_root, tmp_path / "out", unit="beat")
+
+
+def test_a_resumed_run_gives_the_same_bytes(write_store: Callable[..., Path], tmp_path: Path) -> None:
+    """The second store was filled in two goes and in another order, and took other times."""
+    write_store("resumed", backwards=True)
+    resumed = write_store(
+        "resumed",
+        backwards=True,
+        complete=True,
+        alter=lambda row: replace(row, training=row.training | {"seconds": 99.0}),
+    )
+    build_report(write_store("whole", complete=True), tmp_path / "a")
+    build_report(resumed, tmp_path / "b")
+    for name in FILES:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_plan_without_rows_gives_dashes(store_root: Path, tmp_path: Path) -> None:
+    for file in (store_root / "cells").iterdir():
+        file.unlink()
+    report = build_report(store_root, tmp_path / "out")
+    assert {score.printed for block in report.tables[0].blocks for line in block.lines for score in line.scores} == {
+        "–"
+    }
+    assert "Cells: 0 of 32 finished, 32 not run." in (tmp_path / "out" / "results.md").read_text()
+    assert (tmp_path / "out" / "cells.csv").read_text() == "key,variant,evaluation,dataset,ratio,seed\n"
+
+
+def test_damaged_rows_are_named_on_stderr(store_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = json.loads((store_root / "plans" / "plan-of-the-test.json").read_text())["cells"][0]["key"]
+    (store_root / "cells" / f"{key}.json").write_text("{")
+    assert main(["--results", str(store_root), "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.startswith("left out: ")
+    assert f"{key}.json" in shown.err
+    assert shown.out.split() == [str(tmp_path / "out" / name) for name in FILES]
+
+
+def test_an_empty_folder_ends_with_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--results", str(tmp_path / "nothing"), "--out", str(tmp_path / "out")]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_reports_need_neither_torch_nor_rich() -> None:
+    code = (
+        "import sys, reports.__main__, reports.terminal; sys.exit(bool({'torch', 'rich', 'wfdb'} & set(sys.modules)))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
