@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark import console as terminal
+from benchmark.allocator import keep_freed_memory
 from benchmark.cli import Command, Place, parse
 from benchmark.cohorts import locate, names_of
 from benchmark.config import Config, ConfigError, config_names, load_config
@@ -29,6 +30,7 @@ OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status."""
+    keep_freed_memory()
     console = open_console()
     try:
         command = parse(sys.argv[1:] if argv is None else argv)
@@ -137,7 +139,7 @@ def show_report(place: Place, plan_key: str | None, unit: str | None, console: C
     """Write the tables, print them, and say where the files are."""
     built = build_report(place.results, place.out, plan_key=plan_key, unit=unit)
     for table in built.tables:
-        print_lines(console, terminal_lines(table, console.width))
+        print_lines(console, terminal_lines(table, console.width, starred=not console.is_terminal))
     for problem in built.problems:
         terminal.error(f"left out: {problem}")
     note(console, "")

@@ -80,20 +80,20 @@ def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> P
     content = {
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},
-        "datasets": {name: facts_of(prepared[name], config) for name in config.data.datasets},
-        "pretraining": facts_of(corpus, config) | {"name": corpus.name},
+        "datasets": {name: facts_of(prepared[name]) for name in config.data.datasets},
+        "pretraining": facts_of(corpus) | {"name": corpus.name},
     }
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, **content)
 
 
-def facts_of(prepared: Prepared, config: Config) -> dict[str, Any]:
+def facts_of(prepared: Prepared) -> dict[str, Any]:
     """What a table says of a dataset."""
     return {
         "title": prepared.title,
         "classes": list(prepared.classes),
         "form": prepared.form,
-        "simulated": config.data.simulation is not None,
+        "simulated": prepared.simulated,
         "fingerprint": prepared.fingerprint,
         "recordings": len(prepared.entries),
         "patients": len({entry.patient for entry in prepared.entries}),

@@ -2,6 +2,7 @@
 
 The loader makes the views, the method owns its momentum copies, queue and masks, and the trainer knows none of them:
 
+    method.begin(updates)
     loss = method(batch); loss.backward(); optimiser.step(); schedule.step(); method.after_step()
 
 All state lives in parameters and buffers, so `state_dict()` is the checkpoint. Methods draw from torch's default
@@ -17,6 +18,13 @@ from torch import Tensor, nn
 
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range, Share, check_fields
+
+
+Pairing = Literal["neighbor", "same", "patient"]
+"""Second view: the next heartbeat, the same one, or one of another recording of the patient (else of this one)."""
+Batching = Literal["shuffled", "trial", "trial-fixed", "patient", "patient-once"]
+"""Batches of random windows; of whole pseudo-trials; the latter with the same members in every epoch; with at most one
+window of a patient in a batch; the latter with one window of each patient per epoch."""
 
 
 class Batch(NamedTuple):
@@ -50,10 +58,8 @@ class Recipe:
 class MethodConfig:
     """Knobs every method has. A method subclasses this and documents its own; bad values raise ValueError."""
 
-    pairing: Literal["neighbor", "same"] = "neighbor"
-    """Second view: the next heartbeat, or the same one."""
-    batching: Literal["shuffled", "trial", "trial-fixed"] = "shuffled"
-    """Batches of random windows; of whole pseudo-trials; or the latter with the same members in every epoch."""
+    pairing: Pairing = "neighbor"
+    batching: Batching = "shuffled"
     encoder_dropout: Share = 0.0
     """Dropout on the encoder's output while pretraining."""
     recipe: Recipe = field(default_factory=Recipe)
@@ -76,11 +82,19 @@ class PretrainMethod(nn.Module):
     """Results version: raised with any change that can move the method's numbers."""
     trains: ClassVar[bool] = True
     """False: `forward` is never called, and the encoder stays as the seed drew it."""
+    needs_text: ClassVar[bool] = False
+    """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
+    encoder_passes: ClassVar[float] = 4.0
+    """Cost of an update per pair of windows with the default knobs, for estimates: a pooled forward pass of a window
+    is 1, its backward pass 2."""
 
     def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
         super().__init__()
         self.encoder = encoder
         self.encoder.dropout = config.encoder_dropout
+
+    def begin(self, updates: int) -> None:
+        """Called once before the first update, and again after a resume, with the number of updates of the training."""
 
     def forward(self, batch: Batch) -> Tensor:
         """The scalar loss of a batch, with its graph."""

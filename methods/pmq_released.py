@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.base import Batch, Batching, MethodConfig, PretrainMethod
 from methods.parts.ema import RunningAverage, momentum_copy, update_momentum
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range, Share
@@ -33,7 +33,7 @@ KEY_LAYERS = slice(0, 5)
 class PMQReleasedConfig(MethodConfig):
     """Knobs of the released code; the defaults are its command line's."""
 
-    batching: Literal["shuffled", "trial", "trial-fixed"] = "trial-fixed"
+    batching: Batching = "trial-fixed"
     encoder_dropout: Share = 0.1
     temperature: Annotated[float, Range(above=0.0)] = 0.1
     momentum: Share = 0.999

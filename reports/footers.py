@@ -30,6 +30,8 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], columns: int) -> str:
         "Bold: best of its block.",
     ]
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
+    if cells[0].evaluation == "linear" and plan.config["protocol"] == "paper" and len(seeds) > 1:
+        sentences.append("The probe draws nothing at random: ±0.0 is one encoder on one labelled subset.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
         sentences.append("Simulated ECGs: no ranking of methods follows from these numbers.")
     own = str(plan.config.get("caption") or "").strip()
@@ -44,7 +46,8 @@ def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Ite
     yield f"Protocol: {plan.config['protocol']}; labels: {plan.config['data']['labels']}; scores per {unit}."
     yield f"Data: {'; '.join(map(_source_text, datasets))}."
     yield f"Pretraining: {_source_text(plan.pretraining)}."
-    yield f"Skipped recordings: {'; '.join(map(_skipped_text, [*datasets, plan.pretraining]))}."
+    skipped = dict.fromkeys(map(_skipped_text, [*datasets, plan.pretraining]))
+    yield f"Skipped recordings: {'; '.join(skipped)}."
     yield from _notes(results, cells)
     yield from _unusable("Failed", results, cells, results.failures)
     yield from _unusable("Left out", results, cells, dict.fromkeys(results.damaged, "the stored row is damaged"))
@@ -89,7 +92,7 @@ def _notes(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
         for note in results.rows[cell.key].notes
     )
     for (note, place), number in counted.items():
-        yield f"Note: {note} ({place}, {number} {'cell' if number == 1 else 'cells'})."
+        yield f"{place}: {note} ({number} {'cell' if number == 1 else 'cells'})."
 
 
 def _unusable(word: str, results: Results, cells: Sequence[PlannedCell], reasons: Mapping[str, str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from reports.tables import Line, Score, Table
@@ -32,11 +32,17 @@ class _Widths:
         return sum(GAP + self.numbers[index] + self.tails[index] for index in columns)
 
 
-def terminal_lines(table: Table, width: int) -> Iterator[list[Span]]:
-    """Title, caption, blocks, footnotes and footers, each line at most `width` characters (40 or more)."""
+def terminal_lines(table: Table, width: int, *, starred: bool = False) -> Iterator[list[Span]]:
+    """Title, caption, blocks, footnotes and footers, each line at most `width` characters (40 or more).
+
+    `starred` marks the best numbers with a star, for output that cannot show them in bold.
+    """
     yield []
     yield [(table.title, "title")]
     yield from _prose(table.caption, width)
+    if starred:
+        yield from _prose("Without bold here: the best of a block carries a star.", width)
+        table = with_stars(table)
     widths = _widths(table, width)
     for columns in _side_by_side(table, widths, width):
         yield []
@@ -50,6 +56,21 @@ def terminal_lines(table: Table, width: int) -> Iterator[list[Span]]:
         yield from _prose(f"{mark.translate(SUPERSCRIPTS)} {text}", width)
     for footer in table.footers:
         yield from _prose(footer, width)
+
+
+def with_stars(table: Table) -> Table:
+    """The table with a star behind the spread of each best number."""
+    blocks = tuple(
+        replace(
+            block,
+            lines=tuple(
+                replace(line, scores=tuple(replace(s, spread=f"{s.spread}*") if s.best else s for s in line.scores))
+                for line in block.lines
+            ),
+        )
+        for block in table.blocks
+    )
+    return replace(table, blocks=blocks)
 
 
 def _prose(text: str, width: int) -> Iterator[list[Span]]:

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
+from benchmark.data.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.beats import WINDOW, heartbeats
 from benchmark.data.skipped import Skipped, skip_summary
 from benchmark.store import KEY_LENGTH
@@ -54,6 +54,8 @@ class Prepared:
     classes: tuple[str, ...]
     form: str
     """The on-disk form that was read, e.g. 'records500'."""
+    simulated: bool
+    """Whether its folder says that a simulator wrote it."""
     beats: NDArray[np.float16]
     """(N, 300, 12) memory map: windows standardised per recording and lead, zero-padded."""
     first_beat: NDArray[np.int64]
@@ -155,7 +157,8 @@ def _build(
         "entries": [asdict(entry) for entry in entries],
         "skipped": [asdict(skip) for skip in skipped],
     }
-    shown = {"title": dataset.title, "form": listing.form}
+    simulated = (dataset.root / SIMULATED_MARK).is_file()
+    shown = {"title": dataset.title, "form": listing.form, "simulated": simulated}
     _write_index(folder, index | shown | {"fingerprint": _fingerprint(index, content.hexdigest())})
 
 
@@ -225,6 +228,7 @@ def load_prepared(folder: Path) -> Prepared | None:
         title=index["title"],
         classes=tuple(index["classes"]),
         form=index["form"],
+        simulated=index["simulated"],
         beats=np.memmap(folder / "beats.f16", np.float16, "r", shape=(int(first_beat[-1]), *BEAT_SHAPE)),
         first_beat=first_beat,
         entries=tuple(Entry(**entry | {"labels": tuple(entry["labels"])}) for entry in index["entries"]),

@@ -193,8 +193,8 @@ def labelled_subset(
         size = len(order) * beats_per_trial
     windows = (trial[order, None] * beats_per_trial + np.arange(beats_per_trial)).ravel()[:size]  # (n * beats,)
     labelled = set(np.nonzero(target[order[: -(-size // beats_per_trial)]])[1].tolist())
-    notes = [f"no labelled window of class {name}" for index, name in enumerate(classes) if index not in labelled]
-    return LabelledSubset(windows, tuple(notes))
+    absent = [name for index, name in enumerate(classes) if index not in labelled]
+    return LabelledSubset(windows, (f"no labelled window of class {', '.join(absent)}",) if absent else ())
 
 
 def _patient_order(

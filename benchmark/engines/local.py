@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import torch
+from threadpoolctl import threadpool_limits
+
+from benchmark.allocator import keep_freed_memory
 
 Task = TypeVar("Task")
 
@@ -49,14 +52,19 @@ def _one_by_one(
     try:
         for task in tasks:
             on_start(task)
-            try:
-                function(task)
-            except Exception as error:
-                yield Ended(task, error)
-            else:
-                yield Ended(task, None)
+            with threadpool_limits(threads):
+                error = _attempt(function, task)
+            yield Ended(task, error)
     finally:
         torch.set_num_threads(before)
+
+
+def _attempt(function: Callable[[Task], None], task: Task) -> Exception | None:
+    try:
+        function(task)
+    except Exception as error:
+        return error
+    return None
 
 
 def _side_by_side(
@@ -86,4 +94,6 @@ def _side_by_side(
 def _begin_worker(threads: int) -> None:
     """Ctrl-C reaches every process of the terminal; the parent alone ends the pool."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed_memory()
     torch.set_num_threads(threads)
+    threadpool_limits(threads)

@@ -20,13 +20,16 @@ def momentum_copy(module: M) -> M:
 
 
 @torch.no_grad()
-def update_momentum(target: nn.Module, source: nn.Module, momentum: float) -> None:
+def update_momentum(target: nn.Module, source: nn.Module, momentum: float | Tensor) -> None:
     """target <- momentum * target + (1 - momentum) * source, parameter by parameter.
 
-    Raises ValueError where the two do not have the same parameters.
+    A momentum that changes is a 0-d tensor, so that nothing is read back from the device. Raises ValueError where the two do not have the same parameters.
     """
     targets, sources = _paired(target, source)
-    torch._foreach_lerp_(targets, sources, 1.0 - momentum)
+    if isinstance(momentum, Tensor):
+        torch._foreach_lerp_(targets, sources, [1.0 - momentum] * len(targets))
+    else:
+        torch._foreach_lerp_(targets, sources, 1.0 - momentum)
 
 
 class RunningAverage(nn.Module, Generic[M]):

@@ -1,4 +1,8 @@
-"""Contrastive losses that several methods share: InfoNCE (CPC, Eq. 4), and with many positives (SupCon, Eq. 2)."""
+"""Contrastive losses that several methods share.
+
+InfoNCE (CPC, Eq. 4), with many positives (SupCon, Eq. 2), NT-Xent (SimCLR, Eq. 1), and the two triangles of CLOCS and
+COMET for pairs that share an id.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,13 @@ def unit_length(x: Tensor) -> Tensor:
 
 
 def scaled_similarity(q: Tensor, k: Tensor, temperature: float) -> Tensor:
-    """Dot products over the temperature, in float32 or better also under autocast: (N, K), (C, K) -> (N, C)."""
+    """Dot products over the temperature, in float32 or better also under autocast.
+
+    (N, K), (C, K) -> (N, C), or the same for each of G groups: (G, N, K), (G, C, K) -> (G, N, C).
+    """
     precision = torch.promote_types(q.dtype, torch.float32)
     with torch.autocast(q.device.type, enabled=False):
-        return (q.to(precision) / temperature) @ k.to(precision).T  # (N, C)
+        return (q.to(precision) / temperature) @ k.to(precision).mT  # (..., N, C)
 
 
 def info_nce(q: Tensor, k: Tensor, temperature: float) -> Tensor:
@@ -42,3 +49,34 @@ def multi_positive_nce(logits: Tensor, positive: Tensor, valid: Tensor | None = 
     if per_pair:
         return summed.sum() / count.sum().clamp(min=1)
     return (summed / count.clamp(min=1)).sum() / (count > 0).sum().clamp(min=1)
+
+
+def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+    """NT-Xent on raw dot products: 0-d, mean over all anchors (SimCLR, Eq. 1).
+
+    z1, z2: (N, K), two views of N samples, or (G, N, K) for G groups that are contrasted each on its own. Each of a
+    group's 2N rows is an anchor: its other view is the positive, all other rows of the group are the candidates.
+    """
+    across = scaled_similarity(z1, z2, temperature)  # (..., N, N)
+    oneself = torch.eye(z1.shape[-2], dtype=torch.bool, device=z1.device)  # (N, N)
+    # The lowest finite number, not -inf: with N = 1 a row has no other candidate and must not give inf - inf.
+    lowest = torch.finfo(across.dtype).min
+    within1, within2 = (scaled_similarity(z, z, temperature).masked_fill(oneself, lowest) for z in (z1, z2))
+    total1 = torch.logaddexp(across.logsumexp(-1), within1.logsumexp(-1))  # (..., N) anchors in the first view
+    total2 = torch.logaddexp(across.logsumexp(-2), within2.logsumexp(-1))  # (..., N) anchors in the second view
+    own = across.diagonal(dim1=-2, dim2=-1)  # (..., N)
+    return ((total1 + total2) / 2 - own).mean()
+
+
+def shared_id_nce(logits: Tensor, ids: Tensor) -> Tensor:
+    """-log softmax of the pairs that share an id, without those of a sample with itself: 0-d (CLOCS, Eq. 1; COMET).
+
+    logits: (B, B), first view by second view, already divided by the temperature; ids: (B,). Pairs above the diagonal
+    are normalised over their row, those below over their column; the two means are averaged. Without a pair the result
+    is a zero that keeps its graph.
+    """
+    above = (ids[:, None] == ids).triu(1)  # (B, B)
+    pairs = above.sum()  # ()
+    by_row = -logits.log_softmax(1).masked_fill(~above, 0.0).sum()
+    by_column = -logits.log_softmax(0).masked_fill(~above.T, 0.0).sum()
+    return (by_row + by_column) / (2 * pairs).clamp(min=1)

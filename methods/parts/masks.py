@@ -31,6 +31,21 @@ def frequency_mask(x: Tensor, mask_ratio: float) -> Tensor:
     return masked.to(x.dtype)
 
 
+def continuous_mask(x: Tensor, spans: int, span_share: float) -> Tensor:
+    """Set `spans` stretches of each sample, each a share of the time and at random, to zero (TS2Vec; COMET).
+
+    A span is int(span_share * S) steps, at least one; spans may overlap.
+    """
+    if spans == 0 or span_share == 0:
+        return x
+    batch, steps = x.shape[:2]
+    length = max(1, int(span_share * steps))
+    start = torch.randint(steps - length + 1, (batch, spans, 1), device=x.device)  # (B, N, 1)
+    time = torch.arange(steps, device=x.device)  # (S,)
+    hidden = ((time >= start) & (time < start + length)).any(1)  # (B, S)
+    return x * ~hidden[..., None]  # (B, S, D)
+
+
 def frequency_then_time(frequency_ratio: float, time_ratio: float) -> Mask:
     """Both masks in the paper's order."""
 

@@ -31,7 +31,7 @@ def test_everything_a_table_rests_on_is_said(store_root: Path) -> None:
         "Data: PTB-XL (simulated, 30 recordings, 20 patients); Chapman (real, 40 recordings, 40 patients).",
         "Pretraining: MIMIC-IV-ECG (simulated, 90 recordings, 9 patients).",
         "Skipped recordings: PTB-XL 3 (all-zero lead: 1, rate under 50/min: 2); Chapman 0; MIMIC-IV-ECG 0.",
-        "Note: no labelled window of class HYP (PTB-XL, 1 %, 8 cells).",
+        "PTB-XL, 1 %: no labelled window of class HYP (8 cells).",
         "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite",
         "Code: commit 0123456789ab.",
     ]

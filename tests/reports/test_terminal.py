@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,10 @@ def test_footnotes_and_footers_follow(table: Table) -> None:
     assert "–ᶜ" in whole
     assert "ᶜ undefined in 2 of 2 finished seeds: no class has both signs" in whole
     assert all(footer in whole for footer in table.footers)
+
+
+def test_a_pipe_gets_a_star_for_each_best_number(table: Table) -> None:
+    shown = [part.strip() for spans in terminal_lines(table, 120, starred=True) for part, _ in spans]
+    best = [score for block in table.blocks for line in block.lines for score in line.scores if score.best]
+    stars = [after for number, after in pairwise(shown) if _is_score(number) and "*" in after]
+    assert len(stars) == len(best) > 0

@@ -10,7 +10,7 @@ From the dipole outwards: `dipole` (waves to leads), `heart` (one healthy beat),
 
 from __future__ import annotations
 
-from benchmark.data.simulate.cohort import COHORTS, MARK, SIMULATOR_VERSION, write_cohort
+from benchmark.data.simulate.cohort import COHORTS, SIMULATOR_VERSION, write_cohort
 from benchmark.data.simulate.diagnoses import DIAGNOSES
 from benchmark.data.simulate.layouts.layout import CohortSettings
 from benchmark.data.simulate.recording import Simulated, record, simulate
@@ -18,7 +18,6 @@ from benchmark.data.simulate.recording import Simulated, record, simulate
 __all__ = [
     "COHORTS",
     "DIAGNOSES",
-    "MARK",
     "SIMULATOR_VERSION",
     "CohortSettings",
     "Simulated",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmark.data.base import SIMULATED_MARK
 from benchmark.data.simulate.layouts import LAYOUTS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
 from benchmark.data.simulate.population import draw_diagnoses, draw_person
@@ -23,8 +24,6 @@ from benchmark.data.simulate.recording import record
 SIMULATOR_VERSION = 1
 """Raised with every change that can alter a signal or a label."""
 COHORTS: tuple[str, ...] = tuple(LAYOUTS)
-MARK = "SIMULATED.json"
-"""File in a cohort's folder that says it is simulated, by which version, settings and seed."""
 FS = 500
 
 
@@ -63,7 +62,7 @@ def write_cohort(
                 on_progress(len(rows), sum(visits))
         layout.write_tables(temporary, rows)
         mark = {"simulator_version": SIMULATOR_VERSION, "cohort": name, "seed": seed, "settings": asdict(settings)}
-        (temporary / MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
+        (temporary / SIMULATED_MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
         temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

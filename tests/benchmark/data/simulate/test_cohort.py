@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.simulate import COHORTS, MARK, SIMULATOR_VERSION, CohortSettings, write_cohort
+from benchmark.data.base import SIMULATED_MARK
+from benchmark.data.simulate import COHORTS, SIMULATOR_VERSION, CohortSettings, write_cohort
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -26,7 +27,7 @@ def test_same_seed_same_bytes_and_a_larger_cohort_begins_alike(tmp_path: Path, n
     assert signals
     assert signals.items() <= more.items()
     assert not {d for p, d in signals.items() if p.endswith((".dat", ".mat"))} & set(other.values())
-    mark = json.loads((tmp_path / "a" / MARK).read_text())
+    mark = json.loads((tmp_path / "a" / SIMULATED_MARK).read_text())
     assert (mark["simulator_version"], mark["cohort"], mark["seed"]) == (SIMULATOR_VERSION, name, 3)
 
 
