@@ -100,7 +100,8 @@ def prepare_all(config: Config, place: Place, console: Console) -> dict[str, Pre
                 on_progress=progress,
             )
         with terminal.step(console, f"{DATASETS[name].title}: finding heartbeats") as progress:
-            prepared[name] = prepare(dataset, place.cache, workers=place.workers, on_progress=progress)
+            prefix = config.data.prefix_of(name)
+            prepared[name] = prepare(dataset, place.cache, workers=place.workers, prefix=prefix, on_progress=progress)
         note(console, prepared_line(prepared[name]))
     write_skipped({name: data.skipped for name, data in prepared.items()}, place.out / "skipped.csv")
     return prepared

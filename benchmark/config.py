@@ -54,10 +54,16 @@ class Data(Section):
     """Which data, and where they are."""
 
     pretrain: str = "mimic-iv-ecg"
+    pretrain_prefix: str = ""
+    """Pretrain only on recordings whose path begins so, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
     labels: Labels = "single"
     simulation: Simulation | None = None
     """None: real data are looked for under --data-root or --data."""
+
+    def prefix_of(self, name: str) -> str:
+        """Which part of a dataset is read; a corpus that is also a column of the table is read whole."""
+        return self.pretrain_prefix if name == self.pretrain and name not in self.datasets else ""
 
 
 class EncoderSize(Section):

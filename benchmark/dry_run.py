@@ -9,7 +9,7 @@ from dataclasses import replace
 from benchmark.cli import Place
 from benchmark.cohorts import cohort_folder, locate, names_of
 from benchmark.config import Config
-from benchmark.data.prepare import Prepared, cached
+from benchmark.data.prepare import Prepared, cached, list_part
 from benchmark.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.grid import Grid, encoder_config, expand
 from benchmark.runner import Machine, Work, make_grid, missing
@@ -47,9 +47,10 @@ def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, P
             sizes[name] = estimated_size(round(simulation.patients[name] * per_patient))
             continue
         dataset = locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
-        found = cached(dataset, place.cache)
+        listing = list_part(dataset, config.data.prefix_of(name))
+        found = cached(dataset, place.cache, listing)
         if found is None:
-            sizes[name] = estimated_size(len(dataset.listing().entries))
+            sizes[name] = estimated_size(len(listing.entries))
         else:
             sizes[name], prepared[name] = exact_size(found), found
     return sizes, prepared

@@ -19,7 +19,7 @@ import signal
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
@@ -70,15 +70,21 @@ class Prepared:
 
 
 def prepare(
-    dataset: Dataset, cache: Path, *, workers: int, on_progress: Callable[[int, int], None] | None = None
+    dataset: Dataset,
+    cache: Path,
+    *,
+    workers: int,
+    prefix: str = "",
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Prepared:
     """Prepare a dataset, or take it from the cache where its files have not changed.
 
+    With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'.
     Up to `workers` processes share the recordings; a small dataset or one worker is done in this process.
     `on_progress(done, total)` is called after each recording, and not at all on a cache hit. Raises DatasetError where
     no recording is usable.
     """
-    listing = dataset.listing()
+    listing = list_part(dataset, prefix)
     folder = cache / _key(dataset, listing)
     prepared = load_prepared(folder)
     if prepared is not None:
@@ -98,9 +104,22 @@ def prepare(
     return prepared
 
 
-def cached(dataset: Dataset, cache: Path) -> Prepared | None:
-    """What the cache holds of a dataset as its files are now; None where it has to be prepared."""
-    return load_prepared(cache / _key(dataset, dataset.listing()))
+def cached(dataset: Dataset, cache: Path, listing: Listing) -> Prepared | None:
+    """What the cache holds of a listed dataset as its files are now; None where it has to be prepared."""
+    return load_prepared(cache / _key(dataset, listing))
+
+
+def list_part(dataset: Dataset, prefix: str) -> Listing:
+    """The listing of a dataset, or its part whose paths begin with a prefix. Raises DatasetError where none does."""
+    listing = dataset.listing()
+    if not prefix:
+        return listing
+    entries = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
+    if not entries:
+        raise DatasetError(
+            f"{dataset.title}: none of {len(listing.entries)} recordings has a path with prefix {prefix!r}"
+        )
+    return replace(listing, entries=entries)
 
 
 def _key(dataset: Dataset, listing: Listing) -> str:

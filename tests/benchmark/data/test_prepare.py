@@ -141,3 +141,12 @@ def test_real_recordings(shared_ecgs: Path, tmp_path: Path):
     assert len(prepared.entries) + len(prepared.skipped) == 10
     assert [skip.recording for skip in prepared.skipped] == ["2"]
     assert np.isfinite(prepared.beats).all()
+
+
+def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
+    whole = prepare(dataset, tmp_path / "cache", workers=1)
+    part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.entries[0].path[:-1] + "1")
+    assert [entry.recording for entry in part.entries] == ["A0001"]
+    assert not same(whole, part)
+    with pytest.raises(DatasetError, match=r"none of 4 recordings .* 'elsewhere/'"):
+        prepare(dataset, tmp_path / "cache", workers=1, prefix="elsewhere/")

@@ -1,0 +1,95 @@
+"""COMET: contrast at four levels, from time steps over windows and pseudo-trials to patients (Wang et al. 2023).
+
+Observation and sample level follow TS2Vec, Eq. 1 and 2, on masked views and at every halving of the time axis. Trial and
+patient level contrast windows that share an id, on unmasked views that differ by the encoder's dropout alone. Each
+level has two passes of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.parts.encoder import Encoder
+from methods.parts.fields import Range, Share
+from methods.parts.losses import scaled_similarity, shared_id_nce, two_view_nce, unit_length
+from methods.parts.masks import continuous_mask
+
+ID_TEMPERATURE = 0.1
+Weight = Annotated[float, Range(least=0.0)]
+
+
+@dataclass(frozen=True)
+class COMETConfig(MethodConfig):
+    """Knobs of COMET; the weights are those of the authors' configuration for the PTB dataset. A weight of 0 leaves a
+    level out."""
+
+    pairing: Pairing = "same"
+    batching: Batching = "trial"
+    encoder_dropout: Share = 0.1
+    patient_weight: Weight = 0.1
+    trial_weight: Weight = 0.7
+    sample_weight: Weight = 0.1
+    observation_weight: Weight = 0.1
+    mask_spans: Annotated[int, Range(least=0)] = 5
+    """Stretches of time hidden in a view of the observation and sample level; they may overlap."""
+    mask_span_share: Share = 0.1
+    """Length of a stretch, as a share of the window."""
+    recipe: Recipe = field(default_factory=lambda: Recipe(lr=1e-4, schedule="constant"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.patient_weight + self.trial_weight + self.sample_weight + self.observation_weight > 0:
+            raise ValueError("COMETConfig: all four weights are 0: give at least one level a weight above 0")
+
+
+def observation_loss(h1: Tensor, h2: Tensor) -> Tensor:
+    """Time steps of a window against each other, the same step of the other view attracts: 0-d (TS2Vec, Eq. 1).
+
+    h1, h2: (B, S, K) outputs per time step. Raw dot products, mean over the halvings of the time axis.
+    """
+    return over_halvings(h1, h2, lambda a, b: two_view_nce(a, b, temperature=1.0))
+
+
+def sample_loss(h1: Tensor, h2: Tensor) -> Tensor:
+    """Windows against each other at every time step, the other view of a window attracts: 0-d (TS2Vec, Eq. 2).
+
+    Shapes as in `observation_loss`.
+    """
+    return over_halvings(h1, h2, lambda a, b: two_view_nce(a.transpose(0, 1), b.transpose(0, 1), temperature=1.0))
+
+
+def over_halvings(h1: Tensor, h2: Tensor, level: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """Mean of a loss over the sequences and what is left of them after max pooling by 2, again and again: 0-d.
+
+    h1, h2: (B, S, K). A single time step is no longer contrasted.
+    """
+    losses = [level(h1, h2)]
+    while h1.shape[1] > 3:
+        h1, h2 = halved(h1), halved(h2)  # (B, S // 2, K)
+        losses.append(level(h1, h2))
+    return torch.stack(losses).mean()
+
+
+def halved(h: Tensor) -> Tensor:
+    """Maximum of each two time steps; an odd one at the end is dropped: (B, S, K) -> (B, S // 2, K)."""
+    end = h.shape[1] // 2 * 2
+    return torch.maximum(h[:, 0:end:2], h[:, 1:end:2])
+
+
+def trial_loss(h1: Tensor, h2: Tensor, trial: Tensor) -> Tensor:
+    """Windows of one pseudo-trial attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); trial: (B,)."""
+    z1, z2 = (unit_length(F.normalize(h.float(), dim=1).flatten(1)) for h in (h1, h2))  # (B, S * K)
+    return shared_id_nce(scaled_similarity(z1, z2, ID_TEMPERATURE), trial)
+
+
+def patient_loss(h1: Tensor, h2: Tensor, patient: Tensor) -> Tensor:
+    """Windows of one patient attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); patient: (B,)."""
+    return trial_loss(h1, h2, patient)

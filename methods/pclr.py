@@ -1,0 +1,56 @@
+"""PCLR: two ECGs of one patient attract, those of all other patients in the batch repel (SimCLR, Eq. 1).
+
+The views are heartbeats of two recordings of the patient, or two heartbeats where there is only one recording, and no
+patient stands twice in a batch. Diamant et al. 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from torch import Tensor, nn
+
+from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.parts.encoder import Encoder
+from methods.parts.fields import Range
+from methods.parts.heads import mlp_head
+from methods.parts.losses import two_view_nce, unit_length
+
+
+@dataclass(frozen=True)
+class PCLRConfig(MethodConfig):
+    """Knobs of PCLR; `batching: patient-once` is the authors' one pair of each patient per epoch."""
+
+    pairing: Pairing = "patient"
+    batching: Batching = "patient"
+    temperature: Annotated[float, Range(above=0.0)] = 0.1
+    projection_layers: Annotated[int, Range(least=1)] = 2
+    recipe: Recipe = field(
+        default_factory=lambda: Recipe("adam", lr=1e-2, weight_decay=0.0, schedule="constant", batch_size=512)
+    )
+
+
+def nt_xent(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+    """SimCLR's loss, mean over the 2B anchors: 0-d (SimCLR, Eq. 1). z1, z2: (B, K), of any length."""
+    return two_view_nce(unit_length(z1), unit_length(z2), temperature)
+
+
+class PCLR(PretrainMethod):
+    """Patient contrastive learning of representations."""
+
+    name: ClassVar[str] = "pclr"
+    title: ClassVar[str] = "PCLR"
+    Config: ClassVar[type[MethodConfig]] = PCLRConfig
+    encoder_passes: ClassVar[float] = 6.0
+
+    def __init__(self, encoder: Encoder, config: PCLRConfig) -> None:
+        super().__init__(encoder, config)
+        self.config = config
+        self.projection: nn.Sequential = mlp_head(encoder.config.output, config.projection_layers)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """NT-Xent of the projections of both views."""
+        z1 = self.projection(self.encoder.pooled(batch.x1))  # (B, K)
+        z2 = self.projection(self.encoder.pooled(batch.x2))  # (B, K)
+        return nt_xent(z1, z2, self.config.temperature)
