@@ -84,6 +84,8 @@ class Pretrain(Section):
     """paper: each method's own optimiser settings; unified: `recipe` for all."""
     recipe: Recipe = Recipe()
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
+    text_embedder: str = "tfidf"
+    """Report embedding of the methods that need text: tfidf, or a language model's folder or hub name."""
 
 
 class Finetune(Section):

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import torch
+
 from benchmark.cli import Place
 from benchmark.cohorts import cohort_folder, locate, names_of
 from benchmark.config import Config
@@ -70,24 +72,29 @@ def unkeyed_grid(config: Config, machine: Machine) -> Grid:
 
 
 def cell_lines(grid: Grid, work: Work) -> Iterator[str]:
-    """Every cell, those of one row, evaluation and dataset on one line, with how many are done."""
+    """The cells of each variant and evaluation: how many are done of how many, dataset by dataset."""
     todo = {cell.key for cell in work.cells}
-    groups: dict[tuple[str, str, str], list[bool]] = {}
-    for cell in grid.cells:
-        groups.setdefault((cell.variant.name, cell.evaluation, cell.dataset), []).append(cell.key not in todo)
     ratios = ", ".join(f"{ratio:g}" for ratio in dict.fromkeys(cell.ratio for cell in grid.cells))
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
-    yield f"each line below: ratios {ratios} x seeds {seeds}"
-    for (variant, evaluation, dataset), done in groups.items():
-        yield f"  {variant:<14} {evaluation:<9} {dataset:<10} {len(done):>3} cells, {sum(done)} done"
+    yield f"cells done of those planned, at ratios {ratios} x seeds {seeds}"
+    groups: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    for cell in grid.cells:
+        row = groups.setdefault((cell.variant.name, cell.evaluation), {})
+        row.setdefault(cell.dataset, []).append(cell.key not in todo)
+    for (variant, evaluation), row in groups.items():
+        counts = "  ".join(f"{dataset} {sum(done)}/{len(done)}" for dataset, done in row.items())
+        yield f"  {variant:<14} {evaluation:<9} {counts}"
 
 
 def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, and disk."""
     encoder = encoder_config(config, work.grid.variants[0].config)
-    per_pass = seconds_per_pass(replace(encoder, dropout=0.0), machine.device, machine.precision)
-    pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * per_pass
-    cells = sum(passes(task, config, sizes) for task in work.cells) * per_pass / machine.jobs
+    together, alone = (
+        seconds_per_pass(replace(encoder, dropout=0.0), machine.device, machine.precision, threads=threads)
+        for threads in (torch.get_num_threads(), machine.cell_threads())
+    )
+    pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * together
+    cells = sum(passes(task, config, sizes) for task in work.cells) * alone / machine.jobs
     parameters = sum(p.numel() for p in Encoder(encoder).parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     free = shutil.disk_usage(place.results.parent.resolve()).free

@@ -19,14 +19,14 @@ BEATS_PER_RECORDING = 11
 """Typical of a 10 s ECG at 70 beats a minute, for recordings that have not been prepared yet."""
 TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
-PASSES_PER_UPDATE = 4.0
-"""Encoder passes of a pair of windows: two forward, and one backward that counts as two."""
 PROBE_PASSES = 10.0
 """What fitting the probes costs, as passes over the labelled windows."""
 ROW_BYTES = 20_000
 WINDOW_BYTES = WINDOW * 12 * 2
-LEAST_SECONDS = 0.5
-MEASURED_BATCH = 32
+MEASURED_BATCH = 64
+MEASURED_STEPS = 8
+PASSES_PER_STEP = 3.0
+"""One forward, and one backward that counts as two."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     if isinstance(task, Pretraining):
         if not task.variant.method.trains:
             return 1.0
-        return PASSES_PER_UPDATE * config.pretrain.epochs * sizes[config.data.pretrain].beats / 2
+        pairs = sizes[config.data.pretrain].beats / 2
+        return task.variant.method.encoder_passes * config.pretrain.epochs * pairs
     beats = sizes[task.dataset].beats
     labelled, held_out = TRAINING_SHARE * beats * task.ratio, HELD_OUT_SHARE * beats
     if task.evaluation == "linear":
@@ -62,22 +63,27 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     return config.finetune.epochs * (3 * labelled + held_out) + held_out
 
 
-def seconds_per_pass(size: EncoderConfig, device: torch.device, precision: str) -> float:
-    """Time of one encoder pass over one window, measured now on a few training steps."""
-    encoder = Encoder(size).to(device)
-    x = torch.randn(MEASURED_BATCH, WINDOW, size.leads, device=device)  # (B, S, L)
-    elapsed, count = 0.0, -1
-    while elapsed < LEAST_SECONDS or count < 1:
-        started = time.perf_counter()
-        with autocast(device, precision):
-            pooled = encoder.pooled(x)  # (B, K)
-        pooled.float().square().mean().backward()  # type: ignore[no-untyped-call]
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        if count >= 0:  # the first step warms up
-            elapsed += time.perf_counter() - started
-        count += 1
-    return elapsed / count / MEASURED_BATCH / 3
+def seconds_per_pass(size: EncoderConfig, device: torch.device, precision: str, *, threads: int) -> float:
+    """Time of one encoder pass over one window on so many threads: the fastest of a few training steps made now."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        encoder = Encoder(size).to(device)
+        x = torch.randn(MEASURED_BATCH, WINDOW, size.leads, device=device)  # (B, S, L)
+        seconds = [_step_seconds(encoder, x, precision) for _ in range(MEASURED_STEPS)]
+    finally:
+        torch.set_num_threads(before)
+    return min(seconds) / MEASURED_BATCH / PASSES_PER_STEP
+
+
+def _step_seconds(encoder: Encoder, x: torch.Tensor, precision: str) -> float:
+    started = time.perf_counter()
+    with autocast(x.device, precision):
+        pooled = encoder.pooled(x)  # (B, K)
+    pooled.float().square().mean().backward()  # type: ignore[no-untyped-call]
+    if x.device.type == "cuda":
+        torch.cuda.synchronize(x.device)
+    return time.perf_counter() - started
 
 
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmark.config import Config
 from benchmark.data.split import SPLIT_VERSION
+from benchmark.data.text import embedder_identity
 from benchmark.finetune import FINETUNE_VERSION
 from benchmark.linear import LINEAR_VERSION
 from benchmark.pretrain import PRETRAIN_VERSION
@@ -99,6 +100,8 @@ def pretrain_content(config: Config, variant: Variant, seed: int, fingerprint: s
             "task": [SPLIT_VERSION, config.data.labels, config.protocol],
             "mode": dict(mode),
         }
+        if variant.method.needs_text:
+            content["text"] = embedder_identity(config.pretrain.text_embedder)
     return content
 
 

@@ -32,7 +32,7 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     """Pooled features (n, K) of windows (n, S, L), in evaluation mode."""
     encoder.eval()
     pooled = []
-    for chunk in torch.split(signal, EVALUATION_BATCH):
+    for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
         with autocast(signal.device, precision):
             pooled.append(encoder.pooled(chunk.float()).float())  # (b, K)
     return np.asarray(torch.cat(pooled).cpu().numpy(), dtype=np.float32)

@@ -1,8 +1,8 @@
 """The one training loop of all methods: optimiser, schedule, precision, checkpoint, resume.
 
-It knows no method by name: `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is seeded from
-(seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run that was killed and is
-resumed from its last epoch gives the same bits.
+It knows no method by name: `method.begin(updates)`, then `loss = method(batch); backward; step; schedule;
+method.after_step()`. Torch is seeded from (seed, epoch, step) before each step and the order of an epoch from (seed,
+epoch), so a run that was killed and is resumed from its last epoch gives the same bits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from benchmark.data.pairs import PairSource, make_batch
-from benchmark.data.sampling import epoch_batches, updates_per_epoch
+from benchmark.data.sampling import epoch_batches, epoch_shape
 from benchmark.provenance import seed_torch
 from benchmark.store import write_atomic
 from methods.base import MethodConfig, PretrainMethod, Recipe
@@ -88,26 +88,27 @@ def pretrain(
     Raises TrainingStopped on a loss that is not finite or a GPU that runs out of memory.
     """
     device = source.beats.device
-    trial = source.trial_of_window()  # (N,)
-    per_epoch = updates_per_epoch(source.windows, recipe.batch_size)
+    trial, patient = source.trial_of_window, source.patient_of_window  # (N,), (N,)
+    shape = epoch_shape(patient, config.batching, recipe.batch_size)
+    per_epoch, total = shape.updates, shape.updates * epochs
     optimiser = make_optimiser(method, recipe)
-    history = History([], 0.0, source.windows, per_epoch * epochs, min(recipe.batch_size, source.windows))
+    history = History([], 0.0, per_epoch * shape.batch_size, total, shape.batch_size)
     done = resume(checkpoint, method, optimiser, history)
+    method.begin(total)
     method.train()
     for epoch in range(done, epochs):
         started = time.perf_counter()
-        batches = epoch_batches(
-            trial, batching=config.batching, batch_size=recipe.batch_size, seed=seed, epoch=epoch
-        ).to(device)  # (n, B)
+        batches = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epoch)  # (n, B)
+        batches = batches.to(device)
         losses = torch.zeros(per_epoch, device=device)  # (n,)
         for step in range(per_epoch):
-            rate = learning_rate(recipe, epoch * per_epoch + step, per_epoch * epochs)
+            rate = learning_rate(recipe, epoch * per_epoch + step, total)
             seed_torch("pretrain", seed, epoch, step)
             batch = make_batch(source, batches[step], config.pairing)
             losses[step] = train_step(method, optimiser, batch, rate, precision)
             if on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
-                on_step(epoch * per_epoch + step + 1, per_epoch * epochs, f"epoch {epoch + 1}/{epochs} {text}".strip())
+                on_step(epoch * per_epoch + step + 1, total, f"epoch {epoch + 1}/{epochs} {text}".strip())
         history.loss.append(finite_mean(losses, method.name, epoch))
         history.seconds += time.perf_counter() - started
         save_checkpoint(checkpoint, method, optimiser, history)

@@ -33,7 +33,7 @@ class Tally:
     def seconds_left(self, elapsed: float) -> float | None:
         """Estimate after `elapsed` seconds; None before anything has been measured."""
         worked = self.worked()
-        return self.ahead() * elapsed / worked if worked > 0.0 else None
+        return max(0.0, self.ahead()) * elapsed / worked if worked > 0.0 else None
 
     def counts(self) -> str:
         """'5 of 19 done, 13 left, 1 failed'."""

@@ -9,7 +9,12 @@ from functools import cache
 from pathlib import Path
 
 from methods.base import PretrainMethod
+from methods.byol import BYOL
+from methods.clocs import CLOCS
+from methods.comet import COMET
+from methods.etp import ETP
 from methods.moco import MoCo
+from methods.pclr import PCLR
 from methods.pmq import PMQ
 from methods.pmq_released import PMQReleased
 from methods.random_init import RandomInit
@@ -17,6 +22,11 @@ from methods.random_init import RandomInit
 METHODS: dict[str, type[PretrainMethod]] = {
     "random": RandomInit,
     "moco": MoCo,
+    "byol": BYOL,
+    "clocs": CLOCS,
+    "pclr": PCLR,
+    "comet": COMET,
+    "etp": ETP,
     "pmq": PMQ,
     "pmq-released": PMQReleased,
 }

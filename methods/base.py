@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range, Share, check_fields
 
-
 Pairing = Literal["neighbor", "same", "patient"]
 """Second view: the next heartbeat, the same one, or one of another recording of the patient (else of this one)."""
 Batching = Literal["shuffled", "trial", "trial-fixed", "patient", "patient-once"]

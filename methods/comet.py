@@ -1,7 +1,7 @@
 """COMET: contrast at four levels, from time steps over windows and pseudo-trials to patients (Wang et al. 2023).
 
-Observation and sample level follow TS2Vec, Eq. 1 and 2, on masked views and at every halving of the time axis. Trial and
-patient level contrast windows that share an id, on unmasked views that differ by the encoder's dropout alone. Each
+Observation and sample level follow TS2Vec, Eq. 1 and 2, on masked views and at every halving of the time axis. Trial
+and patient level contrast windows that share an id, on unmasked views that differ by the encoder's dropout alone. Each
 level has two passes of its own.
 """
 
@@ -13,23 +13,24 @@ from functools import partial
 from typing import Annotated, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
-from methods.parts.encoder import Encoder
+from methods.parts.encoder import Encoder, Mask
 from methods.parts.fields import Range, Share
 from methods.parts.losses import scaled_similarity, shared_id_nce, two_view_nce, unit_length
 from methods.parts.masks import continuous_mask
 
 ID_TEMPERATURE = 0.1
 Weight = Annotated[float, Range(least=0.0)]
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""Of the outputs per time step of two views: (B, S, K), (B, S, K) -> ()."""
 
 
 @dataclass(frozen=True)
 class COMETConfig(MethodConfig):
-    """Knobs of COMET; the weights are those of the authors' configuration for the PTB dataset. A weight of 0 leaves a
-    level out."""
+    """Knobs of COMET; the weights are the authors' for the PTB dataset, and one of 0 leaves its level out."""
 
     pairing: Pairing = "same"
     batching: Batching = "trial"
@@ -53,43 +54,66 @@ class COMETConfig(MethodConfig):
 def observation_loss(h1: Tensor, h2: Tensor) -> Tensor:
     """Time steps of a window against each other, the same step of the other view attracts: 0-d (TS2Vec, Eq. 1).
 
-    h1, h2: (B, S, K) outputs per time step. Raw dot products, mean over the halvings of the time axis.
+    h1, h2: (B, S, K) outputs per time step, S >= 2. Raw dot products, mean over the halvings of the time axis.
     """
     return over_halvings(h1, h2, lambda a, b: two_view_nce(a, b, temperature=1.0))
 
 
 def sample_loss(h1: Tensor, h2: Tensor) -> Tensor:
-    """Windows against each other at every time step, the other view of a window attracts: 0-d (TS2Vec, Eq. 2).
-
-    Shapes as in `observation_loss`.
-    """
+    """Windows against each other at every time step, the other view attracts: 0-d (TS2Vec, Eq. 2). Else as above."""
     return over_halvings(h1, h2, lambda a, b: two_view_nce(a.transpose(0, 1), b.transpose(0, 1), temperature=1.0))
 
 
-def over_halvings(h1: Tensor, h2: Tensor, level: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Mean of a loss over the sequences and what is left of them after max pooling by 2, again and again: 0-d.
-
-    h1, h2: (B, S, K). A single time step is no longer contrasted.
-    """
+def over_halvings(h1: Tensor, h2: Tensor, level: Loss) -> Tensor:
+    """Mean of a loss over (B, S, K), (B, S // 2, K), ... down to two or three time steps, by max pooling: 0-d."""
     losses = [level(h1, h2)]
     while h1.shape[1] > 3:
-        h1, h2 = halved(h1), halved(h2)  # (B, S // 2, K)
+        end = h1.shape[1] // 2 * 2
+        h1, h2 = (torch.maximum(h[:, 0:end:2], h[:, 1:end:2]) for h in (h1, h2))  # (B, S // 2, K)
         losses.append(level(h1, h2))
     return torch.stack(losses).mean()
 
 
-def halved(h: Tensor) -> Tensor:
-    """Maximum of each two time steps; an odd one at the end is dropped: (B, S, K) -> (B, S // 2, K)."""
-    end = h.shape[1] // 2 * 2
-    return torch.maximum(h[:, 0:end:2], h[:, 1:end:2])
-
-
 def trial_loss(h1: Tensor, h2: Tensor, trial: Tensor) -> Tensor:
     """Windows of one pseudo-trial attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); trial: (B,)."""
-    z1, z2 = (unit_length(F.normalize(h.float(), dim=1).flatten(1)) for h in (h1, h2))  # (B, S * K)
+    z1, z2 = (unit_length(unit_length(h).flatten(1)) for h in (h1, h2))  # (B, S * K), first along time, then as a whole
     return shared_id_nce(scaled_similarity(z1, z2, ID_TEMPERATURE), trial)
 
 
 def patient_loss(h1: Tensor, h2: Tensor, patient: Tensor) -> Tensor:
     """Windows of one patient attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); patient: (B,)."""
     return trial_loss(h1, h2, patient)
+
+
+class COMET(PretrainMethod):
+    """Contrast at observation, sample, trial and patient level."""
+
+    name: ClassVar[str] = "comet"
+    title: ClassVar[str] = "COMET"
+    Config: ClassVar[type[MethodConfig]] = COMETConfig
+    encoder_passes: ClassVar[float] = 75.0  # measured: 8 passes without the pooled shortcut, twice, and the losses
+
+    def __init__(self, encoder: Encoder, config: COMETConfig) -> None:
+        super().__init__(encoder, config)
+        self.config = config
+        self.mask = partial(continuous_mask, spans=config.mask_spans, span_share=config.mask_span_share)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Weighted sum of the four levels."""
+        levels: list[tuple[float, Mask | None, Loss]] = [
+            (self.config.observation_weight, self.mask, observation_loss),
+            (self.config.sample_weight, self.mask, sample_loss),
+            (self.config.trial_weight, None, partial(trial_loss, trial=batch.trial)),
+            (self.config.patient_weight, None, partial(patient_loss, patient=batch.patient)),
+        ]
+        # Eight passes kept for the backward pass would take 16 GiB at full size: each level is computed again there.
+        losses = [
+            weight * checkpoint(self.level, batch.x1, batch.x2, mask, loss, use_reentrant=False)
+            for weight, mask, loss in levels
+            if weight > 0
+        ]
+        return torch.stack(losses).sum()
+
+    def level(self, x1: Tensor, x2: Tensor, mask: Mask | None, loss: Loss) -> Tensor:
+        """One level's loss, from two passes of its own: 0-d."""
+        return loss(self.encoder(x1, mask), self.encoder(x2, mask))

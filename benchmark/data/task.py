@@ -13,11 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.data.base import DatasetError
 from benchmark.data.beats import WINDOW
 from benchmark.data.pairs import PairSource
 from benchmark.data.prepare import Prepared
 from benchmark.data.registry import DATASETS
 from benchmark.data.split import Labels, Protocol, Split, labelled_subset, split_recordings, target_matrix
+from benchmark.data.text import embed_reports, has_text
 from benchmark.data.trials import Trials, trials
 from benchmark.store import UNIT_OF_PROTOCOL
 
@@ -77,16 +79,38 @@ def corpus_trials(prepared: Prepared, beats_per_trial: int, labels: Labels, prot
 
 
 def pretraining_source(
-    prepared: Prepared, beats_per_trial: int, labels: Labels, protocol: Protocol, device: torch.device
+    prepared: Prepared,
+    beats_per_trial: int,
+    labels: Labels,
+    protocol: Protocol,
+    device: torch.device,
+    text_embedder: str | None = None,
 ) -> PairSource:
-    """The pretraining corpus on the device."""
+    """The pretraining corpus on the device; with an embedder, the recordings that have a report, and its embedding.
+
+    Raises DatasetError where there is no such recording.
+    """
     chosen = corpus_trials(prepared, beats_per_trial, labels, protocol)  # (T,)
     all_trials = trials(prepared, beats_per_trial)
+    text, without_text = None, 0
+    if text_embedder is not None:
+        every = np.unique(all_trials.recording[chosen])  # (R,)
+        told = np.array([r for r in every if has_text(prepared.entries[r].report)], np.int64)  # (R',)
+        if not len(told):
+            raise DatasetError(
+                f"{prepared.title}: no recording has a report; leave out the methods that learn from text"
+            )
+        chosen, without_text = chosen[np.isin(all_trials.recording[chosen], told)], len(every) - len(told)
+        reports = [prepared.entries[r].report for r in told]
+        vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
+        text = torch.from_numpy(vectors[np.searchsorted(told, all_trials.recording[chosen])]).to(device)  # (T, E)
     signal = torch.from_numpy(np.asarray(all_trials.signal[chosen]))  # (T, P * S, L)
     return PairSource(
         beats=signal.view(len(chosen), beats_per_trial, WINDOW, -1).to(device),
         recording=torch.from_numpy(all_trials.recording[chosen]).to(device),
         patient=torch.from_numpy(all_trials.patient[chosen] + FIRST_PATIENT).to(device),
+        text=text,
+        recordings_without_text=without_text,
     )
 
 

@@ -23,7 +23,8 @@ def momentum_copy(module: M) -> M:
 def update_momentum(target: nn.Module, source: nn.Module, momentum: float | Tensor) -> None:
     """target <- momentum * target + (1 - momentum) * source, parameter by parameter.
 
-    A momentum that changes is a 0-d tensor, so that nothing is read back from the device. Raises ValueError where the two do not have the same parameters.
+    A momentum that changes is a 0-d tensor, so that nothing is read back from the device. Raises ValueError where the
+    two do not have the same parameters.
     """
     targets, sources = _paired(target, source)
     if isinstance(momentum, Tensor):

@@ -12,8 +12,8 @@ from torch import Tensor
 
 
 def unit_length(x: Tensor) -> Tensor:
-    """L2-normalise rows, in float32 or better: (N, K) -> (N, K)."""
-    return F.normalize(x.to(torch.promote_types(x.dtype, torch.float32)), dim=1)  # (N, K)
+    """L2-normalise along the second dimension, in float32 or better: rows of (N, K), the time axis of (B, S, K)."""
+    return F.normalize(x.to(torch.promote_types(x.dtype, torch.float32)), dim=1)
 
 
 def scaled_similarity(q: Tensor, k: Tensor, temperature: float) -> Tensor:
@@ -69,7 +69,7 @@ def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
 
 
 def shared_id_nce(logits: Tensor, ids: Tensor) -> Tensor:
-    """-log softmax of the pairs that share an id, without those of a sample with itself: 0-d (CLOCS, Eq. 1; COMET).
+    """-log softmax of the pairs that share an id, without those of a sample with itself: 0-d (CLOCS; COMET).
 
     logits: (B, B), first view by second view, already divided by the temperature; ids: (B,). Pairs above the diagonal
     are normalised over their row, those below over their column; the two means are averaged. Without a pair the result

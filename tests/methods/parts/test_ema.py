@@ -65,3 +65,12 @@ def test_the_running_average_resumes_from_its_state() -> None:
     assert all(
         torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
     )
+
+
+def test_a_changing_momentum_is_a_tensor() -> None:
+    source, by_number, by_tensor = (nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2)) for _ in range(3))
+    by_tensor.load_state_dict(by_number.state_dict())
+    update_momentum(by_number, source, 0.75)
+    update_momentum(by_tensor, source, torch.tensor(0.75))
+    for a, b in zip(by_number.parameters(), by_tensor.parameters(), strict=True):
+        torch.testing.assert_close(a, b)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from methods.parts.masks import frequency_mask, frequency_then_time, time_mask
+from methods.parts.masks import continuous_mask, frequency_mask, frequency_then_time, time_mask
 
 
 @pytest.mark.parametrize("mask", [time_mask, frequency_mask])
@@ -42,6 +42,32 @@ def test_frequency_mask_hides_elements_of_the_spectrum(steps: int, ratio: float)
     assert hidden.float().mean().item() == pytest.approx(ratio, abs=0.02)
     assert hidden[:, 0].any()
     assert not torch.equal(hidden[:, :, 0], hidden[:, :, 1])
+
+
+def test_continuous_mask_hides_stretches_of_each_sample() -> None:
+    torch.manual_seed(0)
+    masked = continuous_mask(torch.ones(400, 60, 3), spans=1, span_share=0.1)
+    hidden = masked[..., 0] == 0  # (B, S)
+    assert torch.equal(hidden, (masked == 0).all(-1))
+    assert (hidden.sum(1) == 6).all()
+    first = hidden.int().argmax(1)
+    assert hidden[torch.arange(400)[:, None], first[:, None] + torch.arange(6)].all()
+    assert set(first.tolist()) == set(range(55))
+
+
+def test_continuous_spans_may_overlap_and_are_at_least_one_step() -> None:
+    torch.manual_seed(0)
+    hidden = (continuous_mask(torch.ones(300, 60, 2), spans=5, span_share=0.1) == 0)[..., 0].sum(1)
+    assert hidden.max() == 30
+    assert hidden.min() < 24
+    assert (continuous_mask(torch.ones(9, 5, 1), spans=1, span_share=0.1) == 0).sum() == 9
+    assert torch.count_nonzero(continuous_mask(torch.ones(9, 5, 1), spans=2, span_share=1.0)) == 0
+
+
+@pytest.mark.parametrize(("spans", "share"), [(0, 0.1), (5, 0.0)])
+def test_continuous_mask_without_spans_is_off(spans: int, share: float) -> None:
+    x = torch.randn(3, 20, 2)
+    assert continuous_mask(x, spans, share) is x
 
 
 def test_frequency_comes_before_time() -> None:

@@ -1,0 +1,63 @@
+"""ETP: an ECG and the embedding of its report attract, those of other ECGs repel, in both directions (Liu et al. 2023).
+
+The text model is frozen: its embeddings come with the batch. One linear layer on each side leads into a common space.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from torch import Tensor, nn
+
+from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.parts.encoder import Encoder
+from methods.parts.fields import Range
+from methods.parts.losses import info_nce, unit_length
+
+
+@dataclass(frozen=True)
+class ETPConfig(MethodConfig):
+    """Knobs of ETP."""
+
+    pairing: Pairing = "same"
+    temperature: Annotated[float, Range(above=0.0)] = 0.07
+    text_width: Annotated[int, Range(least=1)] = 768
+    """Width of a report's embedding."""
+    recipe: Recipe = field(
+        default_factory=lambda: Recipe("adam", lr=2e-3, weight_decay=1e-5, schedule="constant", batch_size=128)
+    )
+
+
+def symmetric_info_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+    """Mean of InfoNCE in both directions: 0-d (CLIP, Fig. 3). z1, z2: (B, K) of unit length."""
+    return (info_nce(z1, z2, temperature) + info_nce(z2, z1, temperature)) / 2
+
+
+class ETP(PretrainMethod):
+    """ECG-text pretraining."""
+
+    name: ClassVar[str] = "etp"
+    title: ClassVar[str] = "ETP"
+    Config: ClassVar[type[MethodConfig]] = ETPConfig
+    needs_text: ClassVar[bool] = True
+    encoder_passes: ClassVar[float] = 3.0
+
+    def __init__(self, encoder: Encoder, config: ETPConfig) -> None:
+        super().__init__(encoder, config)
+        width = encoder.config.output
+        self.config = config
+        self.ecg_projection = nn.Linear(width, width)
+        self.text_projection = nn.Linear(config.text_width, width)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The loss of a batch of first views. Raises ValueError where the batch's text is missing or misshapen."""
+        if batch.text is None or batch.text.shape[1] != self.config.text_width:
+            found = "none" if batch.text is None else f"{batch.text.shape[1]} wide"
+            raise ValueError(
+                f"etp: the batch's text is {found}, methods.etp.text_width = {self.config.text_width}; set it to the "
+                "width of pretrain.text_embedder"
+            )
+        ecg = unit_length(self.ecg_projection(self.encoder.pooled(batch.x1)))  # (B, K)
+        text = unit_length(self.text_projection(batch.text))  # (B, K)
+        return symmetric_info_nce(ecg, text, self.config.temperature)

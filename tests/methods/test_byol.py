@@ -1,0 +1,98 @@
+"""BYOL's loss against a plain loop, the momentum's schedule, and which branch sees which view."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from methods.base import Batch
+from methods.byol import BYOL, BYOLConfig, byol_loss, cosine_momentum
+from methods.parts.encoder import Encoder, EncoderConfig
+
+
+def test_is_two_minus_twice_the_cosine() -> None:
+    torch.manual_seed(0)
+    p, z = torch.randn(5, 7, dtype=torch.float64), 3 * torch.randn(5, 7, dtype=torch.float64)
+    cosines = []
+    for i in range(5):
+        dot = math.fsum(a * b for a, b in zip(p[i].tolist(), z[i].tolist(), strict=True))
+        lengths = [math.sqrt(math.fsum(a * a for a in row.tolist())) for row in (p[i], z[i])]
+        cosines.append(dot / (lengths[0] * lengths[1]))
+    assert byol_loss(p, z).item() == pytest.approx(2 - 2 * sum(cosines) / 5, rel=1e-12)
+    assert byol_loss(p, 2 * p).item() == pytest.approx(0, abs=1e-12)
+    assert byol_loss(p, -p).item() == pytest.approx(4, rel=1e-12)
+
+
+def test_gradients_are_right() -> None:
+    p, z = (torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    torch.autograd.gradcheck(byol_loss, (p, z))
+
+
+def make_byol(**knobs: object) -> BYOL:
+    torch.manual_seed(0)
+    settings = {"time_mask": 0.0, "frequency_mask": 0.0, **knobs}
+    return BYOL(Encoder(EncoderConfig(hidden=4, depth=3, output=8)), BYOLConfig(**settings))  # type: ignore[arg-type]
+
+
+def make_batch() -> Batch:
+    x1, x2 = torch.randn(2, 5, 40, 12)
+    ids = torch.arange(5)
+    return Batch(x1, x2, ids, ids, ids)
+
+
+def test_both_views_pass_through_both_branches() -> None:
+    method, batch = make_byol(), make_batch()
+    with torch.no_grad():
+        for parameter in method.target_encoder.parameters():
+            parameter.mul_(1.3)
+    loss = method(batch)
+    torch.testing.assert_close(loss, method(batch._replace(x1=batch.x2, x2=batch.x1)))
+    p1 = method.prediction(method.projection(method.encoder.pooled(batch.x1)))
+    p2 = method.prediction(method.projection(method.encoder.pooled(batch.x2)))
+    z1 = method.target_projection(method.target_encoder.pooled(batch.x1))
+    z2 = method.target_projection(method.target_encoder.pooled(batch.x2))
+    torch.testing.assert_close(loss, (byol_loss(p1, z2) + byol_loss(p2, z1)) / 2)
+
+
+def test_the_cosine_leads_from_the_start_to_one() -> None:
+    shares = torch.linspace(0, 1, 5, dtype=torch.float64)
+    expected = [1 - 0.004 * (math.cos(math.pi * share) + 1) / 2 for share in shares.tolist()]
+    assert cosine_momentum(0.996, shares).tolist() == pytest.approx(expected, rel=1e-12)
+    assert [round(value, 6) for value in expected] == [0.996, 0.996586, 0.998, 0.999414, 1.0]
+
+
+def test_the_target_follows_ever_more_slowly() -> None:
+    method = make_byol(momentum=0.8)
+    method.begin(updates=4)
+    for done in range(4):
+        before = method.target_encoder.input.weight.clone()
+        with torch.no_grad():
+            method.encoder.input.weight.add_(1.0)
+        method.after_step()
+        momentum = 1 - 0.2 * (math.cos(math.pi * done / 4) + 1) / 2
+        expected = momentum * before + (1 - momentum) * method.encoder.input.weight
+        torch.testing.assert_close(method.target_encoder.input.weight, expected)
+    assert method.momentum() == 1.0
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_a_constant_or_untold_schedule_stays_at_its_start(schedule: str) -> None:
+    method = make_byol(momentum=0.9, momentum_schedule=schedule)
+    if schedule == "constant":
+        method.begin(updates=2)
+    for _ in range(3):
+        assert float(method.momentum()) == pytest.approx(0.9)
+        method.after_step()
+
+
+def test_the_place_in_the_schedule_is_part_of_the_state() -> None:
+    method = make_byol(momentum=0.5)
+    method.begin(updates=10)
+    for _ in range(7):
+        method.after_step()
+    resumed = make_byol(momentum=0.5)
+    resumed.load_state_dict(method.state_dict(), strict=True)
+    assert resumed.momentum() == method.momentum()
+    assert float(resumed.momentum()) == pytest.approx(1 - 0.25 * (math.cos(0.7 * math.pi) + 1))

@@ -1,0 +1,111 @@
+"""CLOCS's loss against the official values and a double loop, its edge cases, and its views."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from methods.base import Batch
+from methods.clocs import CLOCS, CLOCSConfig, cmsc_loss, lead_views
+from methods.parts.encoder import Encoder, EncoderConfig
+
+
+@pytest.mark.parametrize("name", ["losses_a", "losses_c"])
+def test_equals_the_official_loss(shared_reference: Path, name: str) -> None:
+    with np.load(shared_reference / f"{name}.npz") as arrays:
+        views, patient = (torch.from_numpy(arrays[key]) for key in ("clocs_views", "patient"))
+        expected = float(arrays["clocs_cmsc"])
+    z1, z2 = views.unbind(2)
+    assert cmsc_loss(z1, z2, patient, 0.1).item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["losses_a", "losses_c"])
+def test_the_official_code_keeps_the_last_of_six_pairs_of_views(shared_reference: Path, name: str) -> None:
+    with np.load(shared_reference / f"{name}.npz") as arrays:
+        views, patient = (torch.from_numpy(arrays[key]) for key in ("clocs_views4", "patient"))
+        official = float(arrays["clocs_cmlc4_last"])
+    losses = [cmsc_loss(z1, z2, patient, 0.1).item() for z1, z2 in combinations(views.unbind(2), 2)]
+    assert losses[-1] / 6 == pytest.approx(official, rel=1e-5)
+    assert sum(losses) / 6 > 5 * official
+
+
+def looped(z1: Tensor, z2: Tensor, patient: list[int], temperature: float) -> float:
+    count = len(patient)
+    exponentials = [
+        [math.exp(torch.cosine_similarity(z1[i], z2[j], dim=0).item() / temperature) for j in range(count)]
+        for i in range(count)
+    ]
+    rows = [math.fsum(row) for row in exponentials]
+    columns = [math.fsum(row[j] for row in exponentials) for j in range(count)]
+    terms: dict[str, list[float]] = {"row": [], "column": [], "above": [], "below": []}
+    for i in range(count):
+        for j in range(count):
+            by_row, by_column = -math.log(exponentials[i][j] / rows[i]), -math.log(exponentials[i][j] / columns[j])
+            if i == j:
+                terms["row"].append(by_row)
+                terms["column"].append(by_column)
+            elif patient[i] == patient[j]:
+                terms["above" if i < j else "below"].append(by_row if i < j else by_column)
+    means = [sum(values) / len(values) for values in terms.values() if values]
+    return sum(means) / len(means)
+
+
+@pytest.mark.parametrize(
+    "patient", [[0, 1, 2, 3], [7, 7, 7, 7], [0, 5, 0, 5, 0], [1, 2], [0, 0], [2**24, 2**24 + 1, 2**40, 2**24]]
+)
+def test_equals_the_double_loop(patient: list[int]) -> None:
+    torch.manual_seed(1)
+    z1, z2 = torch.randn(2, len(patient), 6, dtype=torch.float64)
+    ours = cmsc_loss(z1, z2, torch.tensor(patient), 0.3)
+    assert ours.shape == ()
+    assert ours.item() == pytest.approx(looped(z1, z2, patient, 0.3), rel=1e-12)
+
+
+@pytest.mark.parametrize("patient", [[0, 1, 2], [4, 4, 0]])
+def test_gradients_are_right(patient: list[int]) -> None:
+    z1, z2 = (torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    torch.autograd.gradcheck(lambda a, b: cmsc_loss(a, b, torch.tensor(patient), 0.5), (z1, z2))
+
+
+def make_clocs(views: str) -> CLOCS:
+    torch.manual_seed(0)
+    return CLOCS(Encoder(EncoderConfig(hidden=4, depth=2, output=6)), CLOCSConfig(views=views))  # type: ignore[arg-type]
+
+
+def make_batch(size: int = 4) -> Batch:
+    x1, x2 = torch.randn(2, size, 20, 12)
+    return Batch(x1, x2, torch.tensor([0, 1, 0, 2])[:size], torch.arange(size), torch.arange(size))
+
+
+def test_a_lead_view_keeps_one_lead_in_its_place() -> None:
+    x = torch.randn(3, 20, 12)
+    views = lead_views(x)
+    assert len(views) == 12
+    assert torch.equal(torch.stack(views).sum(0), x)
+    for lead, view in enumerate(views):
+        assert torch.equal(view[..., lead], x[..., lead])
+        assert torch.count_nonzero(view) == torch.count_nonzero(x[..., lead])
+
+
+@pytest.mark.parametrize(("views", "count"), [("cmsc", 2), ("cmlc", 12), ("cmsmlc", 24)])
+def test_all_pairs_of_views_count(views: str, count: int) -> None:
+    method, batch = make_clocs(views), make_batch()
+    z = [method.encoder.pooled(view) for view in method.views(batch)]
+    assert len(z) == count
+    losses = [cmsc_loss(a, b, batch.patient, 0.1) for a, b in combinations(z, 2)]
+    loss = method(batch)
+    torch.testing.assert_close(loss, sum(losses) / math.comb(count, 2))
+    loss.backward()
+
+
+def test_cmlc_looks_at_the_first_window_alone() -> None:
+    batch = make_batch()
+    other = batch._replace(x2=torch.randn(4, 20, 12))
+    assert make_clocs("cmlc")(batch).item() == make_clocs("cmlc")(other).item()
+    assert make_clocs("cmsmlc")(batch).item() != make_clocs("cmsmlc")(other).item()

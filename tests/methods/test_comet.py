@@ -1,0 +1,160 @@
+"""COMET's four losses against the official values and plain loops, their edge cases, and their weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from methods.base import Batch
+from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
+from methods.parts.encoder import Encoder, EncoderConfig, Mask
+
+
+@pytest.mark.parametrize("name", ["losses_a", "losses_c"])
+def test_equals_the_official_losses(shared_reference: Path, name: str) -> None:
+    with np.load(shared_reference / f"{name}.npz") as arrays:
+        h1, h2, trial, patient = (torch.from_numpy(arrays[key]) for key in ("z1", "z2", "trial", "patient"))
+        expected = {level: float(arrays[f"comet_{level}"]) for level in ("observation", "sample", "trial", "patient")}
+    ours = {
+        "observation": observation_loss(h1, h2),
+        "sample": sample_loss(h1, h2),
+        "trial": trial_loss(h1, h2, trial),
+        "patient": patient_loss(h1, h2, patient),
+    }
+    assert {level: loss.item() for level, loss in ours.items()} == pytest.approx(expected, rel=1e-5)
+
+
+def contrast(rows1: list[Tensor], rows2: list[Tensor]) -> float:
+    """NT-Xent of two lists of vectors by the book, on dot products."""
+    rows, count, losses = rows1 + rows2, len(rows1), []
+    for i, anchor in enumerate(rows):
+        dots = [math.exp((anchor @ row).item()) for row in rows]
+        losses.append(-math.log(dots[(i + count) % (2 * count)] / (math.fsum(dots) - dots[i])))
+    return sum(losses) / len(losses)
+
+
+def pooled(h: Tensor) -> Tensor:
+    return torch.stack([h[:, 2 * t : 2 * t + 2].amax(1) for t in range(h.shape[1] // 2)], dim=1)
+
+
+@pytest.mark.parametrize(("steps", "levels"), [(2, 1), (3, 1), (4, 2), (9, 3)])
+def test_hierarchical_losses_equal_plain_loops(steps: int, levels: int) -> None:
+    torch.manual_seed(0)
+    h1, h2 = a, b = torch.randn(2, 3, steps, 4, dtype=torch.float64)
+    observation, sample = [], []
+    for level in range(levels):
+        h1, h2 = (h1, h2) if level == 0 else (pooled(h1), pooled(h2))
+        observation.append(sum(contrast(list(h1[i]), list(h2[i])) for i in range(3)) / 3)
+        sample.append(sum(contrast(list(h1[:, t]), list(h2[:, t])) for t in range(h1.shape[1])) / h1.shape[1])
+    assert observation_loss(a, b).item() == pytest.approx(sum(observation) / levels, rel=1e-12)
+    assert sample_loss(a, b).item() == pytest.approx(sum(sample) / levels, rel=1e-12)
+
+
+def looped_ids(h1: Tensor, h2: Tensor, ids: list[int]) -> float:
+    flat = [(h / h.norm(dim=1, keepdim=True)).flatten(1) for h in (h1, h2)]
+    count, above, below = len(ids), [], []
+    similarity = [
+        [math.exp(torch.cosine_similarity(flat[0][i], flat[1][j], dim=0).item() / 0.1) for j in range(count)]
+        for i in range(count)
+    ]
+    for i in range(count):
+        for j in range(count):
+            if i < j and ids[i] == ids[j]:
+                above.append(-math.log(similarity[i][j] / math.fsum(similarity[i])))
+            if i > j and ids[i] == ids[j]:
+                below.append(-math.log(similarity[i][j] / math.fsum(row[j] for row in similarity)))
+    return (sum(above) / len(above) + sum(below) / len(below)) / 2
+
+
+@pytest.mark.parametrize("loss", [trial_loss, patient_loss])
+@pytest.mark.parametrize("ids", [[0, 0], [3, 3, 3, 3], [0, 1, 0, 2, 1], [2**24, 2**24 + 1, 2**24, 2**40]])
+def test_losses_of_shared_ids_equal_the_double_loop(loss: Callable[..., Tensor], ids: list[int]) -> None:
+    torch.manual_seed(3)
+    h1, h2 = torch.randn(2, len(ids), 7, 3, dtype=torch.float64)
+    assert loss(h1, h2, torch.tensor(ids)).item() == pytest.approx(looped_ids(h1, h2, ids), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", [trial_loss, patient_loss])
+def test_without_a_shared_id_the_loss_is_a_zero_with_a_graph(loss: Callable[..., Tensor]) -> None:
+    h1, h2 = (torch.randn(3, 5, 2, requires_grad=True) for _ in range(2))
+    value = loss(h1, h2, torch.tensor([2**24, 2**24 + 1, 0]))
+    value.backward()
+    assert value.item() == 0
+    assert torch.equal(h1.grad, torch.zeros(3, 5, 2))
+
+
+def test_gradients_are_right() -> None:
+    h1, h2 = (torch.randn(3, 4, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    ids = torch.tensor([1, 0, 1])
+    torch.autograd.gradcheck(observation_loss, (h1, h2))
+    torch.autograd.gradcheck(sample_loss, (h1, h2))
+    torch.autograd.gradcheck(lambda a, b: trial_loss(a, b, ids), (h1, h2))
+
+
+def make_comet(**knobs: object) -> COMET:
+    torch.manual_seed(0)
+    config = COMETConfig(**knobs)  # type: ignore[arg-type]
+    return COMET(Encoder(EncoderConfig(hidden=4, depth=2, output=6)), config)
+
+
+def make_batch() -> Batch:
+    x = torch.randn(4, 30, 12, generator=torch.Generator().manual_seed(5))
+    return Batch(x, x, torch.tensor([0, 0, 0, 1]), torch.arange(4), torch.tensor([0, 0, 1, 2]))
+
+
+def test_every_weight_scales_its_own_level() -> None:
+    names = ("observation", "sample", "trial", "patient")
+    off = {f"{name}_weight": 0.0 for name in names}
+    settings = {"encoder_dropout": 0.0, "mask_spans": 0}  # no randomness, so that the levels add up
+    alone = {name: make_comet(**settings, **(off | {f"{name}_weight": 1.0}))(make_batch()) for name in names}
+    assert len({round(loss.item(), 4) for loss in alone.values()}) == 4
+    weights = {"observation": 0.3, "sample": 0.2, "trial": 0.4, "patient": 2.0}
+    together = make_comet(**settings, **{f"{name}_weight": weight for name, weight in weights.items()})(make_batch())
+    torch.testing.assert_close(together, sum(weights[name] * alone[name] for name in names))
+
+
+def test_each_level_has_two_passes_of_its_own_and_two_levels_are_masked() -> None:
+    method = make_comet()
+    passes: list[bool] = []
+    encode = method.encoder.forward
+
+    def counted(x: Tensor, mask: Mask | None = None) -> Tensor:
+        passes.append(mask is not None)
+        return encode(x, mask)
+
+    method.encoder.forward = counted  # type: ignore[method-assign]
+    method(make_batch())
+    assert passes == [True] * 4 + [False] * 4
+
+
+def test_computing_a_level_again_gives_the_gradients_of_its_first_masks_and_dropout() -> None:
+    again, direct, batch = make_comet(), make_comet(), make_batch()
+    torch.manual_seed(1)
+    again(batch).backward()
+    torch.manual_seed(1)
+    loss = 0.1 * direct.level(batch.x1, batch.x2, direct.mask, observation_loss)
+    loss = loss + 0.1 * direct.level(batch.x1, batch.x2, direct.mask, sample_loss)
+    loss = loss + 0.7 * direct.level(batch.x1, batch.x2, None, lambda a, b: trial_loss(a, b, batch.trial))
+    loss = loss + 0.1 * direct.level(batch.x1, batch.x2, None, lambda a, b: patient_loss(a, b, batch.patient))
+    loss.backward()
+    for one, other in zip(again.parameters(), direct.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_unmasked_views_differ_by_the_dropout() -> None:
+    method = make_comet(observation_weight=0.0, sample_weight=0.0)
+    assert method.encoder.dropout == 0.1
+    assert method(make_batch()).item() != method(make_batch()).item()
+    method.eval()
+    assert method(make_batch()).item() == method(make_batch()).item()
+
+
+def test_some_level_must_count() -> None:
+    with pytest.raises(ValueError, match="all four weights are 0: give at least one level"):
+        COMETConfig(patient_weight=0, trial_weight=0, sample_weight=0, observation_weight=0)

@@ -1,0 +1,55 @@
+"""ETP's loss against a plain loop, and what it asks of the text."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from methods.base import Batch
+from methods.etp import ETP, ETPConfig, symmetric_info_nce
+from methods.parts.encoder import Encoder, EncoderConfig
+from methods.parts.losses import unit_length
+
+
+def make_etp() -> ETP:
+    torch.manual_seed(0)
+    return ETP(Encoder(EncoderConfig(hidden=4, depth=2, output=6)), ETPConfig(text_width=9))
+
+
+def make_batch(text_width: int = 9) -> Batch:
+    x1, x2 = torch.randn(2, 4, 20, 12)
+    return Batch(x1, x2, *[torch.arange(4)] * 3, text=torch.randn(4, text_width))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_equals_a_plain_loop(count: int) -> None:
+    torch.manual_seed(4)
+    ecg, text = (unit_length(torch.randn(count, 6, dtype=torch.float64)) for _ in range(2))
+    exponentials = (ecg @ text.T / 0.07).exp().tolist()
+    by_ecg = [-math.log(exponentials[i][i] / math.fsum(exponentials[i])) for i in range(count)]
+    by_text = [-math.log(exponentials[i][i] / math.fsum(row[i] for row in exponentials)) for i in range(count)]
+    expected = (sum(by_ecg) + sum(by_text)) / (2 * count)
+    assert symmetric_info_nce(ecg, text, 0.07).item() == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_gradients_are_right() -> None:
+    ecg, text = (torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    torch.autograd.gradcheck(lambda a, b: symmetric_info_nce(a, b, 0.5), (ecg, text))
+
+
+def test_one_linear_layer_on_each_side() -> None:
+    method, batch = make_etp(), make_batch()
+    ecg = unit_length(method.ecg_projection(method.encoder.pooled(batch.x1)))
+    assert batch.text is not None
+    text = unit_length(method.text_projection(batch.text))
+    torch.testing.assert_close(method(batch), symmetric_info_nce(ecg, text, 0.07))
+    assert tuple(method.text_projection.weight.shape) == (6, 9)
+
+
+def test_missing_or_misshapen_text_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"text is none, methods\.etp\.text_width = 9; set it to the width of"):
+        make_etp()(make_batch()._replace(text=None))
+    with pytest.raises(ValueError, match="text is 12 wide"):
+        make_etp()(make_batch(text_width=12))
