@@ -9,15 +9,16 @@ from pathlib import Path
 from benchmark import console as terminal
 from benchmark.allocator import keep_freed_memory
 from benchmark.cli import Command, Place, parse
-from benchmark.cohorts import locate, names_of
+from benchmark.cohorts import names_of
 from benchmark.config import Config, ConfigError, config_names, load_config
 from benchmark.console import Console, GridProgress, note, open_console, print_lines
 from benchmark.data.base import DatasetError
-from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.prepare import Prepared
 from benchmark.data.registry import DATASETS
 from benchmark.data.skipped import skip_summary, write_skipped
 from benchmark.dry_run import dry_run_lines
 from benchmark.estimate import exact_size, passes
+from benchmark.inspection import leaks_of, look_up, open_data, prepare_data, print_check, print_summary
 from benchmark.provenance import pick_device, pick_precision
 from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
 from benchmark.store import NoResults, Store
@@ -38,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return list_all(console)
         if command.verb == "report":
             return report(command, console)
+        if command.verb == "data":
+            return look_at_data(command, console)
         return run(command, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
@@ -59,9 +62,13 @@ def run(command: Command, console: Console) -> int:
             note(console, line)
         return OK
     prepared = prepare_all(config, place, console)
+    leaks = leaks_of(config, prepared)
+    if leaks and not command.allow_leak:
+        terminal.error(f"{'; '.join(leaks)}; `data check` tells more, --allow-leak runs all the same")
+        return FAILED
     grid = make_grid(config, prepared, machine)
     store = Store(place.results)
-    plan = make_plan(config, prepared, grid)
+    plan = make_plan(config, prepared, grid, leaks)
     store.save_plan(plan)
     work = missing(grid, store)
     for line in work.damaged:
@@ -90,18 +97,7 @@ def prepare_all(config: Config, place: Place, console: Console) -> dict[str, Pre
     """Every dataset of a run, simulated and prepared where that has not been done; says what was skipped."""
     prepared = {}
     for name in names_of(config):
-        with terminal.step(console, f"{DATASETS[name].title}: simulating") as progress:
-            dataset = locate(
-                config,
-                name,
-                simulated=place.simulated,
-                data_root=place.data_root,
-                paths=place.paths,
-                on_progress=progress,
-            )
-        with terminal.step(console, f"{DATASETS[name].title}: finding heartbeats") as progress:
-            prefix = config.data.prefix_of(name)
-            prepared[name] = prepare(dataset, place.cache, workers=place.workers, prefix=prefix, on_progress=progress)
+        prepared[name] = prepare_data(open_data(config, name, place, console), config, place, console)
         note(console, prepared_line(prepared[name]))
     write_skipped({name: data.skipped for name, data in prepared.items()}, place.out / "skipped.csv")
     return prepared
@@ -146,6 +142,25 @@ def show_report(place: Place, plan_key: str | None, unit: str | None, console: C
     note(console, "")
     for file in built.files:
         note(console, f"wrote {file}")
+
+
+def look_at_data(command: Command, console: Console) -> int:
+    """The verb `data`."""
+    if command.action == "show":
+        return show_recording(command, console)
+    fine = print_summary(command, console) if command.action == "summary" else print_check(command, console)
+    return OK if fine else FAILED
+
+
+def show_recording(command: Command, console: Console) -> int:
+    """Draw one recording as a 12-lead sheet."""
+    from reports.plots import twelve_lead_sheet  # here, because matplotlib loads slowly and nothing else needs it
+
+    found = look_up(command, console)
+    path = command.place.out / found.file_name
+    twelve_lead_sheet(found.signal, found.fs, found.title, found.r_peaks, path)
+    note(console, f"wrote {path}")
+    return OK
 
 
 def list_all(console: Console) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,12 +21,19 @@ EXAMPLES = """examples:
   python run_benchmark.py --config paper --data-root /data           the paper's grid on the real datasets
   python run_benchmark.py --set methods.pmq.momentum=0.99            any knob of any method
   python run_benchmark.py report --unit recording                    the tables again, from the store alone
+  python run_benchmark.py data check --data-root /data               leaks, copies, damaged files, before a run
 """
 
+DATA_ACTIONS = {
+    "check": "prepare and audit every dataset, and say whether a run would refuse it (the default)",
+    "summary": "what every dataset holds, without reading a signal",
+    "show": "draw the recording named after it as a 12-lead sheet with the heartbeats found",
+}
 VERBS = {
     "run": "do what is missing of the grid, then print and write its tables (the default)",
     "report": "write the tables of the latest run again, from the results store alone",
     "list": "the methods, datasets and configs there are",
+    "data": ", ".join(f"{action} ({text})" for action, text in DATA_ACTIONS.items()),
 }
 
 
@@ -50,9 +57,16 @@ class Command:
     """What was asked for."""
 
     verb: str
+    action: str
+    """Of the verb `data`, else ''."""
+    recording: str
+    """Of `data show`, else ''."""
     config: Config
+    asked: tuple[str, ...]
+    """Datasets named by flags, the pretraining corpus first; empty where the config's stand."""
     place: Place
     dry_run: bool
+    allow_leak: bool
     unit: str | None
 
 
@@ -73,7 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     verbs = "; ".join(f"{verb}: {text}" for verb, text in VERBS.items())
-    parser.add_argument("verb", nargs="?", default="run", help=verbs)
+    parser.add_argument("words", nargs="*", metavar="VERB", help=verbs)
     what = parser.add_argument_group("what is compared")
     what.add_argument("--config", default="demo", metavar="NAME|FILE", help="demo (default), laptop, paper or a file")
     what.add_argument("--methods", nargs="+", metavar="NAME", help="rows of the table; see `list`")
@@ -100,6 +114,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     how.add_argument("--jobs-per-device", type=int, metavar="N", help="cells at a time (CPU: one a core; GPU: 1)")
     how.add_argument("--dry-run", action="store_true", help="list the cells, hours and disk, and do nothing")
+    how.add_argument(
+        "--allow-leak", action="store_true", help="run on data that the audit refuses; every table will say so"
+    )
     report = parser.add_argument_group("how it is reported")
     report.add_argument(
         "--unit", choices=["heartbeat", "recording", "both"], help="what is scored (default: as the protocol)"
@@ -109,9 +126,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def parse(argv: Sequence[str]) -> Command:
     """A command from argv. Raises ConfigError in one line before any work."""
-    arguments = build_parser().parse_args(argv)
-    if arguments.verb not in VERBS:
-        raise ConfigError(unknown_verb(arguments.verb))
+    arguments = build_parser().parse_intermixed_args(argv)
+    verb, action, recording = parse_words(arguments.words)
     paths = parse_data(arguments.data)
     overrides = parse_overrides(arguments)
     if paths.keys() | ({"*"} if arguments.data_root else set()):
@@ -127,7 +143,43 @@ def parse(argv: Sequence[str]) -> Command:
         workers=at_least_one("--workers", arguments.workers),
         jobs=at_least_one("--jobs-per-device", arguments.jobs_per_device or default_jobs(arguments.device)),
     )
-    return Command(arguments.verb, load_config(arguments.config, overrides), place, arguments.dry_run, arguments.unit)
+    return Command(
+        verb=verb,
+        action=action,
+        recording=recording,
+        config=load_config(arguments.config, overrides),
+        asked=tuple(dict.fromkeys([*filter(None, [arguments.pretrain_dataset]), *(arguments.datasets or [])])),
+        place=place,
+        dry_run=arguments.dry_run,
+        allow_leak=arguments.allow_leak,
+        unit=arguments.unit,
+    )
+
+
+def parse_words(words: Sequence[str]) -> tuple[str, str, str]:
+    """Verb, action and recording of a command, '' where it has none. Raises ConfigError."""
+    verb, *rest = words or ["run"]
+    if verb not in VERBS:
+        raise ConfigError(unknown("verb", verb, VERBS))
+    if verb != "data":
+        refuse(rest)
+        return verb, "", ""
+    action, *rest = rest or ["check"]
+    if action not in DATA_ACTIONS:
+        raise ConfigError(unknown("action of `data`", action, DATA_ACTIONS))
+    if action != "show":
+        refuse(rest)
+        return verb, action, ""
+    if not rest:
+        raise ConfigError("data show: which recording? e.g. `data show A0001 --datasets cpsc2018`")
+    refuse(rest[1:])
+    return verb, action, rest[0]
+
+
+def refuse(words: Sequence[str]) -> None:
+    """Words that no verb takes."""
+    if words:
+        raise ConfigError(f"unrecognized arguments: {' '.join(words)}")
 
 
 def parse_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -178,8 +230,8 @@ def at_least_one(flag: str, value: int) -> int:
     return value
 
 
-def unknown_verb(verb: str) -> str:
-    """The line for a verb that is none."""
-    near = difflib.get_close_matches(verb, VERBS, n=1)
+def unknown(what: str, word: str, allowed: Collection[str]) -> str:
+    """The line for a verb or action that is none."""
+    near = difflib.get_close_matches(word, allowed, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"unknown verb {verb!r}{hint}; there are: {', '.join(VERBS)}"
+    return f"unknown {what} {word!r}{hint}; there are: {', '.join(allowed)}"

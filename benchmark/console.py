@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self, TextIO
 
-from rich.console import Console
+from rich.console import Console as Console  # callers name the type without knowing rich
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 from rich.text import Text

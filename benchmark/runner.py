@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import torch
 
 from benchmark.cell import CellJob, run_cell
 from benchmark.config import Config
+from benchmark.data.pairs import source_facts
 from benchmark.data.prepare import Prepared
 from benchmark.data.skipped import skip_summary
 from benchmark.data.task import pretraining_source
@@ -70,8 +71,8 @@ def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine
     )
 
 
-def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> Plan:
-    """What a report needs to know of a run besides its rows."""
+def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warnings: Sequence[str] = ()) -> Plan:
+    """What a report needs to know of a run besides its rows; the warnings stand under every table."""
     cells = [
         PlannedCell(cell.key, cell.variant.name, cell.evaluation, cell.dataset, cell.ratio, cell.seed)
         for cell in grid.cells
@@ -84,7 +85,7 @@ def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> P
         "pretraining": facts_of(corpus) | {"name": corpus.name},
     }
     key = digest([content, [cell.key for cell in cells]])
-    return Plan(key=key, cells=cells, **content)
+    return Plan(key=key, cells=cells, warnings=list(warnings), **content)
 
 
 def facts_of(prepared: Prepared) -> dict[str, Any]:
@@ -226,7 +227,12 @@ def run_pretraining(
     }
     if variant.method.trains:
         source = pretraining_source(
-            corpus, config.pretrain.beats_per_trial, config.data.labels, config.protocol, machine.device
+            corpus,
+            config.pretrain.beats_per_trial,
+            config.data.labels,
+            config.protocol,
+            machine.device,
+            config.pretrain.text_embedder if variant.method.needs_text else None,
         )
         history = pretrain(
             method,
@@ -239,6 +245,7 @@ def run_pretraining(
             checkpoint=folder / CHECKPOINT,
             on_step=lambda done, total, text: watch.inner(task_name(task), done, total, text),
         )
-        facts |= vars(history) | {"peak_memory_gib": peak_memory_gib(machine.device)}
+        facts |= vars(history) | source_facts(source, variant.config.pairing)
+        facts |= {"peak_memory_gib": peak_memory_gib(machine.device)}
     save_encoder(folder, method.exported(), facts)
     (folder / CHECKPOINT).unlink(missing_ok=True)

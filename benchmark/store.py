@@ -105,6 +105,8 @@ class Plan:
     """Dataset -> title, classes, simulated (bool), fingerprint, recordings, patients, skipped, in column order."""
     pretraining: dict[str, Any]
     """The same facts of the pretraining corpus, with its name."""
+    warnings: list[str] = field(default_factory=list)
+    """What every table must carry, e.g. that test recordings were trained on; one sentence each, without its stop."""
     cells: list[PlannedCell] = field(default_factory=list)
 
 

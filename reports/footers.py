@@ -43,6 +43,7 @@ def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Ite
     plan = results.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
     yield _cells_line(results, cells)
+    yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield f"Protocol: {plan.config['protocol']}; labels: {plan.config['data']['labels']}; scores per {unit}."
     yield f"Data: {'; '.join(map(_source_text, datasets))}."
     yield f"Pretraining: {_source_text(plan.pretraining)}."

@@ -66,7 +66,9 @@ class Listing:
     skipped: tuple[tuple[str, str], ...] = ()
     """(recording, reason) of those that the tables alone show to be unusable."""
     form: str = ""
-    """Which on-disk form was recognised, e.g. 'records500'."""
+    """Which on-disk form was recognised and read, e.g. 'records500'."""
+    others: tuple[str, ...] = ()
+    """Further forms seen in the folder; they are not read, for a recording can stand in two of them."""
 
 
 class Dataset(Protocol):

@@ -5,11 +5,15 @@ The recordings are JS00001 to JS10646; higher numbers in the same folders are th
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from benchmark.data.base import DatasetError, Entry, Listing, Recording
-from benchmark.data.wfdb_record import diagnosis_codes, read_recording, record_files
+from benchmark.data import chapman_figshare as figshare
+from benchmark.data.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.tables import Row, Table, keyed, listing_of
+from benchmark.data.wfdb_record import diagnosis_codes, one_of, read_recording, record_files, records_at
 
 LAST = 10646
 RHYTHMS = {
@@ -29,17 +33,23 @@ RHYTHMS = {
 """SNOMED code -> rhythm group, as the dataset's authors merge them."""
 RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # there the wandering rhythm; elsewhere a wandering pacemaker
 FORMS = (
-    ("WFDBRecords", "WFDBRecords/*/*/JS*.hea", RHYTHMS_PHYSIONET),
-    ("WFDBRecords", "ecg-arrhythmia-1.0.0/WFDBRecords/*/*/JS*.hea", RHYTHMS_PHYSIONET),
-    ("WFDB_ChapmanShaoxing", "WFDB_ChapmanShaoxing/JS*.hea", RHYTHMS),
-    ("WFDB_ChapmanShaoxing", "JS*.hea", RHYTHMS),
-    ("WFDB_ChapmanShaoxing", "g*/JS*.hea", RHYTHMS),
+    ("WFDBRecords", "WFDBRecords/*/*/JS*", RHYTHMS_PHYSIONET),
+    ("WFDBRecords", "ecg-arrhythmia-1.0.0/WFDBRecords/*/*/JS*", RHYTHMS_PHYSIONET),
+    ("WFDB_ChapmanShaoxing", "WFDB_ChapmanShaoxing/JS*", RHYTHMS),
+    ("WFDB_ChapmanShaoxing", "JS*", RHYTHMS),
+    ("WFDB_ChapmanShaoxing", "g*/JS*", RHYTHMS),
 )
-"""Form, where its headers lie, and its codes, the preferred first; the first with a recording is read, alone."""
+"""Form, where its records lie, and its codes, the preferred first; the first with a recording is read, alone."""
+NINGBO = "WFDB_Ningbo/JS*"
+FIGSHARE = "figshare ECGDataDenoised"
+FIGSHARE_TABLES = ("Diagnostics.xlsx", "figshare/Diagnostics.xlsx")
+"""Beside ECGDataDenoised/; this form is read where there is no other, for its signals are denoised."""
+RECORD = re.compile(r"JS(\d{5})", re.ASCII)
+CSV_RECORD = re.compile(r"[-\w]{1,99}", re.ASCII)
 
 
 class Chapman:
-    """The folder with WFDBRecords/ (PhysioNet) or WFDB_ChapmanShaoxing/ (Challenge 2021)."""
+    """The folder with WFDBRecords/ (PhysioNet), WFDB_ChapmanShaoxing/ (Challenge) or ECGDataDenoised/ (figshare)."""
 
     name: ClassVar[str] = "chapman"
     title: ClassVar[str] = "Chapman"
@@ -60,33 +70,70 @@ class Chapman:
         self.root = root
 
     def listing(self) -> Listing:
-        """Recordings of the first form found, by name; labels are the groups of their rhythm codes."""
-        for form, pattern, rhythms in FORMS:
-            headers = {header.stem: header for header in self.root.glob(pattern) if _is_chapman(header.stem)}
-            if headers:
-                return Listing(tuple(self._entry(headers[name], rhythms) for name in sorted(headers)), form=form)
-        raise DatasetError(
-            f"{self.title}: no JS00001 to JS{LAST} in {self.root}: looked for "
-            f"{', '.join(pattern for _, pattern, _ in FORMS)}. {self.how_to_get}"
+        """Recordings of the preferred form; labels are the groups of their rhythms."""
+        found = [(form, _chapman(records_at(self.root, pattern)), rhythms) for form, pattern, rhythms in FORMS]
+        found = [(form, records, rhythms) for form, records, rhythms in found if records]
+        tables = [self.root / name for name in FIGSHARE_TABLES if (self.root / name).is_file()]
+        if not found and not tables:
+            raise DatasetError(self._nothing_here())
+        if not found:
+            return self._figshare_listing(tables[0])
+        form, records, rhythms = found[0]
+        others = dict.fromkeys([*(form for form, _, _ in found[1:]), *([FIGSHARE] if tables else [])])
+        return listing_of(
+            Table([(name,) for name in sorted(records)], []),
+            lambda row: self._entry(records[row[0]], rhythms),
+            form=form,
+            others=[other for other in others if other != form],
         )
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Header and signal file."""
+        """Header and signal file; of a CSV recording, the one file."""
+        if entry.path.endswith(".csv"):
+            return (self.root / entry.path,)
         return record_files(self.root / entry.path, ".mat")
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""
+        if entry.path.endswith(".csv"):
+            return figshare.read_csv_recording(self.root / entry.path)
         return read_recording(self.root / entry.path)
 
-    def _entry(self, header: Path, rhythms: dict[str, str]) -> Entry:
-        groups = dict.fromkeys(rhythms[code] for code in diagnosis_codes(header) if code in rhythms)
+    def _entry(self, copies: Sequence[Path], rhythms: Mapping[str, str]) -> Entry:
+        record = one_of(copies, ".hea")
+        groups = dict.fromkeys(rhythms[code] for code in diagnosis_codes(record) if code in rhythms)
         return Entry(
-            recording=header.stem,
-            patient=header.stem,
-            path=header.relative_to(self.root).with_suffix("").as_posix(),
+            recording=record.name,
+            patient=record.name,
+            path=record.relative_to(self.root).as_posix(),
             labels=tuple(self.classes.index(group) for group in groups),
         )
 
+    def _figshare_listing(self, path: Path) -> Listing:
+        """Every row of Diagnostics.xlsx, whether its CSV file is there or not."""
+        folder = (path.parent / "ECGDataDenoised").relative_to(self.root)
 
-def _is_chapman(name: str) -> bool:
-    return name[2:].isdigit() and 1 <= int(name[2:]) <= LAST
+        def entry(row: Row) -> Entry:
+            name, rhythm = row
+            if rhythm and rhythm not in figshare.RHYTHMS:
+                raise Unusable(f"unknown rhythm: {rhythm[:60]!r}")
+            labels = (self.classes.index(figshare.RHYTHMS[rhythm]),) if rhythm else ()
+            return Entry(recording=name, patient=name, path=(folder / f"{name}.csv").as_posix(), labels=labels)
+
+        table = keyed(figshare.read_diagnostics(self, path), lambda name: name if CSV_RECORD.fullmatch(name) else None)
+        return listing_of(table, entry, form=FIGSHARE)
+
+    def _nothing_here(self) -> str:
+        patterns = [pattern for _, pattern, _ in FORMS]
+        if any(records_at(self.root, pattern) for pattern in (*patterns, NINGBO)):
+            found = f"only recordings of Ningbo (JS{LAST + 1} and above), which is another dataset, are in {self.root}"
+        else:
+            looked_for = ", ".join([f"{pattern}.hea" for pattern in patterns] + list(FIGSHARE_TABLES))
+            found = f"no JS00001 to JS{LAST} in {self.root}: looked for {looked_for}"
+        return f"{self.title}: {found}. {self.how_to_get}"
+
+
+def _chapman(records: dict[str, list[Path]]) -> dict[str, list[Path]]:
+    """Without Ningbo's recordings, and without what is no recording."""
+    numbers = {name: match for name in records if (match := RECORD.fullmatch(name))}
+    return {name: records[name] for name, match in numbers.items() if 1 <= int(match[1]) <= LAST}

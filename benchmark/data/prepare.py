@@ -1,7 +1,7 @@
 """A dataset's recordings as one memory-mapped array of heartbeats with an index, made in parallel and kept in a cache.
 
     cache/KEY/beats.f16        (N, 300, 12) float16, recording after recording
-    cache/KEY/index.json       entries, first beats, skipped recordings, fingerprint
+    cache/KEY/index.json       entries, their signals in brief, first beats, skipped recordings, fingerprint
     cache/KEY/index.sha256     digest that vouches for the index
     cache/KEY/trials-K.f16     pseudo-trials of K beats (benchmark.data.trials)
 
@@ -25,7 +25,7 @@ from importlib.metadata import version
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,25 @@ from benchmark.store import KEY_LENGTH
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
+INDEX_FORMAT = 2
+"""Raised with every change of what the index holds; a cache with another one is made anew."""
 CHUNK = 16
 """Recordings a worker takes at a time."""
 WORTH_A_WORKER = 512
 """Recordings that a further process must have to do: it takes as long as some 300 of them to start."""
 BEAT_SHAPE = (WINDOW, len(LEADS))
 BEAT_BYTES = WINDOW * len(LEADS) * np.dtype(np.float16).itemsize
+
+
+class Signal(NamedTuple):
+    """What is kept of a recording's signal besides its heartbeats."""
+
+    fs: float
+    """Hz."""
+    samples: int
+    """Per lead."""
+    digest: str
+    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,8 @@ class Prepared:
     """(R + 1,) recording r has the beats first_beat[r] to first_beat[r + 1]."""
     entries: tuple[Entry, ...]
     """The R usable recordings."""
+    signals: tuple[Signal, ...]
+    """Of the R usable recordings."""
     skipped: tuple[Skipped, ...]
     fingerprint: str
     """16 hex digits of the SHA-256 of beats and index; no path, time or number of workers enters."""
@@ -135,7 +150,7 @@ def _key(dataset: Dataset, listing: Listing) -> str:
 def _stamp(path: Path) -> tuple[str, int, int]:
     try:
         status = path.stat()
-    except FileNotFoundError:
+    except OSError:
         return path.name, -1, -1
     return path.name, status.st_size, status.st_mtime_ns
 
@@ -149,6 +164,7 @@ def _build(
 ) -> None:
     """Write beats and index of a listing into an empty folder."""
     entries: list[Entry] = []
+    signals: list[Signal] = []
     first_beat = [0]
     skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
     content = hashlib.sha256()
@@ -157,11 +173,13 @@ def _build(
             if isinstance(outcome, str):
                 skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome))
             else:
-                data = outcome.tobytes()
+                beats, signal = outcome
+                data = beats.tobytes()
                 content.update(data)
                 file.write(data)
                 entries.append(entry)
-                first_beat.append(first_beat[-1] + len(outcome))
+                signals.append(signal)
+                first_beat.append(first_beat[-1] + len(beats))
             if on_progress is not None:
                 on_progress(done, len(listing.entries))
     if not entries:
@@ -177,14 +195,17 @@ def _build(
         "skipped": [asdict(skip) for skip in skipped],
     }
     simulated = (dataset.root / SIMULATED_MARK).is_file()
-    shown = {"title": dataset.title, "form": listing.form, "simulated": simulated}
-    _write_index(folder, index | shown | {"fingerprint": _fingerprint(index, content.hexdigest())})
+    shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
+    about = {"format": INDEX_FORMAT, "fingerprint": _fingerprint(index, content.hexdigest())}
+    _write_index(folder, index | shown | about)
 
 
-def _outcomes(
-    dataset: Dataset, entries: Sequence[Entry], workers: int
-) -> Generator[NDArray[np.float16] | str, None, None]:
-    """Beats of each entry, or the reason why there are none, in order."""
+Outcome = tuple[NDArray[np.float16], Signal] | str
+"""Beats (n, 300, 12) and signal of an entry, or the reason why it cannot be used."""
+
+
+def _outcomes(dataset: Dataset, entries: Sequence[Entry], workers: int) -> Generator[Outcome, None, None]:
+    """The outcome of each entry, in order."""
     chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
     work = partial(_prepare_chunk, dataset)
     processes = min(workers, len(entries) // WORTH_A_WORKER)
@@ -203,16 +224,23 @@ def _leave_interrupt_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _prepare_chunk(dataset: Dataset, entries: Sequence[Entry]) -> list[NDArray[np.float16] | str]:
+def _prepare_chunk(dataset: Dataset, entries: Sequence[Entry]) -> list[Outcome]:
     return [_prepare_entry(dataset, entry) for entry in entries]
 
 
-def _prepare_entry(dataset: Dataset, entry: Entry) -> NDArray[np.float16] | str:
+def _prepare_entry(dataset: Dataset, entry: Entry) -> Outcome:
     try:
         recording = dataset.read(entry)
-        return heartbeats(recording.signal, recording.fs).windows.astype(np.float16)  # (n, 300, 12)
+        beats = heartbeats(recording.signal, recording.fs).windows.astype(np.float16)  # (n, 300, 12)
     except Unusable as reason:
         return str(reason)
+    return beats, Signal(recording.fs, len(recording.signal), signal_digest(recording.signal))
+
+
+def signal_digest(signal: NDArray[np.float32]) -> str:
+    """Hash of (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter."""
+    microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
+    return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
 
 
 def _fingerprint(index: dict[str, Any], beats_digest: str) -> str:
@@ -239,6 +267,8 @@ def load_prepared(folder: Path) -> Prepared | None:
     if hashlib.sha256(content).hexdigest() != vouched:
         return None
     index = json.loads(content)
+    if index.get("format") != INDEX_FORMAT:
+        return None
     first_beat = np.array(index["first_beat"], np.int64)  # (R + 1,)
     if size != first_beat[-1] * BEAT_BYTES:
         return None
@@ -251,6 +281,7 @@ def load_prepared(folder: Path) -> Prepared | None:
         beats=np.memmap(folder / "beats.f16", np.float16, "r", shape=(int(first_beat[-1]), *BEAT_SHAPE)),
         first_beat=first_beat,
         entries=tuple(Entry(**entry | {"labels": tuple(entry["labels"])}) for entry in index["entries"]),
+        signals=tuple(Signal(*signal) for signal in index["signals"]),
         skipped=tuple(Skipped(**skip | {"labels": tuple(skip["labels"])}) for skip in index["skipped"]),
         fingerprint=index["fingerprint"],
         folder=folder,

@@ -2,7 +2,8 @@
 
 Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
 the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. No
-split here ever depends on the run's seed, and none puts a patient on two sides.
+split here ever depends on the run's seed. Folds and names may put a patient on two sides: `patients_on_two_sides` tells
+it, and a run refuses it (`benchmark.data.audit`).
 """
 
 from __future__ import annotations
@@ -63,10 +64,7 @@ def target_matrix(
 def split_recordings(
     entries: Sequence[Entry], *, labels: Labels, protocol: Protocol, first_label_counts: bool
 ) -> Split:
-    """Training, validation and test recordings of a labelled dataset.
-
-    Raises DatasetError where a side would be empty or a patient would stand on two sides.
-    """
+    """Training, validation and test recordings of a labelled dataset; raises DatasetError where one would be empty."""
     classes = [
         task_labels(entry, labels=labels, protocol=protocol, first_label_counts=first_label_counts) for entry in entries
     ]
@@ -84,7 +82,7 @@ def split_recordings(
     )
     train, validation, test = (np.array(sorted(indices), np.int64) for indices in sides)
     split = Split(train, validation, test, dict(dropped))
-    _check(entries, split)
+    _check(split)
     return split
 
 
@@ -139,19 +137,26 @@ def _cut(members: list[Item], sides: tuple[list[Item], list[Item], list[Item]]) 
     test += members[len(members) - tenth :]
 
 
-def _check(entries: Sequence[Entry], split: Split) -> None:
-    sides = {"training": split.train, "validation": split.validation, "test": split.test}
+def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
+    """'training', 'validation' and 'test' -> indices of the recordings there."""
+    return {"training": split.train, "validation": split.validation, "test": split.test}
+
+
+def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, tuple[str, ...]]:
+    """Patients whose recordings stand on more than one side -> those sides."""
+    sides: dict[str, dict[str, None]] = {}
+    for name, indices in sides_of(split).items():
+        for index in indices:
+            sides.setdefault(entries[index].patient, {})[name] = None
+    return {patient: tuple(names) for patient, names in sides.items() if len(names) > 1}
+
+
+def _check(split: Split) -> None:
+    sides = sides_of(split)
     empty = [name for name, indices in sides.items() if len(indices) == 0]
     if empty:
         counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
         raise DatasetError(f"no labelled recording for {' and '.join(empty)} ({counts}): the dataset is too small")
-    side_of: dict[str, str] = {}
-    for name, indices in sides.items():
-        for index in indices:
-            patient = entries[index].patient
-            if side_of.setdefault(patient, name) != name:
-                remedy = "use --protocol strict" if entries[index].fold is None else "correct the folds"
-                raise DatasetError(f"patient {patient} is on the {side_of[patient]} and the {name} side: {remedy}")
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,11 @@ def test_everything_a_table_rests_on_is_said(store_root: Path) -> None:
     ]
 
 
+def test_warnings_of_the_plan_follow_the_cells(write_store: Callable[..., Path]) -> None:
+    lines = footers(write_store(alter_plan=lambda plan: replace(plan, warnings=["1 patient is on two sides", "two"])))
+    assert lines[1:3] == ["Warning: 1 patient is on two sides.", "Warning: two."]
+
+
 def test_a_failure_of_an_earlier_attempt_is_forgotten(write_store: Callable[..., Path]) -> None:
     lines = footers(write_store(complete=True))
     assert lines[0] == "Cells: 32 of 32 finished."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,9 @@ def test_every_form_is_recognised(tmp_path: Path, folder: str, form: str):
 def test_forms_are_not_pooled(tmp_path: Path):
     add(tmp_path, "WFDBRecords/01/010", "JS00001", "426783006")
     add(tmp_path, "WFDB_ChapmanShaoxing", "JS00002", "426783006")
-    assert [entry.recording for entry in Chapman(tmp_path).listing().entries] == ["JS00001"]
+    listing = Chapman(tmp_path).listing()
+    assert [entry.recording for entry in listing.entries] == ["JS00001"]
+    assert (listing.form, listing.others) == ("WFDBRecords", ("WFDB_ChapmanShaoxing",))
 
 
 def test_an_empty_folder_says_what_was_looked_for(tmp_path: Path):
@@ -94,7 +97,30 @@ def test_an_empty_folder_says_what_was_looked_for(tmp_path: Path):
 def test_the_real_sample(shared_ecgs: Path):
     dataset = Chapman(shared_ecgs / "chapman")
     entries = dataset.listing().entries
+    assert dataset.listing().others == ("WFDB_ChapmanShaoxing", "figshare ECGDataDenoised")
     assert [entry.recording for entry in entries] == ["JS00001", "JS00002", "JS00004", "JS00005"]
     assert [dataset.classes[label] for entry in entries for label in entry.labels] == ["AFIB", "SB", "SB", "AFIB"]
     assert dataset.read(entries[0]).signal.shape == (5000, 12)
     assert len(Chapman(shared_ecgs / "chapman" / "WFDB_ChapmanShaoxing").listing().entries) == 10
+
+
+def test_ningbo_alone_is_another_dataset(shared_ecgs: Path, tmp_path: Path):
+    with pytest.raises(
+        DatasetError, match=r"Chapman: only recordings of Ningbo \(JS10647 and above\), which is another"
+    ):
+        Chapman(shared_ecgs / "chapman" / "WFDB_Ningbo").listing()
+    add(tmp_path, "WFDB_Ningbo", "JS11438", "426783006")
+    with pytest.raises(DatasetError, match="only recordings of Ningbo"):
+        Chapman(tmp_path).listing()
+
+
+def test_the_figshare_form(shared_ecgs: Path):
+    dataset = Chapman(shared_ecgs / "chapman" / "figshare")
+    listing = dataset.listing()
+    counts = Counter(dataset.classes[label] for entry in listing.entries for label in entry.labels)
+    assert counts == {"SB": 3889, "AFIB": 1780 + 445, "GSVT": 1568 + 587 + 121 + 16 + 8 + 7, "SR": 1826 + 399}
+    assert (listing.form, listing.skipped) == ("figshare ECGDataDenoised", ())
+    (entry,) = [entry for entry in listing.entries if dataset.files(entry)[0].is_file()]
+    recording = dataset.read(entry)
+    assert (recording.fs, recording.signal.shape) == (500, (5000, 12))
+    assert recording.signal[0, :3].tolist() == pytest.approx([-0.16533, -0.35897, -0.12171])  # its first line is data

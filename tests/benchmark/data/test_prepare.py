@@ -13,7 +13,7 @@ from benchmark.data import prepare as prepare_module
 from benchmark.data.base import DatasetError, Listing
 from benchmark.data.beats import heartbeats
 from benchmark.data.cpsc2018 import CPSC2018
-from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.prepare import Prepared, Signal, load_prepared, prepare, signal_digest
 from benchmark.data.ptb_xl import PTBXL
 from benchmark.data.skipped import Skipped
 
@@ -43,6 +43,33 @@ def test_beats_lie_recording_after_recording(dataset: CPSC2018, tmp_path: Path):
         first, end = prepared.first_beat[index : index + 2]
         np.testing.assert_array_equal(prepared.beats[first:end], expected)
     assert (prepared.name, prepared.title, prepared.classes) == ("cpsc2018", "CPSC2018", CPSC2018.classes)
+
+
+def test_signals_of_the_usable_recordings_are_kept_in_brief(dataset: CPSC2018, tmp_path: Path):
+    prepared = prepare(dataset, tmp_path / "cache", workers=1)
+    digests = [signal_digest(dataset.read(entry).signal) for entry in prepared.entries]
+    assert prepared.signals == tuple(Signal(500.0, 5000, digest) for digest in digests)
+    assert len(set(digests)) == 2
+
+
+def test_a_digest_is_of_whole_microvolts(make_ecg):
+    signal = make_ecg().astype(np.float32)
+    signal[0] = 0.0
+    rounded = np.asfortranarray(np.rint(signal * 1000) / 1000)
+    rounded[0] = -0.0
+    assert signal_digest(rounded) == signal_digest(signal)
+    assert signal_digest(-signal) != signal_digest(signal)
+    changed = signal.copy()
+    changed[17, 3] += 1e-3
+    assert signal_digest(changed) != signal_digest(signal)
+
+
+def test_a_cache_of_another_format_is_made_anew(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    monkeypatch.setattr(prepare_module, "INDEX_FORMAT", prepare_module.INDEX_FORMAT + 1)
+    assert load_prepared(before.folder) is None
+    assert same(before, prepare(dataset, tmp_path / "cache", workers=1))
+    assert load_prepared(before.folder) is not None
 
 
 def test_skipped_recordings_keep_patient_label_and_reason(dataset: CPSC2018, tmp_path: Path):

@@ -82,17 +82,18 @@ def test_what_is_missing_is_named(root: Path):
         PTBXL(root).listing()
 
 
-def test_codes_that_cannot_be_read_name_their_row(root: Path):
+def test_codes_that_cannot_be_read_skip_their_row(root: Path):
     add_headers(root, "records500", [1])
     table = root / "ptbxl_database.csv"
     table.write_text(table.read_text().replace("{'SR': 0.0}", "{'SR'"))
-    with pytest.raises(DatasetError, match=r"ecg_id 3: scp_codes \"\{'SR'\" is no dictionary"):
-        PTBXL(root).listing()
+    listing = PTBXL(root).listing()
+    assert [entry.recording for entry in listing.entries] == ["1", "2"]
+    assert listing.skipped == (("3", "scp_codes is no dictionary: \"{'SR'\""),)
 
 
 def test_the_real_sample(shared_ecgs: Path):
     listing = PTBXL(shared_ecgs / "ptb-xl").listing()
-    assert listing.form == "records100"
+    assert (listing.form, listing.others, listing.skipped) == ("records100", ("records500",), ())
     assert len(listing.entries) == 2273
     assert len({entry.patient for entry in listing.entries}) == 2218
     counts = Counter(PTBXL.classes[label] for entry in listing.entries for label in entry.labels)

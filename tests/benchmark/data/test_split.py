@@ -15,6 +15,7 @@ from benchmark.data.split import (
     LabelledSubset,
     Split,
     labelled_subset,
+    patients_on_two_sides,
     split_recordings,
     target_matrix,
     task_labels,
@@ -93,15 +94,12 @@ def test_official_folds_win(protocol):
     assert (list(split.train), list(split.validation), list(split.test)) == ([*range(8)], [8], [9])
 
 
-def test_a_patient_on_two_sides_is_an_error_with_its_remedy():
-    folds = [entry(f"x{fold}", 0, fold=fold, patient="p") for fold in range(1, 11)]
-    with pytest.raises(DatasetError, match="patient p is on the training and the validation side: correct the folds"):
-        split_recordings(folds, **PAPER)
+def test_a_patient_on_two_sides_is_told_with_his_sides():
+    folds = [entry(f"x{fold}", 0, fold=fold, patient="p" if fold in (3, 4, 10) else str(fold)) for fold in range(1, 11)]
+    assert patients_on_two_sides(folds, split_recordings(folds, **PAPER)) == {"p": ("training", "test")}
     names = [entry(f"x{index}", 0, patient="p") for index in range(10)]
-    with pytest.raises(
-        DatasetError, match="patient p is on the training and the validation side: use --protocol strict"
-    ):
-        split_recordings(names, **PAPER)
+    sides = {"p": ("training", "validation", "test")}
+    assert patients_on_two_sides(names, split_recordings(names, **PAPER)) == sides
 
 
 def test_an_empty_side_and_a_missing_fold_are_errors():

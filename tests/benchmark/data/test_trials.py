@@ -23,7 +23,7 @@ def prepared(tmp_path: Path) -> Prepared:
     beats = np.random.default_rng(0).normal(size=(sum(BEATS), 300, 12)).astype(np.float16)
     entries = tuple(Entry(f"r{index}", patient, "") for index, patient in enumerate(PATIENTS))
     first_beat = np.cumsum((0, *BEATS))
-    return Prepared("x", "X", (), "", False, beats, first_beat, entries, (), "", tmp_path)
+    return Prepared("x", "X", (), "", False, beats, first_beat, entries, (), (), "", tmp_path)
 
 
 def test_consecutive_beats_of_one_recording_make_a_trial(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):

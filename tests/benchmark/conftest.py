@@ -1,0 +1,118 @@
+"""Small simulated cohorts, hand-made recordings and a small config, for the tests of all that follows preparation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config import Config, load_config
+from benchmark.data.base import LEADS, Entry
+from benchmark.data.beats import WINDOW
+from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.registry import open_dataset
+from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.data.task import Task, Windows
+
+torch.set_num_threads(1)
+
+PATIENTS = {"mimic-iv-ecg": 6, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
+SMALL: dict[str, Any] = {
+    "compare": ["random", "pmq"],
+    "methods.pmq.queue_size": 16,
+    "data.datasets": ["chapman"],
+    "data.simulation.patients": PATIENTS,
+    "encoder.hidden": 4,
+    "encoder.depth": 2,
+    "encoder.output": 8,
+    "pretrain.epochs": 2,
+    "pretrain.recipe.batch_size": 8,
+    "finetune.epochs": 2,
+    "finetune.batch_size": 64,
+    "ratios": [0.5],
+    "seeds": [41],
+}
+
+
+@pytest.fixture(scope="session")
+def cohorts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
+    """The four datasets, simulated small and prepared."""
+    folder = tmp_path_factory.mktemp("cohorts")
+    for name, patients in PATIENTS.items():
+        write_cohort(name, folder / name, CohortSettings(patients, recordings_per_patient=2.0), seed=1)
+    return {name: prepare(open_dataset(name, folder / name), folder / "cache", workers=1) for name in PATIENTS}
+
+
+@pytest.fixture(scope="session")
+def small_config() -> Callable[..., Config]:
+    """A config that runs in a second, with further dotted overrides laid over it."""
+
+    def make(overrides: dict[str, Any] | None = None) -> Config:
+        return load_config("demo", deepcopy({**SMALL, **(overrides or {})}))
+
+    return make
+
+
+@pytest.fixture
+def make_prepared(cohorts: dict[str, Prepared], tmp_path: Path) -> Callable[..., Prepared]:
+    """A prepared dataset of noise: one (patient, labels, beats, fold) per recording, named r000, r001, ..."""
+    number = count()
+
+    def make(name: str, recordings: Sequence[tuple[str, tuple[int, ...], int, int | None]]) -> Prepared:
+        folder = tmp_path / f"prepared-{next(number)}"
+        folder.mkdir()
+        entries = tuple(
+            Entry(f"r{index:03}", patient, f"r{index:03}", labels, fold=fold)
+            for index, (patient, labels, _, fold) in enumerate(recordings)
+        )
+        first_beat = np.cumsum([0, *(beats for _, _, beats, _ in recordings)]).astype(np.int64)  # (R + 1,)
+        beats = np.random.default_rng(0).normal(size=(first_beat[-1], WINDOW, len(LEADS)))
+        return replace(
+            cohorts[name], beats=beats.astype(np.float16), first_beat=first_beat, entries=entries, folder=folder
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_windows() -> Callable[..., Windows]:
+    """Windows that can be told apart: class c is a level of its own in lead c, under noise. Two make a recording."""
+
+    def make(labels: Sequence[Sequence[int]], classes: int, *, seed: int = 0, noise: float = 0.1) -> Windows:
+        target = torch.zeros(len(labels), classes)  # (n, C)
+        for row, own in zip(target, labels, strict=True):
+            row[list(own)] = 1.0
+        level = torch.nn.functional.pad(target, (0, len(LEADS) - classes))  # (n, L)
+        generator = torch.Generator().manual_seed(seed)
+        signal = level[:, None] + noise * torch.randn(len(labels), 40, len(LEADS), generator=generator)  # (n, S, L)
+        names = np.array([f"{seed}-{index // 2}" for index in range(len(labels))], dtype=np.str_)
+        return Windows(signal.half(), target, names, names)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_task(make_windows: Callable[..., Windows]) -> Callable[..., Task]:
+    """A task of such windows: labels of the three sides, each a list of classes per window."""
+
+    def make(
+        train: Sequence[Sequence[int]],
+        validation: Sequence[Sequence[int]],
+        test: Sequence[Sequence[int]],
+        *,
+        classes: int = 3,
+        multi: bool = False,
+        unit: str = "heartbeat",
+        noise: float = 0.1,
+    ) -> Task:
+        sides = [make_windows(y, classes, seed=s, noise=noise) for s, y in enumerate((train, validation, test))]
+        return Task(train=sides[0], validation=sides[1], test=sides[2], multi=multi, unit=unit)
+
+    return make

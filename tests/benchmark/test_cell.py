@@ -1,0 +1,173 @@
+"""One cell from its encoder to its row: all facts stored, scores that follow from the stored predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark import cell as cell_module
+from benchmark.cell import CellJob, learn, run_cell
+from benchmark.config import Config, validate
+from benchmark.data.prepare import Prepared
+from benchmark.data.task import Task
+from benchmark.data.task import make_task as task_of
+from benchmark.metrics import score_both_units
+from benchmark.store import Row, Store
+from benchmark.weights import save_encoder
+from methods.parts.encoder import Encoder, EncoderConfig
+
+SmallConfig = Callable[..., Config]
+MakeJob = Callable[..., CellJob]
+
+
+@pytest.fixture
+def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: Path) -> MakeJob:
+    """A job on a dataset, whose encoder lies in the store."""
+
+    def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellJob:
+        torch.manual_seed(0)
+        save_encoder(Store(tmp_path / "runs").pretrained / "encoder", Encoder(EncoderConfig(12, 4, 2, 8)), {})
+        return CellJob(
+            key="cell",
+            pretrain_key="encoder",
+            variant="pmq:w/o queue",
+            method="pmq",
+            evaluation=evaluation,
+            dataset=name,
+            ratio=0.5,
+            seed=41,
+            pretrain_seed=42,
+            config=small_config(overrides),
+            prepared=cohorts[name].folder,
+            results=tmp_path / "runs",
+            device="cpu",
+            precision="float32",
+        )
+
+    return make
+
+
+def run(job: CellJob) -> Row:
+    run_cell(job)
+    row = Store(job.results).load_row(job.key)
+    assert row is not None
+    return row
+
+
+def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohorts: dict[str, Prepared]) -> None:
+    job = make_job()
+    row = run(job)
+    for name in ("key", "pretrain_key", "variant", "method", "evaluation", "dataset", "ratio", "seed", "pretrain_seed"):
+        assert getattr(row, name) == getattr(job, name)
+    assert (row.protocol, row.labels) == ("paper", "single")
+    assert validate(row.provenance["config"]) == job.config
+    assert row.provenance["data"]["fingerprint"] == cohorts["chapman"].fingerprint
+    assert (row.provenance["device"]["type"], row.provenance["precision"]) == ("cpu", "float32")
+    assert {"versions", "git"} <= row.provenance.keys()
+    assert row.training["seconds"] > 0
+    assert len(row.training["validation_f1"]) == job.config.finetune.epochs
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+@pytest.mark.parametrize("evaluation", ["finetune", "linear"])
+@pytest.mark.parametrize(("name", "labels"), [("chapman", "single"), ("ptb-xl", "multi"), ("cpsc2018", "multi")])
+def test_scores_follow_from_the_stored_predictions(
+    make_job: MakeJob, cohorts: dict[str, Prepared], name: str, labels: str, evaluation: str, protocol: str
+) -> None:
+    job = make_job(name, evaluation, **{"data.labels": labels, "protocol": protocol})
+    row = run(job)
+    task = task_of(cohorts[name], 6, labels, protocol, ratio=0.5, seed=41, device=torch.device("cpu"))  # type: ignore[arg-type]
+    found = Store(job.results).predictions(job.key)
+    np.testing.assert_array_equal(found.truth, task.test.target.numpy())
+    np.testing.assert_array_equal(found.recording, task.test.recording)
+    np.testing.assert_array_equal(found.patient, task.test.patient)
+    assert found.probability.shape == found.truth.shape
+    scores = score_both_units(found.probability, found.truth, found.recording, multi=labels == "multi")
+    assert row.scores == {unit: scored.values for unit, scored in scores.items()}
+    assert row.undefined == {unit: scored.undefined for unit, scored in scores.items()}
+    assert row.counts == task.counts()
+    assert row.counts["test_windows"] == len(found.truth)
+
+
+@pytest.mark.parametrize("evaluation", ["finetune", "linear"])
+def test_the_same_job_gives_the_same_row(make_job: MakeJob, evaluation: str) -> None:
+    job = make_job(evaluation=evaluation)
+    first, predictions = run(job), Store(job.results).predictions(job.key)
+    torch.manual_seed(99)
+    again = run(job)
+    np.testing.assert_array_equal(Store(job.results).predictions(job.key).probability, predictions.probability)
+    timeless = {"seconds": 0.0}
+    assert replace(again, training=again.training | timeless) == replace(first, training=first.training | timeless)
+
+
+def test_the_seed_moves_a_fine_tuned_number_and_no_probed_one(make_job: MakeJob) -> None:
+    for evaluation, moves in (("finetune", True), ("linear", False)):
+        job = make_job(evaluation=evaluation)
+        found = []
+        for seed in (41, 42):
+            run(replace(job, seed=seed))
+            found.append(Store(job.results).predictions(job.key).probability)
+        assert np.array_equal(found[0], found[1]) != moves
+
+
+@pytest.mark.parametrize("evaluation", ["finetune", "linear"])
+@pytest.mark.parametrize("empty", ["train", "validation"])
+def test_without_training_or_validation_all_classes_are_equally_likely(
+    make_job: MakeJob, make_task: Callable[..., Task], evaluation: str, empty: str
+) -> None:
+    sides = {"train": [[0]] * 4, "validation": [[0]] * 2, "test": [[0], [1], [2]]}
+    outcome = learn(make_job(evaluation=evaluation), make_task(*(sides | {empty: []}).values(), classes=4))
+    np.testing.assert_array_equal(outcome.probability, np.full((3, 4), 0.25))
+    assert outcome.notes == ["not trained: scores are those of equal probabilities"]
+
+
+@pytest.mark.parametrize(
+    "evaluation",
+    [
+        "finetune",
+        pytest.param("linear", marks=pytest.mark.xfail(strict=True, reason="linear.py refuses an empty test set")),
+    ],
+)
+def test_without_test_windows_there_is_a_row_without_scores(
+    make_job: MakeJob,
+    make_prepared: Callable[..., Prepared],
+    monkeypatch: pytest.MonkeyPatch,
+    evaluation: str,
+    tmp_path: Path,
+) -> None:
+    recordings = [("p1", (0,), 12, 1), ("p2", (1,), 12, 2), ("p3", (0,), 12, 9), ("p4", (1,), 5, 10)]
+    prepared = make_prepared("ptb-xl", recordings)
+    monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
+    row = run(replace(make_job("ptb-xl", evaluation), prepared=tmp_path / "of this test"))
+    assert row.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
+    assert row.undefined["recording"]["f1"] == "no test window"
+    assert "no test window: the recordings of that split have too few beats" in row.notes
+
+
+def test_notes_of_the_data_and_of_the_training_are_kept(
+    make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prepared = make_prepared("ptb-xl", [("p1", (0,), 6, 1), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)])
+    monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
+    row = run(replace(make_job("ptb-xl"), prepared=tmp_path / "of this test", ratio=0.01))
+    assert row.notes == [
+        "no labelled window of class MI, STTC, CD, HYP",
+        "one labelled window: repeated, since batch normalisation needs two",
+    ]
+
+
+def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None:
+    job = replace(make_job(), pretrain_key="gone")
+    with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
+        run_cell(job)
+    assert Store(job.results).load_row(job.key) is None
+
+
+def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"the prepared data in .*nowhere are gone or damaged"):
+        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"))
