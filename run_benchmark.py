@@ -18,6 +18,7 @@ from benchmark.data.registry import DATASETS
 from benchmark.data.skipped import skip_summary, write_skipped
 from benchmark.dry_run import dry_run_lines
 from benchmark.estimate import exact_size, passes
+from benchmark.grid import Cell, Pretraining
 from benchmark.inspection import leaks_of, look_up, open_data, prepare_data, print_check, print_summary
 from benchmark.provenance import pick_device, pick_precision
 from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
@@ -44,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run(command, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
+        return USAGE
+    except OSError as problem:
+        terminal.error(f"{problem.filename or 'a file'}: {problem.strerror or problem}; is the place writable?")
         return USAGE
     except NoResults as problem:
         terminal.error(str(problem))
@@ -74,10 +78,8 @@ def run(command: Command, console: Console) -> int:
     for line in work.damaged:
         note(console, f"damaged, will be done again: {line}")
     done = len(grid.cells) - len(work.cells)
-    note(
-        console,
-        f"{len(grid.cells)} cells on {len(grid.pretrainings)} encoders: {done} cells are done, {len(work.cells)} to do",
-    )
+    counts = f"{len(grid.cells)} cells on {len(grid.pretrainings)} encoders"
+    note(console, f"{counts}: {done} done, {len(work.cells)} to do")
     failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
@@ -95,10 +97,11 @@ def machine_of(config: Config, place: Place) -> Machine:
 
 def prepare_all(config: Config, place: Place, console: Console) -> dict[str, Prepared]:
     """Every dataset of a run, simulated and prepared where that has not been done; says what was skipped."""
+    datasets = [open_data(config, name, place, console) for name in names_of(config)]
     prepared = {}
-    for name in names_of(config):
-        prepared[name] = prepare_data(open_data(config, name, place, console), config, place, console)
-        note(console, prepared_line(prepared[name]))
+    for dataset in datasets:
+        prepared[dataset.name] = prepare_data(dataset, config, place, console)
+        note(console, prepared_line(prepared[dataset.name]))
     write_skipped({name: data.skipped for name, data in prepared.items()}, place.out / "skipped.csv")
     return prepared
 
@@ -120,7 +123,8 @@ def work_off(
 ) -> int:
     """Do the work under a progress display; returns how many tasks failed."""
     sizes = {name: exact_size(data) for name, data in prepared.items()}
-    costs = {task_name(task): passes(task, config, sizes) for task in (*work.pretrainings, *work.cells)}
+    tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
+    costs = {task_name(task): passes(task, config, sizes) for task in tasks}
     with GridProgress(console, costs) as progress:
         watch = Watch(progress.started, progress.inner, progress.finished, progress.failed)
         return do(work, config, prepared, store, machine, watch)
@@ -167,7 +171,7 @@ def list_all(console: Console) -> int:
     """Methods, datasets and configs."""
     note(console, "methods (--methods)")
     for name, method in METHODS.items():
-        note(console, f"  {name:<14} {method.title}: {first_line(sys.modules[method.__module__].__doc__)}")
+        note(console, f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}")
     note(console, "datasets (--datasets, --pretrain-dataset)")
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"

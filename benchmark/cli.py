@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, NoReturn
 
 from benchmark.config import Config, ConfigError, load_config, parse_value
 from benchmark.data.registry import DATASETS
-from benchmark.provenance import pick_device
+from benchmark.provenance import cores, pick_device
 
 EXAMPLES = """examples:
   python run_benchmark.py                                            simulated cohorts, minutes on a laptop
@@ -109,9 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
     how = parser.add_argument_group("how it runs")
     how.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     how.add_argument("--precision", help="auto, float32 or bf16")
-    how.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes that prepare data"
-    )
+    how.add_argument("--workers", type=int, default=cores(), metavar="N", help="processes that prepare data")
     how.add_argument("--jobs-per-device", type=int, metavar="N", help="cells at a time (CPU: one a core; GPU: 1)")
     how.add_argument("--dry-run", action="store_true", help="list the cells, hours and disk, and do nothing")
     how.add_argument(
@@ -130,7 +127,7 @@ def parse(argv: Sequence[str]) -> Command:
     verb, action, recording = parse_words(arguments.words)
     paths = parse_data(arguments.data)
     overrides = parse_overrides(arguments)
-    if paths.keys() | ({"*"} if arguments.data_root else set()):
+    if paths or arguments.data_root:
         overrides.setdefault("data.simulation", None)
     place = Place(
         results=arguments.results,
@@ -141,7 +138,7 @@ def parse(argv: Sequence[str]) -> Command:
         paths=paths,
         device=arguments.device,
         workers=at_least_one("--workers", arguments.workers),
-        jobs=at_least_one("--jobs-per-device", arguments.jobs_per_device or default_jobs(arguments.device)),
+        jobs=jobs_of(arguments.device, arguments.jobs_per_device),
     )
     return Command(
         verb=verb,
@@ -218,9 +215,15 @@ def parse_data(items: Sequence[str]) -> dict[str, Path]:
     return paths
 
 
-def default_jobs(device: str) -> int:
-    """Cells at a time: one a core on the CPU, where each computes on one thread; one on a GPU."""
-    return len(os.sched_getaffinity(0)) if pick_device(device).type == "cpu" else 1
+def jobs_of(device: str, asked: int | None) -> int:
+    """Cells at a time: as asked, else one a core on the CPU, where each computes on one thread, and one on a GPU."""
+    try:
+        kind = pick_device(device).type
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    if asked is None:
+        return cores() if kind == "cpu" else 1
+    return at_least_one("--jobs-per-device", asked)
 
 
 def at_least_one(flag: str, value: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmark.config import Config, Simulation
+from benchmark.config import Config, ConfigError, Simulation
 from benchmark.data.base import Dataset
 from benchmark.data.registry import find_root, open_dataset
 from benchmark.data.simulate import SIMULATOR_VERSION, CohortSettings, write_cohort
@@ -53,5 +53,9 @@ def locate(
         return open_dataset(name, find_root(name, data_root, paths))
     folder = cohort_folder(name, simulation, simulated)
     if not folder.is_dir():
-        write_cohort(name, folder, cohort_settings(name, simulation), seed=simulation.seed, on_progress=on_progress)
+        settings = cohort_settings(name, simulation)
+        try:
+            write_cohort(name, folder, settings, seed=simulation.seed, on_progress=on_progress)
+        except ValueError as error:
+            raise ConfigError(f"data.simulation: {error}") from None
     return open_dataset(name, folder)

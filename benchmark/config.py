@@ -6,15 +6,17 @@ Every key is checked; a wrong one ends in `ConfigError`, one line that names the
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from benchmark.data.registry import DATASETS
 from methods import get_method
@@ -35,7 +37,7 @@ class ConfigError(ValueError):
 class Section(BaseModel):
     """A frozen part of a config that refuses unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Simulation(Section):
@@ -132,17 +134,17 @@ class Config(Section):
     def _known_names(self) -> Config:
         for name in (*self.compare, *self.methods):
             get_method(name)
-        for name in (
-            self.data.pretrain,
-            *self.data.datasets,
-            *(self.data.simulation.patients if self.data.simulation else ()),
-        ):
+        simulated = self.data.simulation.patients if self.data.simulation else {}
+        for name in (self.data.pretrain, *self.data.datasets, *simulated):
             if name not in DATASETS:
                 raise ValueError(_unknown("dataset", name, DATASETS))
+        unsized = {self.data.pretrain, *self.data.datasets} - simulated.keys()
+        if self.data.simulation and unsized:
+            raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
         for name in self.methods:
             self.method_config(name)
-        for what in ("compare", "ratios", "seeds", "evaluate"):
-            values = getattr(self, what)
+        lists = {what: getattr(self, what) for what in ("compare", "ratios", "seeds", "evaluate")}
+        for what, values in {**lists, "data.datasets": self.data.datasets}.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{what}: {values} names a value twice")
         unlabelled = [name for name in self.data.datasets if not DATASETS[name].classes]
@@ -154,14 +156,21 @@ class Config(Section):
         """A method's config under this config's overrides, and further ones (an ablation's) over those."""
         kind = get_method(name).Config
         values = {**self.methods.get(name, {}), **(overrides or {})}
+        # A dataclass of its own would ignore unknown keys; as a field it is as strict as the section that holds it.
+        holder = create_model("Holder", __base__=Section, knobs=(kind, ...))
         try:
-            return TypeAdapter(kind).validate_python(values)
+            knobs: MethodConfig = holder.model_validate({"knobs": values}).knobs  # type: ignore[attr-defined]
         except ValidationError as error:
-            raise ValueError(_one_line(error, f"methods.{name}.", kind)) from None
+            raise ValueError(_one_line(error, f"methods.{name}.", holder, inside=("knobs",))) from None
+        _refuse_truth_values(values, asdict(knobs), f"methods.{name}.")
+        return knobs
 
     def recipe(self, method: MethodConfig) -> Recipe:
         """Optimiser settings of a method under the chosen preset."""
         return method.recipe if self.pretrain.preset == "paper" else self.pretrain.recipe
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
 
 
 class _Loader(yaml.SafeLoader):
@@ -216,16 +225,29 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
         raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
     values.setdefault("name", Path(name_or_file).stem)
     for key, value in (overrides or {}).items():
-        _lay(values, key, value)
+        _lay(values, key, copy.deepcopy(value))
     return validate(values)
 
 
 def validate(values: Mapping[str, Any]) -> Config:
     """A config from plain values, e.g. those kept in a plan. Raises ConfigError in one line."""
     try:
-        return Config.model_validate(values)
+        config = Config.model_validate(values)
+        _refuse_truth_values(values, config.model_dump(), "")
     except ValidationError as error:
         raise ConfigError(_one_line(error, "", Config)) from None
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return config
+
+
+def _refuse_truth_values(given: Mapping[str, Any], understood: Mapping[str, Any], prefix: str) -> None:
+    """Raise ValueError where true or false was given for a number, which pydantic takes for 1 or 0."""
+    for key, value in given.items():
+        if isinstance(value, Mapping) and isinstance(understood.get(key), Mapping):
+            _refuse_truth_values(value, understood[key], f"{prefix}{key}.")
+        elif isinstance(value, bool) and not isinstance(understood.get(key), bool):
+            raise ValueError(f"{prefix}{key}: a number was expected, got {str(value).lower()}")
 
 
 def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:
@@ -257,15 +279,22 @@ def _fields_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     return list(names)
 
 
-def _one_line(error: ValidationError, prefix: str, kind: Any) -> str:
-    """The first problem of a validation as one line: place, value, what is allowed."""
+_CLASS_NAME = re.compile(r"^[A-Z]\w*[.]")
+"""Ahead of a field's name in the messages of a dataclass."""
+
+
+def _one_line(error: ValidationError, prefix: str, kind: Any, inside: tuple[str, ...] = ()) -> str:
+    """The first problem of a validation as one line: place, value, what is allowed. `inside` is left unsaid."""
     first = error.errors()[0]
-    path = [part for part in first["loc"] if part != kind.__name__]
-    place = prefix + ".".join(str(part) for part in path)
+    path = first["loc"]
+    shown = [str(part) for part in path[len(inside) :] if part != getattr(kind, "__name__", None)]
+    place = prefix + ".".join(shown)
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         allowed = _fields_at(kind, path[:-1])
-        return _unknown("config key", place, [prefix + ".".join([*map(str, path[:-1]), name]) for name in allowed])
+        return _unknown("config key", place, [prefix + ".".join([*shown[:-1], name]) for name in allowed])
     message = first["msg"].removeprefix("Value error, ")
     if not place:
         return message
+    if isinstance(first["input"], Mapping):  # the check of a whole section, which names the key and value itself
+        return f"{place}: {_CLASS_NAME.sub('', message)}"
     return f"{place}: {message[0].lower()}{message[1:]}, got {first['input']!r}"

@@ -97,7 +97,8 @@ def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[st
     cells = sum(passes(task, config, sizes) for task in work.cells) * alone / machine.jobs
     parameters = sum(p.numel() for p in Encoder(encoder).parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
-    free = shutil.disk_usage(place.results.parent.resolve()).free
+    there = next(folder for folder in place.results.resolve().parents if folder.is_dir())
+    free = shutil.disk_usage(there).free
     yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"

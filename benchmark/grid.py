@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from benchmark.config import Config
+from benchmark.data.registry import DATASETS
 from benchmark.data.split import SPLIT_VERSION
 from benchmark.data.text import embedder_identity
 from benchmark.finetune import FINETUNE_VERSION
@@ -71,8 +72,8 @@ class Grid:
 
 def variants_of(config: Config) -> tuple[Variant, ...]:
     """Rows of the table, in order."""
-    kinds = [get_method(name) for name in config.compare]
-    return tuple(Variant(kind.name, kind.title, kind, config.method_config(kind.name)) for kind in kinds)
+    methods = {name: get_method(name) for name in config.compare}
+    return tuple(Variant(kind.name, kind.title, kind, config.method_config(name)) for name, kind in methods.items())
 
 
 def encoder_config(config: Config, method: MethodConfig) -> EncoderConfig:
@@ -81,7 +82,9 @@ def encoder_config(config: Config, method: MethodConfig) -> EncoderConfig:
     return EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output, dropout=method.encoder_dropout)
 
 
-def pretrain_content(config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str]) -> Any:
+def pretrain_content(
+    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str | int]
+) -> Any:
     """All that decides the bits of a pretrained encoder; an untrained one depends on its size and seed alone."""
     content: dict[str, Any] = {
         "method": variant.method.name,
@@ -97,15 +100,18 @@ def pretrain_content(config: Config, variant: Variant, seed: int, fingerprint: s
             "epochs": config.pretrain.epochs,
             "beats_per_trial": config.pretrain.beats_per_trial,
             "data": fingerprint,
-            "task": [SPLIT_VERSION, config.data.labels, config.protocol],
             "mode": dict(mode),
         }
+        if DATASETS[config.data.pretrain].classes:  # else all of the corpus is pretrained on, whatever the labels
+            content["task"] = [SPLIT_VERSION, config.data.labels, config.protocol]
         if variant.method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)
     return content
 
 
-def cell_content(config: Config, pretrain_key: str, evaluation: str, fingerprint: str, mode: Mapping[str, str]) -> Any:
+def cell_content(
+    config: Config, pretrain_key: str, evaluation: str, fingerprint: str, mode: Mapping[str, str | int]
+) -> Any:
     """All that decides a cell's scores but for its ratio and seed."""
     settings = config.finetune if evaluation == "finetune" else config.linear
     return {
@@ -116,12 +122,12 @@ def cell_content(config: Config, pretrain_key: str, evaluation: str, fingerprint
         "beats_per_trial": config.finetune.beats_per_trial,
         "data": fingerprint,
         "task": [SPLIT_VERSION, config.data.labels, config.protocol],
-        "mode": dict(mode),
+        "mode": {name: mode[name] for name in ("device", "precision")},
     }
 
 
-def expand(config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode: Mapping[str, str]) -> Grid:
-    """The grid of a config; `corpus` and `fingerprints` identify the data, `mode` the device type and precision."""
+def expand(config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode: Mapping[str, str | int]) -> Grid:
+    """The grid of a config; `corpus` and `fingerprints` identify the data, `mode` what computes."""
     variants = variants_of(config)
     pretrainings: dict[str, Pretraining] = {}
     cells: list[Cell] = []

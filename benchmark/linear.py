@@ -44,7 +44,7 @@ def linear_probe(encoder: Encoder, task: Task, strengths: Sequence[float], *, pr
     encoder = encoder.to(task.train.signal.device)
     raw = [features(encoder, split.signal, precision) for split in (task.train, task.validation, task.test)]
     scaler = StandardScaler().fit(raw[0])
-    train, validation, test = (scaler.transform(x) for x in raw)
+    train, validation, test = (scaler.transform(x) if len(x) else x for x in raw)
     target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
     probes, scores, unconverged = [], [], 0
     for strength in strengths:
@@ -83,7 +83,8 @@ def _fit(x: Floats, y: NDArray[np.int64], classes: int, strength: float) -> tupl
 
     def probe(x: Floats) -> Floats:
         probability = np.zeros((len(x), classes), dtype=np.float32)  # (n, C)
-        probability[:, present] = model.predict_proba(x)
+        if len(x):
+            probability[:, present] = model.predict_proba(x)
         return probability
 
     return probe, not any(issubclass(w.category, ConvergenceWarning) for w in caught)

@@ -70,6 +70,11 @@ def peak_memory_gib(device: torch.device) -> float:
     return kilobytes / (2**30 if os.uname().sysname == "Darwin" else 2**20)
 
 
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def pick_device(name: str) -> torch.device:
     """'auto', 'cpu', 'cuda' or 'cuda:N' as a device. Raises ValueError where it is not there."""
     if name == "auto":

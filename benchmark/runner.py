@@ -54,9 +54,10 @@ class Machine:
     jobs: int
     """Cells at a time."""
 
-    def mode(self) -> dict[str, str]:
+    def mode(self) -> dict[str, str | int]:
         """What of the machine is part of a result's key: bits are only equal within one mode."""
-        return {"device": self.device.type, "precision": self.precision}
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 0
+        return {"device": self.device.type, "precision": self.precision, "threads": threads}
 
     def cell_threads(self) -> int:
         """Threads of a process that works on cells: one on the CPU, whatever the number of cores, for equal bits."""

@@ -120,11 +120,14 @@ def write_atomic(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: temporary name in the same folder, fsync, rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with open(temporary, "wb") as handle:
-        handle.write(content)
-        handle.flush()
-        os.fsync(handle.fileno())
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:

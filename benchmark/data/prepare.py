@@ -15,15 +15,12 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +31,7 @@ from benchmark.data.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, En
 from benchmark.data.beats import WINDOW, heartbeats
 from benchmark.data.skipped import Skipped, skip_summary
 from benchmark.store import KEY_LENGTH
+from benchmark.workers import open_pool
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
@@ -105,6 +103,7 @@ def prepare(
     if prepared is not None:
         return prepared
     unfinished = cache / f".{folder.name}.{os.getpid()}.tmp"
+    shutil.rmtree(unfinished, ignore_errors=True)  # of a killed process of the same number
     unfinished.mkdir(parents=True)
     try:
         _build(unfinished, dataset, listing, workers, on_progress)
@@ -212,16 +211,11 @@ def _outcomes(dataset: Dataset, entries: Sequence[Entry], workers: int) -> Gener
     if processes <= 1:
         yield from chain.from_iterable(map(work, chunks))
         return
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_leave_interrupt_to_parent)
+    pool = open_pool(processes)
     try:
         yield from chain.from_iterable(pool.map(work, chunks))
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _leave_interrupt_to_parent() -> None:
-    """Ctrl-C reaches every process of the terminal; the parent alone ends the pool, between two chunks."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _prepare_chunk(dataset: Dataset, entries: Sequence[Entry]) -> list[Outcome]:

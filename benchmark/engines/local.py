@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -13,6 +13,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from benchmark.allocator import keep_freed_memory
+from benchmark.workers import open_pool
 
 Task = TypeVar("Task")
 
@@ -71,19 +72,29 @@ def _side_by_side(
     function: Callable[[Task], None], tasks: Sequence[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
 ) -> Iterator[Ended[Task]]:
     """Keeps as many tasks under way as there are processes, so that what is said to run does run."""
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, initializer=_begin_worker, initargs=(threads,))
-    waiting = iter(tasks)
+    waiting = deque(tasks)
+    while waiting:
+        yield from _until_broken(function, waiting, jobs, threads, on_start)
+
+
+def _until_broken(
+    function: Callable[[Task], None], waiting: deque[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
+) -> Iterator[Ended[Task]]:
+    """Work off the queue in one pool. A process that is killed takes the pool, and the tasks under way, with it."""
+    pool = open_pool(jobs, _begin_worker, (threads,))
     running: dict[Future[None], Task] = {}
+    broken = False
     try:
-        while True:
-            while len(running) < jobs and (task := next(waiting, None)) is not None:
+        while running or (waiting and not broken):
+            while len(running) < jobs and waiting and not broken:
+                task = waiting.popleft()
                 running[pool.submit(function, task)] = task
                 on_start(task)
-            if not running:
-                return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 error = future.exception()
+                if isinstance(error, BrokenProcessPool):
+                    broken = True
+                    error = RuntimeError("its process, or one beside it, was killed (out of memory?): use fewer jobs")
                 if error is not None and not isinstance(error, Exception):
                     raise error
                 yield Ended(running.pop(future), error)
@@ -92,8 +103,6 @@ def _side_by_side(
 
 
 def _begin_worker(threads: int) -> None:
-    """Ctrl-C reaches every process of the terminal; the parent alone ends the pool."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_freed_memory()
     torch.set_num_threads(threads)
     threadpool_limits(threads)

@@ -62,13 +62,11 @@ def test_a_wrong_command_is_one_line(argv: list[str], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="cli.py:parse: `0 or default` silently replaces the 0 that was asked for")
 def test_no_jobs_at_all_is_refused() -> None:
     with pytest.raises(ConfigError, match="--jobs-per-device 0 is not a count"):
         parse(["--jobs-per-device", "0"])
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="provenance.py:pick_device raises what main does not catch")
 @pytest.mark.parametrize("device", ["nonsense", "mps", "cuda:99"])
 def test_a_device_that_is_not_there_is_refused(device: str) -> None:
     with pytest.raises(ConfigError, match=f"--device '{device}'"):
@@ -173,7 +171,6 @@ def test_cells_at_a_time_follow_the_device(monkeypatch: pytest.MonkeyPatch) -> N
     assert parse(["--device", "cuda"]).place.jobs == 1
 
 
-@pytest.mark.xfail(strict=True, raises=AttributeError, reason="cli.py:default_jobs: macOS has no os.sched_getaffinity")
 def test_a_system_without_affinity_counts_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity")
     assert parse([]).place.jobs == os.cpu_count()

@@ -76,18 +76,12 @@ def test_an_interrupted_simulation_leaves_nothing_and_goes_on(small_config: Smal
     assert len(simulate(small_config(FEW), tmp_path).listing().entries) == 2
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=FileExistsError,
-    reason="cohort.py, prepare.py: a folder left by a killed process of the same number (1 in a container) is fatal",
-)
 def test_what_a_killed_process_left_behind_is_no_obstacle(small_config: SmallConfig, tmp_path: Path) -> None:
     folder = cohort_folder("chapman", small_config(FEW).data.simulation, tmp_path)  # type: ignore[arg-type]
     (folder.parent / f".chapman.{os.getpid()}.tmp").mkdir(parents=True)
     assert len(simulate(small_config(FEW), tmp_path).listing().entries) == 2
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="run_benchmark.py:main does not catch write_cohort's error")
 def test_more_patients_than_can_be_numbered_are_refused(small_config: SmallConfig, tmp_path: Path) -> None:
     with pytest.raises((ConfigError, DatasetError), match="99999"):
         simulate(small_config({"data.simulation.patients.chapman": 99999}), tmp_path)

@@ -139,9 +139,6 @@ def test_missing_real_data_are_named(small_config: SmallConfig, place: Place, tm
         lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
 
 
-@pytest.mark.xfail(
-    strict=True, raises=FileNotFoundError, reason="dry_run.py:cost_lines asks for the disk of a folder not there yet"
-)
 def test_results_may_lie_in_a_folder_that_is_not_there_yet(
     small_config: SmallConfig, place: Place, tmp_path: Path
 ) -> None:

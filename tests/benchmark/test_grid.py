@@ -232,7 +232,6 @@ def test_cells_say_what_they_are() -> None:
     assert len(set(descriptions)) == len(descriptions)
 
 
-@pytest.mark.xfail(strict=True, reason="grid.py:variants_of looks a method in a file up by its name, not by its path")
 def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
@@ -240,7 +239,6 @@ def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
     assert (variant.name, variant.title) == ("mine", "Mine")
 
 
-@pytest.mark.xfail(strict=True, reason="grid.py:pretrain_content: a corpus without labels depends on no label kind")
 def test_a_corpus_without_labels_is_pretrained_on_once_for_both_kinds_of_labels() -> None:
     single, multi = (grid_of(load_config("demo", {**BASE, "data.labels": kind})) for kind in ("single", "multi"))
     assert [p.key for p in single.pretrainings] == [p.key for p in multi.pretrainings]

@@ -91,7 +91,6 @@ def test_one_class_alone_is_always_predicted(encoder: Encoder, make_task: MakeTa
     assert outcome.notes == []
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="linear.py: scaler and probe refuse an empty test set")
 def test_an_empty_test_set_has_no_prediction(encoder: Encoder, make_task: MakeTask) -> None:
     assert probe(encoder, make_task(THREE * 4, THREE, [])).probability.shape == (0, 3)
 

@@ -74,10 +74,6 @@ def test_scores_are_what_their_definitions_count(multi: bool, seed: int) -> None
     assert scores.undefined == {}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="metrics.py:macro_f1: sklearn reads a single (n, 1) column as a binary task and averages in the F1 of 'absent'",
-)
 def test_macro_f1_of_one_label_is_the_f1_of_that_label() -> None:
     probability = np.array([[0.9, 0.1], [0.1, 0.1], [0.1, 0.1], [0.1, 0.1]], dtype=np.float32)
     truth = np.array([[1, 0], [1, 0], [0, 0], [0, 0]])

@@ -265,10 +265,11 @@ def test_the_card_says_how_an_encoder_was_made(finished: Bench) -> None:
     assert pmq["parameters"] > random["parameters"] > 0
 
 
-def test_only_device_type_and_precision_are_part_of_a_key() -> None:
+def test_device_type_precision_and_the_threads_of_a_cpu_are_part_of_a_key() -> None:
     cuda = Machine(torch.device("cuda", 1), "bf16", 4)
-    assert cuda.mode() == {"device": "cuda", "precision": "bf16"}
+    assert cuda.mode() == {"device": "cuda", "precision": "bf16", "threads": 0}
     assert replace(MACHINE, jobs=9).mode() == MACHINE.mode()
+    assert MACHINE.mode()["threads"] == torch.get_num_threads()
     assert (MACHINE.cell_threads(), cuda.cell_threads()) == (1, torch.get_num_threads())
 
 

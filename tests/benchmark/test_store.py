@@ -172,9 +172,6 @@ def test_a_crash_between_predictions_and_row_is_a_damaged_row_not_a_wrong_one(
         store.load_row(ROW.key)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="store.py:write_atomic leaves its temporary file behind where writing fails (disk full, Ctrl-C)"
-)
 def test_a_failed_write_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError("no space left on device")

@@ -52,6 +52,7 @@ def write_cohort(
     if folder.exists():
         raise FileExistsError(f"{folder} exists: remove it or choose another folder for the simulated {name}")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)  # of a killed process of the same number
     try:
         temporary.mkdir(parents=True)
         visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]

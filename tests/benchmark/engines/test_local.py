@@ -77,9 +77,6 @@ def test_a_pool_runs_every_task_and_keeps_errors_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True, reason="local.py:_side_by_side submits to a broken pool, so a killed worker ends the run"
-)
 def test_a_killed_worker_fails_its_task_and_the_others_go_on() -> None:
     tasks = [9, 0.3, 0.4, 0.5, 0.6]
     ended = list(run_tasks(leave_or_sleep, tasks, jobs=2, threads=1, on_start=nothing))
