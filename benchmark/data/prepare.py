@@ -35,7 +35,7 @@ from benchmark.workers import open_pool
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
-INDEX_FORMAT = 2
+INDEX_FORMAT = 3
 """Raised with every change of what the index holds; a cache with another one is made anew."""
 CHUNK = 16
 """Recordings a worker takes at a time."""
@@ -80,6 +80,8 @@ class Prepared:
     """16 hex digits of the SHA-256 of beats and index; no path, time or number of workers enters."""
     folder: Path
     """Where it lies in the cache."""
+    others: tuple[str, ...] = ()
+    """Forms that lie in the dataset's folder too and were not read."""
 
 
 def prepare(
@@ -195,7 +197,8 @@ def _build(
     }
     simulated = (dataset.root / SIMULATED_MARK).is_file()
     shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
-    about = {"format": INDEX_FORMAT, "fingerprint": _fingerprint(index, content.hexdigest())}
+    fingerprint = _fingerprint(index, content.hexdigest())
+    about = {"format": INDEX_FORMAT, "fingerprint": fingerprint, "others": listing.others}
     _write_index(folder, index | shown | about)
 
 
@@ -279,4 +282,5 @@ def load_prepared(folder: Path) -> Prepared | None:
         skipped=tuple(Skipped(**skip | {"labels": tuple(skip["labels"])}) for skip in index["skipped"]),
         fingerprint=index["fingerprint"],
         folder=folder,
+        others=tuple(index["others"]),
     )

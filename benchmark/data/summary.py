@@ -35,6 +35,8 @@ class Summary:
     heartbeats: int | None = None
     signals: tuple[Signal, ...] | None = None
     skipped: tuple[Skipped, ...] = ()
+    others: tuple[str, ...] = ()
+    """Forms that lie there too and are not read."""
 
 
 def of_prepared(prepared: Prepared, protocol: Protocol) -> Summary:
@@ -51,6 +53,7 @@ def of_prepared(prepared: Prepared, protocol: Protocol) -> Summary:
         heartbeats=len(prepared.beats),
         signals=prepared.signals,
         skipped=prepared.skipped,
+        others=prepared.others,
     )
 
 
@@ -64,6 +67,7 @@ def of_listing(dataset: Dataset, listing: Listing, protocol: Protocol) -> Summar
         listed=len(listing.entries) + len(listing.skipped),
         patients=len({entry.patient for entry in listing.entries}),
         classes=class_counts(dataset.name, listing.entries, protocol),
+        others=listing.others,
     )
 
 
@@ -92,7 +96,8 @@ def table_lines(summaries: Sequence[Summary]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
     for summary in summaries:
         yield f"{summary.title}"
-        yield from (f"  {line}" for line in (*class_lines(summary), *skipped_lines(summary)))
+        facts = (*other_lines(summary), *class_lines(summary), *skipped_lines(summary))
+        yield from (f"  {line}" for line in facts)
         if summary.usable is None:
             yield "  not prepared yet: `data check` or a run prepares it and fills in the dashes"
 
@@ -114,6 +119,7 @@ def _row(summary: Summary) -> tuple[str, ...]:
 def fact_lines(summary: Summary) -> Iterator[str]:
     """All facts of a dataset whose signals have been read, one kind a line."""
     yield f"form        {form_text(summary)}"
+    yield from other_lines(summary)
     yield f"recordings  {summary.listed} listed; {summary.usable} usable, of {summary.patients} patients"
     yield f"heartbeats  {summary.heartbeats}"
     if summary.signals is not None:
@@ -125,6 +131,12 @@ def fact_lines(summary: Summary) -> Iterator[str]:
 def form_text(summary: Summary) -> str:
     """The on-disk form, and whether a simulator wrote it."""
     return f"{summary.form} (simulated)" if summary.simulated else summary.form
+
+
+def other_lines(summary: Summary) -> Iterator[str]:
+    """The forms that were seen and left alone: a recording can stand in two of them."""
+    if summary.others:
+        yield f"also there  {', '.join(summary.others)}; not read, forms are never pooled"
 
 
 def class_lines(summary: Summary) -> Iterator[str]:

@@ -89,3 +89,9 @@ def test_skipped_recordings_are_counted_by_kind_with_examples(listed: Summary) -
 def test_a_few_names_are_all_given() -> None:
     assert some(["a", "b", "c"]) == "a, b, c"
     assert some(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+def test_forms_that_were_left_alone_are_said(tmp_path: Path) -> None:
+    listing = Listing(ENTRIES, form="Training_WFDB", others=("WFDB_CPSC2018", "TrainingSet"))
+    lines = list(fact_lines(of_listing(CPSC2018(tmp_path), listing, "paper")))
+    assert lines[1] == "also there  WFDB_CPSC2018, TrainingSet; not read, forms are never pooled"
