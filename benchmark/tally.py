@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+LEAST_SHARE = 0.002
+"""Of all costs, to be worked off before the time left is told."""
+
 
 @dataclass
 class Tally:
@@ -31,9 +34,11 @@ class Tally:
         return sum(self.costs.values()) - self.worked() - sum(self.costs[task] for task in self.failed)
 
     def seconds_left(self, elapsed: float) -> float | None:
-        """Estimate after `elapsed` seconds; None before anything has been measured."""
+        """Estimate after `elapsed` seconds; None before enough has been worked off to measure by."""
         worked = self.worked()
-        return max(0.0, self.ahead()) * elapsed / worked if worked > 0.0 else None
+        if worked <= LEAST_SHARE * sum(self.costs.values()):
+            return None
+        return max(0.0, self.ahead()) * elapsed / worked
 
     def counts(self) -> str:
         """'5 of 19 done, 13 left, 1 failed'."""

@@ -47,3 +47,10 @@ def test_a_finished_grid_has_nothing_left() -> None:
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_no_time_is_told_by_a_task_that_costs_next_to_nothing() -> None:
+    tally = Tally({"draw": 1.0, "train": 10_000.0}, finished=["draw"])
+    assert tally.seconds_left(5.0) is None
+    tally.running["train"] = 0.5
+    assert tally.seconds_left(5.0) == pytest.approx(5.0, rel=1e-3)
