@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from benchmark.config import Config, ConfigError, load_config, parse_value
+from benchmark.config import Config, ConfigError, load_config, parse_value, unknown
 from benchmark.data.registry import DATASETS
 from benchmark.provenance import cores, pick_device
 
@@ -210,7 +209,7 @@ def parse_data(items: Sequence[str]) -> dict[str, Path]:
         if not separator or not folder:
             raise ConfigError(f"--data {item!r} is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl")
         if name not in DATASETS:
-            raise ConfigError(f"--data: unknown dataset {name!r}; there are: {', '.join(DATASETS)}")
+            raise ConfigError(f"--data: {unknown('dataset', name, DATASETS)}")
         paths[name] = Path(folder).expanduser()
     return paths
 
@@ -231,10 +230,3 @@ def at_least_one(flag: str, value: int) -> int:
     if value < 1:
         raise ConfigError(f"{flag} {value} is not a count; use 1 or more")
     return value
-
-
-def unknown(what: str, word: str, allowed: Collection[str]) -> str:
-    """The line for a verb or action that is none."""
-    near = difflib.get_close_matches(word, allowed, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"unknown {what} {word!r}{hint}; there are: {', '.join(allowed)}"

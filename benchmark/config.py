@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
@@ -19,11 +19,10 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from benchmark.data.registry import DATASETS
+from benchmark.data.split import Labels, Protocol
 from methods import get_method
 from methods.base import MethodConfig, Recipe
 
-Protocol = Literal["paper", "strict"]
-Labels = Literal["single", "multi"]
 Evaluation = Literal["finetune", "linear"]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 Seed = Annotated[int, Field(ge=0)]
@@ -137,7 +136,7 @@ class Config(Section):
         simulated = self.data.simulation.patients if self.data.simulation else {}
         for name in (self.data.pretrain, *self.data.datasets, *simulated):
             if name not in DATASETS:
-                raise ValueError(_unknown("dataset", name, DATASETS))
+                raise ValueError(unknown("dataset", name, DATASETS))
         unsized = {self.data.pretrain, *self.data.datasets} - simulated.keys()
         if self.data.simulation and unsized:
             raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
@@ -212,7 +211,7 @@ def config_text(name_or_file: str) -> str:
     path = Path(name_or_file)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return path.read_text(encoding="utf-8")
-    raise ConfigError(_unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
+    raise ConfigError(unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
 
 
 def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
@@ -261,7 +260,8 @@ def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:
     values[last] = value
 
 
-def _unknown(what: str, name: str, allowed: Sequence[str] | Mapping[str, Any]) -> str:
+def unknown(what: str, name: str, allowed: Collection[str]) -> str:
+    """The line for a name that is none of the allowed ones, with the nearest of them."""
     near = difflib.get_close_matches(name, list(allowed), n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
@@ -291,7 +291,7 @@ def _one_line(error: ValidationError, prefix: str, kind: Any, inside: tuple[str,
     place = prefix + ".".join(shown)
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         allowed = _fields_at(kind, path[:-1])
-        return _unknown("config key", place, [prefix + ".".join([*shown[:-1], name]) for name in allowed])
+        return unknown("config key", place, [prefix + ".".join([*shown[:-1], name]) for name in allowed])
     message = first["msg"].removeprefix("Value error, ")
     if not place:
         return message

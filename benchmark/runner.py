@@ -42,7 +42,7 @@ class Work:
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
     damaged: tuple[str, ...]
-    """One line per row or encoder that was found damaged and will be made again."""
+    """One line per row that was found damaged and will be made again."""
 
 
 @dataclass(frozen=True)

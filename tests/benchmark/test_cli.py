@@ -45,7 +45,10 @@ WRONG = [
     (["--precision", "fp16"], "precision: input should be 'auto', 'float32' or 'bf16', got 'fp16'"),
     (["--data", "ptb-xl"], "--data 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
     (["--data", "ptb-xl="], "--data 'ptb-xl=' is not NAME=DIR"),
-    (["--data", "ptb=/x"], "--data: unknown dataset 'ptb'; there are: mimic-iv-ecg, ptb-xl, chapman, cpsc2018"),
+    (
+        ["--data", "ptb=/x"],
+        "--data: unknown dataset 'ptb' (did you mean 'ptb-xl'?); there are: mimic-iv-ecg, ptb-xl, chapman, cpsc2018",
+    ),
     (["--workers", "0"], "--workers 0 is not a count; use 1 or more"),
     (["--workers", "two"], "argument --workers: invalid int value: 'two'"),
     (["--jobs-per-device", "-1"], "--jobs-per-device -1 is not a count; use 1 or more"),
