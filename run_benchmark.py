@@ -19,7 +19,7 @@ from benchmark.data.skipped import skip_summary, write_skipped
 from benchmark.dry_run import dry_run_lines
 from benchmark.estimate import exact_size, passes
 from benchmark.grid import Cell, Pretraining
-from benchmark.inspection import leaks_of, look_up, open_data, prepare_data, print_check, print_summary
+from benchmark.inspection import gate, look_up, open_data, prepare_data, print_check, print_summary
 from benchmark.provenance import pick_device, pick_precision
 from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
 from benchmark.store import NoResults, Store
@@ -66,13 +66,15 @@ def run(command: Command, console: Console) -> int:
             note(console, line)
         return OK
     prepared = prepare_all(config, place, console)
-    leaks = leaks_of(config, prepared)
-    if leaks and not command.allow_leak:
-        terminal.error(f"{'; '.join(leaks)}; `data check` tells more, --allow-leak runs all the same")
+    found = gate(config, prepared)
+    if found.leaks and not command.allow_leak:
+        terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
         return FAILED
+    for line in found.unscored:
+        note(console, f"warning: {line}")
     grid = make_grid(config, prepared, machine)
     store = Store(place.results)
-    plan = make_plan(config, prepared, grid, leaks)
+    plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored])
     store.save_plan(plan)
     work = missing(grid, store)
     for line in work.damaged:
@@ -109,8 +111,9 @@ def prepare_all(config: Config, place: Place, console: Console) -> dict[str, Pre
 def prepared_line(prepared: Prepared) -> str:
     """What a dataset holds, and how many recordings were skipped and why."""
     patients = len({entry.patient for entry in prepared.entries})
+    word = prepared.segmentation.word
     line = (
-        f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {len(prepared.beats)} heartbeats"
+        f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {len(prepared.windows)} {word}s"
     )
     if not prepared.skipped:
         return line

@@ -7,14 +7,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmark.config import Config
+from benchmark.data.coverage import coverage
 from benchmark.data.prepare import Prepared, load_prepared
 from benchmark.data.task import Task, make_task
 from benchmark.finetune import Outcome, finetune
 from benchmark.linear import linear_probe
-from benchmark.metrics import score_both_units
+from benchmark.metrics import UNITS, no_scores, score_both_units
 from benchmark.provenance import device_facts, git_state, versions
 from benchmark.store import Predictions, Row, Store
 from benchmark.weights import load_encoder
@@ -48,16 +50,22 @@ def run_cell(job: CellJob) -> None:
     config = job.config
     task = make_task(
         prepared,
-        config.finetune.beats_per_trial,
+        config.per_trial(config.finetune),
         config.data.labels,
         config.protocol,
         ratio=job.ratio,
         seed=job.seed,
         device=device,
     )
-    outcome = learn(job, task)
-    truth = task.test.target.cpu().numpy().astype("int64")  # (n, C)
-    scores = score_both_units(outcome.probability, truth, task.test.recording, multi=task.multi)
+    test = task.test
+    lacks = [side for side, windows in task.sides().items() if not len(windows)]
+    if lacks:
+        scores = dict.fromkeys(UNITS, no_scores(f"no {' and no '.join(lacks)} window", multi=task.multi))
+        outcome, test = Outcome(np.empty((0, test.target.shape[1]), np.float32), {"seconds": 0.0}), test.first(0)
+        truth = test.truth()
+    else:
+        outcome, truth = learn(job, task), test.truth()
+        scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi)
     row = Row(
         key=job.key,
         pretrain_key=job.pretrain_key,
@@ -74,19 +82,15 @@ def run_cell(job: CellJob) -> None:
         undefined={unit: scored.undefined for unit, scored in scores.items()},
         notes=[*task.notes, *outcome.notes],
         counts=task.counts(),
+        coverage=dict(coverage(prepared, config.per_trial(config.finetune), config.data.labels, config.protocol)),
         training=outcome.training,
         provenance=provenance(job, prepared, device),
     )
-    store.save_row(row, Predictions(outcome.probability, truth, task.test.recording, task.test.patient))
+    store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
 
 
 def learn(job: CellJob, task: Task) -> Outcome:
     """Fine-tune or probe the pretrained encoder of a cell. Raises FileNotFoundError where its weights are missing."""
-    if not len(task.train) or not len(task.validation):
-        # Nothing to learn from or to choose by: chance for every class, and the task's notes say why.
-        classes = task.test.target.shape[1]
-        chance = torch.full((len(task.test), classes), 1 / classes).numpy()
-        return Outcome(chance, {"seconds": 0.0}, ["not trained: scores are those of equal probabilities"])
     encoder = load_encoder(Store(job.results).pretrained / job.pretrain_key)
     if job.evaluation == "linear":
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision)

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from benchmark.data.registry import DATASETS
 from benchmark.data.split import Labels, Protocol
+from benchmark.data.windows import HEARTBEATS, Kind, Segmentation, plain_seconds
 from methods import get_method
 from methods.base import MethodConfig, Recipe
 
@@ -59,8 +60,16 @@ class Data(Section):
     """Pretrain only on recordings whose path begins so, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
     labels: Labels = "single"
+    segmentation: Kind = "heartbeats"
+    """heartbeats: the paper's, centred and padded; windows: plain ones, which keep the rhythm."""
+    window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
+    """Length of a plain window."""
     simulation: Simulation | None = None
     """None: real data are looked for under --data-root or --data."""
+
+    def cut(self) -> Segmentation:
+        """What recordings are cut into."""
+        return HEARTBEATS if self.segmentation == "heartbeats" else plain_seconds(self.window_seconds)
 
     def prefix_of(self, name: str) -> str:
         """Which part of a dataset is read; a corpus that is also a column of the table is read whole."""
@@ -85,6 +94,8 @@ class Pretrain(Section):
     """paper: each method's own optimiser settings; unified: `recipe` for all."""
     recipe: Recipe = Recipe()
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
+    windows_per_trial: Annotated[int, Field(ge=3)] = 4
+    """Of plain windows, in place of the heartbeats; a pair of them lies anywhere in the pseudo-trial."""
     text_embedder: str = "tfidf"
     """Report embedding of the methods that need text: tfidf, or a language model's folder or hub name."""
 
@@ -100,6 +111,8 @@ class Finetune(Section):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """On the logits, as the paper has it."""
     beats_per_trial: Count = 6
+    windows_per_trial: Count = 1
+    """Of plain windows, in place of the heartbeats."""
 
 
 class Linear(Section):
@@ -163,6 +176,10 @@ class Config(Section):
             raise ValueError(_one_line(error, f"methods.{name}.", holder, inside=("knobs",))) from None
         _refuse_truth_values(values, asdict(knobs), f"methods.{name}.")
         return knobs
+
+    def per_trial(self, stage: Pretrain | Finetune) -> int:
+        """Heartbeats, or plain windows, of a pseudo-trial in a stage."""
+        return stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
 
     def recipe(self, method: MethodConfig) -> Recipe:
         """Optimiser settings of a method under the chosen preset."""

@@ -66,9 +66,12 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
         if bar:
             task = bar.add_task(what, total=total, text="") if task is None else task
             bar.update(task, completed=done, text=words)
-        elif done == total or now - spoke >= INNER_SECONDS:
+        elif done < total and now - spoke >= INNER_SECONDS:
             spoke = now
-            note(console, f"{what}: {f'{total} in {duration(now - started)}' if done == total else words}")
+            note(console, f"{what}: {words}")
+        if done == total:
+            rate = total / max(now - started, 1e-3)
+            note(console, f"{what}: {total} in {duration(now - started)} ({rate:.0f}/s)")
 
     if bar:
         bar.start()

@@ -34,7 +34,7 @@ def dry_run_lines(config: Config, place: Place, machine: Machine) -> Iterator[st
     yield f"config {config.name}: {len(grid.cells)} cells on {pretrainings} pretrainings"
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"
-        yield f"  {name}: {size.recordings} recordings, {size.beats} heartbeats ({known})"
+        yield f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})"
     yield from cell_lines(grid, work)
     yield from cost_lines(config, place, machine, sizes, work)
 
@@ -46,13 +46,13 @@ def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, P
     for name in names_of(config):
         if simulation is not None and not cohort_folder(name, simulation, place.simulated).is_dir():
             per_patient = simulation.recordings_per_patient if name == config.data.pretrain else 1
-            sizes[name] = estimated_size(round(simulation.patients[name] * per_patient))
+            sizes[name] = estimated_size(round(simulation.patients[name] * per_patient), config.data.cut())
             continue
         dataset = locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
         listing = list_part(dataset, config.data.prefix_of(name))
-        found = cached(dataset, place.cache, listing)
+        found = cached(dataset, place.cache, listing, config.data.cut())
         if found is None:
-            sizes[name] = estimated_size(len(listing.entries))
+            sizes[name] = estimated_size(len(listing.entries), config.data.cut())
         else:
             sizes[name], prepared[name] = exact_size(found), found
     return sizes, prepared
@@ -90,7 +90,9 @@ def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[st
     """Hours by stage, from a measurement on this machine, and disk."""
     encoder = encoder_config(config, work.grid.variants[0].config)
     together, alone = (
-        seconds_per_pass(replace(encoder, dropout=0.0), machine.device, machine.precision, threads=threads)
+        seconds_per_pass(
+            replace(encoder, dropout=0.0), config.data.cut().samples, machine.device, machine.precision, threads=threads
+        )
         for threads in (torch.get_num_threads(), machine.cell_threads())
     )
     pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * together

@@ -9,20 +9,22 @@ from dataclasses import dataclass
 import torch
 
 from benchmark.config import Config
-from benchmark.data.beats import WINDOW
 from benchmark.data.prepare import Prepared
+from benchmark.data.windows import Segmentation
 from benchmark.grid import Cell, Pretraining
 from benchmark.pretrain import autocast
 from methods.parts.encoder import Encoder, EncoderConfig
 
 BEATS_PER_RECORDING = 11
 """Typical of a 10 s ECG at 70 beats a minute, for recordings that have not been prepared yet."""
+TYPICAL_SAMPLES = 2500
+"""Of a 10 s ECG at 250 Hz, cut into plain windows."""
 TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
 PROBE_PASSES = 10.0
 """What fitting the probes costs, as passes over the labelled windows."""
 ROW_BYTES = 20_000
-WINDOW_BYTES = WINDOW * 12 * 2
+SAMPLE_BYTES = 12 * 2
 MEASURED_BATCH = 64
 MEASURED_STEPS = 8
 PASSES_PER_STEP = 3.0
@@ -34,19 +36,21 @@ class Size:
     """How much there is of a dataset."""
 
     recordings: int
-    beats: int
+    windows: int
     exact: bool
     """Counted after preparation; else estimated from the number of recordings."""
 
 
-def estimated_size(recordings: int) -> Size:
+def estimated_size(recordings: int, segmentation: Segmentation) -> Size:
     """Size of a dataset that has not been prepared."""
-    return Size(recordings, recordings * BEATS_PER_RECORDING, exact=False)
+    plain = segmentation.kind == "windows"
+    each = TYPICAL_SAMPLES // segmentation.samples if plain else BEATS_PER_RECORDING
+    return Size(recordings, recordings * each, exact=False)
 
 
 def exact_size(prepared: Prepared) -> Size:
     """Size of a prepared dataset."""
-    return Size(len(prepared.entries), len(prepared.beats), exact=True)
+    return Size(len(prepared.entries), len(prepared.windows), exact=True)
 
 
 def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) -> float:
@@ -54,22 +58,22 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     if isinstance(task, Pretraining):
         if not task.variant.method.trains:
             return 1.0
-        pairs = sizes[config.data.pretrain].beats / 2
+        pairs = sizes[config.data.pretrain].windows / 2
         return task.variant.method.encoder_passes * config.pretrain.epochs * pairs
-    beats = sizes[task.dataset].beats
-    labelled, held_out = TRAINING_SHARE * beats * task.ratio, HELD_OUT_SHARE * beats
+    windows = sizes[task.dataset].windows
+    labelled, held_out = TRAINING_SHARE * windows * task.ratio, HELD_OUT_SHARE * windows
     if task.evaluation == "linear":
         return labelled * (1 + PROBE_PASSES) + 2 * held_out
     return config.finetune.epochs * (3 * labelled + held_out) + held_out
 
 
-def seconds_per_pass(size: EncoderConfig, device: torch.device, precision: str, *, threads: int) -> float:
+def seconds_per_pass(size: EncoderConfig, samples: int, device: torch.device, precision: str, *, threads: int) -> float:
     """Time of one encoder pass over one window on so many threads: the fastest of a few training steps made now."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         encoder = Encoder(size).to(device)
-        x = torch.randn(MEASURED_BATCH, WINDOW, size.leads, device=device)  # (B, S, L)
+        x = torch.randn(MEASURED_BATCH, samples, size.leads, device=device)  # (B, S, L)
         seconds = [_step_seconds(encoder, x, precision) for _ in range(MEASURED_STEPS)]
     finally:
         torch.set_num_threads(before)
@@ -87,7 +91,8 @@ def _step_seconds(encoder: Encoder, x: torch.Tensor, precision: str) -> float:
 
 
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
-    """Prepared heartbeats and pseudo-trials, encoders with one checkpoint, rows and predictions."""
-    prepared = sum(2 * size.beats * WINDOW_BYTES for size in sizes.values())
-    held_out = max(HELD_OUT_SHARE * sizes[name].beats for name in config.data.datasets)
+    """Prepared windows and pseudo-trials, encoders with one checkpoint, rows and predictions."""
+    samples = config.data.cut().samples
+    prepared = sum(2 * size.windows * samples * SAMPLE_BYTES for size in sizes.values())
+    held_out = max(HELD_OUT_SHARE * sizes[name].windows for name in config.data.datasets)
     return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * held_out))

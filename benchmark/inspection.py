@@ -93,17 +93,39 @@ def open_data(config: Config, name: str, place: Place, console: Console) -> Data
 def prepare_data(dataset: Dataset, config: Config, place: Place, console: Console) -> Prepared:
     """A dataset prepared, from the cache where it was before. Raises DatasetError where nothing in it is usable."""
     prefix = config.data.prefix_of(dataset.name)
-    with step(console, f"{dataset.title}: finding heartbeats") as progress:
-        return prepare(dataset, place.cache, workers=place.workers, prefix=prefix, on_progress=progress)
+    segmentation = config.data.cut()
+    with step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress:
+        return prepare(
+            dataset,
+            place.cache,
+            workers=place.workers,
+            segmentation=segmentation,
+            prefix=prefix,
+            on_progress=progress,
+        )
 
 
-def leaks_of(config: Config, prepared: Mapping[str, Prepared]) -> list[str]:
-    """What a run refuses unless it is told to go on. Raises DatasetError where a dataset cannot be split."""
+@dataclass(frozen=True)
+class Gate:
+    """What the audit has to say of a run."""
+
+    leaks: list[str]
+    """Why the run is refused, unless it is told to go on."""
+    unscored: list[str]
+    """Which datasets cannot be scored at all, and why; their cells come out as dashes."""
+
+
+def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
+    """The audit's word on a run. Raises DatasetError where the pretraining corpus is unusable, or every dataset is."""
     findings = audit_of(config, prepared, config.data.datasets)
-    for finding in findings:
-        if finding.severity == "fatal":
-            raise DatasetError(f"{prepared[finding.datasets[0]].title}: {finding.text}")
-    return [finding.text for finding in findings if finding.severity == "leak"]
+    fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
+    unscored = [f"{prepared[name].title} cannot be scored: {text}" for name, text in fatal.items()]
+    corpus = config.data.pretrain
+    if corpus in fatal and not prepared[corpus].entries:
+        raise DatasetError(f"{prepared[corpus].title} cannot be pretrained on: {fatal[corpus]}")
+    if fatal.keys() >= set(config.data.datasets):
+        raise DatasetError("; ".join(unscored))
+    return Gate([finding.text for finding in findings if finding.severity == "leak"], unscored)
 
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
@@ -124,7 +146,7 @@ def print_summary(command: Command, console: Console) -> bool:
         except DatasetError as problem:
             note(console, f"{name}: {problem}")
             continue
-        known = cached(dataset, command.place.cache, listing)
+        known = cached(dataset, command.place.cache, listing, command.config.data.cut())
         protocol = command.config.protocol
         summaries.append(of_prepared(known, protocol) if known else of_listing(dataset, listing, protocol))
     for line in table_lines(summaries):

@@ -50,12 +50,16 @@ def macro_f1(probability: Floats, truth: Ints, *, multi: bool) -> float | None:
     return float((2 * hits[present] / counted[present]).mean())
 
 
+def no_scores(reason: str, *, multi: bool) -> Scores:
+    """All metrics undefined, for one reason."""
+    names = ("f1", "auroc", "acc", *(("acc_per_label",) if multi else ()))
+    return Scores(dict.fromkeys(names), dict.fromkeys(names, reason))
+
+
 def score(probability: Floats, truth: Ints, *, multi: bool) -> Scores:
     """All metrics of (n, C) probabilities against an (n, C) multi-hot truth."""
     if not len(truth):
-        reason = "no test window"
-        names = ("f1", "auroc", "acc", *(("acc_per_label",) if multi else ()))
-        return Scores(dict.fromkeys(names), dict.fromkeys(names, reason))
+        return no_scores("no test window", multi=multi)
     values: dict[str, float | None] = {}
     undefined: dict[str, str] = {}
     values["f1"] = macro_f1(probability, truth, multi=multi)

@@ -87,7 +87,7 @@ def pretrain(
 
     Raises TrainingStopped on a loss that is not finite or a GPU that runs out of memory.
     """
-    device = source.beats.device
+    device = source.signal.device
     trial, patient = source.trial_of_window, source.patient_of_window  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
     per_epoch, total = shape.updates, shape.updates * epochs

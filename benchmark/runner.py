@@ -229,7 +229,7 @@ def run_pretraining(
     if variant.method.trains:
         source = pretraining_source(
             corpus,
-            config.pretrain.beats_per_trial,
+            config.per_trial(config.pretrain),
             config.data.labels,
             config.protocol,
             machine.device,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ROW_FORMAT = 1
+ROW_FORMAT = 2
 KEY_LENGTH = 16
 UNIT_OF_PROTOCOL = {"paper": "heartbeat", "strict": "recording"}
 """What a protocol scores, selects epochs by and reports."""
@@ -60,6 +60,8 @@ class Row:
     """What a reader of the number must know, e.g. 'no labelled window of class HYP'."""
     counts: dict[str, int]
     """Windows, recordings and patients of each split."""
+    coverage: dict[str, Any]
+    """Class -> {'patients': of the dataset, 'unscored': {patient: why}} (benchmark.data.coverage)."""
     training: dict[str, Any]
     """Best epoch (or C of the probe), history of the validation score, seconds."""
     provenance: dict[str, Any]

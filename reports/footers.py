@@ -6,7 +6,7 @@ Neither holds a time, a device or a path: the same results print the same words,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmark.store import Plan, PlannedCell
@@ -18,6 +18,12 @@ SHOWN_DIGITS = 12
 def ratio_text(ratio: float) -> str:
     """0.3 -> '30 %', 0.005 -> '0.5 %'."""
     return f"{100 * ratio:g} %"
+
+
+def unit_text(plan: Plan, unit: str) -> str:
+    """What a score counts: a 'heartbeat' is a plain window where recordings were cut into those."""
+    plain = plan.config["data"].get("segmentation") == "windows"
+    return "window" if plain and unit == "heartbeat" else unit
 
 
 def caption_of(plan: Plan, cells: Sequence[PlannedCell], columns: int) -> str:
@@ -44,11 +50,15 @@ def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Ite
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
     yield _cells_line(results, cells)
     yield from (f"Warning: {warning}." for warning in plan.warnings)
-    yield f"Protocol: {plan.config['protocol']}; labels: {plan.config['data']['labels']}; scores per {unit}."
+    yield (
+        f"Protocol: {plan.config['protocol']}; labels: {plan.config['data']['labels']}; scores per "
+        f"{unit_text(plan, unit)}."
+    )
     yield f"Data: {'; '.join(map(_source_text, datasets))}."
     yield f"Pretraining: {_source_text(plan.pretraining)}."
     skipped = dict.fromkeys(map(_skipped_text, [*datasets, plan.pretraining]))
     yield f"Skipped recordings: {'; '.join(skipped)}."
+    yield from _coverage(results, cells)
     yield from _notes(results, cells)
     yield from _unusable("Failed", results, cells, results.failures)
     yield from _unusable("Left out", results, cells, dict.fromkeys(results.damaged, "the stored row is damaged"))
@@ -78,6 +88,26 @@ def _skipped_text(facts: Mapping[str, Any]) -> str:
         return f"{title} {skipped}"
     reasons = ", ".join(f"{reason}: {number}" for reason, number in sorted(skipped.items()))
     return f"{title} {sum(skipped.values())} ({reasons})"
+
+
+def _coverage(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Per dataset, the patients of each class that no recording could be scored of, and why."""
+    rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
+    texts = []
+    for dataset, row in rows.items():
+        losses = [
+            f"{name} {len(found['unscored'])} of {found['patients']} ({_counted(found['unscored'].values())})"
+            for name, found in row.coverage.items()
+            if found["unscored"]
+        ]
+        texts.append(f"{results.plan.datasets[dataset]['title']}: {', '.join(losses) or 'none'}")
+    if texts:
+        yield f"Patients without a scored recording, by class: {'; '.join(texts)}."
+
+
+def _counted(reasons: Iterable[str]) -> str:
+    """'heart rate below 50/min: 12, too short: 1'."""
+    return ", ".join(f"{reason}: {number}" for reason, number in Counter(reasons).most_common())
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:

@@ -13,7 +13,7 @@ from itertools import count
 import pandas as pd
 
 from benchmark.store import Plan, PlannedCell
-from reports.footers import caption_of, footers_of, ratio_text
+from reports.footers import caption_of, footers_of, ratio_text, unit_text
 from reports.frame import Results
 
 METRICS = {"f1": "F1", "auroc": "AUROC", "acc": "ACC"}
@@ -119,7 +119,7 @@ def results_table(results: Results, frame: pd.DataFrame, evaluation: str, unit: 
         name=f"{evaluation}-{unit}",
         evaluation=evaluation,
         unit=unit,
-        title=f"{EVALUATIONS.get(evaluation, evaluation)}, scored per {unit}",
+        title=f"{EVALUATIONS.get(evaluation, evaluation)}, scored per {unit_text(results.plan, unit)}",
         caption=caption_of(results.plan, cells, len(columns) - 1),
         columns=columns,
         blocks=tuple(_with_marks(block, footnotes) for block in blocks),

@@ -142,7 +142,7 @@ def test_summary_reads_no_signal_and_knows_what_is_prepared(sound: Path, said: S
     said("data", "check", "--data-root", sound, "--datasets", "chapman")
     after = said("data", "summary", "--data-root", sound, "--datasets", "chapman")
     assert before[0] == after[0] == OK
-    assert "chapman  WFDBRecords (simulated)  40          -       40        -           -   -" in before[1]
+    assert "chapman  WFDBRecords (simulated)  40          -       40        -        -   -" in before[1]
     assert "not prepared yet" in before[1]
     assert "  500  10" in after[1]
     assert "not prepared yet" not in after[1]

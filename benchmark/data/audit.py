@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from benchmark.data.base import DatasetError
 from benchmark.data.prepare import Prepared
 from benchmark.data.registry import DATASETS
-from benchmark.data.skipped import Skipped
-from benchmark.data.split import Labels, Protocol, Split, patients_on_two_sides, sides_of, target_matrix
+from benchmark.data.skipped import Skipped, skip_summary
+from benchmark.data.split import Labels, Protocol, Split, lacking, patients_on_two_sides, sides_of, target_matrix
 from benchmark.data.summary import some
 from benchmark.data.task import split_of
 
@@ -64,11 +64,13 @@ def audit(
                 splits[name] = split_of(data, labels, protocol)
             except DatasetError as problem:
                 findings.append(Finding((name,), "fatal", str(problem)))
+        findings += unusable(data, splits.get(name))
         findings += damaged_files(data)
         findings += repeated_names(data)
         if name in tested and name in splits:
             findings += shared_patients(data, splits[name])
-            findings += classes_without_recordings(data, splits[name], labels, protocol)
+            if not lacking(splits[name]):
+                findings += classes_without_recordings(data, splits[name], labels, protocol)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
     return [*findings, *copies(prepared, uses), *names_in_two_datasets(prepared)]
 
@@ -82,6 +84,16 @@ def use_of(data: Prepared, split: Split | None, pretrained: bool, tested: bool) 
     if split and pretrained:
         pretraining[split.train] = True
     return Use(side, pretraining)
+
+
+def unusable(data: Prepared, split: Split | None) -> Iterator[Finding]:
+    """A dataset without a usable recording, or too small to be split."""
+    if not data.entries:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
+        how_to_get = DATASETS[data.name].how_to_get
+        yield Finding((data.name,), "fatal", f"no recording is usable: {reasons or 'none is there'}. {how_to_get}")
+    elif split is not None and (problem := lacking(split)):
+        yield Finding((data.name,), "fatal", problem)
 
 
 def damaged_files(data: Prepared) -> Iterator[Finding]:

@@ -65,14 +65,15 @@ def pseudo_trials(signal: NDArray[np.floating[Any]], fs: float, beats_per_trial:
     return normalise_trials(windows, beats_per_trial)
 
 
-def normalise_trials(windows: NDArray[np.floating[Any]], beats_per_trial: int) -> NDArray[np.float32]:
-    """Join consecutive windows (n, 300, L) to (n // beats_per_trial, beats_per_trial * 300, L); the rest is dropped.
+def normalise_trials(windows: NDArray[np.floating[Any]], per_trial: int) -> NDArray[np.float32]:
+    """Join consecutive windows (n, S, L) to (n // per_trial, per_trial * S, L); the rest is dropped.
 
     Each pseudo-trial and lead is z-scored over its whole length, zero padding included, as the authors do on loading.
     """
-    count = len(windows) // beats_per_trial
-    joined = windows[: count * beats_per_trial].astype(np.float64)
-    joined = joined.reshape(count, beats_per_trial * WINDOW, windows.shape[2])  # (T, S, L)
+    _, samples, leads = windows.shape
+    count = len(windows) // per_trial
+    joined = windows[: count * per_trial].astype(np.float64)
+    joined = joined.reshape(count, per_trial * samples, leads)  # (T, per_trial * S, L)
     deviation = joined.std(axis=1, keepdims=True)  # (T, 1, L)
     deviation[deviation == 0] = FLAT
     joined -= joined.mean(axis=1, keepdims=True)

@@ -1,9 +1,10 @@
-"""What a batch is made of: two views of the heartbeats of a pseudo-trial, gathered on the device by index.
+"""What a batch is made of: two views of the windows of a pseudo-trial, gathered on the device by index.
 
-A pseudo-trial of 2n heartbeats gives n windows per epoch for every pairing, so that an epoch is the same amount of
-data for every method. Window j is beats 2j and 2j + 1. `neighbor`: both (the paper's x_q, x_k). `same`: one of the two,
-in both views. `patient`: one of the two, and a beat of another recording of the patient (PCLR); where the patient has
-one recording only, another beat of that. What is drawn comes from torch's default generator.
+A pseudo-trial of 2n windows gives n pairs per epoch for every pairing, so that an epoch is the same amount of data for
+every method. Pair j of heartbeats is beats 2j and 2j + 1; a pair of plain windows lies anywhere in the pseudo-trial,
+one behind the other, anew each time (PMQ, Segment(t, t + 2 dt)). `neighbor`: both (the paper's x_q, x_k). `same`: one
+of the two, in both views. `patient`: one of the two, and a window of another recording of the patient (PCLR); where
+the patient has one recording only, another window of that. What is drawn comes from torch's default generator.
 """
 
 from __future__ import annotations
@@ -36,23 +37,25 @@ class Kinship(NamedTuple):
 class PairSource:
     """A pretraining corpus on the device."""
 
-    beats: Tensor  # (T, P, S, L) float16, P heartbeats of S samples in each of T pseudo-trials
+    signal: Tensor  # (T, P, S, L) float16, P windows of S samples in each of T pseudo-trials
     recording: Tensor  # (T,) int64
     patient: Tensor  # (T,) int64, numbered from 1 as the authors do
     text: Tensor | None = None  # (T, E) embedded report of the recording
     recordings_without_text: int = 0
     """Left out of a corpus with text."""
+    anywhere: bool = False
+    """Plain windows, which may begin at any sample; a heartbeat begins where it was cut."""
 
     @property
     def windows(self) -> int:
         """Pairs that the corpus holds."""
-        return self.beats.shape[0] * (self.beats.shape[1] // 2)
+        return self.signal.shape[0] * (self.signal.shape[1] // 2)
 
     @cached_property
     def trial_of_window(self) -> Tensor:
         """Pseudo-trial of every window (N,), on the CPU."""
-        per_trial = self.beats.shape[1] // 2
-        return torch.arange(self.beats.shape[0]).repeat_interleave(per_trial)
+        per_trial = self.signal.shape[1] // 2
+        return torch.arange(self.signal.shape[0]).repeat_interleave(per_trial)
 
     @cached_property
     def patient_of_window(self) -> Tensor:
@@ -78,42 +81,77 @@ def find_kinship(patient: Tensor, recording: Tensor) -> Kinship:
     return Kinship(order, position, *ranges)
 
 
-def draw_kin(kin: Kinship, trial: Tensor, beat: Tensor, beats: int) -> tuple[Tensor, Tensor]:
-    """A beat of another recording of the same patient, else another beat of the recording: pseudo-trials and beats.
+def draw_kin(kin: Kinship, trial: Tensor, window: Tensor, windows: int) -> tuple[Tensor, Tensor]:
+    """A window of another recording of the same patient, else another one of the recording: pseudo-trials and windows.
 
-    trial, beat: (B,), the beats that are to get a partner; `beats` is the number of a pseudo-trial's. All candidates
+    trial, window: (B,), those that are to get a partner; `windows` is the number of a pseudo-trial's. All candidates
     are equally likely.
     """
     own_start, own_count = kin.recording_start[trial], kin.recording_count[trial]  # (B,), (B,)
     others = kin.patient_count[trial] - own_count  # (B,) pseudo-trials of the patient's other recordings
     draw = torch.randint(LARGE, trial.shape, device=trial.device)  # (B,)
 
-    place = kin.patient_start[trial] + draw // beats % others.clamp(min=1)  # (B,)
+    place = kin.patient_start[trial] + draw // windows % others.clamp(min=1)  # (B,)
     place += own_count * (place >= own_start)
-    in_other = place * beats + draw % beats  # (B,) beats numbered through the order
+    in_other = place * windows + draw % windows  # (B,) windows numbered through the order
 
-    own = kin.position[trial] * beats + beat  # (B,)
-    in_own = own_start * beats + draw % (own_count * beats - 1)  # (B,)
+    own = kin.position[trial] * windows + window  # (B,)
+    in_own = own_start * windows + draw % (own_count * windows - 1)  # (B,)
     in_own += in_own >= own
     chosen = torch.where(others > 0, in_other, in_own)  # (B,)
-    return kin.order[chosen // beats], chosen % beats
+    return kin.order[chosen // windows], chosen % windows
 
 
-def make_batch(source: PairSource, windows: Tensor, pairing: Pairing) -> Batch:
-    """Two float32 views of the given windows (B,) of a corpus."""
-    per_trial = source.beats.shape[1] // 2
-    trial, first = windows // per_trial, 2 * (windows % per_trial)  # (B,), (B,)
+class Views(NamedTuple):
+    """Where the two windows of B pairs lie."""
+
+    first: Tensor  # (B,) first sample of x1 in its pseudo-trial
+    partner: Tensor  # (B,) pseudo-trial of x2
+    second: Tensor  # (B,) first sample of x2 in the partner
+
+
+def heartbeat_views(source: PairSource, trial: Tensor, pair: Tensor, pairing: Pairing) -> Views:
+    """Views that begin where a heartbeat was cut; trial, pair: (B,), the pair's number within its pseudo-trial."""
+    _, beats, samples, _ = source.signal.shape
     if pairing == "neighbor":
-        partner, beat, other = trial, first, first + 1
-    else:
-        beat = first + torch.randint(0, 2, first.shape, device=first.device)  # (B,)
-        partner, other = trial, beat
-    if pairing == "patient":
-        partner, other = draw_kin(source.kinship, trial, beat, source.beats.shape[1])  # (B,), (B,)
-    x1 = source.beats[trial, beat].float()  # (B, S, L)
-    x2 = x1 if pairing == "same" else source.beats[partner, other].float()  # (B, S, L)
+        return Views(2 * pair * samples, trial, (2 * pair + 1) * samples)
+    beat = 2 * pair + torch.randint(0, 2, pair.shape, device=pair.device)  # (B,)
+    if pairing == "same":
+        return Views(beat * samples, trial, beat * samples)
+    partner, other = draw_kin(source.kinship, trial, beat, beats)  # (B,), (B,)
+    return Views(beat * samples, partner, other * samples)
+
+
+def plain_views(source: PairSource, trial: Tensor, pairing: Pairing) -> Views:
+    """Views that begin at any sample of a pseudo-trial of P >= 3 windows; trial: (B,). Two of one do not overlap."""
+    _, windows, samples, _ = source.signal.shape
+    if pairing == "neighbor":
+        t = torch.randint((windows - 2) * samples + 1, trial.shape, device=trial.device)  # (B,)
+        return Views(t, trial, t + samples)
+    if pairing == "same":
+        t = torch.randint((windows - 1) * samples + 1, trial.shape, device=trial.device)  # (B,)
+        return Views(t, trial, t)
+    shift = torch.randint(samples + 1, trial.shape, device=trial.device)  # (B,) the same for both
+    window = torch.randint(windows - 1, trial.shape, device=trial.device)  # (B,)
+    partner, other = draw_kin(source.kinship, trial, window, windows - 1)  # (B,), (B,)
+    return Views(window * samples + shift, partner, other * samples + shift)
+
+
+def make_batch(source: PairSource, pairs: Tensor, pairing: Pairing) -> Batch:
+    """Two float32 views of the given pairs (B,) of a corpus."""
+    per_trial = source.signal.shape[1] // 2
+    trial, pair = pairs // per_trial, pairs % per_trial  # (B,), (B,)
+    views = plain_views(source, trial, pairing) if source.anywhere else heartbeat_views(source, trial, pair, pairing)
+    x1 = take(source.signal, trial, views.first)  # (B, S, L)
+    x2 = x1 if pairing == "same" else take(source.signal, views.partner, views.second)  # (B, S, L)
     text = None if source.text is None else source.text[trial]  # (B, E)
     return Batch(x1, x2, source.patient[trial], source.recording[trial], trial, text)
+
+
+def take(signal: Tensor, trial: Tensor, start: Tensor) -> Tensor:
+    """Windows (B, S, L) in float32 that begin at the given samples of pseudo-trials (T, P, S, L)."""
+    sample = start[:, None] + torch.arange(signal.shape[2], device=signal.device)  # (B, S)
+    return signal.flatten(1, 2)[trial[:, None], sample].float()
 
 
 def source_facts(source: PairSource, pairing: Pairing) -> dict[str, int]:
@@ -121,7 +159,7 @@ def source_facts(source: PairSource, pairing: Pairing) -> dict[str, int]:
     facts = {}
     if pairing == "patient":
         alone = source.kinship.patient_count == source.kinship.recording_count  # (T,)
-        facts["windows_of_patients_with_one_recording"] = int(alone.sum()) * (source.beats.shape[1] // 2)
+        facts["windows_of_patients_with_one_recording"] = int(alone.sum()) * (source.signal.shape[1] // 2)
     if source.text is not None:
         facts["recordings_without_text"] = source.recordings_without_text
     return facts

@@ -1,9 +1,9 @@
-"""A dataset's recordings as one memory-mapped array of heartbeats with an index, made in parallel and kept in a cache.
+"""A dataset's recordings as one memory-mapped array of windows with an index, made in parallel and kept in a cache.
 
-    cache/KEY/beats.f16        (N, 300, 12) float16, recording after recording
-    cache/KEY/index.json       entries, their signals in brief, first beats, skipped recordings, fingerprint
+    cache/KEY/windows.f16      (N, S, 12) float16, heartbeats or plain windows, recording after recording
+    cache/KEY/index.json       entries, their signals in brief, first windows, skipped recordings, fingerprint
     cache/KEY/index.sha256     digest that vouches for the index
-    cache/KEY/trials-K.f16     pseudo-trials of K beats (benchmark.data.trials)
+    cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.trials)
 
 KEY is a hash of what the files are (names, sizes, times), so an unchanged dataset is recognised without being read;
 the fingerprint is a hash of what came out, so equal data prepared in different places are known to be equal.
@@ -28,25 +28,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing, Unusable
-from benchmark.data.beats import WINDOW, heartbeats
-from benchmark.data.skipped import Skipped, skip_summary
+from benchmark.data.skipped import Skipped
+from benchmark.data.windows import HEARTBEATS, Segmentation
 from benchmark.store import KEY_LENGTH
 from benchmark.workers import open_pool
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
-INDEX_FORMAT = 3
+INDEX_FORMAT = 4
 """Raised with every change of what the index holds; a cache with another one is made anew."""
 CHUNK = 16
 """Recordings a worker takes at a time."""
 WORTH_A_WORKER = 512
 """Recordings that a further process must have to do: it takes as long as some 300 of them to start."""
-BEAT_SHAPE = (WINDOW, len(LEADS))
-BEAT_BYTES = WINDOW * len(LEADS) * np.dtype(np.float16).itemsize
 
 
 class Signal(NamedTuple):
-    """What is kept of a recording's signal besides its heartbeats."""
+    """What is kept of a recording's signal besides its windows."""
 
     fs: float
     """Hz."""
@@ -58,7 +56,7 @@ class Signal(NamedTuple):
 
 @dataclass(frozen=True)
 class Prepared:
-    """A prepared dataset. R usable recordings, N beats."""
+    """A prepared dataset. R usable recordings, N windows of S samples."""
 
     name: str
     title: str
@@ -67,21 +65,23 @@ class Prepared:
     """The on-disk form that was read, e.g. 'records500'."""
     simulated: bool
     """Whether its folder says that a simulator wrote it."""
-    beats: NDArray[np.float16]
-    """(N, 300, 12) memory map: windows standardised per recording and lead, zero-padded."""
-    first_beat: NDArray[np.int64]
-    """(R + 1,) recording r has the beats first_beat[r] to first_beat[r + 1]."""
+    windows: NDArray[np.float16]
+    """(N, S, 12) memory map, standardised per recording and lead; heartbeats are zero-padded."""
+    first_window: NDArray[np.int64]
+    """(R + 1,) recording r has the windows first_window[r] to first_window[r + 1]."""
     entries: tuple[Entry, ...]
     """The R usable recordings."""
     signals: tuple[Signal, ...]
     """Of the R usable recordings."""
     skipped: tuple[Skipped, ...]
     fingerprint: str
-    """16 hex digits of the SHA-256 of beats and index; no path, time or number of workers enters."""
+    """16 hex digits of the SHA-256 of windows and index; no path, time or number of workers enters."""
     folder: Path
     """Where it lies in the cache."""
     others: tuple[str, ...] = ()
     """Forms that lie in the dataset's folder too and were not read."""
+    segmentation: Segmentation = HEARTBEATS
+    """What the recordings are cut into."""
 
 
 def prepare(
@@ -89,6 +89,7 @@ def prepare(
     cache: Path,
     *,
     workers: int,
+    segmentation: Segmentation = HEARTBEATS,
     prefix: str = "",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Prepared:
@@ -96,11 +97,12 @@ def prepare(
 
     With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'.
     Up to `workers` processes share the recordings; a small dataset or one worker is done in this process.
-    `on_progress(done, total)` is called after each recording, and not at all on a cache hit. Raises DatasetError where
-    no recording is usable.
+    `on_progress(done, total)` is called after each recording, and not at all on a cache hit. A dataset without a usable
+    recording comes out empty; what is skipped and why is in it. Raises DatasetError where the folder is not the
+    dataset's.
     """
     listing = list_part(dataset, prefix)
-    folder = cache / _key(dataset, listing)
+    folder = cache / _key(dataset, listing, segmentation)
     prepared = load_prepared(folder)
     if prepared is not None:
         return prepared
@@ -108,7 +110,7 @@ def prepare(
     shutil.rmtree(unfinished, ignore_errors=True)  # of a killed process of the same number
     unfinished.mkdir(parents=True)
     try:
-        _build(unfinished, dataset, listing, workers, on_progress)
+        _build(unfinished, dataset, listing, segmentation, workers, on_progress)
         if load_prepared(folder) is None:  # else another process has finished the same meanwhile
             shutil.rmtree(folder, ignore_errors=True)
             unfinished.rename(folder)
@@ -120,9 +122,9 @@ def prepare(
     return prepared
 
 
-def cached(dataset: Dataset, cache: Path, listing: Listing) -> Prepared | None:
+def cached(dataset: Dataset, cache: Path, listing: Listing, segmentation: Segmentation = HEARTBEATS) -> Prepared | None:
     """What the cache holds of a listed dataset as its files are now; None where it has to be prepared."""
-    return load_prepared(cache / _key(dataset, listing))
+    return load_prepared(cache / _key(dataset, listing, segmentation))
 
 
 def list_part(dataset: Dataset, prefix: str) -> Listing:
@@ -138,10 +140,11 @@ def list_part(dataset: Dataset, prefix: str) -> Listing:
     return replace(listing, entries=entries)
 
 
-def _key(dataset: Dataset, listing: Listing) -> str:
+def _key(dataset: Dataset, listing: Listing, segmentation: Segmentation) -> str:
     """Hash of all that decides the outcome, without opening a signal."""
     versions = {"pipeline": PIPELINE_VERSION, "neurokit2": version("neurokit2")}
-    content = hashlib.sha256(json.dumps([dataset.name, listing.form, listing.skipped, versions]).encode())
+    about = [dataset.name, listing.form, listing.skipped, versions, asdict(segmentation)]
+    content = hashlib.sha256(json.dumps(about).encode())
     for entry in listing.entries:
         files = [_stamp(path) for path in dataset.files(entry)]
         content.update(json.dumps([asdict(entry), files]).encode())
@@ -160,38 +163,36 @@ def _build(
     folder: Path,
     dataset: Dataset,
     listing: Listing,
+    segmentation: Segmentation,
     workers: int,
     on_progress: Callable[[int, int], None] | None,
 ) -> None:
-    """Write beats and index of a listing into an empty folder."""
+    """Write windows and index of a listing into an empty folder."""
     entries: list[Entry] = []
     signals: list[Signal] = []
-    first_beat = [0]
+    first_window = [0]
     skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
     content = hashlib.sha256()
-    with open(folder / "beats.f16", "wb") as file, closing(_outcomes(dataset, listing.entries, workers)) as outcomes:
+    found = _outcomes(dataset, listing.entries, segmentation, workers)
+    with open(folder / "windows.f16", "wb") as file, closing(found) as outcomes:
         for done, (entry, outcome) in enumerate(zip(listing.entries, outcomes, strict=True), start=1):
             if isinstance(outcome, str):
                 skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome))
             else:
-                beats, signal = outcome
-                data = beats.tobytes()
+                windows, signal = outcome
+                data = windows.tobytes()
                 content.update(data)
                 file.write(data)
                 entries.append(entry)
                 signals.append(signal)
-                first_beat.append(first_beat[-1] + len(beats))
+                first_window.append(first_window[-1] + len(windows))
             if on_progress is not None:
                 on_progress(done, len(listing.entries))
-    if not entries:
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(skipped).items())
-        raise DatasetError(
-            f"{dataset.title}: no recording in {dataset.root} is usable: {reasons}. {dataset.how_to_get}"
-        )
     index = {
         "name": dataset.name,
         "classes": dataset.classes,
-        "first_beat": first_beat,
+        "segmentation": asdict(segmentation),
+        "first_window": first_window,
         "entries": [asdict(entry) for entry in entries],
         "skipped": [asdict(skip) for skip in skipped],
     }
@@ -203,13 +204,15 @@ def _build(
 
 
 Outcome = tuple[NDArray[np.float16], Signal] | str
-"""Beats (n, 300, 12) and signal of an entry, or the reason why it cannot be used."""
+"""Windows (n, S, 12) and signal of an entry, or the reason why it cannot be used."""
 
 
-def _outcomes(dataset: Dataset, entries: Sequence[Entry], workers: int) -> Generator[Outcome, None, None]:
+def _outcomes(
+    dataset: Dataset, entries: Sequence[Entry], segmentation: Segmentation, workers: int
+) -> Generator[Outcome, None, None]:
     """The outcome of each entry, in order."""
     chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
-    work = partial(_prepare_chunk, dataset)
+    work = partial(_prepare_chunk, dataset, segmentation)
     processes = min(workers, len(entries) // WORTH_A_WORKER)
     if processes <= 1:
         yield from chain.from_iterable(map(work, chunks))
@@ -221,17 +224,17 @@ def _outcomes(dataset: Dataset, entries: Sequence[Entry], workers: int) -> Gener
         pool.shutdown(cancel_futures=True)
 
 
-def _prepare_chunk(dataset: Dataset, entries: Sequence[Entry]) -> list[Outcome]:
-    return [_prepare_entry(dataset, entry) for entry in entries]
+def _prepare_chunk(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
+    return [_prepare_entry(dataset, segmentation, entry) for entry in entries]
 
 
-def _prepare_entry(dataset: Dataset, entry: Entry) -> Outcome:
+def _prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Outcome:
     try:
         recording = dataset.read(entry)
-        beats = heartbeats(recording.signal, recording.fs).windows.astype(np.float16)  # (n, 300, 12)
+        windows = segmentation.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12)
     except Unusable as reason:
         return str(reason)
-    return beats, Signal(recording.fs, len(recording.signal), signal_digest(recording.signal))
+    return windows, Signal(recording.fs, len(recording.signal), signal_digest(recording.signal))
 
 
 def signal_digest(signal: NDArray[np.float32]) -> str:
@@ -240,10 +243,10 @@ def signal_digest(signal: NDArray[np.float32]) -> str:
     return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
 
 
-def _fingerprint(index: dict[str, Any], beats_digest: str) -> str:
+def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
     """Hash of the prepared content; where the files lay is left out."""
     entries = [{name: value for name, value in entry.items() if name != "path"} for entry in index["entries"]]
-    content = json.dumps([beats_digest, index | {"entries": entries}], sort_keys=True)
+    content = json.dumps([windows_digest, index | {"entries": entries}], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
 
 
@@ -253,12 +256,17 @@ def _write_index(folder: Path, index: dict[str, Any]) -> None:
     (folder / "index.sha256").write_text(hashlib.sha256(content).hexdigest())
 
 
+def memory_map(path: Path, shape: tuple[int, ...]) -> NDArray[np.float16]:
+    """A file of float16 numbers as a read-only array; an empty file cannot be mapped, but is an empty array."""
+    return np.memmap(path, np.float16, "r", shape=shape) if path.stat().st_size else np.empty(shape, np.float16)
+
+
 def load_prepared(folder: Path) -> Prepared | None:
     """The prepared dataset in a folder of the cache; None where it is missing or not whole."""
     try:
         content = (folder / "index.json").read_bytes()
         vouched = (folder / "index.sha256").read_text()
-        size = (folder / "beats.f16").stat().st_size
+        size = (folder / "windows.f16").stat().st_size
     except FileNotFoundError:
         return None
     if hashlib.sha256(content).hexdigest() != vouched:
@@ -266,8 +274,10 @@ def load_prepared(folder: Path) -> Prepared | None:
     index = json.loads(content)
     if index.get("format") != INDEX_FORMAT:
         return None
-    first_beat = np.array(index["first_beat"], np.int64)  # (R + 1,)
-    if size != first_beat[-1] * BEAT_BYTES:
+    segmentation = Segmentation(**index["segmentation"])
+    first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
+    shape = (int(first_window[-1]), segmentation.samples, len(LEADS))  # N, S, L
+    if size != np.prod(shape) * np.dtype(np.float16).itemsize:
         return None
     return Prepared(
         name=index["name"],
@@ -275,12 +285,13 @@ def load_prepared(folder: Path) -> Prepared | None:
         classes=tuple(index["classes"]),
         form=index["form"],
         simulated=index["simulated"],
-        beats=np.memmap(folder / "beats.f16", np.float16, "r", shape=(int(first_beat[-1]), *BEAT_SHAPE)),
-        first_beat=first_beat,
+        windows=memory_map(folder / "windows.f16", shape),
+        first_window=first_window,
         entries=tuple(Entry(**entry | {"labels": tuple(entry["labels"])}) for entry in index["entries"]),
         signals=tuple(Signal(*signal) for signal in index["signals"]),
         skipped=tuple(Skipped(**skip | {"labels": tuple(skip["labels"])}) for skip in index["skipped"]),
         fingerprint=index["fingerprint"],
         folder=folder,
         others=tuple(index["others"]),
+        segmentation=segmentation,
     )

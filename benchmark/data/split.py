@@ -39,16 +39,18 @@ class Split:
     """Why recordings are on no side -> how many."""
 
 
-def task_labels(entry: Entry, *, labels: Labels, protocol: Protocol, first_label_counts: bool) -> tuple[int, ...]:
-    """The classes a recording counts for; empty where the task has no use for it.
+def task_labels(
+    stated: tuple[int, ...], *, labels: Labels, protocol: Protocol, first_label_counts: bool
+) -> tuple[int, ...]:
+    """The classes that a recording with these stated labels counts for; empty where the task has no use for it.
 
     `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label counts.
     """
     if labels == "multi":
-        return entry.labels
+        return stated
     if first_label_counts and protocol == "paper":
-        return entry.labels[:1]
-    return entry.labels if len(entry.labels) == 1 else ()
+        return stated[:1]
+    return stated if len(stated) == 1 else ()
 
 
 def target_matrix(
@@ -57,16 +59,21 @@ def target_matrix(
     """(R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
     target = np.zeros((len(entries), n_classes), np.int64)
     for row, entry in zip(target, entries, strict=True):
-        row[list(task_labels(entry, labels=labels, protocol=protocol, first_label_counts=first_label_counts))] = 1
+        counted = task_labels(entry.labels, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
+        row[list(counted)] = 1
     return target
 
 
 def split_recordings(
     entries: Sequence[Entry], *, labels: Labels, protocol: Protocol, first_label_counts: bool
 ) -> Split:
-    """Training, validation and test recordings of a labelled dataset; raises DatasetError where one would be empty."""
+    """Training, validation and test recordings of a labelled dataset; a side may be empty (`lacking`).
+
+    Raises DatasetError where some recordings have an official fold and others have none.
+    """
     classes = [
-        task_labels(entry, labels=labels, protocol=protocol, first_label_counts=first_label_counts) for entry in entries
+        task_labels(entry.labels, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
+        for entry in entries
     ]
     usable = [index for index, labels_of in enumerate(classes) if labels_of]
     if any(entries[index].fold is not None for index in usable):
@@ -81,9 +88,7 @@ def split_recordings(
         if not labels_of
     )
     train, validation, test = (np.array(sorted(indices), np.int64) for indices in sides)
-    split = Split(train, validation, test, dict(dropped))
-    _check(split)
-    return split
+    return Split(train, validation, test, dict(dropped))
 
 
 Sides = tuple[list[int], list[int], list[int]]
@@ -151,12 +156,14 @@ def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, t
     return {patient: tuple(names) for patient, names in sides.items() if len(names) > 1}
 
 
-def _check(split: Split) -> None:
+def lacking(split: Split) -> str | None:
+    """What is wrong with a split that has an empty side; None where all three have recordings."""
     sides = sides_of(split)
     empty = [name for name, indices in sides.items() if len(indices) == 0]
-    if empty:
-        counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
-        raise DatasetError(f"no labelled recording for {' and '.join(empty)} ({counts}): the dataset is too small")
+    if not empty:
+        return None
+    counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
+    return f"no labelled recording for {' and '.join(empty)} ({counts}): the dataset is too small"
 
 
 @dataclass(frozen=True)
@@ -164,7 +171,7 @@ class LabelledSubset:
     """The windows that a downstream task may learn from."""
 
     windows: NDArray[np.int64]
-    """Window numbers, pseudo-trial * beats_per_trial + beat; a smaller ratio's are the first of a larger one's."""
+    """Window numbers, pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's."""
     notes: tuple[str, ...]
     """What a reader of the score must know, e.g. 'no labelled window of class HYP'."""
 
@@ -175,7 +182,7 @@ def labelled_subset(
     target: NDArray[np.int64],
     ratio: float,
     *,
-    beats_per_trial: int,
+    per_trial: int,
     protocol: Protocol,
     seed: int,
     classes: Sequence[str],
@@ -190,14 +197,14 @@ def labelled_subset(
         raise ValueError(f"label ratio {ratio} is not above 0 and at most 1")
     if protocol == "paper":
         order = np.random.RandomState(SPLIT_SEED).permutation(len(trial))  # (N,)
-        size = max(1, int(len(trial) * beats_per_trial * ratio))
+        size = max(1, int(len(trial) * per_trial * ratio))
     else:
         patients = _patient_order(patient, target, np.random.default_rng(seed))
         chosen = patients[: max(1, int(len(patients) * ratio))]
         order = np.concatenate([np.flatnonzero(patient == name) for name in chosen])  # (n,)
-        size = len(order) * beats_per_trial
-    windows = (trial[order, None] * beats_per_trial + np.arange(beats_per_trial)).ravel()[:size]  # (n * beats,)
-    labelled = set(np.nonzero(target[order[: -(-size // beats_per_trial)]])[1].tolist())
+        size = len(order) * per_trial
+    windows = (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
+    labelled = set(np.nonzero(target[order[: -(-size // per_trial)]])[1].tolist())
     absent = [name for index, name in enumerate(classes) if index not in labelled]
     return LabelledSubset(windows, (f"no labelled window of class {', '.join(absent)}",) if absent else ())
 

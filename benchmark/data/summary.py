@@ -11,8 +11,9 @@ from benchmark.data.prepare import Prepared, Signal
 from benchmark.data.registry import DATASETS
 from benchmark.data.skipped import Skipped, skip_summary
 from benchmark.data.split import Labels, Protocol, task_labels
+from benchmark.data.windows import HEARTBEATS, Segmentation
 
-HEADINGS = ("dataset", "form", "recordings", "usable", "patients", "heartbeats", "Hz", "seconds")
+HEADINGS = ("dataset", "form", "recordings", "usable", "patients", "windows", "Hz", "seconds")
 EXAMPLES = 3
 """Names given where there are many."""
 
@@ -32,7 +33,9 @@ class Summary:
     classes: dict[str, dict[str, int]]
     """Task ('single' or 'multi') -> class -> recordings that count for it."""
     usable: int | None = None
-    heartbeats: int | None = None
+    windows: int | None = None
+    segmentation: Segmentation = HEARTBEATS
+    """What the windows are."""
     signals: tuple[Signal, ...] | None = None
     skipped: tuple[Skipped, ...] = ()
     others: tuple[str, ...] = ()
@@ -50,7 +53,8 @@ def of_prepared(prepared: Prepared, protocol: Protocol) -> Summary:
         patients=len({entry.patient for entry in prepared.entries}),
         classes=class_counts(prepared.name, prepared.entries, protocol),
         usable=len(prepared.entries),
-        heartbeats=len(prepared.beats),
+        windows=len(prepared.windows),
+        segmentation=prepared.segmentation,
         signals=prepared.signals,
         skipped=prepared.skipped,
         others=prepared.others,
@@ -81,7 +85,7 @@ def class_counts(name: str, entries: Sequence[Entry], protocol: Protocol) -> dic
             label
             for entry in entries
             for label in task_labels(
-                entry, labels=labels, protocol=protocol, first_label_counts=dataset.first_label_counts
+                entry.labels, labels=labels, protocol=protocol, first_label_counts=dataset.first_label_counts
             )
         )
         counts[labels] = {title: counted[index] for index, title in enumerate(dataset.classes)}
@@ -110,7 +114,7 @@ def _row(summary: Summary) -> tuple[str, ...]:
         str(summary.listed),
         "-" if summary.usable is None else str(summary.usable),
         str(summary.patients),
-        "-" if summary.heartbeats is None else str(summary.heartbeats),
+        "-" if summary.windows is None else str(summary.windows),
         "-" if summary.signals is None else rates_text(summary.signals),
         "-" if summary.signals is None else lengths_text(summary.signals),
     )
@@ -121,7 +125,7 @@ def fact_lines(summary: Summary) -> Iterator[str]:
     yield f"form        {form_text(summary)}"
     yield from other_lines(summary)
     yield f"recordings  {summary.listed} listed; {summary.usable} usable, of {summary.patients} patients"
-    yield f"heartbeats  {summary.heartbeats}"
+    yield f"{summary.segmentation.word + 's':<12}{summary.windows}"
     if summary.signals is not None:
         yield f"signals     {rates_text(summary.signals)} Hz; {lengths_text(summary.signals)} s"
     yield from class_lines(summary)

@@ -1,7 +1,7 @@
 """Prepared recordings -> what a pretraining or a cell learns from, on the device.
 
-A cell's task is the labelled subset of the training windows, and all validation and test windows; the test windows
-are the same for all methods, ratios and seeds.
+A window is a heartbeat or a plain one, as the dataset was cut. A cell's task is the labelled subset of the training
+windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data.base import DatasetError
-from benchmark.data.beats import WINDOW
 from benchmark.data.pairs import PairSource
 from benchmark.data.prepare import Prepared
 from benchmark.data.registry import DATASETS
-from benchmark.data.split import Labels, Protocol, Split, labelled_subset, split_recordings, target_matrix
+from benchmark.data.split import Labels, Protocol, Split, labelled_subset, lacking, split_recordings, target_matrix
 from benchmark.data.text import embed_reports, has_text
 from benchmark.data.trials import Trials, trials
 from benchmark.store import UNIT_OF_PROTOCOL
@@ -39,6 +38,14 @@ class Windows:
     def __len__(self) -> int:
         return len(self.recording)
 
+    def first(self, count: int) -> Windows:
+        """The first `count` of them."""
+        return Windows(self.signal[:count], self.target[:count], self.recording[:count], self.patient[:count])
+
+    def truth(self) -> NDArray[np.int64]:
+        """Multi-hot labels (n, C) on the host."""
+        return self.target.cpu().numpy().astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -50,14 +57,18 @@ class Task:
     multi: bool
     """Sigmoid per class instead of softmax over classes."""
     unit: str
-    """'heartbeat' or 'recording': what the validation score counts."""
+    """'heartbeat' (any window) or 'recording': what the validation score counts."""
     notes: list[str] = field(default_factory=list)
     """What a reader of the scores must know of the data, e.g. a class without a labelled window."""
+
+    def sides(self) -> dict[str, Windows]:
+        """The three splits by name."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
 
     def counts(self) -> dict[str, int]:
         """Windows, recordings and patients of each split."""
         counts = {}
-        for split, windows in (("train", self.train), ("validation", self.validation), ("test", self.test)):
+        for split, windows in self.sides().items():
             counts[f"{split}_windows"] = len(windows)
             counts[f"{split}_recordings"] = len(np.unique(windows.recording))
             counts[f"{split}_patients"] = len(np.unique(windows.patient))
@@ -70,9 +81,9 @@ def split_of(prepared: Prepared, labels: Labels, protocol: Protocol) -> Split:
     return split_recordings(prepared.entries, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
 
 
-def corpus_trials(prepared: Prepared, beats_per_trial: int, labels: Labels, protocol: Protocol) -> NDArray[np.int64]:
+def corpus_trials(prepared: Prepared, per_trial: int, labels: Labels, protocol: Protocol) -> NDArray[np.int64]:
     """Numbers of the pseudo-trials to pretrain on: all of a corpus without labels, else those of its training part."""
-    recording = trials(prepared, beats_per_trial).recording  # (T,)
+    recording = trials(prepared, per_trial).recording  # (T,)
     if not prepared.classes:
         return np.arange(len(recording))
     return np.flatnonzero(np.isin(recording, split_of(prepared, labels, protocol).train))
@@ -80,7 +91,7 @@ def corpus_trials(prepared: Prepared, beats_per_trial: int, labels: Labels, prot
 
 def pretraining_source(
     prepared: Prepared,
-    beats_per_trial: int,
+    per_trial: int,
     labels: Labels,
     protocol: Protocol,
     device: torch.device,
@@ -90,8 +101,13 @@ def pretraining_source(
 
     Raises DatasetError where there is no such recording.
     """
-    chosen = corpus_trials(prepared, beats_per_trial, labels, protocol)  # (T,)
-    all_trials = trials(prepared, beats_per_trial)
+    chosen = corpus_trials(prepared, per_trial, labels, protocol)  # (T,)
+    if not len(chosen):
+        raise DatasetError(
+            f"{prepared.title}: no recording to pretrain on has the {per_trial} {prepared.segmentation.word}s of a "
+            "pseudo-trial"
+        )
+    all_trials = trials(prepared, per_trial)
     text, without_text = None, 0
     if text_embedder is not None:
         every = np.unique(all_trials.recording[chosen])  # (R,)
@@ -106,17 +122,18 @@ def pretraining_source(
         text = torch.from_numpy(vectors[np.searchsorted(told, all_trials.recording[chosen])]).to(device)  # (T, E)
     signal = torch.from_numpy(np.asarray(all_trials.signal[chosen]))  # (T, P * S, L)
     return PairSource(
-        beats=signal.view(len(chosen), beats_per_trial, WINDOW, -1).to(device),
+        signal=signal.view(len(chosen), per_trial, prepared.segmentation.samples, -1).to(device),
         recording=torch.from_numpy(all_trials.recording[chosen]).to(device),
         patient=torch.from_numpy(all_trials.patient[chosen] + FIRST_PATIENT).to(device),
         text=text,
         recordings_without_text=without_text,
+        anywhere=prepared.segmentation.kind == "windows",
     )
 
 
 def make_task(
     prepared: Prepared,
-    beats_per_trial: int,
+    per_trial: int,
     labels: Labels,
     protocol: Protocol,
     *,
@@ -125,7 +142,7 @@ def make_task(
     device: torch.device,
 ) -> Task:
     """The task of a cell. A side that no usable recording is left for comes out empty, and the notes say so."""
-    all_trials = trials(prepared, beats_per_trial)
+    all_trials = trials(prepared, per_trial)
     split = split_of(prepared, labels, protocol)
     target = target_matrix(
         prepared.entries,
@@ -138,8 +155,12 @@ def make_task(
         name: np.flatnonzero(np.isin(all_trials.recording, recordings))
         for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
     }
-    notes = [
-        f"no {name} window: the recordings of that split have too few beats" for name in sides if not len(sides[name])
+    problem = lacking(split)
+    notes = [problem] if problem else []
+    notes += [
+        f"no {name} window: its recordings have fewer than {per_trial} {prepared.segmentation.word}s each"
+        for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
+        if len(recordings) and not len(sides[name])
     ]
     labelled = np.empty(0, np.int64)  # (n,)
     if len(sides["train"]):
@@ -149,7 +170,7 @@ def make_task(
             all_trials.patient[sides["train"]],
             target[recording],
             ratio,
-            beats_per_trial=beats_per_trial,
+            per_trial=per_trial,
             protocol=protocol,
             seed=seed,
             classes=prepared.classes,
@@ -162,17 +183,17 @@ def make_task(
 
     return Task(
         train=windows(labelled),
-        validation=windows(_all_windows(sides["validation"], beats_per_trial)),
-        test=windows(_all_windows(sides["test"], beats_per_trial)),
+        validation=windows(_all_windows(sides["validation"], per_trial)),
+        test=windows(_all_windows(sides["test"], per_trial)),
         multi=labels == "multi",
         unit=UNIT_OF_PROTOCOL[protocol],
         notes=notes,
     )
 
 
-def _all_windows(trial: NDArray[np.int64], beats_per_trial: int) -> NDArray[np.int64]:
+def _all_windows(trial: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
     """Window numbers of whole pseudo-trials."""
-    return np.asarray((trial[:, None] * beats_per_trial + np.arange(beats_per_trial)).ravel(), np.int64)
+    return np.asarray((trial[:, None] * per_trial + np.arange(per_trial)).ravel(), np.int64)
 
 
 def _windows(
@@ -183,11 +204,12 @@ def _windows(
     device: torch.device,
 ) -> Windows:
     """Signals and labels of the numbered windows."""
-    beats = all_trials.signal.reshape(-1, WINDOW, all_trials.signal.shape[-1])  # (T * P, S, L)
-    recording = all_trials.recording[index // all_trials.beats_per_trial]  # (n,)
+    shape = (-1, prepared.segmentation.samples, all_trials.signal.shape[-1])
+    every = all_trials.signal.reshape(shape)  # (T * P, S, L)
+    recording = all_trials.recording[index // all_trials.per_trial]  # (n,)
     entries = [prepared.entries[r] for r in recording]
     return Windows(
-        signal=torch.from_numpy(np.asarray(beats[index])).to(device),
+        signal=torch.from_numpy(np.asarray(every[index])).to(device),
         target=torch.from_numpy(target[recording]).float().to(device),
         recording=np.array([entry.recording for entry in entries], dtype=np.str_),
         patient=np.array([entry.patient for entry in entries], dtype=np.str_),

@@ -72,10 +72,10 @@ def make_prepared(cohorts: dict[str, Prepared], tmp_path: Path) -> Callable[...,
             Entry(f"r{index:03}", patient, f"r{index:03}", labels, fold=fold)
             for index, (patient, labels, _, fold) in enumerate(recordings)
         )
-        first_beat = np.cumsum([0, *(beats for _, _, beats, _ in recordings)]).astype(np.int64)  # (R + 1,)
-        beats = np.random.default_rng(0).normal(size=(first_beat[-1], WINDOW, len(LEADS)))
+        first_window = np.cumsum([0, *(beats for _, _, beats, _ in recordings)]).astype(np.int64)  # (R + 1,)
+        beats = np.random.default_rng(0).normal(size=(first_window[-1], WINDOW, len(LEADS)))
         return replace(
-            cohorts[name], beats=beats.astype(np.float16), first_beat=first_beat, entries=entries, folder=folder
+            cohorts[name], windows=beats.astype(np.float16), first_window=first_window, entries=entries, folder=folder
         )
 
     return make

@@ -11,10 +11,9 @@ import pytest
 import torch
 
 from benchmark import cell as cell_module
-from benchmark.cell import CellJob, learn, run_cell
+from benchmark.cell import CellJob, run_cell
 from benchmark.config import Config, validate
 from benchmark.data.prepare import Prepared
-from benchmark.data.task import Task
 from benchmark.data.task import make_task as task_of
 from benchmark.metrics import score_both_units
 from benchmark.store import Row, Store
@@ -116,37 +115,35 @@ def test_the_seed_moves_a_fine_tuned_number_and_no_probed_one(make_job: MakeJob)
 
 
 @pytest.mark.parametrize("evaluation", ["finetune", "linear"])
-@pytest.mark.parametrize("empty", ["train", "validation"])
-def test_without_training_or_validation_all_classes_are_equally_likely(
-    make_job: MakeJob, make_task: Callable[..., Task], evaluation: str, empty: str
-) -> None:
-    sides = {"train": [[0]] * 4, "validation": [[0]] * 2, "test": [[0], [1], [2]]}
-    outcome = learn(make_job(evaluation=evaluation), make_task(*(sides | {empty: []}).values(), classes=4))
-    np.testing.assert_array_equal(outcome.probability, np.full((3, 4), 0.25))
-    assert outcome.notes == ["not trained: scores are those of equal probabilities"]
-
-
-@pytest.mark.parametrize(
-    "evaluation",
-    [
-        "finetune",
-        "linear",
-    ],
-)
-def test_without_test_windows_there_is_a_row_without_scores(
+@pytest.mark.parametrize(("side", "fold"), [("train", 1), ("validation", 9), ("test", 10)])
+def test_without_windows_on_a_side_there_is_a_row_without_scores(
     make_job: MakeJob,
     make_prepared: Callable[..., Prepared],
     monkeypatch: pytest.MonkeyPatch,
     evaluation: str,
+    side: str,
+    fold: int,
     tmp_path: Path,
 ) -> None:
-    recordings = [("p1", (0,), 12, 1), ("p2", (1,), 12, 2), ("p3", (0,), 12, 9), ("p4", (1,), 5, 10)]
+    recordings = [(f"p{f}", (f % 2,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
     prepared = make_prepared("ptb-xl", recordings)
     monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
     row = run(replace(make_job("ptb-xl", evaluation), prepared=tmp_path / "of this test"))
     assert row.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
-    assert row.undefined["recording"]["f1"] == "no test window"
-    assert "no test window: the recordings of that split have too few beats" in row.notes
+    assert row.undefined["recording"] == dict.fromkeys(("f1", "auroc", "acc"), f"no {side} window")
+    assert f"no {side} window: its recordings have fewer than 6 heartbeats each" in row.notes
+    assert Store(tmp_path / "runs").predictions(row.key).probability.shape == (0, 5)
+
+
+def test_who_cannot_be_scored_stands_in_the_row(
+    make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    recordings = [("p1", (0,), 6, 1), ("p2", (0,), 5, 2), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)]
+    prepared = replace(make_prepared("ptb-xl", recordings), skipped=())
+    monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
+    row = run(replace(make_job("ptb-xl", "linear"), prepared=tmp_path / "of this test"))
+    assert row.coverage["NORM"] == {"patients": 3, "unscored": {"p2": "fewer than 6 heartbeats"}}
+    assert row.coverage["MI"] == {"patients": 1, "unscored": {}}
 
 
 def test_notes_of_the_data_and_of_the_training_are_kept(

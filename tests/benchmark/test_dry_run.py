@@ -63,7 +63,7 @@ def finish(key: str, store: Store) -> None:
     text = dict.fromkeys(("variant", "method", "evaluation", "dataset", "protocol", "labels", "pretrain_key"), "")
     numbers = {"ratio": 0.5, "seed": 41, "pretrain_seed": 42}
     facts: dict[str, dict[str, object]] = {
-        name: {} for name in ("scores", "undefined", "counts", "training", "provenance")
+        name: {} for name in ("scores", "undefined", "counts", "coverage", "training", "provenance")
     }
     nothing = np.empty(0)
     row = Row(key=key, notes=[], **text, **numbers, **facts)  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: S
     prepared = prepare_all(config, place)
     lines = lines_of(config, place)
     for name, data in prepared.items():
-        assert f"  {name}: {len(data.entries)} recordings, {len(data.beats)} heartbeats (counted)" in lines
+        assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
 
 
 def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Place) -> None:

@@ -10,6 +10,7 @@ import torch
 from benchmark.config import Config
 from benchmark.data.prepare import Prepared
 from benchmark.data.task import make_task
+from benchmark.data.windows import HEARTBEATS, plain_seconds
 from benchmark.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.grid import Grid, expand
 from methods.parts.encoder import EncoderConfig
@@ -30,10 +31,11 @@ def cost(config: Config, evaluation: str = "finetune", ratio: float = 0.5) -> fl
 
 def test_a_prepared_dataset_is_counted_and_another_estimated(cohorts: dict[str, Prepared]) -> None:
     chapman = cohorts["chapman"]
-    assert exact_size(chapman) == Size(len(chapman.entries), len(chapman.beats), exact=True)
-    estimated = estimated_size(len(chapman.entries))
+    assert exact_size(chapman) == Size(len(chapman.entries), len(chapman.windows), exact=True)
+    estimated = estimated_size(len(chapman.entries), HEARTBEATS)
     assert not estimated.exact
-    assert estimated.beats == pytest.approx(len(chapman.beats), rel=0.5)
+    assert estimated.windows == pytest.approx(len(chapman.windows), rel=0.5)
+    assert estimated_size(10, plain_seconds(2.5)).windows == 40
 
 
 def test_pretraining_costs_by_epoch_and_window_and_drawing_next_to_nothing(small_config: SmallConfig) -> None:
@@ -62,7 +64,7 @@ def test_estimates_are_near_the_windows_of_the_task(cohorts: dict[str, Prepared]
     grid = grid_of(config)
     cell = 2 * (3 * len(task.train) + len(task.validation)) + len(task.test)
     assert 0.5 < passes(grid.cells[0], config, sizes) / cell < 2
-    trials = len(cohorts["mimic-iv-ecg"].beats) // 10
+    trials = len(cohorts["mimic-iv-ecg"].windows) // 10
     per_pair = grid.pretrainings[0].variant.method.encoder_passes
     assert 0.5 < passes(grid.pretrainings[0], config, sizes) / (per_pair * 2 * 5 * trials) < 2
 
@@ -70,7 +72,7 @@ def test_estimates_are_near_the_windows_of_the_task(cohorts: dict[str, Prepared]
 def test_a_larger_encoder_is_measured_to_be_slower() -> None:
     device = torch.device("cpu")
     small, large = (
-        seconds_per_pass(EncoderConfig(hidden=hidden, depth=2, output=hidden), device, "float32", threads=1)
+        seconds_per_pass(EncoderConfig(hidden=hidden, depth=2, output=hidden), 300, device, "float32", threads=1)
         for hidden in (4, 64)
     )
     assert 0 < small < large < 1

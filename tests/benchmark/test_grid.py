@@ -31,6 +31,7 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "pretrain.seed": (43, PMQ),
     "pretrain.preset": ("paper", PMQ),
     "pretrain.beats_per_trial": (8, PMQ),
+    "pretrain.windows_per_trial": (5, set()),
     "pretrain.recipe.optimiser": ("adam", PMQ),
     "pretrain.recipe.lr": (2e-3, PMQ),
     "pretrain.recipe.weight_decay": (0.0, PMQ),
@@ -43,6 +44,7 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "finetune.head_hidden": (64, FINETUNE),
     "finetune.dropout": (0.2, FINETUNE),
     "finetune.beats_per_trial": (4, ALL),
+    "finetune.windows_per_trial": (2, set()),
     "linear.strengths": ([1.0], LINEAR),
     "protocol": ("strict", ALL),
     "data.labels": ("multi", ALL),
@@ -93,6 +95,14 @@ def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(key: str) -> None:
     value, groups = MOVES[key]
     before = grid_of(load_config("demo", BASE))
     assert moved(before, grid_of(load_config("demo", {**BASE, key: value}))) == groups
+
+
+def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:
+    plain = {**BASE, "data.segmentation": "windows"}
+    before = grid_of(load_config("demo", plain))
+    for stage, groups in (("pretrain", PMQ), ("finetune", ALL)):
+        assert moved(before, grid_of(load_config("demo", {**plain, f"{stage}.windows_per_trial": 5}))) == groups
+        assert moved(before, grid_of(load_config("demo", {**plain, f"{stage}.beats_per_trial": 5}))) == set()
 
 
 def test_every_setting_is_in_the_list_above() -> None:

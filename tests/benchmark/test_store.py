@@ -39,6 +39,7 @@ ROW = Row(
     undefined={"heartbeat": {"auroc": "no class has both signs in the test set"}},
     notes=["no labelled window of class HYP"],
     counts={"test_windows": 2},
+    coverage={"NORM": {"patients": 2, "unscored": {"p9": "too short"}}},
     training={"best_epoch": 3, "validation_f1": [0.1, 0.2, 0.3], "seconds": 1.25},
     provenance={"config": {"ratios": [0.1]}, "device": {"type": "cpu", "threads": 1}},
 )
@@ -91,7 +92,7 @@ def test_a_truncated_file_is_noticed_and_named(store: Store, name: str, kept: in
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [('"f1": 0.333', '"f1": 0.933'), ('"seed": 41', '"seed": 42'), ('"format": 1', '"format": 2')]
+    ("old", "new"), [('"f1": 0.333', '"f1": 0.933'), ('"seed": 41', '"seed": 42'), ('"format": 2', '"format": 1')]
 )
 def test_an_altered_row_is_noticed(store: Store, old: str, new: str) -> None:
     file = store.cells / f"{ROW.key}.json"

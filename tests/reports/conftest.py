@@ -7,12 +7,17 @@ every complete mean is the plain sum, and every deviation is 0.01 * sqrt(2), pri
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmark.store import Plan, PlannedCell, Predictions, Row, Store, digest
+from reports.held_out import held_out
+from reports.resampled import resampled_scores
+from reports.runs import Runs
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 METRICS = {"f1": 0.0, "auroc": 0.2, "acc": 0.1}
@@ -79,6 +84,12 @@ def row_of(cell: PlannedCell) -> Row:
         undefined={"heartbeat": undefined},
         notes=["no labelled window of class HYP"] if few else [],
         counts={"test_windows": 4},
+        coverage={
+            "NORM": {"patients": 20, "unscored": {}},
+            "HYP": {"patients": 4, "unscored": {"p7": "too short", "p8": "heart rate below 50/min", "p9": "too short"}},
+        }
+        if cell.dataset == "ptb-xl"
+        else {"SB": {"patients": 40, "unscored": {}}},
         training={"best_epoch": 3, "seconds": 1.5},
         provenance={"git": {"commit": "0123456789abcdef0123456789abcdef01234567"}},
     )
@@ -123,3 +134,79 @@ def write_store(tmp_path: Path) -> Callable[..., Path]:
 def store_root(write_store: Callable[..., Path]) -> Path:
     """The made-up store with one failed cell and two that were not run."""
     return write_store()
+
+
+CLASS_SHARES = (0.5, 0.2, 0.18, 0.12)
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Deviations of the logits: of a method on a patient (all its runs alike), of one run on a patient, of a seed."""
+
+    patient: float = 0.0
+    run: float = 0.7
+    seed: float = 0.0
+
+
+def simulated_predictions(
+    generator: np.random.Generator,
+    *,
+    methods: int,
+    seeds: int,
+    patients: int,
+    scatter: Scatter,
+    advantage: float = 0.0,
+    windows: int = 2,
+    shares: tuple[float, ...] = CLASS_SHARES,
+) -> dict[tuple[int, int], Predictions]:
+    """(method, seed) -> predictions of equal methods, but that the first recognises classes better by `advantage`."""
+    classes = len(shares)
+    truth = np.eye(classes, dtype=np.int64)[generator.choice(classes, size=patients, p=shares)]  # (P, C)
+    patient = np.repeat(np.arange(patients), windows)  # (n,)
+    names = np.array([f"patient {number:05d}" for number in range(patients)])[patient]
+    hard = generator.normal(size=truth.shape)  # (P, C) the same for all methods
+    found = {}
+    for method in range(methods):
+        own = hard + scatter.patient * generator.normal(size=truth.shape)
+        for seed in range(seeds):
+            skill = 1.5 + scatter.seed * generator.normal() + (advantage if method == 0 else 0.0)
+            logit = skill * truth + own + scatter.run * generator.normal(size=truth.shape)
+            logit = logit[patient] + 0.5 * generator.normal(size=(len(patient), classes))  # (n, C)
+            odds = np.exp(logit)
+            probability = (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
+            found[method, seed] = Predictions(probability, truth[patient], names, names)
+    return found
+
+
+def simulated_runs(generator: np.random.Generator, *, resamples: int, **design: Any) -> list[Runs]:
+    """Simulated methods m0, m1, ... scored per recording: the runs of the columns F1, AUROC and ACC."""
+    predictions = simulated_predictions(generator, **design)
+    test = held_out(predictions[0, 0], "recording", resamples=resamples)
+    methods, seeds = design["methods"], design["seeds"]
+    scored = {place: resampled_scores(test, p.probability, multi=False) for place, p in predictions.items()}
+    return [
+        Runs(
+            "finetune", "recording", 0.1, "ptb-xl", metric,
+            tuple(f"m{number}" for number in range(methods)), tuple(range(seeds)), test.patients,
+            np.array([[scored[m, s][metric] for s in range(seeds)] for m in range(methods)]),
+        )
+        for metric in ("f1", "auroc", "acc")
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def simulate_predictions() -> Callable[..., dict[tuple[int, int], Predictions]]:
+    """`simulated_predictions`, for the tests."""
+    return simulated_predictions
+
+
+@pytest.fixture(scope="session")
+def simulate_runs() -> Callable[..., list[Runs]]:
+    """`simulated_runs`, for the tests."""
+    return simulated_runs
+
+
+@pytest.fixture(scope="session")
+def scatter() -> type[Scatter]:
+    """`Scatter`, for the tests."""
+    return Scatter

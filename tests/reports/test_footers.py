@@ -31,10 +31,18 @@ def test_everything_a_table_rests_on_is_said(store_root: Path) -> None:
         "Data: PTB-XL (simulated, 30 recordings, 20 patients); Chapman (real, 40 recordings, 40 patients).",
         "Pretraining: MIMIC-IV-ECG (simulated, 90 recordings, 9 patients).",
         "Skipped recordings: PTB-XL 3 (all-zero lead: 1, rate under 50/min: 2); Chapman 0; MIMIC-IV-ECG 0.",
+        "Patients without a scored recording, by class: "
+        "PTB-XL: HYP 3 of 4 (too short: 2, heart rate below 50/min: 1); Chapman: none.",
         "PTB-XL, 1 %: no labelled window of class HYP (8 cells).",
         "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite",
         "Code: commit 0123456789ab.",
     ]
+
+
+def test_plain_windows_are_called_so(write_store: Callable[..., Path]) -> None:
+    plain = {"data": {"labels": "single", "segmentation": "windows"}}
+    lines = footers(write_store(alter_plan=lambda plan: replace(plan, config=plan.config | plain)))
+    assert "Protocol: paper; labels: single; scores per window." in lines
 
 
 def test_warnings_of_the_plan_follow_the_cells(write_store: Callable[..., Path]) -> None:

@@ -28,8 +28,8 @@ def prepared(name: str, entries: Sequence[Entry], digests: dict[str, str] | None
         classes=DATASETS[name].classes,
         form="made up",
         simulated=True,
-        beats=np.zeros((0, WINDOW, len(LEADS)), np.float16),
-        first_beat=np.zeros(len(entries) + 1, np.int64),
+        windows=np.zeros((0, WINDOW, len(LEADS)), np.float16),
+        first_window=np.zeros(len(entries) + 1, np.int64),
         entries=tuple(entries),
         signals=tuple(Signal(500.0, 5000, given.get(e.recording, f"{name} {e.recording}")) for e in entries),
         skipped=other.get("skipped", ()),
@@ -167,6 +167,14 @@ def test_a_dataset_that_is_too_small_is_fatal_and_the_others_are_audited() -> No
     found = findings(small, ptb_xl(r3_1="p", r10_1="p"))
     assert [(f.datasets, f.severity) for f in found] == [(("cpsc2018",), "fatal"), (("ptb-xl",), "leak")]
     assert found[0].text.endswith("the dataset is too small")
+
+
+def test_a_dataset_without_a_usable_recording_is_fatal_with_the_reasons_and_where_to_get_it() -> None:
+    skipped = [Skipped(f"A{n}", f"A{n}", (), "file missing: header") for n in range(3)]
+    found, _ = findings(prepared("cpsc2018", [], skipped=tuple(skipped)))
+    assert (found.severity, found.datasets) == ("fatal", ("cpsc2018",))
+    assert found.text.startswith("no recording is usable: file missing (3). ")
+    assert DATASETS["cpsc2018"].how_to_get in found.text
 
 
 def test_classes_without_recordings_are_named_with_their_sides() -> None:

@@ -13,6 +13,7 @@ import pytest
 from benchmark.data.base import DatasetError, Entry, Listing, Unusable
 from benchmark.data.prepare import prepare
 from benchmark.data.ptb_xl import COLUMNS, PTBXL
+from benchmark.data.skipped import skip_summary
 from benchmark.data.tables import path_within, whole_number
 
 STATEMENTS = ",diagnostic,diagnostic_class\nNORM,1.0,NORM\nIMI,1.0,MI\nSR,,\n"
@@ -201,11 +202,12 @@ def test_statements_that_do_not_say_the_superclass_are_an_error(tmp_path: Path, 
         PTBXL(tmp_path).listing()
 
 
-def test_nothing_but_skips_is_one_error_line_with_their_counts(tmp_path: Path) -> None:
+def test_nothing_but_skips_leaves_nothing_but_their_reasons(tmp_path: Path) -> None:
     path = ptb_xl(tmp_path, {})
     path.write_text(path.read_text().replace(",3,", ",,"))
-    with pytest.raises(DatasetError, match=r"no recording in .* is usable: no official fold \(2\)"):
-        prepare(PTBXL(tmp_path), tmp_path / "cache", workers=1)
+    prepared = prepare(PTBXL(tmp_path), tmp_path / "cache", workers=1)
+    assert not prepared.entries
+    assert skip_summary(prepared.skipped) == {"no official fold": 2}
 
 
 def test_numbers_and_paths_of_tables() -> None:

@@ -44,7 +44,7 @@ def test_a_pseudo_trial_gives_half_as_many_windows_as_beats(source: PairSource) 
     assert source.windows == len(PATIENT) * BEATS // 2
     assert source.trial_of_window.tolist() == [trial for trial in range(len(PATIENT)) for _ in range(3)]
     assert source.patient_of_window.tolist() == [patient for patient in PATIENT for _ in range(3)]
-    assert replace(source, beats=source.beats[:, :5]).windows == len(PATIENT) * 2  # the odd beat is left over
+    assert replace(source, signal=source.signal[:, :5]).windows == len(PATIENT) * 2  # the odd beat is left over
 
 
 def test_neighbors_are_consecutive_beats_of_one_pseudo_trial(source: PairSource) -> None:
@@ -109,6 +109,47 @@ def test_partners_are_equally_likely(source: PairSource) -> None:
     assert len(counts) == 2 * BEATS
     assert min(counts) > 850  # 1000 expected, standard deviation 30
     assert max(counts) < 1150
+
+
+@pytest.fixture
+def plain() -> PairSource:
+    """Plain windows of 4 samples, 6 in each pseudo-trial; a sample holds its place, 100 * pseudo-trial + sample."""
+    places = 100 * torch.arange(len(PATIENT))[:, None] + torch.arange(BEATS * 4)  # (T, P * S)
+    signal = places[:, :, None].expand(-1, -1, 12).reshape(len(PATIENT), BEATS, 4, 12)
+    return PairSource(signal.to(torch.float16), torch.tensor(RECORDING), torch.tensor(PATIENT), anywhere=True)
+
+
+def first_samples(x: Tensor) -> list[int]:
+    """Where the windows (B, S, L) of a batch begin; they must be whole."""
+    assert bool((x[:, :, 0] == x[:, :1, 0] + torch.arange(4)).all())
+    return x[:, 0, 0].int().tolist()
+
+
+def draws(source: PairSource, pair: int, pairing: str) -> list[tuple[int, int]]:
+    """First samples of both views of 2,000 draws of one pair."""
+    torch.manual_seed(0)
+    batch = make_batch(source, torch.full((2_000,), pair), pairing)  # type: ignore[arg-type]
+    return list(zip(first_samples(batch.x1), first_samples(batch.x2), strict=True))
+
+
+def test_plain_neighbors_lie_anywhere_one_behind_the_other(plain: PairSource) -> None:
+    found = Counter(draws(plain, 4, "neighbor"))  # pseudo-trial 1
+    assert found.keys() == {(100 + t, 104 + t) for t in range(4 * BEATS - 8 + 1)}
+    assert min(found.values()) > 70  # 118 expected, standard deviation 11
+    assert max(found.values()) < 170
+
+
+def test_the_same_plain_window_lies_anywhere(plain: PairSource) -> None:
+    assert set(draws(plain, 4, "same")) == {(100 + t, 100 + t) for t in range(4 * BEATS - 4 + 1)}
+
+
+def test_plain_windows_of_a_patient_are_of_other_recordings_or_do_not_overlap(plain: PairSource) -> None:
+    several = draws(plain, 6, "patient")  # pseudo-trial 2 of patient 1, the only one of its recording
+    assert {second // 100 for _, second in several} == {0, 1}
+    assert {first % 100 for first, _ in several} == set(range(4 * BEATS - 4 + 1))
+    alone = draws(plain, 9, "patient")  # pseudo-trial 3 of patient 2
+    assert {second // 100 for _, second in alone} == {3}
+    assert min(abs(first - second) for first, second in alone) == 4
 
 
 @pytest.mark.parametrize("pairing", ["same", "patient"])

@@ -15,7 +15,8 @@ from benchmark.data.beats import heartbeats
 from benchmark.data.cpsc2018 import CPSC2018
 from benchmark.data.prepare import Prepared, Signal, load_prepared, prepare, signal_digest
 from benchmark.data.ptb_xl import PTBXL
-from benchmark.data.skipped import Skipped
+from benchmark.data.skipped import Skipped, skip_summary
+from benchmark.data.windows import plain_seconds, plain_windows
 
 
 @pytest.fixture
@@ -29,19 +30,19 @@ def dataset(tmp_path: Path, make_ecg: Callable[..., np.ndarray], write_record: C
 
 
 def same(a: Prepared, b: Prepared) -> bool:
-    return a.fingerprint == b.fingerprint and np.array_equal(a.beats, b.beats) and a.entries == b.entries
+    return a.fingerprint == b.fingerprint and np.array_equal(a.windows, b.windows) and a.entries == b.entries
 
 
 def test_beats_lie_recording_after_recording(dataset: CPSC2018, tmp_path: Path):
     prepared = prepare(dataset, tmp_path / "cache", workers=1)
     assert [entry.recording for entry in prepared.entries] == ["A0001", "A0003"]
-    assert prepared.beats.shape == (prepared.first_beat[-1], 300, 12)
-    assert prepared.beats.dtype == np.float16
+    assert prepared.windows.shape == (prepared.first_window[-1], 300, 12)
+    assert prepared.windows.dtype == np.float16
     for index, entry in enumerate(prepared.entries):
         recording = dataset.read(entry)
         expected = heartbeats(recording.signal, recording.fs).windows.astype(np.float16)
-        first, end = prepared.first_beat[index : index + 2]
-        np.testing.assert_array_equal(prepared.beats[first:end], expected)
+        first, end = prepared.first_window[index : index + 2]
+        np.testing.assert_array_equal(prepared.windows[first:end], expected)
     assert (prepared.name, prepared.title, prepared.classes) == ("cpsc2018", "CPSC2018", CPSC2018.classes)
 
 
@@ -113,7 +114,7 @@ def test_a_changed_label_changes_the_fingerprint(dataset: CPSC2018, tmp_path: Pa
     header = dataset.root / "Training_WFDB" / "A0001.hea"
     header.write_text(header.read_text().replace("Dx: AF", "Dx: PAC"))
     after = prepare(dataset, tmp_path / "cache", workers=1)
-    assert np.array_equal(after.beats, before.beats)
+    assert np.array_equal(after.windows, before.windows)
     assert after.fingerprint != before.fingerprint
 
 
@@ -123,7 +124,7 @@ def test_where_the_files_lie_is_not_in_the_fingerprint(dataset: CPSC2018, tmp_pa
     assert prepare(inside, tmp_path / "cache", workers=1).fingerprint == before.fingerprint
 
 
-@pytest.mark.parametrize("name", ["beats.f16", "index.json", "index.sha256"])
+@pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
 @pytest.mark.parametrize("damage", ["cut", "gone"])
 def test_a_damaged_cache_is_made_anew(dataset: CPSC2018, tmp_path: Path, name: str, damage: str):
     before = prepare(dataset, tmp_path / "cache", workers=1)
@@ -147,11 +148,28 @@ def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp
     assert len(prepare(dataset, tmp_path / "cache", workers=1).entries) == 2
 
 
-def test_no_usable_recording_is_an_error_that_counts_the_reasons(dataset: CPSC2018, tmp_path: Path):
+def test_without_a_usable_recording_it_comes_out_empty_with_the_reasons(dataset: CPSC2018, tmp_path: Path):
     for name in ("A0001", "A0003"):
         (dataset.root / "Training_WFDB" / f"{name}.mat").unlink()
-    with pytest.raises(DatasetError, match=r"is usable: file missing \(3\), heart rate below 50/min \(1\)\."):
-        prepare(dataset, tmp_path / "cache", workers=1)
+    for prepared in (prepare(dataset, tmp_path / "cache", workers=1) for _ in range(2)):  # made, then from the cache
+        assert prepared.windows.shape == (0, 300, 12)
+        assert not prepared.entries
+        assert skip_summary(prepared.skipped) == {"file missing": 3, "heart rate below 50/min": 1}
+
+
+def test_plain_windows_are_kept_apart_from_heartbeats(dataset: CPSC2018, tmp_path: Path):
+    beats = prepare(dataset, tmp_path / "cache", workers=1)
+    plain = prepare(dataset, tmp_path / "cache", workers=1, segmentation=plain_seconds(2.5))
+    assert plain.segmentation == plain_seconds(2.5)
+    assert plain.windows.shape[1:] == (625, 12)
+    assert plain.fingerprint != beats.fingerprint
+    assert same(prepare(dataset, tmp_path / "cache", workers=1), beats)
+    for index, entry in enumerate(plain.entries):
+        recording = dataset.read(entry)
+        expected = plain_windows(recording.signal, recording.fs, 625).astype(np.float16)
+        first, end = plain.first_window[index : index + 2]
+        np.testing.assert_array_equal(plain.windows[first:end], expected)
+    assert "heart rate below 50/min" not in skip_summary(plain.skipped)
 
 
 class FirstTen(PTBXL):
@@ -167,7 +185,7 @@ def test_real_recordings(shared_ecgs: Path, tmp_path: Path):
     assert prepared.form == "records100"
     assert len(prepared.entries) + len(prepared.skipped) == 10
     assert [skip.recording for skip in prepared.skipped] == ["2"]
-    assert np.isfinite(prepared.beats).all()
+    assert np.isfinite(prepared.windows).all()
 
 
 def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):

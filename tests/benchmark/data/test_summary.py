@@ -39,8 +39,8 @@ def listed(tmp_path: Path) -> Summary:
 
 def test_a_listing_tells_no_more_than_its_tables(listed: Summary) -> None:
     assert (listed.listed, listed.patients, listed.simulated) == (5, 4, False)
-    assert (listed.usable, listed.heartbeats, listed.signals) == (None, None, None)
-    assert list(table_lines([listed]))[1] == "cpsc2018  a form  5           -       4         -           -   -"
+    assert (listed.usable, listed.windows, listed.signals) == (None, None, None)
+    assert list(table_lines([listed]))[1] == "cpsc2018  a form  5           -       4         -        -   -"
     assert list(table_lines([listed]))[-1].startswith("  not prepared yet")
 
 
@@ -56,7 +56,7 @@ def test_preparation_fills_in_the_rest(cohorts: dict[str, Prepared]) -> None:
     prepared = cohorts["chapman"]
     summary = of_prepared(prepared, "paper")
     assert summary.listed == len(prepared.entries) + len(prepared.skipped)
-    assert summary.heartbeats == len(prepared.beats)
+    assert summary.windows == len(prepared.windows)
     lines = list(fact_lines(summary))
     assert lines[0].endswith("(simulated)")
     assert f"recordings  {summary.listed} listed; {summary.usable} usable, of {summary.usable} patients" in lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 import torch
 
 from benchmark.data.base import DatasetError
+from benchmark.data.beats import normalise_trials
 from benchmark.data.prepare import Prepared
 from benchmark.data.registry import DATASETS
 from benchmark.data.task import Task, Windows, make_task, pretraining_source
 from benchmark.data.trials import trials
+from benchmark.data.windows import plain_seconds
 
 LABELLED = [name for name, dataset in DATASETS.items() if dataset.classes]
 CPU = torch.device("cpu")
@@ -22,9 +25,15 @@ MakePrepared = Callable[..., Prepared]
 
 
 def task_of(
-    prepared: Prepared, *, ratio: float = 1.0, seed: int = 41, labels: str = "single", protocol: str = "paper"
+    prepared: Prepared,
+    *,
+    ratio: float = 1.0,
+    seed: int = 41,
+    labels: str = "single",
+    protocol: str = "paper",
+    per_trial: int = 6,
 ) -> Task:
-    return make_task(prepared, 6, labels, protocol, ratio=ratio, seed=seed, device=CPU)  # type: ignore[arg-type]
+    return make_task(prepared, per_trial, labels, protocol, ratio=ratio, seed=seed, device=CPU)  # type: ignore[arg-type]
 
 
 def same(a: Windows, b: Windows) -> bool:
@@ -131,14 +140,38 @@ def test_a_side_whose_recordings_are_too_short_is_empty_and_noted(
     task = task_of(make_prepared("ptb-xl", recordings))
     windows = {"train": task.train, "validation": task.validation, "test": task.test}
     assert {name: len(w) for name, w in windows.items()} == {name: 0 if name == side else 12 for name in windows}
-    assert f"no {side} window: the recordings of that split have too few beats" in task.notes
+    assert f"no {side} window: its recordings have fewer than 6 heartbeats each" in task.notes
     assert windows[side].signal.shape == (0, 300, 12)
     assert windows[side].target.shape == (0, 5)
 
 
-def test_a_side_without_recordings_is_refused(make_prepared: MakePrepared) -> None:
-    with pytest.raises(DatasetError, match=r"no labelled recording for test .* too small"):
-        task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p9", (0,), 12, 9)]))
+def test_a_side_without_recordings_is_empty_and_noted(make_prepared: MakePrepared) -> None:
+    task = task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p9", (0,), 12, 9)]))
+    assert [len(windows) for windows in task.sides().values()] == [12, 12, 0]
+    assert task.notes[0] == (
+        "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small"
+    )
+
+
+def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepared) -> None:
+    beats = make_prepared("ptb-xl", [("p1", (0,), 4, 1), ("p2", (1,), 4, 9), ("p3", (1,), 5, 10)])
+    windows = np.random.default_rng(0).normal(size=(13, 625, 12)).astype(np.float16)
+    plain = replace(beats, windows=windows, segmentation=plain_seconds(2.5))
+    task = task_of(plain, per_trial=2)
+    assert task.test.signal.shape == (4, 625, 12)
+    expected = normalise_trials(windows[8:10], 2)[0].astype(np.float16)
+    np.testing.assert_array_equal(task.test.signal[:2].flatten(0, 1).numpy(), expected)
+
+
+def test_a_corpus_of_plain_windows_may_be_cut_anywhere(make_prepared: MakePrepared) -> None:
+    beats = make_prepared("mimic-iv-ecg", [("p1", (), 4, None), ("p2", (), 3, None)])
+    plain = replace(beats, windows=np.zeros((7, 625, 12), np.float16), segmentation=plain_seconds(2.5))
+    assert not pretraining_source(beats, 3, "single", "paper", torch.device("cpu")).anywhere
+    source = pretraining_source(plain, 3, "single", "paper", torch.device("cpu"))
+    assert source.anywhere
+    assert source.signal.shape == (2, 3, 625, 12)
+    with pytest.raises(DatasetError, match="no recording to pretrain on has the 5 windows of a pseudo-trial"):
+        pretraining_source(plain, 5, "single", "paper", torch.device("cpu"))
 
 
 def test_the_protocol_decides_the_unit(cohorts: Cohorts) -> None:
@@ -150,8 +183,8 @@ def test_a_corpus_gives_all_of_its_pseudo_trials_with_patients_from_one(cohorts:
     mimic = cohorts["mimic-iv-ecg"]
     source = pretraining_source(mimic, 4, "single", "paper", CPU)
     whole = trials(mimic, 4)
-    assert source.beats.shape == (len(whole.recording), 4, 300, 12)
-    np.testing.assert_array_equal(source.beats.flatten(1, 2).numpy(), whole.signal)
+    assert source.signal.shape == (len(whole.recording), 4, 300, 12)
+    np.testing.assert_array_equal(source.signal.flatten(1, 2).numpy(), whole.signal)
     names = [mimic.entries[recording].patient for recording in source.recording.tolist()]
     assert source.patient.min() == 1
     assert source.patient.tolist() == [list(dict.fromkeys(names)).index(name) + 1 for name in names]
