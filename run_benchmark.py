@@ -18,10 +18,11 @@ from benchmark.data.registry import DATASETS
 from benchmark.data.skipped import skip_summary, write_skipped
 from benchmark.dry_run import dry_run_lines
 from benchmark.estimate import exact_size, passes
-from benchmark.grid import Cell, Pretraining
+from benchmark.grid import Cell, Grid, Pretraining
+from benchmark.health import health_lines, health_warnings
 from benchmark.inspection import gate, look_up, open_data, prepare_data, print_check, print_summary
 from benchmark.provenance import pick_device, pick_precision
-from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
+from benchmark.runner import Machine, Watch, Work, do, health_of, make_grid, make_plan, missing, task_name
 from benchmark.store import NoResults, Store
 from methods import METHODS
 from reports.build import build_report
@@ -42,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return report(command, console)
         if command.verb == "data":
             return look_at_data(command, console)
+        if command.verb == "verify-paper":
+            return verify(command, console)
+        if command.verb == "check-method":
+            return check(command, console)
         return run(command, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
@@ -86,6 +91,7 @@ def run(command: Command, console: Console) -> int:
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
     show_report(place, plan.key, command.unit, console)
+    show_health(grid, store, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
@@ -151,6 +157,17 @@ def show_report(place: Place, plan_key: str | None, unit: str | None, console: C
         note(console, f"wrote {file}")
 
 
+def show_health(grid: Grid, store: Store, console: Console) -> None:
+    """Say what the pretrainings learned, and which of them went wrong."""
+    health = health_of(grid, store)
+    note(console, "")
+    for line in health_lines(health):
+        note(console, line)
+    for name, epochs in health.items():
+        for line in health_warnings(name, epochs):
+            note(console, f"warning: {line}")
+
+
 def look_at_data(command: Command, console: Console) -> int:
     """The verb `data`."""
     if command.action == "show":
@@ -170,8 +187,32 @@ def show_recording(command: Command, console: Console) -> int:
     return OK
 
 
+def verify(command: Command, console: Console) -> int:
+    """The verb `verify-paper`: the paper's numbers and claims, and the results store beside them."""
+    from reports.verify import audit_lines, verify_paper  # here, because scipy.stats loads slowly
+
+    found = verify_paper(command.place.out, command.place.results)
+    print_lines(console, audit_lines(found.audit, console.width))
+    note(console, "")
+    for file in found.files:
+        note(console, f"wrote {file}")
+    return OK
+
+
+def check(command: Command, console: Console) -> int:
+    """The verb `check-method`: one line per promise."""
+    from benchmark.contract import check_method  # here, because no other verb needs it
+
+    kind = command.config.method_class(command.subject)
+    kept = True
+    for verdict in check_method(kind):
+        note(console, str(verdict))
+        kept &= verdict.kept
+    return OK if kept else FAILED
+
+
 def list_all(console: Console) -> int:
-    """Methods, datasets and configs."""
+    """Methods, datasets, configs and ablations."""
     note(console, "methods (--methods)")
     for name, method in METHODS.items():
         note(console, f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}")
@@ -183,6 +224,11 @@ def list_all(console: Console) -> int:
     for name in config_names():
         config = load_config(name)
         note(console, f"  {name:<14} {config.caption}")
+    note(console, "ablations (--ablations, --ablate)")
+    for owner, named in load_config("demo").ablations.items():
+        for name, knobs in named.items():
+            changes = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
+            note(console, f"  {name:<14} {owner} with {changes}")
     return OK
 
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmark.boosting import boost
 from benchmark.config import Config
 from benchmark.data.coverage import coverage
 from benchmark.data.prepare import Prepared, load_prepared
 from benchmark.data.task import Task, make_task
 from benchmark.finetune import Outcome, finetune
+from benchmark.grid import FEATURES
 from benchmark.linear import linear_probe
 from benchmark.metrics import UNITS, no_scores, score_both_units
 from benchmark.provenance import device_facts, git_state, versions
@@ -34,7 +36,7 @@ class CellJob:
     dataset: str
     ratio: float
     seed: int
-    pretrain_seed: int
+    pretrain_seed: int | None
     config: Config
     prepared: Path
     """Folder of the prepared dataset."""
@@ -91,6 +93,8 @@ def run_cell(job: CellJob) -> None:
 
 def learn(job: CellJob, task: Task) -> Outcome:
     """Fine-tune or probe the pretrained encoder of a cell. Raises FileNotFoundError where its weights are missing."""
+    if job.evaluation == FEATURES:
+        return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=job.seed)
     encoder = load_encoder(Store(job.results).pretrained / job.pretrain_key)
     if job.evaluation == "linear":
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from benchmark.config import Config, ConfigError, load_config, parse_value, unknown
+from benchmark.config import ALL_ABLATIONS, Config, ConfigError, load_config, parse_value, unknown
 from benchmark.data.registry import DATASETS
 from benchmark.provenance import cores, pick_device
 
@@ -17,9 +17,13 @@ EXAMPLES = """examples:
   python run_benchmark.py --methods pmq moco --ratios 0.3 0.1 0.01   choose methods and label ratios
   python run_benchmark.py --config laptop --dry-run                  what it would do, in hours and disk
   python run_benchmark.py --config paper --data-root /data           the paper's grid on the real datasets
+  python run_benchmark.py --ablations                                the ablation table: PMQ without each of its parts
+  python run_benchmark.py --queue-sizes 256 1024 4096                the queue-size figure
   python run_benchmark.py --set methods.pmq.momentum=0.99            any knob of any method
   python run_benchmark.py report --unit recording                    the tables again, from the store alone
   python run_benchmark.py data check --data-root /data               leaks, copies, damaged files, before a run
+  python run_benchmark.py check-method ./mine.py                     what a method of one's own has to hold to
+  python run_benchmark.py verify-paper                               the paper's own numbers, checked
 """
 
 DATA_ACTIONS = {
@@ -30,7 +34,9 @@ DATA_ACTIONS = {
 VERBS = {
     "run": "do what is missing of the grid, then print and write its tables (the default)",
     "report": "write the tables of the latest run again, from the results store alone",
-    "list": "the methods, datasets and configs there are",
+    "list": "the methods, datasets, configs and ablations there are",
+    "verify-paper": "check the PMQ paper's printed tables and claims, and lay the results store beside them",
+    "check-method": "whether the method named after it, or defined in that file, keeps what a method promises",
     "data": ", ".join(f"{action} ({text})" for action, text in DATA_ACTIONS.items()),
 }
 
@@ -57,8 +63,8 @@ class Command:
     verb: str
     action: str
     """Of the verb `data`, else ''."""
-    recording: str
-    """Of `data show`, else ''."""
+    subject: str
+    """The recording of `data show` or the method of `check-method`, else ''."""
     config: Config
     asked: tuple[str, ...]
     """Datasets named by flags, the pretraining corpus first; empty where the config's stand."""
@@ -97,6 +103,9 @@ def build_parser() -> argparse.ArgumentParser:
     what.add_argument("--labels", help="single or multi")
     what.add_argument("--evaluate", nargs="+", metavar="HOW", help="finetune, linear or both")
     what.add_argument("--preset", help="unified or paper: one recipe for all, or each method's own")
+    what.add_argument("--ablations", action="store_true", help="every ablation of the compared methods; see `list`")
+    what.add_argument("--ablate", nargs="+", metavar="NAME", help="these ablations, e.g. 'w/o queue'")
+    what.add_argument("--queue-sizes", nargs="+", type=int, metavar="M", help="PMQ with these, at the smallest ratio")
     what.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="any config key")
     where = parser.add_argument_group("where the data and results are")
     where.add_argument("--data-root", type=Path, metavar="DIR", help="folder that holds the datasets")
@@ -123,7 +132,7 @@ def build_parser() -> argparse.ArgumentParser:
 def parse(argv: Sequence[str]) -> Command:
     """A command from argv. Raises ConfigError in one line before any work."""
     arguments = build_parser().parse_intermixed_args(argv)
-    verb, action, recording = parse_words(arguments.words)
+    verb, action, subject = parse_words(arguments.words)
     paths = parse_data(arguments.data)
     overrides = parse_overrides(arguments)
     if paths or arguments.data_root:
@@ -142,7 +151,7 @@ def parse(argv: Sequence[str]) -> Command:
     return Command(
         verb=verb,
         action=action,
-        recording=recording,
+        subject=subject,
         config=load_config(arguments.config, overrides),
         asked=tuple(dict.fromkeys([*filter(None, [arguments.pretrain_dataset]), *(arguments.datasets or [])])),
         place=place,
@@ -153,10 +162,12 @@ def parse(argv: Sequence[str]) -> Command:
 
 
 def parse_words(words: Sequence[str]) -> tuple[str, str, str]:
-    """Verb, action and recording of a command, '' where it has none. Raises ConfigError."""
+    """Verb, action and subject of a command, '' where it has none. Raises ConfigError."""
     verb, *rest = words or ["run"]
     if verb not in VERBS:
         raise ConfigError(unknown("verb", verb, VERBS))
+    if verb == "check-method":
+        return verb, "", only("check-method: which method? e.g. `check-method pmq` or `check-method mine.py`", rest)
     if verb != "data":
         refuse(rest)
         return verb, "", ""
@@ -166,10 +177,15 @@ def parse_words(words: Sequence[str]) -> tuple[str, str, str]:
     if action != "show":
         refuse(rest)
         return verb, action, ""
-    if not rest:
-        raise ConfigError("data show: which recording? e.g. `data show A0001 --datasets cpsc2018`")
-    refuse(rest[1:])
-    return verb, action, rest[0]
+    return verb, action, only("data show: which recording? e.g. `data show A0001 --datasets cpsc2018`", rest)
+
+
+def only(question: str, words: Sequence[str]) -> str:
+    """The one word that a verb asks for."""
+    if not words:
+        raise ConfigError(question)
+    refuse(words[1:])
+    return words[0]
 
 
 def refuse(words: Sequence[str]) -> None:
@@ -191,6 +207,8 @@ def parse_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
         "evaluate": arguments.evaluate,
         "precision": arguments.precision,
         "pretrain.preset": arguments.preset,
+        "ablate": [*([ALL_ABLATIONS] if arguments.ablations else []), *(arguments.ablate or [])] or None,
+        "sweeps.pmq.queue_size": arguments.queue_sizes,
     }
     overrides = {key: value for key, value in flags.items() if value is not None}
     for item in arguments.set:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmark.config import Config, ConfigError, Simulation
+from benchmark.config import Config, ConfigError
 from benchmark.data.base import Dataset
 from benchmark.data.registry import find_root, open_dataset
 from benchmark.data.simulate import SIMULATOR_VERSION, CohortSettings, write_cohort
+from benchmark.sections import Simulation
 from benchmark.store import digest
 
 OnProgress = Callable[[int, int], None]

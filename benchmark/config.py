@@ -16,110 +16,44 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import Field, ValidationError, create_model, model_validator
 
 from benchmark.data.registry import DATASETS
-from benchmark.data.split import Labels, Protocol
-from benchmark.data.windows import HEARTBEATS, Kind, Segmentation, plain_seconds
+from benchmark.data.split import Protocol
+from benchmark.sections import (
+    Boosting,
+    Data,
+    EncoderSize,
+    Evaluation,
+    Finetune,
+    Gate,
+    Linear,
+    Overrides,
+    Pretrain,
+    Ratio,
+    Section,
+    Seed,
+)
 from methods import get_method
-from methods.base import MethodConfig, Recipe
+from methods.base import MethodConfig, PretrainMethod, Recipe
 
-Evaluation = Literal["finetune", "linear"]
-Ratio = Annotated[float, Field(gt=0, le=1)]
-Seed = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
+PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
+    "pmq": {
+        "w/o mask_t": {"time_mask": 0.0},
+        "w/o mask_f": {"frequency_mask": 0.0},
+        "w/o neighbor": {"pairing": "same"},
+        "w/o queue": {"queue_size": 0},
+    }
+}
+"""Table 2 of the PMQ paper. "w/o neighbor" shows one heartbeat in both views, as many pairs per epoch."""
+
+
+ALL_ABLATIONS = "all"
+"""Stands for every ablation of the compared methods."""
 
 
 class ConfigError(ValueError):
     """A config cannot be used. The message is one line naming the bad value, its place and the allowed ones."""
-
-
-class Section(BaseModel):
-    """A frozen part of a config that refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Simulation(Section):
-    """Simulated cohorts, written in the real on-disk layouts and read by the real readers."""
-
-    seed: Seed = 1
-    patients: dict[str, Count]
-    """Patients per cohort, by dataset name."""
-    recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
-    """Mean number of ECGs per patient of the pretraining cohort."""
-    noise: Annotated[float, Field(ge=0)] = 1.0
-    anatomy: Annotated[float, Field(ge=0)] = 1.0
-
-
-class Data(Section):
-    """Which data, and where they are."""
-
-    pretrain: str = "mimic-iv-ecg"
-    pretrain_prefix: str = ""
-    """Pretrain only on recordings whose path begins so, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
-    datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
-    labels: Labels = "single"
-    segmentation: Kind = "heartbeats"
-    """heartbeats: the paper's, centred and padded; windows: plain ones, which keep the rhythm."""
-    window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
-    """Length of a plain window."""
-    simulation: Simulation | None = None
-    """None: real data are looked for under --data-root or --data."""
-
-    def cut(self) -> Segmentation:
-        """What recordings are cut into."""
-        return HEARTBEATS if self.segmentation == "heartbeats" else plain_seconds(self.window_seconds)
-
-    def prefix_of(self, name: str) -> str:
-        """Which part of a dataset is read; a corpus that is also a column of the table is read whole."""
-        return self.pretrain_prefix if name == self.pretrain and name not in self.datasets else ""
-
-
-class EncoderSize(Section):
-    """Width and depth of the encoder that all methods share (METHODS: 64, 10, 320)."""
-
-    hidden: Count = 64
-    depth: Count = 10
-    output: Count = 320
-
-
-class Pretrain(Section):
-    """Pretraining, the same for all methods but for what `preset: paper` leaves to each."""
-
-    epochs: Count = 100
-    seed: Seed = 42
-    """Seed of the one pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
-    preset: Literal["unified", "paper"] = "unified"
-    """paper: each method's own optimiser settings; unified: `recipe` for all."""
-    recipe: Recipe = Recipe()
-    beats_per_trial: Annotated[int, Field(ge=2)] = 10
-    windows_per_trial: Annotated[int, Field(ge=3)] = 4
-    """Of plain windows, in place of the heartbeats; a pair of them lies anywhere in the pseudo-trial."""
-    text_embedder: str = "tfidf"
-    """Report embedding of the methods that need text: tfidf, or a language model's folder or hub name."""
-
-
-class Finetune(Section):
-    """Encoder and head trained together on the labelled subset; best epoch by validation macro-F1."""
-
-    epochs: Count = 50
-    lr: Annotated[float, Field(gt=0)] = 1e-4
-    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
-    batch_size: Annotated[int, Field(ge=2)] = 256
-    head_hidden: Count = 128
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """On the logits, as the paper has it."""
-    beats_per_trial: Count = 6
-    windows_per_trial: Count = 1
-    """Of plain windows, in place of the heartbeats."""
-
-
-class Linear(Section):
-    """Logistic regression on frozen features."""
-
-    strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.01, 0.1, 1.0, 10.0]
-    """Inverse regularisation strengths C, chosen by validation macro-F1."""
 
 
 class Config(Section):
@@ -130,12 +64,22 @@ class Config(Section):
     compare: Annotated[list[str], Field(min_length=1)]
     """Methods of the table, in the order of its rows."""
     methods: dict[str, dict[str, Any]] = {}
-    """Overrides of methods' own knobs, by method."""
+    """Overrides of methods' own knobs, by method; one from a file goes by its own name or its path."""
+    ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
+    """Ablations there are: method -> name -> overrides of its knobs."""
+    ablate: list[str] = []
+    """Ablations that are run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
+    sweeps: dict[str, dict[str, list[Any]]] = {}
+    """Method -> knob -> values it is run with at the smallest ratio, e.g. queue sizes."""
+    gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
+    """Rows every table is read against: the untrained encoder, fine-tuned and frozen, boosted hand-crafted features,
+    and these with all labels."""
     data: Data = Data()
     encoder: EncoderSize = EncoderSize()
     pretrain: Pretrain = Pretrain()
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
+    boosting: Boosting = Boosting()
     evaluate: Annotated[list[Evaluation], Field(min_length=1)] = ["finetune"]
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
@@ -144,8 +88,8 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _known_names(self) -> Config:
-        for name in (*self.compare, *self.methods):
-            get_method(name)
+        for name in (*self.compare, *self.methods, *self.ablations, *self.sweeps):
+            self.method_class(name)
         simulated = self.data.simulation.patients if self.data.simulation else {}
         for name in (self.data.pretrain, *self.data.datasets, *simulated):
             if name not in DATASETS:
@@ -155,6 +99,21 @@ class Config(Section):
             raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
         for name in self.methods:
             self.method_config(name)
+        for method, named in self.ablations.items():
+            for overrides in named.values():
+                self.method_config(method, overrides)
+        for method, knobs in self.sweeps.items():
+            for knob, values in knobs.items():
+                for value in values:
+                    self.method_config(method, {knob: value})
+        for name in self.ablate:
+            if not self.ablations_of(name):
+                known = [f"{method}:{own}" for method in self.compared() for own in self.ablations.get(method, {})]
+                if not known:
+                    raise ValueError(
+                        f"ablate: no compared method has an ablation; compare {', '.join(self.ablations)} too"
+                    )
+                raise ValueError(unknown("ablation", name, known))
         lists = {what: getattr(self, what) for what in ("compare", "ratios", "seeds", "evaluate")}
         for what, values in {**lists, "data.datasets": self.data.datasets}.items():
             if len(set(values)) < len(values):
@@ -164,10 +123,31 @@ class Config(Section):
             raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
         return self
 
+    def method_class(self, name: str) -> type[PretrainMethod]:
+        """A method by its name or file; one of a compared file goes by its own name too."""
+        files = {get_method(path).name: path for path in self.compare if path.endswith(".py")}
+        return get_method(files.get(name, name))
+
+    def compared(self) -> list[str]:
+        """The compared methods by their own names, in order."""
+        return [self.method_class(name).name for name in self.compare]
+
+    def ablations_of(self, asked: str) -> list[tuple[str, str]]:
+        """(method, ablation) of the compared methods that a name in `ablate` stands for."""
+        return [
+            (method, name)
+            for method in self.compared()
+            for name in self.ablations.get(method, {})
+            if asked in (ALL_ABLATIONS, name, f"{method}:{name}")
+        ]
+
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
         """A method's config under this config's overrides, and further ones (an ablation's) over those."""
-        kind = get_method(name).Config
-        values = {**self.methods.get(name, {}), **(overrides or {})}
+        method = self.method_class(name)
+        kind = method.Config
+        files = [path for path in self.methods if path.endswith(".py") and get_method(path) is method]
+        values = {key: value for own in (*files, method.name) for key, value in self.methods.get(own, {}).items()}
+        values |= overrides or {}
         # A dataclass of its own would ignore unknown keys; as a field it is as strict as the section that holds it.
         holder = create_model("Holder", __base__=Section, knobs=(kind, ...))
         try:
@@ -313,5 +293,5 @@ def _one_line(error: ValidationError, prefix: str, kind: Any, inside: tuple[str,
     if not place:
         return message
     if isinstance(first["input"], Mapping):  # the check of a whole section, which names the key and value itself
-        return f"{place}: {_CLASS_NAME.sub('', message)}"
+        return f"{place.rstrip('.')}: {_CLASS_NAME.sub('', message)}"
     return f"{place}: {message[0].lower()}{message[1:]}, got {first['input']!r}"

@@ -23,7 +23,7 @@ PIPE_WIDTH = 120
 INNER_SECONDS = 30.0
 """Shortest time between two plain lines about the inside of a running task."""
 WIDTH_OF_BARS = 72
-STYLES = {"title": "bold", "block": "cyan", "best": "bold green", "faint": "dim", "": ""}
+STYLES = {"title": "bold", "block": "cyan", "best": "bold green", "gate": "italic", "faint": "dim", "": ""}
 """Role of a span of text -> how it looks."""
 
 

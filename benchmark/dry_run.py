@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -30,13 +31,21 @@ def dry_run_lines(config: Config, place: Place, machine: Machine) -> Iterator[st
         grid = unkeyed_grid(config, machine)
         work = Work(grid, grid.pretrainings, grid.cells, ())
     grid = work.grid
-    pretrainings = sum(p.variant.method.trains for p in grid.pretrainings)
-    yield f"config {config.name}: {len(grid.cells)} cells on {pretrainings} pretrainings"
+    pretrainings = sum(p.method.trains for p in grid.pretrainings)
+    yield f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings"
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"
         yield f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})"
     yield from cell_lines(grid, work)
     yield from cost_lines(config, place, machine, sizes, work)
+
+
+def counts_line(grid: Grid) -> str:
+    """'360 cells, 135 of gates': cells by what their rows are for, a cell that stands in two tables once."""
+    role_of = {cell.key: cell.variant.role for cell in reversed(grid.cells)}
+    counts: Counter[str] = Counter(role_of.values())
+    words = {"method": "cells", "gate": "of gates", "ablation": "of ablations", "sweep": "of sweeps"}
+    return ", ".join(f"{counts[role]} {word}" for role, word in words.items() if role in counts)
 
 
 def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, Prepared]]:

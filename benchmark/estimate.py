@@ -23,6 +23,8 @@ TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
 PROBE_PASSES = 10.0
 """What fitting the probes costs, as passes over the labelled windows."""
+BOOSTING_PASSES = 2.0
+"""What boosting the features costs, likewise, besides measuring them."""
 ROW_BYTES = 20_000
 SAMPLE_BYTES = 12 * 2
 MEASURED_BATCH = 64
@@ -56,14 +58,16 @@ def exact_size(prepared: Prepared) -> Size:
 def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) -> float:
     """Encoder passes over one window that a task takes."""
     if isinstance(task, Pretraining):
-        if not task.variant.method.trains:
+        if not task.method.trains:
             return 1.0
         pairs = sizes[config.data.pretrain].windows / 2
-        return task.variant.method.encoder_passes * config.pretrain.epochs * pairs
+        return task.method.encoder_passes * config.pretrain.epochs * pairs
     windows = sizes[task.dataset].windows
     labelled, held_out = TRAINING_SHARE * windows * task.ratio, HELD_OUT_SHARE * windows
     if task.evaluation == "linear":
         return labelled * (1 + PROBE_PASSES) + 2 * held_out
+    if task.evaluation == "features":
+        return labelled * (1 + BOOSTING_PASSES) + 2 * held_out
     return config.finetune.epochs * (3 * labelled + held_out) + held_out
 
 

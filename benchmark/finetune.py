@@ -16,11 +16,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmark.config import Finetune
 from benchmark.data.task import Task
 from benchmark.metrics import macro_f1, per_recording
 from benchmark.pretrain import TrainingStopped, autocast
 from benchmark.provenance import seed_torch, stream
+from benchmark.sections import Finetune
 from methods.parts.encoder import Encoder
 
 FINETUNE_VERSION = 1

@@ -1,5 +1,7 @@
 """What there is to do: variants, pretrainings and cells of a config, with their content keys. Pure.
 
+A variant is a row: a compared method, a change of one (ablation, sweep of a knob) or a gate. All of it is data.
+
     pretrain_key = hash(method config, encoder, recipe, epochs, data fingerprint, precision, seed, results versions)
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
 
@@ -8,14 +10,15 @@ Keys hold content, never paths or times. A results version is raised with any ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from benchmark.config import Config
 from benchmark.data.registry import DATASETS
 from benchmark.data.split import SPLIT_VERSION
 from benchmark.data.text import embedder_identity
+from benchmark.features import FEATURES_VERSION
 from benchmark.finetune import FINETUNE_VERSION
 from benchmark.linear import LINEAR_VERSION
 from benchmark.pretrain import PRETRAIN_VERSION
@@ -24,15 +27,32 @@ from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
 from methods.parts.encoder import EncoderConfig
 
+Role = Literal["method", "ablation", "sweep", "gate"]
+"""What a row is for: the comparison, Table 2, the figure over a knob's values, or to read the others against."""
+UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
+"""Names of the gates that are rows."""
+ALL_LABELS = 1.0
+
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of the table: a method with its config."""
+    """One row of a table: a method with its config, or a gate."""
 
     name: str
     title: str
-    method: type[PretrainMethod]
+    method: type[PretrainMethod] | None
+    """None: nothing is pretrained."""
     config: MethodConfig
+    role: Role = "method"
+    of: str = ""
+    """The method that an ablation or sweep is a change of."""
+    knob: str = ""
+    value: Any = None
+    """What a sweep sets, and to what."""
+
+    def facts(self) -> dict[str, Any]:
+        """What a report must know of it besides its title."""
+        return {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value}
 
 
 @dataclass(frozen=True)
@@ -41,17 +61,21 @@ class Pretraining:
 
     key: str
     variant: Variant
+    method: type[PretrainMethod]
     seed: int
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of the table: a pretrained encoder on one dataset, label ratio and seed."""
+    """One number of a table: an encoder (or none) on one dataset, label ratio and seed."""
 
     key: str
     variant: Variant
-    pretraining: Pretraining
+    pretraining: Pretraining | None
     evaluation: str
+    """How the number comes about: 'finetune', 'linear', or 'features'."""
+    table: str
+    """The evaluation in whose table it stands; a gate may stand in several."""
     dataset: str
     ratio: float
     seed: int
@@ -71,9 +95,46 @@ class Grid:
 
 
 def variants_of(config: Config) -> tuple[Variant, ...]:
-    """Rows of the table, in order."""
-    methods = {name: get_method(name) for name in config.compare}
-    return tuple(Variant(kind.name, kind.title, kind, config.method_config(name)) for name, kind in methods.items())
+    """Rows of the tables: the compared methods, the gates, ablations, then sweeps, each in the config's order."""
+    return (*methods_of(config), *gates_of(config), *ablations_of(config), *sweeps_of(config))
+
+
+def methods_of(config: Config) -> Iterator[Variant]:
+    """The compared methods."""
+    for name in config.compare:
+        kind = config.method_class(name)
+        yield Variant(kind.name, kind.title, kind, config.method_config(name))
+
+
+def gates_of(config: Config) -> Iterator[Variant]:
+    """The gates that are rows; the one of all labels is a further ratio of rows there are (`planned`)."""
+    untrained, knobs = get_method(UNTRAINED), config.method_config(UNTRAINED)
+    if "random" in config.gates and UNTRAINED not in config.compared():
+        yield Variant(UNTRAINED, untrained.title, untrained, knobs, "gate")
+    if "frozen" in config.gates:
+        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, "gate", of=UNTRAINED)
+    if "features" in config.gates:
+        yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), "gate")
+
+
+def ablations_of(config: Config) -> Iterator[Variant]:
+    """The ablations that are asked for."""
+    asked = dict.fromkeys(found for name in config.ablate for found in config.ablations_of(name))
+    for method, name in asked:
+        kind = config.method_class(method)
+        knobs = config.method_config(method, config.ablations[method][name])
+        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, knobs, "ablation", of=method)
+
+
+def sweeps_of(config: Config) -> Iterator[Variant]:
+    """One variant per value of a knob."""
+    for method, knobs in config.sweeps.items():
+        kind = config.method_class(method)
+        for knob, values in knobs.items():
+            for value in values:
+                name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
+                swept = config.method_config(method, {knob: value})
+                yield Variant(name, title, kind, swept, "sweep", kind.name, knob, value)
 
 
 def encoder_config(config: Config, method: MethodConfig) -> EncoderConfig:
@@ -83,20 +144,25 @@ def encoder_config(config: Config, method: MethodConfig) -> EncoderConfig:
 
 
 def pretrain_content(
-    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str | int]
+    config: Config,
+    method: type[PretrainMethod],
+    knobs: MethodConfig,
+    seed: int,
+    fingerprint: str,
+    mode: Mapping[str, str | int],
 ) -> Any:
     """All that decides the bits of a pretrained encoder; an untrained one depends on its size and seed alone."""
     content: dict[str, Any] = {
-        "method": variant.method.name,
-        "method_version": variant.method.version,
-        "encoder": asdict(replace(encoder_config(config, variant.config), dropout=0.0)),
+        "method": method.name,
+        "method_version": method.version,
+        "encoder": asdict(replace(encoder_config(config, knobs), dropout=0.0)),
         "seed": seed,
     }
-    if variant.method.trains:
+    if method.trains:
         content |= {
             "version": PRETRAIN_VERSION,
-            "config": asdict(variant.config),
-            "recipe": asdict(config.recipe(variant.config)),
+            "config": asdict(knobs),
+            "recipe": asdict(config.recipe(knobs)),
             "epochs": config.pretrain.epochs,
             "per_trial": config.per_trial(config.pretrain),
             "data": fingerprint,
@@ -104,7 +170,7 @@ def pretrain_content(
         }
         if DATASETS[config.data.pretrain].classes:  # else all of the corpus is pretrained on, whatever the labels
             content["task"] = [SPLIT_VERSION, config.data.labels, config.protocol]
-        if variant.method.needs_text:
+        if method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)
     return content
 
@@ -126,6 +192,44 @@ def cell_content(
     }
 
 
+def features_content(config: Config, fingerprint: str) -> Any:
+    """All that decides a cell of the boosted features but for its ratio and seed; the device does not."""
+    return {
+        "version": FEATURES_VERSION,
+        "evaluation": FEATURES,
+        "settings": config.boosting.model_dump(),
+        "segmentation": config.data.segmentation,
+        "per_trial": config.per_trial(config.finetune),
+        "data": fingerprint,
+        "task": [SPLIT_VERSION, config.data.labels, config.protocol],
+    }
+
+
+def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]]:
+    """(table, evaluation, ratio) of a variant's cells for one dataset and seed."""
+    ratios = config.ratios if variant.role != "sweep" else [min(config.ratios)]
+    gate_ratio = "full-labels" in config.gates and ALL_LABELS not in config.ratios
+    for table in config.evaluate:
+        if variant.name == FROZEN and table == "linear":
+            continue  # there it is the row of the untrained encoder itself
+        evaluation = {FROZEN: "linear", FEATURES: FEATURES}.get(variant.name, table)
+        yield from ((table, evaluation, ratio) for ratio in ratios)
+        if gate_ratio and (variant.role == "gate" or variant.name == UNTRAINED):
+            yield table, evaluation, ALL_LABELS
+
+
+def pretraining_of(
+    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str | int]
+) -> Pretraining | None:
+    """The encoder that a variant's cells of a seed start from; under `paper` one for all seeds, if it is trained."""
+    if variant.method is None:
+        return None
+    shared = config.protocol == "paper" and variant.method.trains
+    own = config.pretrain.seed if shared else seed
+    key = digest(pretrain_content(config, variant.method, variant.config, own, fingerprint, mode))
+    return Pretraining(key, variant, variant.method, own)
+
+
 def expand(config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode: Mapping[str, str | int]) -> Grid:
     """The grid of a config; `corpus` and `fingerprints` identify the data, `mode` what computes."""
     variants = variants_of(config)
@@ -133,15 +237,15 @@ def expand(config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode
     cells: list[Cell] = []
     for variant in variants:
         for seed in config.seeds:
-            shared = config.protocol == "paper" and variant.method.trains
-            pretrain_seed = config.pretrain.seed if shared else seed
-            key = digest(pretrain_content(config, variant, pretrain_seed, corpus, mode))
-            pretraining = pretrainings.setdefault(key, Pretraining(key, variant, pretrain_seed))
-            for evaluation in config.evaluate:
+            pretraining = pretraining_of(config, variant, seed, corpus, mode)
+            if pretraining is not None:
+                pretraining = pretrainings.setdefault(pretraining.key, pretraining)
+            for table, evaluation, ratio in planned(config, variant):
                 for dataset, fingerprint in fingerprints.items():
-                    content = cell_content(config, key, evaluation, fingerprint, mode)
-                    cells += [
-                        Cell(digest([content, ratio, seed]), variant, pretraining, evaluation, dataset, ratio, seed)
-                        for ratio in config.ratios
-                    ]
+                    if pretraining is None:
+                        content = features_content(config, fingerprint)
+                    else:
+                        content = cell_content(config, pretraining.key, evaluation, fingerprint, mode)
+                    key = digest([content, ratio, seed])
+                    cells.append(Cell(key, variant, pretraining, evaluation, table, dataset, ratio, seed))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))

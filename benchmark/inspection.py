@@ -200,7 +200,7 @@ def look_up(command: Command, console: Console) -> Drawable:
 
     Raises ConfigError where no dataset or more than one has it, DatasetError where its signal cannot be used.
     """
-    wanted = command.recording
+    wanted = command.subject
     found: list[tuple[Dataset, Entry]] = []
     known: list[str] = []
     for name in names_asked(command):

@@ -12,14 +12,16 @@ import io
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmark.data.held_out import HeldOut
 from benchmark.data.pairs import PairSource, make_batch
 from benchmark.data.sampling import epoch_batches, epoch_shape
+from benchmark.health import count_positives, measure
 from benchmark.provenance import seed_torch
 from benchmark.store import write_atomic
 from methods.base import MethodConfig, PretrainMethod, Recipe
@@ -44,6 +46,8 @@ class History:
     windows_per_epoch: int
     updates: int
     batch_size: int
+    health: list[dict[str, Any]] = field(default_factory=list)
+    """The fields of an `EpochHealth` before the first epoch and after each."""
 
 
 def learning_rate(recipe: Recipe, step: int, total: int) -> float:
@@ -81,10 +85,12 @@ def pretrain(
     seed: int,
     precision: str,
     checkpoint: Path,
+    held_out: HeldOut | None = None,
     on_step: OnStep | None = None,
 ) -> History:
     """Train a method in place on a corpus, going on from `checkpoint` where that holds an earlier part of this run.
 
+    `held_out` is looked at before the first epoch and after each, and never learned from.
     Raises TrainingStopped on a loss that is not finite or a GPU that runs out of memory.
     """
     device = source.signal.device
@@ -96,20 +102,25 @@ def pretrain(
     done = resume(checkpoint, method, optimiser, history)
     method.begin(total)
     method.train()
+    if not history.health:
+        history.health.append(vars(measure(0, method.exported(), held_out)))
     for epoch in range(done, epochs):
         started = time.perf_counter()
         batches = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epoch)  # (n, B)
         batches = batches.to(device)
         losses = torch.zeros(per_epoch, device=device)  # (n,)
+        positives = torch.zeros(per_epoch, 3, device=device)  # (n, 3)
         for step in range(per_epoch):
             rate = learning_rate(recipe, epoch * per_epoch + step, total)
             seed_torch("pretrain", seed, epoch, step)
             batch = make_batch(source, batches[step], config.pairing)
+            positives[step] = count_positives(method.positives(batch), device)
             losses[step] = train_step(method, optimiser, batch, rate, precision)
             if on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 on_step(epoch * per_epoch + step + 1, total, f"epoch {epoch + 1}/{epochs} {text}".strip())
         history.loss.append(finite_mean(losses, method.name, epoch))
+        history.health.append(vars(measure(epoch + 1, method.exported(), held_out, positives.mean(0))))
         history.seconds += time.perf_counter() - started
         save_checkpoint(checkpoint, method, optimiser, history)
     return history
@@ -175,5 +186,6 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
     method.load_state_dict(state["method"])
     optimiser.load_state_dict(state["optimiser"])
     history.loss[:] = state["history"]["loss"]
+    history.health[:] = state["history"]["health"]
     history.seconds = state["history"]["seconds"]
     return len(history.loss)

@@ -11,12 +11,14 @@ import torch
 
 from benchmark.cell import CellJob, run_cell
 from benchmark.config import Config
+from benchmark.data.held_out import HeldOut, held_out_windows
 from benchmark.data.pairs import source_facts
 from benchmark.data.prepare import Prepared
 from benchmark.data.skipped import skip_summary
 from benchmark.data.task import pretraining_source
 from benchmark.engines.local import run_tasks
 from benchmark.grid import Cell, Grid, Pretraining, encoder_config, expand
+from benchmark.health import EpochHealth, measure, read_health, sample_facts
 from benchmark.pretrain import pretrain
 from benchmark.provenance import device_facts, git_state, peak_memory_gib, seed_torch, versions
 from benchmark.store import CorruptRow, Plan, PlannedCell, Store, digest
@@ -75,13 +77,13 @@ def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine
 def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warnings: Sequence[str] = ()) -> Plan:
     """What a report needs to know of a run besides its rows; the warnings stand under every table."""
     cells = [
-        PlannedCell(cell.key, cell.variant.name, cell.evaluation, cell.dataset, cell.ratio, cell.seed)
-        for cell in grid.cells
+        PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
     ]
     corpus = prepared[config.data.pretrain]
     content = {
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},
+        "roles": {variant.name: variant.facts() for variant in grid.variants},
         "datasets": {name: facts_of(prepared[name]) for name in config.data.datasets},
         "pretraining": facts_of(corpus) | {"name": corpus.name},
     }
@@ -115,7 +117,7 @@ def missing(grid: Grid, store: Store) -> Work:
             done = False
         if not done:
             cells.append(cell)
-    needed = {cell.pretraining.key: cell.pretraining for cell in cells}
+    needed = {cell.pretraining.key: cell.pretraining for cell in cells if cell.pretraining}
     pretrainings = []
     for pretraining in needed.values():
         folder = store.pretrained / pretraining.key
@@ -141,7 +143,7 @@ def do(
         name = task_name(pretraining)
         watch.started(name)
         try:
-            run_pretraining(pretraining, config, prepared[config.data.pretrain], store, machine, watch)
+            run_pretraining(pretraining, config, prepared, store, machine, watch)
         except Exception as error:
             failed[pretraining.key] = f"{type(error).__name__}: {error}"
             watch.failed(name, failed[pretraining.key])
@@ -149,8 +151,9 @@ def do(
             watch.finished(name)
     possible = []
     for cell in work.cells:
-        if cell.pretraining.key in failed:
-            reason = f"its pretraining failed: {failed[cell.pretraining.key]}"
+        start = cell.pretraining.key if cell.pretraining else ""
+        if start in failed:
+            reason = f"its pretraining failed: {failed[start]}"
             store.save_failure(cell.key, cell.describe(), reason)
             watch.failed(cell.describe(), reason)
         else:
@@ -192,14 +195,14 @@ def cell_job(cell: Cell, config: Config, prepared: Path, results: Path, machine:
     """A cell as a process of its own needs it."""
     return CellJob(
         key=cell.key,
-        pretrain_key=cell.pretraining.key,
+        pretrain_key=cell.pretraining.key if cell.pretraining else "",
         variant=cell.variant.name,
-        method=cell.variant.method.name,
+        method=cell.variant.method.name if cell.variant.method else cell.variant.name,
         evaluation=cell.evaluation,
         dataset=cell.dataset,
         ratio=cell.ratio,
         seed=cell.seed,
-        pretrain_seed=cell.pretraining.seed,
+        pretrain_seed=cell.pretraining.seed if cell.pretraining else None,
         config=config,
         prepared=prepared,
         results=results,
@@ -208,32 +211,58 @@ def cell_job(cell: Cell, config: Config, prepared: Path, results: Path, machine:
     )
 
 
+def held_out_of(config: Config, prepared: Mapping[str, Prepared], device: torch.device) -> HeldOut:
+    """Windows that no pretraining of a config learns from and no cell is tested on."""
+    return held_out_windows(
+        [prepared[name] for name in config.data.datasets],
+        config.data.pretrain,
+        config.per_trial(config.finetune),
+        config.data.labels,
+        config.protocol,
+        device,
+    )
+
+
+def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
+    """What the finished pretrainings of a grid learned, epoch by epoch."""
+    cards = {f"{p.variant.name} seed {p.seed}": read_card(store.pretrained / p.key) for p in grid.pretrainings}
+    health = {name: read_health(card) for name, card in cards.items() if card}
+    return {name: epochs for name, epochs in health.items() if epochs}
+
+
 def run_pretraining(
-    task: Pretraining, config: Config, corpus: Prepared, store: Store, machine: Machine, watch: Watch
+    task: Pretraining,
+    config: Config,
+    prepared: Mapping[str, Prepared],
+    store: Store,
+    machine: Machine,
+    watch: Watch,
 ) -> None:
     """Pretrain one encoder and put its weights in the store; an untrained one is only drawn."""
     variant, folder = task.variant, store.pretrained / task.key
     seed_torch("encoder", task.seed)
     encoder = Encoder(encoder_config(config, variant.config))
     seed_torch("method", task.seed)
-    method = variant.method(encoder, variant.config).to(machine.device)
+    method = task.method(encoder, variant.config).to(machine.device)
+    held_out = held_out_of(config, prepared, machine.device)
     facts: dict[str, Any] = {
-        "method": variant.method.name,
+        "method": method.name,
         "seed": task.seed,
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
         "versions": versions(),
         "git": git_state(),
         "device": device_facts(machine.device),
         "precision": machine.precision,
+        "health_sample": sample_facts(held_out),
     }
-    if variant.method.trains:
+    if method.trains:
         source = pretraining_source(
-            corpus,
+            prepared[config.data.pretrain],
             config.per_trial(config.pretrain),
             config.data.labels,
             config.protocol,
             machine.device,
-            config.pretrain.text_embedder if variant.method.needs_text else None,
+            config.pretrain.text_embedder if method.needs_text else None,
         )
         history = pretrain(
             method,
@@ -244,9 +273,12 @@ def run_pretraining(
             seed=task.seed,
             precision=machine.precision,
             checkpoint=folder / CHECKPOINT,
+            held_out=held_out,
             on_step=lambda done, total, text: watch.inner(task_name(task), done, total, text),
         )
         facts |= vars(history) | source_facts(source, variant.config.pairing)
         facts |= {"peak_memory_gib": peak_memory_gib(machine.device)}
+    else:
+        facts |= {"health": [vars(measure(0, method.exported(), held_out))]}
     save_encoder(folder, method.exported(), facts)
     (folder / CHECKPOINT).unlink(missing_ok=True)

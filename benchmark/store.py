@@ -41,15 +41,16 @@ class Row:
 
     key: str
     pretrain_key: str
+    """Of the encoder; '' where there is none."""
     variant: str
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
     method: str
     evaluation: str
-    """'finetune' or 'linear'."""
+    """'finetune', 'linear', or 'features' (hand-crafted ones, boosted)."""
     dataset: str
     ratio: float
     seed: int
-    pretrain_seed: int
+    pretrain_seed: int | None
     protocol: str
     labels: str
     scores: dict[str, dict[str, float | None]]
@@ -107,6 +108,8 @@ class Plan:
     """Dataset -> title, classes, simulated (bool), fingerprint, recordings, patients, skipped, in column order."""
     pretraining: dict[str, Any]
     """The same facts of the pretraining corpus, with its name."""
+    roles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Variant -> role ('method', 'ablation', 'sweep' or 'gate'), and what it is a change of: of, knob, value."""
     warnings: list[str] = field(default_factory=list)
     """What every table must carry, e.g. that test recordings were trained on; one sentence each, without its stop."""
     cells: list[PlannedCell] = field(default_factory=list)

@@ -3,6 +3,7 @@
 The loader makes the views, the method owns its momentum copies, queue and masks, and the trainer knows none of them:
 
     method.begin(updates)
+    method.positives(batch)
     loss = method(batch); loss.backward(); optimiser.step(); schedule.step(); method.after_step()
 
 All state lives in parameters and buffers, so `state_dict()` is the checkpoint. Methods draw from torch's default
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range, Share, check_fields
+from methods.parts.positives import Positives as Positives  # a part of the contract
 
 Pairing = Literal["neighbor", "same", "patient"]
 """Second view: the next heartbeat, the same one, or one of another recording of the patient (else of this one)."""
@@ -98,6 +100,13 @@ class PretrainMethod(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """The scalar loss of a batch, with its graph."""
         raise NotImplementedError(f"{type(self).__name__} has no loss: it is not a method that trains")
+
+    def positives(self, batch: Batch) -> Positives | None:
+        """What attracts the queries in the loss of a batch that `forward` has not seen yet; None where nothing is told.
+
+        It draws no random number and changes no state: it is asked in training, to count what the loss works with.
+        """
+        return None
 
     def after_step(self) -> None:
         """What follows an optimiser step, e.g. a momentum update."""

@@ -1,8 +1,7 @@
 """COMET: contrast at four levels, from time steps over windows and pseudo-trials to patients (Wang et al. 2023).
 
 Observation and sample level follow TS2Vec, Eq. 1 and 2, on masked views and at every halving of the time axis. Trial
-and patient level contrast windows that share an id, on unmasked views that differ by the encoder's dropout alone. Each
-level has two passes of its own.
+and patient level contrast windows that share an id, on unmasked views that differ by the encoder's dropout alone.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.parts.encoder import Encoder, Mask
 from methods.parts.fields import Range, Share
 from methods.parts.losses import scaled_similarity, shared_id_nce, two_view_nce, unit_length
@@ -24,8 +23,7 @@ from methods.parts.masks import continuous_mask
 
 ID_TEMPERATURE = 0.1
 Weight = Annotated[float, Range(least=0.0)]
-Loss = Callable[[Tensor, Tensor], Tensor]
-"""Of the outputs per time step of two views: (B, S, K), (B, S, K) -> ()."""
+Loss = Callable[[Tensor, Tensor], Tensor]  # of the outputs per time step of two views, (B, S, K) each -> ()
 
 
 @dataclass(frozen=True)
@@ -107,13 +105,16 @@ class COMET(PretrainMethod):
             (self.config.patient_weight, None, partial(patient_loss, patient=batch.patient)),
         ]
         # Eight passes kept for the backward pass would take 16 GiB at full size: each level is computed again there.
-        losses = [
-            weight * checkpoint(self.level, batch.x1, batch.x2, mask, loss, use_reentrant=False)
-            for weight, mask, loss in levels
-            if weight > 0
-        ]
+        level = partial(checkpoint, self.level, batch.x1, batch.x2, use_reentrant=False)
+        losses = [weight * level(mask, loss) for weight, mask, loss in levels if weight > 0]  # () each
         return torch.stack(losses).sum()
 
     def level(self, x1: Tensor, x2: Tensor, mask: Mask | None, loss: Loss) -> Tensor:
         """One level's loss, from two passes of its own: 0-d."""
         return loss(self.encoder(x1, mask), self.encoder(x2, mask))
+
+    def positives(self, batch: Batch) -> Positives:
+        """Later windows of the patient and of the pseudo-trial; earlier ones repel, in either direction."""
+        of_patient = (batch.patient[:, None] == batch.patient) & (self.config.patient_weight > 0)  # (B, B)
+        of_trial = (batch.trial[:, None] == batch.trial) & (self.config.trial_weight > 0)  # (B, B)
+        return Positives((of_patient | of_trial).triu(), batch.recording)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range
 from methods.parts.losses import info_nce, unit_length
@@ -61,3 +61,7 @@ class ETP(PretrainMethod):
         ecg = unit_length(self.ecg_projection(self.encoder.pooled(batch.x1)))  # (B, K)
         text = unit_length(self.text_projection(batch.text))  # (B, K)
         return symmetric_info_nce(ecg, text, self.config.temperature)
+
+    def positives(self, batch: Batch) -> Positives:
+        """The ECG's own report."""
+        return Positives.own_keys(batch.recording)

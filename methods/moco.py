@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.base import Batch, MethodConfig, Positives, PretrainMethod
 from methods.parts.ema import momentum_copy, update_momentum
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range, Share
@@ -80,6 +80,10 @@ class MoCo(PretrainMethod):
         if self.training:
             self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
         return loss
+
+    def positives(self, batch: Batch) -> Positives:
+        """The own key; the queue repels."""
+        return Positives.own_keys(batch.recording)
 
     def after_step(self) -> None:
         """MoCo, Eq. 2: the key branch follows the query branch."""

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from torch import Tensor, nn
 
-from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range
 from methods.parts.heads import mlp_head
@@ -54,3 +54,7 @@ class PCLR(PretrainMethod):
         z1 = self.projection(self.encoder.pooled(batch.x1))  # (B, K)
         z2 = self.projection(self.encoder.pooled(batch.x2))  # (B, K)
         return nt_xent(z1, z2, self.config.temperature)
+
+    def positives(self, batch: Batch) -> Positives:
+        """The pair's other window."""
+        return Positives.own_keys(batch.recording)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.base import Batch, MethodConfig, Positives, PretrainMethod
 from methods.parts.ema import momentum_copy, update_momentum
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range, Share
@@ -66,14 +66,13 @@ def patient_info_nce(
     return 2 * temperature * multi_positive_nce(logits, attracts, valid)
 
 
-def attracting(positives: str, batch: Batch, queue: Entries) -> Tensor | None:
-    """Which of the B current and M queued keys attract each query, (B, B + M) bool; None: all of the patient."""
-    if positives == "patient":
-        return None
-    if positives == "recording":
-        return batch.recording[:, None] == torch.cat([batch.recording, queue.recording])  # (B, B + M)
-    pairs, queued = len(batch.patient), len(queue.patient)
-    return torch.eye(pairs, pairs + queued, dtype=torch.bool, device=batch.patient.device)  # (B, B + M)
+def attracting(positives: str, batch: Batch, queue: Entries | KeyQueue) -> Tensor:
+    """Which of the B current and M queued keys attract each query, (B, B + M) bool."""
+    if positives == "own":
+        pairs, queued = len(batch.patient), len(queue.patient)
+        return torch.eye(pairs, pairs + queued, dtype=torch.bool, device=batch.patient.device)  # (B, B + M)
+    ids, queued_ids = (batch.patient, queue.patient) if positives == "patient" else (batch.recording, queue.recording)
+    return ids[:, None] == torch.cat([ids, queued_ids])  # (B, B + M)
 
 
 class PMQ(PretrainMethod):
@@ -105,6 +104,11 @@ class PMQ(PretrainMethod):
         if self.training:
             self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
         return loss
+
+    def positives(self, batch: Batch) -> Positives:
+        """Keys of the batch, then those of the queue."""
+        attracts = attracting(self.config.positives, batch, self.queue)  # (B, B + M)
+        return Positives(attracts, torch.cat([batch.recording, self.queue.recording]))
 
     def after_step(self) -> None:
         """Eq. 2: the key branch follows the query branch."""

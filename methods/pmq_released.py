@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from methods.base import Batch, Batching, MethodConfig, PretrainMethod
+from methods.base import Batch, Batching, MethodConfig, Positives, PretrainMethod
 from methods.parts.ema import RunningAverage, momentum_copy, update_momentum
 from methods.parts.encoder import Encoder
 from methods.parts.fields import Range, Share
@@ -97,6 +97,11 @@ class PMQReleased(PretrainMethod):
         if self.training:
             self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
         return loss
+
+    def positives(self, batch: Batch) -> Positives:
+        """Later keys of the batch and keys of the queue; earlier ones of the batch repel."""
+        attracts = batch.patient[:, None] == torch.cat([batch.patient, self.queue.patient])  # (B, B + M)
+        return Positives(attracts.triu(), torch.cat([batch.recording, self.queue.recording]))
 
     def after_step(self) -> None:
         """The new weights enter the running averages."""

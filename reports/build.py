@@ -10,8 +10,9 @@ from pathlib import Path
 
 from benchmark.store import UNIT_OF_PROTOCOL, write_atomic
 from reports.frame import load_results, tidy, wide
+from reports.layouts import layouts
 from reports.render import latex, long_csv, markdown
-from reports.tables import Table, results_table
+from reports.tables import Table, make_table
 
 UNITS = ("heartbeat", "recording")
 
@@ -38,8 +39,9 @@ def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, un
     frame = tidy(results)
     own = unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]]
     tables = tuple(
-        results_table(results, frame, evaluation, chosen)
+        make_table(results, frame, layout, evaluation, chosen)
         for evaluation in dict.fromkeys(cell.evaluation for cell in results.plan.cells)
+        for layout in layouts(results.plan, evaluation)
         for chosen in (UNITS if own == "both" else (own,))
     )
     contents = {

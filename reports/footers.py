@@ -11,8 +11,10 @@ from typing import Any
 
 from benchmark.store import Plan, PlannedCell
 from reports.frame import Results
+from reports.layouts import Layout
 
 SHOWN_DIGITS = 12
+METRIC_NAMES = {"f1": "macro F1", "auroc": "macro AUROC", "acc": "ACC"}
 
 
 def ratio_text(ratio: float) -> str:
@@ -26,15 +28,19 @@ def unit_text(plan: Plan, unit: str) -> str:
     return "window" if plain and unit == "heartbeat" else unit
 
 
-def caption_of(plan: Plan, cells: Sequence[PlannedCell], columns: int) -> str:
+def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:
     """What the numbers are, whether the ECGs are simulated, and what the config itself says of its results."""
+    *others, last = (METRIC_NAMES[metric] for metric in layout.metrics)
+    metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
     sentences = [
-        f"Macro F1, macro AUROC and ACC in percent, {over}.",
+        f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
         f"Overall is the mean of the {columns} columns.",
         "Bold: best of its block.",
     ]
+    if layout.gates:
+        sentences.append("Italics: gates, to read the other rows against; they do not compete.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
     if cells[0].evaluation == "linear" and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("The probe draws nothing at random: ±0.0 is one encoder on one labelled subset.")

@@ -45,20 +45,24 @@ CSV_HEADER = (
 
 def markdown(table: Table) -> str:
     """Heading, caption, one pipe table per block, footnotes and footers. Best scores are **bold**."""
-    parts = [f"## {_md(table.title)}", _md(table.caption)]
-    header = ["Method", *(_md(f"{column.group} {column.title}".strip()) for column in table.columns)]
+    parts = [f"## {literal(table.title)}", literal(table.caption)]
+    header = ["Method", *(literal(f"{column.group} {column.title}".strip()) for column in table.columns)]
     for block in table.blocks:
-        lines = [[_md(line.title), *map(_md_score, line.scores)] for line in block.lines]
-        parts += [f"### {_md(block.title)}", _pipe_table(header, lines)]
+        lines = [[_md_title(line), *map(_md_score, line.scores)] for line in block.lines]
+        parts += [f"### {literal(block.title)}", pipe_table(header, lines)]
     if table.footnotes:
-        parts.append("  \n".join(f"<sup>{mark}</sup> {_md(text)}" for mark, text in table.footnotes))
-    parts.append("\n".join(f"- {_md(footer)}" for footer in table.footers))
+        parts.append("  \n".join(f"<sup>{mark}</sup> {literal(text)}" for mark, text in table.footnotes))
+    parts.append("\n".join(f"- {literal(footer)}" for footer in table.footers))
     return "\n\n".join(parts) + "\n"
 
 
-def _md(text: str) -> str:
+def literal(text: str) -> str:
     """Text that Markdown takes literally, on one line."""
     return " ".join(MD_SPECIAL.sub(r"\\\g<0>", text).split())
+
+
+def _md_title(line: Line) -> str:
+    return f"*{literal(line.title)}*" if line.gate else literal(line.title)
 
 
 def _md_score(score: Score) -> str:
@@ -66,7 +70,7 @@ def _md_score(score: Score) -> str:
     return f"{mean}{score.spread}" + (f"<sup>{score.mark}</sup>" if score.mark else "")
 
 
-def _pipe_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def pipe_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Columns padded to one width, so that the source reads as a table as well."""
     widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
@@ -140,7 +144,8 @@ def _tex_block(block: Block, columns: int) -> Iterator[str]:
     yield f"\\multicolumn{{{columns + 1}}}{{c}}{{\\textbf{{{_tex(block.title)}}}}} \\\\"
     yield r"\midrule"
     for line in block.lines:
-        yield f"{_tex(line.title)} & {' & '.join(map(_tex_score, line.scores))} \\\\"
+        title = f"\\textit{{{_tex(line.title)}}}" if line.gate else _tex(line.title)
+        yield f"{title} & {' & '.join(map(_tex_score, line.scores))} \\\\"
 
 
 def _tex_score(score: Score) -> str:

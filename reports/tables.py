@@ -15,8 +15,8 @@ import pandas as pd
 from benchmark.store import Plan, PlannedCell
 from reports.footers import caption_of, footers_of, ratio_text, unit_text
 from reports.frame import Results
+from reports.layouts import Layout
 
-METRICS = {"f1": "F1", "auroc": "AUROC", "acc": "ACC"}
 OVERALL = "overall"
 EVALUATIONS = {"finetune": "Fine-tuned", "linear": "Linear probe"}
 DASH = "–"
@@ -60,6 +60,8 @@ class Line:
     title: str
     scores: tuple[Score, ...]
     """One per column of the table."""
+    gate: bool = False
+    """A row that the others are read against: never bold, set apart by italics."""
 
 
 @dataclass(frozen=True)
@@ -99,28 +101,28 @@ class Table:
     footers: tuple[str, ...]
 
 
-def results_table(results: Results, frame: pd.DataFrame, evaluation: str, unit: str) -> Table:
-    """The table of one evaluation ('finetune', 'linear') in one score unit ('heartbeat', 'recording').
+def make_table(results: Results, frame: pd.DataFrame, layout: Layout, evaluation: str, unit: str) -> Table:
+    """A table of one evaluation ('finetune', 'linear') in one score unit ('heartbeat', 'recording').
 
-    `frame` is `tidy(results)`. Raises ValueError where the plan has no cell of that evaluation.
+    `frame` is `tidy(results)`, `layout` one of `layouts(results.plan, evaluation)`.
     """
-    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation]
-    if not cells:
-        known = ", ".join(dict.fromkeys(cell.evaluation for cell in results.plan.cells))
-        raise ValueError(f"the plan {results.plan.key} has no cell of evaluation {evaluation!r}; it has: {known}")
-    columns = _columns(results.plan, cells)
+    rows = set(layout.variants)
+    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in rows]
+    shown = _ratios(cells, layout)
+    cells = [cell for cell in cells if cell.ratio in shown]
+    columns = _columns(results.plan, cells, layout)
     scored = frame[(frame["evaluation"] == evaluation) & (frame["unit"] == unit)]
     blocks = [
-        _block(results, scored, [cell for cell in cells if cell.ratio == ratio], columns)
-        for ratio in dict.fromkeys(cell.ratio for cell in cells)
+        _block(results, scored, [cell for cell in cells if cell.ratio == ratio], columns, layout) for ratio in shown
     ]
     footnotes = _footnotes(blocks)
+    what = f"{EVALUATIONS.get(evaluation, evaluation)}, scored per {unit_text(results.plan, unit)}"
     return Table(
-        name=f"{evaluation}-{unit}",
+        name="-".join(filter(None, [evaluation, unit, layout.name.replace("_", "-")])),
         evaluation=evaluation,
         unit=unit,
-        title=f"{EVALUATIONS.get(evaluation, evaluation)}, scored per {unit_text(results.plan, unit)}",
-        caption=caption_of(results.plan, cells, len(columns) - 1),
+        title=f"{layout.title}: {what[0].lower()}{what[1:]}" if layout.title else what,
+        caption=caption_of(results.plan, cells, layout, len(columns) - 1),
         columns=columns,
         blocks=tuple(_with_marks(block, footnotes) for block in blocks),
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
@@ -128,27 +130,36 @@ def results_table(results: Results, frame: pd.DataFrame, evaluation: str, unit: 
     )
 
 
-def _columns(plan: Plan, cells: Sequence[PlannedCell]) -> tuple[Column, ...]:
-    planned = {cell.dataset for cell in cells}
+def _ratios(cells: Sequence[PlannedCell], layout: Layout) -> list[float]:
+    """Ratios of the blocks: in a table of changes those at which something was changed."""
+    wanted = {cell.ratio for cell in cells if cell.variant in layout.changed or not layout.changed}
+    return [ratio for ratio in dict.fromkeys(cell.ratio for cell in cells) if ratio in wanted]
+
+
+def _columns(plan: Plan, cells: Sequence[PlannedCell], layout: Layout) -> tuple[Column, ...]:
+    there = {cell.dataset for cell in cells}
     scores = [
         Column(name, metric, str(facts["title"]), title)
         for name, facts in plan.datasets.items()
-        if name in planned
-        for metric, title in METRICS.items()
+        if name in there
+        for metric, title in layout.metrics.items()
     ]
     return (*scores, Column("", OVERALL, "", "Overall"))
 
 
-def _block(results: Results, scored: pd.DataFrame, cells: Sequence[PlannedCell], columns: Sequence[Column]) -> Block:
+def _block(
+    results: Results, scored: pd.DataFrame, cells: Sequence[PlannedCell], columns: Sequence[Column], layout: Layout
+) -> Block:
     ratio = cells[0].ratio
     lines = []
-    for variant, title in results.plan.variants.items():
+    for variant in layout.variants:
         own = [cell for cell in cells if cell.variant == variant]
         if not own:
             continue
         at_variant = scored[(scored["ratio"] == ratio) & (scored["variant"] == variant)]
         scores = [_score(results, at_variant, own, column) for column in columns[:-1]]
-        lines.append(Line(variant, title, (*scores, _overall(scores))))
+        title = results.plan.variants[variant]
+        lines.append(Line(variant, title, (*scores, _overall(scores)), gate=variant in layout.gates))
     return Block(ratio, f"{ratio_text(ratio)} of the labels", _with_best(lines))
 
 
@@ -188,8 +199,9 @@ def _with_best(lines: Sequence[Line]) -> tuple[Line, ...]:
     Two Overalls compare only when they rest on the same columns: those that any line of the block could fill.
     """
     width = len(lines[0].scores)
+    rivals = [line for line in lines if not line.gate]
     by_column = [
-        [line.scores[index] for line in lines if line.scores[index].mean is not None] for index in range(width)
+        [line.scores[index] for line in rivals if line.scores[index].mean is not None] for index in range(width)
     ]
     filled = sum(bool(scores) for scores in by_column[:-1])
     by_column[-1] = [overall for overall in by_column[-1] if overall.n == filled]
@@ -197,7 +209,10 @@ def _with_best(lines: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(
         replace(
             line,
-            scores=tuple(replace(score, best=score in tops) for score, tops in zip(line.scores, best, strict=True)),
+            scores=tuple(
+                replace(score, best=score in tops and not line.gate)
+                for score, tops in zip(line.scores, best, strict=True)
+            ),
         )
         for line in lines
     )

@@ -13,7 +13,7 @@ from itertools import groupby
 from reports.tables import Line, Score, Table
 
 Span = tuple[str, str]
-"""Text and its role: 'title', 'block', 'best', 'faint', or '' for plain text."""
+"""Text and its role: 'title', 'block', 'best', 'gate', 'faint', or '' for plain text."""
 GAP = 2
 SHORTEST_LABEL = 8
 SUPERSCRIPTS = str.maketrans("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
@@ -41,7 +41,13 @@ def terminal_lines(table: Table, width: int, *, starred: bool = False) -> Iterat
     yield [(table.title, "title")]
     yield from _prose(table.caption, width)
     if starred:
-        yield from _prose("Without bold here: the best of a block carries a star.", width)
+        gates = any(line.gate for block in table.blocks for line in block.lines)
+        yield from _prose(
+            "Without bold and italics here: the best of a block carries a star, gates stand in brackets."
+            if gates
+            else "Without bold here: the best of a block carries a star.",
+            width,
+        )
         table = with_stars(table)
     widths = _widths(table, width)
     for columns in _side_by_side(table, widths, width):
@@ -59,12 +65,16 @@ def terminal_lines(table: Table, width: int, *, starred: bool = False) -> Iterat
 
 
 def with_stars(table: Table) -> Table:
-    """The table with a star behind the spread of each best number."""
+    """The table with a star behind the spread of each best number, and the titles of gates in brackets."""
     blocks = tuple(
         replace(
             block,
             lines=tuple(
-                replace(line, scores=tuple(replace(s, spread=f"{s.spread}*") if s.best else s for s in line.scores))
+                replace(
+                    line,
+                    title=f"({line.title})" if line.gate else line.title,
+                    scores=tuple(replace(s, spread=f"{s.spread}*") if s.best else s for s in line.scores),
+                )
                 for line in block.lines
             ),
         )
@@ -124,7 +134,7 @@ def _header(table: Table, columns: Sequence[int], widths: _Widths) -> Iterator[l
 
 def _scores(line: Line, columns: Sequence[int], widths: _Widths) -> list[Span]:
     title = line.title if len(line.title) <= widths.label else f"{line.title[: widths.label - 1]}…"
-    spans = [(title.ljust(widths.label), "")]
+    spans = [(title.ljust(widths.label), "gate" if line.gate else "")]
     for index in columns:
         score = line.scores[index]
         spans += [

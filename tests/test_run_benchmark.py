@@ -38,6 +38,7 @@ finetune: {epochs: 1, batch_size: 64}
 evaluate: [finetune, linear]
 ratios: [0.5]
 seeds: [41]
+gates: []
 precision: float32
 """
 COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]

@@ -1,10 +1,20 @@
-"""All processes' keys and ids, so that under distributed training every rank holds the same queue."""
+"""Several processes that train together: all their keys and ids, so that every one holds the same queue."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+
+def join_processes(rank: int, processes: int, meeting: Path) -> None:
+    """Make this process number `rank` of several on the CPUs of one machine.
+
+    They meet over a file at `meeting`, which must not be there yet and is the same for all of them.
+    """
+    dist.init_process_group("gloo", init_method=f"file://{meeting.absolute()}", rank=rank, world_size=processes)
 
 
 @torch.no_grad()

@@ -20,6 +20,12 @@ WRONG = [
     (["data", "check", "A0001"], "unrecognized arguments: A0001"),
     (["data", "show"], "data show: which recording?"),
     (["data", "show", "A0001", "A0002"], "unrecognized arguments: A0002"),
+    (["check-method"], "check-method: which method?"),
+    (["check-method", "pmq", "moco"], "unrecognized arguments: moco"),
+    (["--ablate", "w/o queu"], "unknown ablation 'w/o queu' (did you mean 'pmq:w/o queue'?)"),
+    (["--methods", "moco", "--ablations"], "ablate: no compared method has an ablation; compare pmq too"),
+    (["--queue-sizes", "-1"], "methods.pmq: queue_size = -1: give a number at least 0"),
+    (["--queue-sizes", "many"], "argument --queue-sizes: invalid int value: 'many'"),
     (["--methods", "pmqq"], "unknown method 'pmqq': did you mean 'pmq'?"),
     (["--methods", "missing.py"], "missing.py does not exist"),
     (["--methods"], "argument --methods: expected at least one argument"),
@@ -78,7 +84,8 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_takes_the_same_flags(verb: str) -> None:
-    command = parse([verb, "--results", "r", "--out", "o", "--unit", "both"])
+    subject = ["pmq"] if verb == "check-method" else []
+    command = parse([verb, *subject, "--results", "r", "--out", "o", "--unit", "both"])
     assert (command.verb, command.place.results, command.place.out, command.unit) == (
         verb,
         Path("r"),
@@ -98,7 +105,7 @@ def test_every_verb_takes_the_same_flags(verb: str) -> None:
 )
 def test_words_may_stand_among_flags(words: str, meant: tuple[str, str, str]) -> None:
     command = parse(words.split())
-    assert (command.verb, command.action, command.recording) == meant
+    assert (command.verb, command.action, command.subject) == meant
 
 
 def test_datasets_named_by_flags_are_told_from_those_of_the_config() -> None:

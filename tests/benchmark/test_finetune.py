@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from benchmark import finetune as finetune_module
-from benchmark.config import Finetune
 from benchmark.data.task import Task
 from benchmark.finetune import batches_of, finetune, new_classifier, predict, validation_score
 from benchmark.metrics import macro_f1
 from benchmark.pretrain import TrainingStopped
+from benchmark.sections import Finetune
 from methods.parts.encoder import Encoder, EncoderConfig
 
 MakeTask = Callable[..., Task]

@@ -17,12 +17,13 @@ from methods.base import MethodConfig
 
 SIMULATED = {name: f"data of {name}" for name in ("ptb-xl", "chapman", "cpsc2018")}
 MODE = {"device": "cpu", "precision": "float32"}
-BASE = {"compare": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42]}
+BASE = {"compare": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
 
 ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
 PMQ = {"pmq finetune", "pmq linear"}
 FINETUNE = {"random finetune", "pmq finetune"}
 LINEAR = {"random linear", "pmq linear"}
+ALL_GATES = ["random", "frozen", "features", "full-labels"]
 MOVES: dict[str, tuple[Any, set[str]]] = {
     "encoder.hidden": (24, ALL),
     "encoder.depth": (9, ALL),
@@ -129,7 +130,7 @@ def test_words_and_order_and_other_methods_move_no_key(overrides: dict[str, Any]
 @pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.trains])
 def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
     def key_of(knobs: dict[str, Any]) -> str:
-        overrides = {"compare": [method], "pretrain.preset": "paper", f"methods.{method}": knobs}
+        overrides = {"compare": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
         (pretraining,) = grid_of(load_config("demo", overrides)).pretrainings
         return pretraining.key
 
@@ -191,7 +192,7 @@ def test_a_raised_version_of_a_method_moves_its_keys_alone(monkeypatch: pytest.M
 
 def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
     def random_keys(overrides: dict[str, Any], **data: Any) -> list[str]:
-        config = load_config("demo", {"compare": ["random"], "seeds": [41, 42], **overrides})
+        config = load_config("demo", {"compare": ["random"], "gates": [], "seeds": [41, 42], **overrides})
         return [pretraining.key for pretraining in grid_of(config, **data).pretrainings]
 
     base = random_keys({})
@@ -205,20 +206,20 @@ def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
 
 def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
     methods = list(METHODS)
-    config = load_config("paper", {"compare": methods})
+    config = load_config("paper", {"compare": methods, "gates": []})
     grid = grid_of(config)
     trained = [name for name in methods if METHODS[name].trains]
     assert len(grid.cells) == len(methods) * 3 * 3 * 5
     assert len({cell.key for cell in grid.cells}) == len(grid.cells)
-    assert sum(p.variant.method.trains for p in grid.pretrainings) == len(trained)
+    assert sum(p.method.trains for p in grid.pretrainings) == len(trained)
     assert len(grid.pretrainings) == len(trained) + 5 * (len(methods) - len(trained))
-    assert {cell.pretraining.seed for cell in grid.cells if cell.variant.method.trains} == {config.pretrain.seed}
+    assert {p.seed for p in grid.pretrainings if p.method.trains} == {config.pretrain.seed}
 
 
 def test_the_strict_protocol_pretrains_once_per_seed() -> None:
     grid = grid_of(load_config("demo", {**BASE, "protocol": "strict"}))
     assert len(grid.pretrainings) == 4
-    assert all(cell.pretraining.seed == cell.seed for cell in grid.cells)
+    assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
     other_seed = grid_of(load_config("demo", {**BASE, "protocol": "strict", "pretrain.seed": 7}))
     assert moved(grid, other_seed) == set()
 
@@ -245,8 +246,92 @@ def test_cells_say_what_they_are() -> None:
 def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
-    (variant,) = variants_of(load_config("demo", {"compare": [str(file)]}))
+    (variant,) = variants_of(load_config("demo", {"compare": [str(file)], "gates": []}))
     assert (variant.name, variant.title) == ("mine", "Mine")
+
+
+def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
+    for key in ("own", str(file)):
+        config = load_config("demo", {"compare": [str(file)], "gates": [], "methods": {key: {"momentum": 0.5}}})
+        (variant,) = variants_of(config)
+        assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
+
+
+def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
+    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
+    assert [(v.name, v.role) for v in grid.variants] == [
+        ("pmq", "method"),
+        *((name, "gate") for name in ("random", "random-frozen", "features")),
+    ]
+    places = {(c.variant.name, c.table, c.evaluation, c.ratio) for c in grid.cells}
+    assert places == {
+        ("pmq", "finetune", "finetune", 0.1), ("pmq", "linear", "linear", 0.1),
+        *(("random", table, table, ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
+        *(("random-frozen", "finetune", "linear", ratio) for ratio in (0.1, 1.0)),
+        *(("features", table, "features", ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
+    }  # fmt: skip
+    by_place = {(c.variant.name, c.table, c.dataset, c.ratio, c.seed): c.key for c in grid.cells}
+    for (name, table, *rest), key in by_place.items():
+        if name == "features":
+            assert key == by_place["features", "linear", *rest]
+        if (name, table) == ("random-frozen", "finetune"):
+            assert key == by_place["random", "linear", *rest]
+    assert {c.pretraining for c in grid.cells if c.variant.name == "features"} == {None}
+
+
+def test_a_compared_random_row_is_its_own_gate_and_each_gate_can_be_left_out() -> None:
+    def rows(**overrides: Any) -> list[str]:
+        return [v.name for v in variants_of(load_config("demo", {**BASE, **overrides}))]
+
+    assert rows(gates=ALL_GATES) == ["random", "pmq", "random-frozen", "features"]
+    assert rows(gates=["features"]) == ["random", "pmq", "features"]
+    full = {c.variant.name for c in grid_of(load_config("demo", {**BASE, "gates": ALL_GATES})).cells if c.ratio == 1}
+    assert full == {"random", "random-frozen", "features"}
+    with_full = {**BASE, "gates": ALL_GATES, "ratios": [1.0]}
+    assert len({c.key for c in grid_of(load_config("demo", with_full)).cells if c.variant.name == "pmq"}) == 2 * 2 * 3
+
+
+@pytest.mark.parametrize("setting", ["iterations", "leaves"])
+def test_settings_of_the_boosting_move_the_features_alone(setting: str) -> None:
+    config = {**BASE, "gates": ["features"]}
+    assert moved(
+        grid_of(load_config("demo", config)), grid_of(load_config("demo", {**config, f"boosting.{setting}": 7}))
+    ) == {"features features"}
+
+
+def test_ablations_are_rows_of_their_own_with_one_knob_changed() -> None:
+    grid = grid_of(load_config("demo", {**BASE, "ablate": ["all"]}))
+    changed = {v.name: v for v in grid.variants if v.role == "ablation"}
+    names = ["pmq:w/o mask_t", "pmq:w/o mask_f", "pmq:w/o neighbor", "pmq:w/o queue"]
+    assert list(changed) == names
+    full = next(v for v in grid.variants if v.name == "pmq").config
+    knobs = ["time_mask", "frequency_mask", "pairing", "queue_size"]
+    for name, knob in zip(names, knobs, strict=True):
+        own = changed[name].config
+        assert [f.name for f in fields(own) if getattr(own, f.name) != getattr(full, f.name)] == [knob]
+    keys_of = {p.variant.name: p.key for p in grid.pretrainings}
+    assert len({keys_of[name] for name in [*names, "pmq"]}) == 5
+    one = load_config("demo", {**BASE, "ablate": ["w/o queue"]})
+    assert [v.name for v in variants_of(one) if v.role == "ablation"] == ["pmq:w/o queue"]
+
+
+def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
+    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "compare": ["moco", "pmq"], "ablate": ["moco:hot"]}
+    (variant,) = (v for v in variants_of(load_config("demo", {**BASE, **own})) if v.role == "ablation")
+    assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
+
+
+def test_the_papers_ablations_and_queue_sizes_are_counted_as_in_the_paper() -> None:
+    overrides = {"gates": [], "ablate": ["all"], "sweeps": {"pmq": {"queue_size": [1024, 16384]}}}
+    grid = grid_of(load_config("paper", overrides))
+    counts = {role: sum(c.variant.role == role for c in grid.cells) for role in ("method", "ablation", "sweep")}
+    assert counts == {"method": 360, "ablation": 180, "sweep": 30}
+    assert {c.ratio for c in grid.cells if c.variant.role == "sweep"} == {0.01}
+    pmq = {c.key for c in grid.cells if c.variant.name == "pmq"}
+    at_default = {c.key for c in grid.cells if c.variant.name == "pmq:queue_size=16384"}
+    assert at_default < pmq  # the same encoder and cells, done once
 
 
 def test_a_corpus_without_labels_is_pretrained_on_once_for_both_kinds_of_labels() -> None:

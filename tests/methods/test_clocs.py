@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from itertools import combinations
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from benchmark.data.base import LEADS
 from methods.base import Batch
-from methods.clocs import CLOCS, CLOCSConfig, cmsc_loss, lead_views
+from methods.clocs import CLOCS, SINGLE_LEADS, CLOCSConfig, cmsc_loss, lead_views, single_lead_samples
 from methods.parts.encoder import Encoder, EncoderConfig
 
 
@@ -109,3 +111,47 @@ def test_cmlc_looks_at_the_first_window_alone() -> None:
     other = batch._replace(x2=torch.randn(4, 20, 12))
     assert make_clocs("cmlc")(batch).item() == make_clocs("cmlc")(other).item()
     assert make_clocs("cmsmlc")(batch).item() != make_clocs("cmsmlc")(other).item()
+
+
+def test_the_single_leads_stand_where_the_loader_puts_them() -> None:
+    assert all(LEADS[place] == name for name, place in SINGLE_LEADS.items())
+
+
+def test_a_single_lead_sample_keeps_its_window_lead_and_patient() -> None:
+    batch = make_batch()
+    samples = single_lead_samples(batch)
+    assert samples.x1.shape == samples.x2.shape == (16, 20, 12)
+    for number, place in enumerate(SINGLE_LEADS.values()):
+        for window in range(4):
+            sample = number * 4 + window
+            for before, after in ((batch.x1, samples.x1), (batch.x2, samples.x2)):
+                assert torch.equal(after[sample, :, place], before[window, :, place])
+                assert torch.count_nonzero(after[sample]) == torch.count_nonzero(before[window, :, place])
+            assert all(ids[sample] == own[window] for ids, own in zip(samples[2:5], batch[2:5], strict=True))
+
+
+def test_one_lead_equals_the_loop_over_leads_and_windows() -> None:
+    torch.manual_seed(0)
+    encoder = Encoder(EncoderConfig(hidden=4, depth=2, output=6)).double()
+    method = CLOCS(encoder, CLOCSConfig(leads="one", temperature=0.3))
+    batch = make_batch()
+    batch = batch._replace(x1=batch.x1.double(), x2=batch.x2.double())
+    z: list[list[Tensor]] = [[], []]
+    patients = []
+    for name in ("II", "aVR", "aVL", "V2"):
+        for window in range(4):
+            for view, x in enumerate((batch.x1, batch.x2)):
+                alone = torch.zeros(1, 20, 12, dtype=torch.float64)
+                alone[0, :, LEADS.index(name)] = x[window, :, LEADS.index(name)]
+                z[view].append(encoder.pooled(alone)[0])
+            patients.append(int(batch.patient[window]))
+    expected = looped(torch.stack(z[0]), torch.stack(z[1]), patients, 0.3)
+    loss = method(batch)
+    assert loss.item() == pytest.approx(expected, rel=1e-9)
+    loss.backward()
+
+
+@pytest.mark.parametrize("views", ["cmlc", "cmsmlc"])
+def test_one_lead_is_refused_where_leads_are_the_views(views: Literal["cmlc", "cmsmlc"]) -> None:
+    with pytest.raises(ValueError, match=f"leads = 'one': {views} takes one lead at a time"):
+        CLOCSConfig(views=views, leads="one")

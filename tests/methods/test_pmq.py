@@ -85,10 +85,8 @@ def test_each_dial_of_positives_has_the_same_negatives() -> None:
     method = make_pmq()
     method.queue.push(torch.randn(3, 8), torch.tensor([0, 0, 1]), torch.tensor([0, 1, 3]))
     queue = method.queue.snapshot()
-    own, recording = (attracting(which, batch, queue) for which in ("own", "recording"))
-    assert own is not None
-    assert recording is not None
-    assert attracting("patient", batch, queue) is None
+    own, recording, patient = (attracting(which, batch, queue) for which in ("own", "recording", "patient"))
+    assert patient.tolist() == (batch.patient[:, None] == torch.cat([batch.patient, queue.patient])).tolist()
     assert own.nonzero().tolist() == [[i, i] for i in range(4)]
     assert recording[0].nonzero().flatten().tolist() == [0, 1, 4]
     q, k = unit(4, 8), unit(4, 8)

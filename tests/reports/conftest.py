@@ -6,8 +6,8 @@ every complete mean is the plain sum, and every deviation is 0.01 * sqrt(2), pri
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -186,12 +186,18 @@ def simulated_runs(generator: np.random.Generator, *, resamples: int, **design: 
     scored = {place: resampled_scores(test, p.probability, multi=False) for place, p in predictions.items()}
     return [
         Runs(
-            "finetune", "recording", 0.1, "ptb-xl", metric,
-            tuple(f"m{number}" for number in range(methods)), tuple(range(seeds)), test.patients,
-            np.array([[scored[m, s][metric] for s in range(seeds)] for m in range(methods)]),
+            unit="recording",
+            ratio=0.1,
+            dataset="ptb-xl",
+            metric=metric,
+            variants=tuple(f"m{number}" for number in range(methods)),
+            seeds=tuple(range(seeds)),
+            patients=test.patients,
+            encoders=np.array([[f"encoder of m{number}"] * seeds for number in range(methods)]),
+            scores=np.array([[scored[m, s][metric] for s in range(seeds)] for m in range(methods)]),
         )
         for metric in ("f1", "auroc", "acc")
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture(scope="session")
@@ -210,3 +216,31 @@ def simulate_runs() -> Callable[..., list[Runs]]:
 def scatter() -> type[Scatter]:
     """`Scatter`, for the tests."""
     return Scatter
+
+
+@pytest.fixture
+def write_predictions(tmp_path: Path) -> Callable[..., Path]:
+    """Write a store of given predictions, by (variant, dataset, ratio, seed), but for the places that are not run."""
+
+    def write(
+        predictions: Mapping[tuple[str, str, float, int], Predictions],
+        *,
+        name: str = "predicted",
+        not_run: Collection[tuple[str, str, float, int]] = (),
+        protocol: str = "paper",
+    ) -> Path:
+        store, (model, *_) = Store(tmp_path / name), planned()
+        cells, own = [], plan()
+        for place, found in predictions.items():
+            key = digest(list(place))
+            where = dict(zip(("variant", "dataset", "ratio", "seed"), place, strict=True))
+            cells.append(replace(model, key=key, **where))
+            if place not in not_run:
+                store.save_row(replace(row_of(model), key=key, pretrain_key=digest(place[0]), **where), found)
+        datasets = {dataset: own.datasets["ptb-xl"] | {"title": dataset.upper()} for _, dataset, _, _ in predictions}
+        variants = {variant: variant.upper() for variant, _, _, _ in predictions}
+        config = own.config | {"protocol": protocol}
+        store.save_plan(replace(own, config=config, variants=variants, datasets=datasets, cells=cells))
+        return tmp_path / name
+
+    return write

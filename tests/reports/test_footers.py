@@ -11,6 +11,7 @@ import pytest
 from benchmark.store import Plan
 from reports.footers import caption_of, footers_of, ratio_text
 from reports.frame import load_results
+from reports.layouts import layouts
 
 
 def footers(root: Path, evaluation: str = "finetune") -> list[str]:
@@ -76,7 +77,7 @@ def test_two_commits_and_uncommitted_work_are_said(write_store: Callable[..., Pa
 def test_caption_says_seeds_simulation_and_the_words_of_the_config(store_root: Path) -> None:
     plan = load_results(store_root).plan
     cells = [cell for cell in plan.cells if cell.evaluation == "finetune"]
-    caption = caption_of(plan, cells, 6)
+    caption = caption_of(plan, cells, next(layouts(plan, cells[0].evaluation)), 6)
     assert "mean±std over seeds 41, 42" in caption
     assert "mean of the 6 columns" in caption
     assert "Simulated ECGs" in caption
@@ -90,4 +91,4 @@ def test_caption_of_real_data_does_not_speak_of_simulation(store_root: Path) -> 
         datasets={name: facts | {"simulated": False} for name, facts in plan.datasets.items()},
         pretraining=plan.pretraining | {"simulated": False},
     )
-    assert "imulated" not in caption_of(real, real.cells, 6)
+    assert "imulated" not in caption_of(real, real.cells, next(layouts(real, "finetune")), 6)

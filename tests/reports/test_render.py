@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from reports.frame import load_results, tidy
+from reports.layouts import layouts
 from reports.render import latex, long_csv, markdown
-from reports.tables import Table, results_table
+from reports.tables import Table, make_table
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -20,7 +21,7 @@ GOLDEN = Path(__file__).parent / "golden"
 @pytest.fixture
 def table(store_root: Path) -> Table:
     results = load_results(store_root)
-    return results_table(results, tidy(results), "finetune", "heartbeat")
+    return make_table(results, tidy(results), next(layouts(results.plan, "finetune")), "finetune", "heartbeat")
 
 
 def test_markdown_is_the_golden_one(table: Table) -> None:

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from reports.frame import load_results, tidy
-from reports.tables import Table, results_table
+from reports.layouts import layouts
+from reports.tables import Table, make_table
 from reports.terminal import Span, terminal_lines
 
 
 @pytest.fixture
 def table(store_root: Path) -> Table:
     results = load_results(store_root)
-    return results_table(results, tidy(results), "finetune", "heartbeat")
+    return make_table(results, tidy(results), next(layouts(results.plan, "finetune")), "finetune", "heartbeat")
 
 
 def text(spans: list[Span]) -> str:

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from methods.parts.gather import gather
+from methods.parts.gather import gather, join_processes
 
 
 def test_is_the_identity_on_one_process() -> None:
@@ -19,7 +19,7 @@ def test_is_the_identity_on_one_process() -> None:
 
 
 def gather_and_save(rank: int, folder: str) -> None:
-    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2)
+    join_processes(rank, 2, Path(folder) / "meeting")
     keys = torch.full((2, 3), float(rank), requires_grad=True)
     gathered = gather(keys), gather(torch.arange(2) + 2**40 * rank)
     torch.save([x.detach() for x in gathered], Path(folder) / f"{rank}.pt")

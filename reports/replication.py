@@ -1,0 +1,176 @@
+"""A results store read as a replication of the paper: its cells, where its setting differs, and both side by side.
+
+Scores are those of fine-tuned encoders per heartbeat, as the paper counts them, whatever the run's protocol. A grid
+that was run in parts (the table, then the ablations, then the queue sizes) is read as one: all plans of the store
+that share the latest one's data and settings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from benchmark.store import Plan, Store
+from reports.claims import Evidence
+from reports.frame import Results, load_results, tidy
+from reports.paper import PMQ, Cells, Measured, Place
+
+EVALUATION, UNIT = "finetune", "heartbeat"
+PAPER_ENCODER = {"hidden": 64, "depth": 10, "output": 320}
+PAPER_SETTING = {
+    "protocol": "paper",
+    "seeds": [41, 42, 43, 44, 45],
+    "data.labels": "single",
+    "data.pretrain": "mimic-iv-ecg",
+    **{f"encoder.{name}": size for name, size in PAPER_ENCODER.items()},
+    "pretrain.preset": "paper",
+    "pretrain.epochs": 100,
+    "finetune.epochs": 50,
+}
+"""What the paper states, by dotted config key."""
+SHARED = ("protocol", "data.labels", "data.pretrain_prefix", "encoder", "methods", "pretrain", "finetune")
+"""What the configs of two plans must have in common for their cells to be read as one grid."""
+CARD = "pretraining.json"
+"""What a pretraining leaves beside its weights."""
+
+
+@dataclass(frozen=True)
+class Replication:
+    """What a store has to say on the paper."""
+
+    evidence: Evidence
+    simulated: bool
+    """Some of its ECGs are simulated, so that it says nothing of real ones."""
+    differences: tuple[str, ...]
+    """Where its setting is not the paper's, one phrase each."""
+    damaged: tuple[str, ...] = ()
+    """What is wrong with the rows that were left out."""
+
+
+class Beside(NamedTuple):
+    """One cell of the paper and of a store."""
+
+    place: Place
+    paper: Measured
+    ours: Measured
+
+    @property
+    def difference(self) -> float:
+        """Ours minus the paper's, in points."""
+        return self.ours.mean - self.paper.mean
+
+    @property
+    def inside(self) -> bool | None:
+        """At most the joint spread sqrt(s1^2 + s2^2) apart; None where one of the two has no spread."""
+        if self.paper.std is None or self.ours.std is None:
+            return None
+        return abs(self.difference) <= math.hypot(self.paper.std, self.ours.std)
+
+
+def load_replication(root: Path) -> Replication:
+    """The latest plan of a store and those that go with it. Raises NoResults where there is none."""
+    parts = list(_parts(Store(root)))
+    frame = pd.concat([tidy(part) for part in parts], ignore_index=True)
+    plans = [part.plan for part in parts]
+    facts = [source for plan in plans for source in (*plan.datasets.values(), plan.pretraining)]
+    return Replication(
+        evidence=Evidence(cells_of(frame), seconds_of(Store(root), parts), printed=False),
+        simulated=any(source.get("simulated") for source in facts),
+        differences=tuple(_differences(plans[0])),
+        damaged=tuple(dict.fromkeys(line for part in parts for line in part.damaged.values())),
+    )
+
+
+def beside(paper: Cells, ours: Cells) -> list[Beside]:
+    """The cells that both have, in the paper's order."""
+    return [Beside(place, paper[place], ours[place]) for place in paper if place in ours]
+
+
+def cells_of(frame: pd.DataFrame) -> dict[Place, Measured]:
+    """Mean and standard deviation over seeds, in percent, of a tidy frame's fine-tuned cells per heartbeat.
+
+    A seed without a score is left out, a cell without any is not there.
+    """
+    scored = frame[(frame["evaluation"] == EVALUATION) & (frame["unit"] == UNIT)].dropna(subset=["value"])
+    once = scored.drop_duplicates(["variant", "ratio", "dataset", "metric", "seed"])
+    cells: dict[Place, Measured] = {}
+    for where, group in once.groupby(["variant", "ratio", "dataset", "metric"]):
+        variant, ratio, dataset, metric = map(str, where)
+        values = 100 * group["value"]  # (seeds,)
+        std = float(values.std(ddof=1)) if len(values) > 1 else None
+        cells[Place(variant, float(ratio), dataset, metric)] = Measured(float(values.mean()), std, len(values))
+    return cells
+
+
+def seconds_of(store: Store, parts: list[Results]) -> dict[str, float]:
+    """Variant -> mean seconds of its pretraining, with the paper's encoder, on the device and precision of PMQ's."""
+    runs = {
+        (cell.variant, part.rows[cell.key].pretrain_key)
+        for part in parts
+        for cell in part.plan.cells
+        if cell.key in part.rows
+    }
+    cards: dict[str, list[dict[str, Any]]] = {}
+    for variant, key in sorted(runs):
+        cards.setdefault(variant, []).extend(_card(store.pretrained / key))
+    machines = {_machine(card) for card in cards.get(PMQ, [])}
+    return {
+        variant: sum(card["seconds"] for card in own) / len(own)
+        for variant, own in cards.items()
+        if own and {_machine(card) for card in own} == machines and len(machines) == 1
+    }
+
+
+def _parts(store: Store) -> Iterator[Results]:
+    """The latest plan's results, then those of every other plan that shares its data and settings."""
+    latest = store.load_plan()
+    keys = sorted(path.stem for path in store.plans.glob("*.json") if path.stem != latest.key)
+    yield load_results(store.root, latest.key)
+    for key in keys:
+        if _goes_with(store.load_plan(key), latest):
+            yield load_results(store.root, key)
+
+
+def _goes_with(plan: Plan, latest: Plan) -> bool:
+    """The same settings, on the same data as far as both use them."""
+    common = plan.datasets.keys() & latest.datasets.keys()
+    sources = [(plan.datasets[name], latest.datasets[name]) for name in common]
+    sources.append((plan.pretraining, latest.pretraining))
+    same_data = all(one.get("fingerprint") == other.get("fingerprint") for one, other in sources)
+    return same_data and all(_at(plan.config, name) == _at(latest.config, name) for name in SHARED)
+
+
+def _differences(plan: Plan) -> Iterator[str]:
+    for name, stated in PAPER_SETTING.items():
+        value = _at(plan.config, name)
+        if value != stated:
+            yield f"{name} {'not recorded' if value is None else value} (paper: {stated})"
+
+
+def _at(config: Mapping[str, Any], dotted: str) -> Any:
+    """The value of a dotted key, None where it is not there."""
+    value: Any = config
+    for part in dotted.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _card(folder: Path) -> Iterator[dict[str, Any]]:
+    """How a pretraining was done, where it is there, has a time and the paper's encoder."""
+    try:
+        card = json.loads((folder / CARD).read_bytes())
+    except (OSError, ValueError):
+        return
+    encoder = card.get("encoder", {})
+    if card.get("seconds") and {name: encoder.get(name) for name in PAPER_ENCODER} == PAPER_ENCODER:
+        yield card
+
+
+def _machine(card: dict[str, Any]) -> str:
+    return json.dumps([card.get("device"), card.get("precision")], sort_keys=True)
