@@ -1,25 +1,29 @@
-# make demo   make the environment, run the default benchmark, print its table
-# make test   make the environment, run all tests
-# make check  format, lint, types and the quick tests
+# make demo      make the environment, run the default benchmark, print its table
+# make test      make the environment, run the tests: minutes
+# make test-all  these and the slow ones: fuzzing, calibration of the statistics, two processes
+# make check     format, lint, types, then make test
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-all check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
 
 test: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
+
+test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(MAKE) test
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -68,7 +68,8 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
         return labelled * (1 + PROBE_PASSES) + 2 * held_out
     if task.evaluation == "features":
         return labelled * (1 + BOOSTING_PASSES) + 2 * held_out
-    return config.finetune.epochs * (3 * labelled + held_out) + held_out
+    seen = max(labelled, config.finetune.least_updates * min(config.finetune.batch_size, labelled))  # in an epoch
+    return config.finetune.epochs * (3 * seen + held_out) + held_out
 
 
 def seconds_per_pass(size: EncoderConfig, samples: int, device: torch.device, precision: str, *, threads: int) -> float:

@@ -6,7 +6,9 @@ The head's first weights and the order of the batches depend on the seed, never 
 from __future__ import annotations
 
 import copy
+import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +74,7 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
     for epoch in range(settings.epochs):
         seed_torch("finetune", seed, epoch)
         model.train()
-        for batch in batches_of(len(task.train), settings.batch_size, seed=seed, epoch=epoch):
+        for batch in updates_of(len(task.train), settings, seed=seed, epoch=epoch):
             index = batch.to(task.train.signal.device)
             loss = loss_of(model, task.train.signal[index], task.train.target[index], task.multi, precision)
             optimiser.zero_grad(set_to_none=True)
@@ -97,11 +99,19 @@ def new_classifier(encoder: Encoder, classes: int, settings: Finetune, *, seed: 
     return Classifier(copy.deepcopy(encoder), classes, settings.head_hidden, settings.dropout)
 
 
-def batches_of(windows: int, batch_size: int, *, seed: int, epoch: int) -> list[Tensor]:
-    """Shuffled batches of an epoch; a last batch of one joins the one before, a lone window stands twice."""
+def updates_of(windows: int, settings: Finetune, *, seed: int, epoch: int) -> Iterator[Tensor]:
+    """Batches of an epoch: one pass over the windows, or as many whole ones as `least_updates` takes."""
+    per_pass = len(batches_of(windows, settings.batch_size, seed=seed, epoch=epoch))
+    for again in range(math.ceil(settings.least_updates / per_pass)):
+        yield from batches_of(windows, settings.batch_size, seed=seed, epoch=epoch, again=again)
+
+
+def batches_of(windows: int, batch_size: int, *, seed: int, epoch: int, again: int = 0) -> list[Tensor]:
+    """Shuffled batches of a pass; a last batch of one joins the one before, a lone window stands twice."""
     if windows == 1:
         return [torch.zeros(2, dtype=torch.long)]
-    generator = torch.Generator().manual_seed(stream("finetune-order", seed, epoch))
+    parts = (seed, epoch, again) if again else (seed, epoch)
+    generator = torch.Generator().manual_seed(stream("finetune-order", *parts))
     batches = list(torch.split(torch.randperm(windows, generator=generator), batch_size))
     if len(batches) > 1 and len(batches[-1]) == 1:
         last = batches.pop()

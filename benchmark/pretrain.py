@@ -120,8 +120,8 @@ def pretrain(
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 on_step(epoch * per_epoch + step + 1, total, f"epoch {epoch + 1}/{epochs} {text}".strip())
         history.loss.append(finite_mean(losses, method.name, epoch))
-        history.health.append(vars(measure(epoch + 1, method.exported(), held_out, positives.mean(0))))
         history.seconds += time.perf_counter() - started
+        history.health.append(vars(measure(epoch + 1, method.exported(), held_out, positives.mean(0))))
         save_checkpoint(checkpoint, method, optimiser, history)
     return history
 

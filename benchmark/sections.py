@@ -95,6 +95,8 @@ class Finetune(Section):
     lr: Annotated[float, Field(gt=0)] = 1e-4
     weight_decay: Annotated[float, Field(ge=0)] = 1e-2
     batch_size: Annotated[int, Field(ge=2)] = 256
+    least_updates: Count = 1
+    """Of an epoch: a subset with fewer batches is passed over again, so that few labels need no more epochs."""
     head_hidden: Count = 128
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """On the logits, as the paper has it."""

@@ -11,7 +11,7 @@ import torch
 
 from benchmark import finetune as finetune_module
 from benchmark.data.task import Task
-from benchmark.finetune import batches_of, finetune, new_classifier, predict, validation_score
+from benchmark.finetune import batches_of, finetune, new_classifier, predict, updates_of, validation_score
 from benchmark.metrics import macro_f1
 from benchmark.pretrain import TrainingStopped
 from benchmark.sections import Finetune
@@ -68,6 +68,18 @@ def test_no_batch_is_of_one_window(windows: int, sizes: list[int]) -> None:
     batches = batches_of(windows, 8, seed=41, epoch=0)
     assert [len(batch) for batch in batches] == sizes
     assert set(torch.cat(batches).tolist()) == set(range(windows))
+
+
+@pytest.mark.parametrize(("windows", "least", "passes"), [(20, 1, 1), (20, 3, 1), (20, 4, 2), (20, 10, 4), (1, 3, 3)])
+def test_a_small_subset_is_passed_over_again_in_new_orders(windows: int, least: int, passes: int) -> None:
+    settings = Finetune(batch_size=8, least_updates=least)
+    order = torch.cat(list(updates_of(windows, settings, seed=41, epoch=0))).tolist()
+    each = max(windows, 2)
+    assert len(order) == passes * each
+    orders = [order[start : start + each] for start in range(0, len(order), each)]
+    assert all(sorted(one) == sorted(orders[0]) for one in orders)
+    assert len(set(map(tuple, orders))) == (passes if windows > 1 else 1)
+    assert orders[0] == torch.cat(batches_of(windows, 8, seed=41, epoch=0)).tolist()
 
 
 def test_the_same_seed_gives_the_same_bits_whatever_was_drawn_before(task: Task) -> None:

@@ -42,6 +42,7 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "finetune.lr": (2e-3, FINETUNE),
     "finetune.weight_decay": (0.0, FINETUNE),
     "finetune.batch_size": (32, FINETUNE),
+    "finetune.least_updates": (5, FINETUNE),
     "finetune.head_hidden": (64, FINETUNE),
     "finetune.dropout": (0.2, FINETUNE),
     "finetune.beats_per_trial": (4, ALL),
