@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from benchmark.store import PlannedCell, Predictions, Store
 from reports.frame import Results
@@ -103,7 +104,8 @@ def _scored(
         _must_agree(expected, found, keys[0], key, row.dataset)
         return resampled_scores(test, found.probability, multi=row.labels == "multi")
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    # One thread of the linear algebra per cell: more would wait for each other, and could add in another order.
+    with threadpool_limits(1), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return dict(zip(keys, pool.map(score, keys), strict=True)), test.patients
 
 
