@@ -1,4 +1,4 @@
-"""One call from a results folder to files: results.md, results.tex, results.csv and cells.csv.
+"""One call from a results folder to files: the tables (results.md, .tex, .csv), their cells, and their statistics.
 
 The files depend on the rows alone: the same rows give the same bytes, in one run or in many.
 """
@@ -10,9 +10,11 @@ from pathlib import Path
 
 from benchmark.store import UNIT_OF_PROTOCOL, write_atomic
 from reports.frame import load_results, tidy, wide
+from reports.judged import Judged, joined, judge
 from reports.layouts import layouts
 from reports.render import latex, long_csv, markdown
-from reports.tables import Table, make_table
+from reports.runs import UnequalTestSets
+from reports.tables import Table, make_table, table_name
 
 UNITS = ("heartbeat", "recording")
 
@@ -24,7 +26,7 @@ class Report:
     tables: tuple[Table, ...]
     files: tuple[Path, ...]
     problems: tuple[str, ...]
-    """One line per row that was left out because it is damaged."""
+    """One line per row that was left out because it is damaged, and per table whose rows cannot be compared."""
 
 
 def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, unit: str | None = None) -> Report:
@@ -38,18 +40,25 @@ def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, un
     results = load_results(store_root, plan_key)
     frame = tidy(results)
     own = unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]]
-    tables = tuple(
-        make_table(results, frame, layout, evaluation, chosen)
-        for evaluation in dict.fromkeys(cell.evaluation for cell in results.plan.cells)
-        for layout in layouts(results.plan, evaluation)
-        for chosen in (UNITS if own == "both" else (own,))
-    )
+    tables: list[Table] = []
+    judged: dict[str, Judged] = {}
+    problems = list(results.damaged.values())
+    for evaluation in dict.fromkeys(cell.evaluation for cell in results.plan.cells):
+        for layout in layouts(results.plan, evaluation):
+            for chosen in UNITS if own == "both" else (own,):
+                name = table_name(layout, evaluation, chosen)
+                try:
+                    judged[name] = judge(results, store_root, layout, evaluation, chosen)
+                except UnequalTestSets as problem:
+                    problems.append(f"statistics of {name}: {problem}")
+                tables.append(make_table(results, frame, layout, evaluation, chosen, judged.get(name)))
     contents = {
         "results.md": "# Results\n\n" + "\n".join(map(markdown, tables)),
         "results.tex": latex(tables),
         "results.csv": long_csv(tables),
         "cells.csv": wide(results).to_csv(index=False, lineterminator="\n"),
+        **{f"{what}.csv": joined(judged, what) for what in ("intervals", "pairwise", "components")},
     }
     for name, text in contents.items():
         write_atomic(out / name, text.encode())
-    return Report(tables, tuple(out / name for name in contents), tuple(results.damaged.values()))
+    return Report(tuple(tables), tuple(out / name for name in contents), tuple(problems))

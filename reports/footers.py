@@ -37,7 +37,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     sentences = [
         f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
         f"Overall is the mean of the {columns} columns.",
-        "Bold: best of its block.",
+        "Bold: best of its block; ≈: a tie, not to be told from the best.",
     ]
     if layout.gates:
         sentences.append("Italics: gates, to read the other rows against; they do not compete.")

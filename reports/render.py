@@ -29,6 +29,7 @@ TEX_ESCAPES = {
     "×": r"$\times$",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
+    "≈": r"$\approx$",
     "µ": r"$\mu$",
     "τ": r"$\tau$",
     "λ": r"$\lambda$",
@@ -39,7 +40,7 @@ MD_SPECIAL = re.compile(r"[\\|*<`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 """What Markdown would read as markup; an underscore inside a word stays as it is."""
 CSV_HEADER = (
     "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric",
-    "mean_percent", "std_percent", "n", "planned", "best", "remark", "keys",
+    "mean_percent", "std_percent", "n", "planned", "best", "tie", "remark", "keys",
 )  # fmt: skip
 
 
@@ -67,7 +68,8 @@ def _md_title(line: Line) -> str:
 
 def _md_score(score: Score) -> str:
     mean = f"**{score.printed}**" if score.best else score.printed
-    return f"{mean}{score.spread}" + (f"<sup>{score.mark}</sup>" if score.mark else "")
+    tie = " ≈" if score.tie else ""
+    return f"{mean}{score.spread}{tie}" + (f"<sup>{score.mark}</sup>" if score.mark else "")
 
 
 def pipe_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -151,7 +153,8 @@ def _tex_block(block: Block, columns: int) -> Iterator[str]:
 def _tex_score(score: Score) -> str:
     mean = f"\\textbf{{{score.printed}}}" if score.best else _tex(score.printed)
     spread = f"{{\\scriptsize{{}}{_tex(score.spread)}}}" if score.spread else ""
-    return f"{mean}{spread}" + (f"\\textsuperscript{{{score.mark}}}" if score.mark else "")
+    tie = r"\,$\approx$" if score.tie else ""
+    return f"{mean}{spread}{tie}" + (f"\\textsuperscript{{{score.mark}}}" if score.mark else "")
 
 
 def long_csv(tables: Sequence[Table]) -> str:
@@ -169,5 +172,5 @@ def long_csv(tables: Sequence[Table]) -> str:
 def _csv_lines(table: Table, block: Block, line: Line) -> Iterator[tuple[object, ...]]:
     place = (table.evaluation, table.unit, block.ratio, line.variant, line.title)
     for column, score in zip(table.columns, line.scores, strict=True):
-        found = (score.mean, score.std, score.n, score.planned, int(score.best), score.remark)
+        found = (score.mean, score.std, score.n, score.planned, int(score.best), int(score.tie), score.remark)
         yield (*place, column.dataset, column.metric, *found, " ".join(score.keys))

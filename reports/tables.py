@@ -15,6 +15,7 @@ import pandas as pd
 from benchmark.store import Plan, PlannedCell
 from reports.footers import caption_of, footers_of, ratio_text, unit_text
 from reports.frame import Results
+from reports.judged import Judged
 from reports.layouts import Layout
 
 OVERALL = "overall"
@@ -43,6 +44,8 @@ class Score:
     spread: str = ""
     """Printed after the mean: '±0.8', or ' (k=6)' for an Overall of 6 columns where more were planned."""
     best: bool = False
+    tie: bool = False
+    """Cannot be told from the best."""
     mark: str = ""
     """Letter of the footnote that holds `remark`."""
 
@@ -101,10 +104,12 @@ class Table:
     footers: tuple[str, ...]
 
 
-def make_table(results: Results, frame: pd.DataFrame, layout: Layout, evaluation: str, unit: str) -> Table:
+def make_table(
+    results: Results, frame: pd.DataFrame, layout: Layout, evaluation: str, unit: str, judged: Judged | None = None
+) -> Table:
     """A table of one evaluation ('finetune', 'linear') in one score unit ('heartbeat', 'recording').
 
-    `frame` is `tidy(results)`, `layout` one of `layouts(results.plan, evaluation)`.
+    `frame` is `tidy(results)`, `layout` one of `layouts(results.plan, evaluation)`, `judged` what statistics say of it.
     """
     rows = set(layout.variants)
     cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in rows]
@@ -115,10 +120,12 @@ def make_table(results: Results, frame: pd.DataFrame, layout: Layout, evaluation
     blocks = [
         _block(results, scored, [cell for cell in cells if cell.ratio == ratio], columns, layout) for ratio in shown
     ]
+    if judged is not None:
+        blocks = [_with_ties(block, columns, judged) for block in blocks]
     footnotes = _footnotes(blocks)
     what = f"{EVALUATIONS.get(evaluation, evaluation)}, scored per {unit_text(results.plan, unit)}"
     return Table(
-        name="-".join(filter(None, [evaluation, unit, layout.name.replace("_", "-")])),
+        name=table_name(layout, evaluation, unit),
         evaluation=evaluation,
         unit=unit,
         title=f"{layout.title}: {what[0].lower()}{what[1:]}" if layout.title else what,
@@ -126,8 +133,33 @@ def make_table(results: Results, frame: pd.DataFrame, layout: Layout, evaluation
         columns=columns,
         blocks=tuple(_with_marks(block, footnotes) for block in blocks),
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
-        footers=tuple(footers_of(results, cells, unit)),
+        footers=(*footers_of(results, cells, unit), *(judged.words if judged else ())),
     )
+
+
+def table_name(layout: Layout, evaluation: str, unit: str) -> str:
+    """Unique within a report, fit for a file name."""
+    return "-".join(filter(None, [evaluation, unit, layout.name.replace("_", "-")]))
+
+
+def _with_ties(block: Block, columns: Sequence[Column], judged: Judged) -> Block:
+    """The block with the numbers marked that cannot be told from the best."""
+
+    def tied(line: Line, column: Column, score: Score) -> bool:
+        place = (block.ratio, column.dataset, column.metric, line.variant)
+        return place in judged.tied and not score.best and not line.gate
+
+    lines = [
+        replace(
+            line,
+            scores=tuple(
+                replace(score, tie=tied(line, column, score))
+                for column, score in zip(columns, line.scores, strict=True)
+            ),
+        )
+        for line in block.lines
+    ]
+    return replace(block, lines=tuple(lines))
 
 
 def _ratios(cells: Sequence[PlannedCell], layout: Layout) -> list[float]:

@@ -89,7 +89,7 @@ def _prose(text: str, width: int) -> Iterator[list[Span]]:
 
 
 def _tail(score: Score) -> str:
-    return score.spread + score.mark.translate(SUPERSCRIPTS)
+    return score.spread + ("≈" if score.tie else "") + score.mark.translate(SUPERSCRIPTS)
 
 
 def _widths(table: Table, width: int) -> _Widths:

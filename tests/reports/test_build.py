@@ -15,10 +15,13 @@ from benchmark.store import Plan
 from reports.__main__ import main
 from reports.build import build_report
 
-FILES = ["results.md", "results.tex", "results.csv", "cells.csv"]
+FILES = [
+    *("results.md", "results.tex", "results.csv", "cells.csv"),
+    *("intervals.csv", "pairwise.csv", "components.csv"),
+]
 
 
-def test_writes_the_four_files(store_root: Path, tmp_path: Path) -> None:
+def test_writes_all_files(store_root: Path, tmp_path: Path) -> None:
     report = build_report(store_root, tmp_path / "out")
     assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
     assert [file.name for file in report.files] == FILES
