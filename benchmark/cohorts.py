@@ -33,6 +33,8 @@ def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
         recordings_per_patient=simulation.recordings_per_patient,
         noise=simulation.noise,
         anatomy=simulation.anatomy,
+        severity=simulation.severity,
+        report_errors=simulation.report_errors,
     )
 
 

@@ -38,6 +38,11 @@ class Simulation(Section):
     """Mean number of ECGs per patient of the pretraining cohort."""
     noise: Annotated[float, Field(ge=0)] = 1.0
     anatomy: Annotated[float, Field(ge=0)] = 1.0
+    """How far patients lie apart (docs/SIMULATOR.md tells what each of these dials does)."""
+    severity: Annotated[float, Field(ge=0, le=2)] = 1.0
+    """How far disease goes against anatomy."""
+    report_errors: Annotated[float, Field(ge=0)] = 1.0
+    """How often the machine reports of the pretraining cohort omit, hedge and invent."""
 
 
 class Data(Section):

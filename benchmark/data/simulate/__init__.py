@@ -4,8 +4,9 @@
     signal = simulate("LBBB", seed=1)   # (5000, 12) mV
 
 From the dipole outwards: `dipole` (waves to leads), `heart` (one healthy beat), `pathology` (what diseases change),
-`anatomy` (one patient), `rhythm`, `noise`, `recording` (all of it in one ECG), `population` (who has what), `layouts`
-(how each dataset is written), `cohort` (patients to folders).
+`anatomy` (one patient), `rhythm` and `conduction` (when atria and ventricles beat), `noise`, `recording` (all of it in
+one ECG), `population` (who has what), `layouts` (how each dataset is written), `cohort` (patients to folders).
+docs/SIMULATOR.md shows all of it.
 """
 
 from __future__ import annotations

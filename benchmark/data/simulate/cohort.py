@@ -19,9 +19,9 @@ from benchmark.data.base import SIMULATED_MARK
 from benchmark.data.simulate.layouts import LAYOUTS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
 from benchmark.data.simulate.population import draw_diagnoses, draw_person
-from benchmark.data.simulate.recording import record
+from benchmark.data.simulate.recording import MOST_SEVERE, record
 
-SIMULATOR_VERSION = 1
+SIMULATOR_VERSION = 2
 """Raised with every change that can alter a signal or a label."""
 COHORTS: tuple[str, ...] = tuple(LAYOUTS)
 FS = 500
@@ -84,6 +84,7 @@ def _cases(name: str, layout: Layout, visits: list[int], settings: CohortSetting
                 seconds=layout.seconds(rng),
                 fs=FS,
                 noise=settings.noise,
+                severity=settings.severity,
                 mains_hz=layout.mains_hz,
             )
             yield Case(number, patient, visit, person, diagnoses, recorded, FS, rng)
@@ -103,9 +104,11 @@ def _checked(name: str, settings: CohortSettings, seed: int) -> Layout:
         raise ValueError(f"{name}: patients is {settings.patients}, must lie in 1-{layout.most_patients}")
     if settings.recordings_per_patient < 1:
         raise ValueError(f"{name}: recordings_per_patient is {settings.recordings_per_patient}, must be 1 or more")
-    for dial in ("noise", "anatomy"):
+    for dial in ("noise", "anatomy", "report_errors"):
         if not 0 <= getattr(settings, dial) < np.inf:
             raise ValueError(f"{name}: {dial} is {getattr(settings, dial)}, must be 0 or more")
+    if not 0 <= settings.severity <= MOST_SEVERE:
+        raise ValueError(f"{name}: severity is {settings.severity}, must lie in 0-{MOST_SEVERE:g}")
     if seed < 0:
         raise ValueError(f"{name}: seed is {seed}, must be 0 or more")
     return layout

@@ -24,26 +24,35 @@ DIAGNOSES: Mapping[str, str] = MappingProxyType(
         "RBBB": "right bundle branch block: rsR' in V1, broad S in I and V6",
         "LAFB": "left anterior fascicular block: left axis, qR in aVL, rS in II, III, aVF",
         "AVB1": "first-degree AV block: PR above 210 ms",
+        "AVB2": "second-degree AV block, Wenckebach: PR grows from beat to beat until one P is not conducted",
+        "AVB3": "third-degree AV block: P waves and a slow junctional rhythm, each at its own rate",
         "STD": "horizontal ST depression in II and V4-V6",
         "STE-ANT": "anterior ST elevation in V1-V4, reciprocal depression in III",
         "STE-INF": "inferior ST elevation in II, III, aVF, reciprocal depression in aVL",
         "MI-ANT": "old anterior infarction: QS or lost R in V1-V4",
         "MI-INF": "old inferior infarction: broad Q in II, III, aVF",
+        "MI-LAT": "old lateral infarction: broad Q in I, aVL, V5, V6, small R beside it",
         "LVH": "left ventricular hypertrophy: tall R in V5 and V6, deep S in V1 and V2, strain",
+        "RVH": "right ventricular hypertrophy: right axis, tall R in V1, deep S in I and V6, strain in V1-V3",
         "TWI": "flat or inverted T waves",
         "PAC": "premature atrial beats",
         "PVC": "premature ventricular beats",
     }
 )
 
+_INFARCTIONS = frozenset({"MI-ANT", "MI-INF", "MI-LAT"})
+_SHIFTS = frozenset({"STD", "STE-ANT", "STE-INF"})
 _CLASHES: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
-    (frozenset({"LBBB"}), frozenset({"RBBB", "LAFB", "MI-ANT", "LVH", "STD", "STE-ANT", "STE-INF", "TWI"})),
-    (frozenset({"STD", "STE-ANT", "STE-INF"}), frozenset({"STD", "STE-ANT", "STE-INF", "TWI"})),
-    (frozenset({"STE-ANT", "STE-INF"}), frozenset({"LVH"})),
+    (frozenset({"LBBB"}), frozenset({"RBBB", "LAFB", "LVH", "RVH", "TWI"}) | _INFARCTIONS | _SHIFTS),
+    (_SHIFTS, _SHIFTS | {"TWI"}),
+    (frozenset({"STE-ANT", "STE-INF"}), frozenset({"LVH", "RVH"})),
     (frozenset({"MI-INF"}), frozenset({"LAFB", "STE-INF"})),
     (frozenset({"MI-ANT"}), frozenset({"LVH", "STE-ANT"})),
-    (frozenset({"AFIB", "AFL", "SVT"}), frozenset({"AVB1", "PAC"})),
+    (frozenset({"MI-LAT"}), frozenset({"LVH"})),
+    (frozenset({"RVH"}), frozenset({"LVH", "RBBB", "LAFB", "MI-ANT", "MI-LAT", "TWI"})),
+    (frozenset({"AFIB", "AFL", "SVT"}), frozenset({"AVB1", "AVB2", "AVB3", "PAC"})),
     (frozenset({"SVT", "AFL"}), frozenset({"PVC"})),
+    (frozenset({"AVB2", "AVB3"}), frozenset({"SB", "SA", "AVB1", "AVB2", "AVB3", "PAC", "PVC"})),
 )
 """Findings that one ECG cannot show, or not legibly, together."""
 

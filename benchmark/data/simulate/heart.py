@@ -14,8 +14,10 @@ import numpy as np
 
 from benchmark.data.simulate.dipole import Floats
 
-SINUS, ATRIAL, VENTRICULAR = 0, 1, 2
-"""Kinds of beats: in the basic rhythm (sinus, fibrillation, ...), premature atrial, premature ventricular."""
+SINUS, ATRIAL, VENTRICULAR, BLOCKED, ESCAPE = range(5)
+"""Kinds of beats: in the basic rhythm (sinus, fibrillation, ...), premature atrial, premature ventricular, a sinus
+beat's atria without ventricles, and ventricles that beat on their own."""
+KINDS = 5
 
 Clock = Literal["P", "R", "J"]
 """What a wave's time counts from: onset of P, peak of R, or the J point (this one stretched with the RR interval)."""
@@ -35,7 +37,7 @@ class Wave(NamedTuple):
     dipole: Floats  # (3,) mV at the peak
     order: int = 2
     """2: Gaussian; 4: plateau."""
-    beats: tuple[int, ...] = (SINUS, ATRIAL)
+    beats: tuple[int, ...] = (SINUS, ATRIAL, ESCAPE)
     """Kinds of beats that have this wave."""
 
 
@@ -73,10 +75,42 @@ def without_atrial_waves(heart: Heart) -> Heart:
     return replace(heart, waves={name: wave for name, wave in heart.waves.items() if wave.clock != "P"})
 
 
+def toward(heart: Heart, other: Heart, share: float) -> Heart:
+    """The heart on its way to another: 0 is the heart, 1 the other, 2 differs from the heart twice as far.
+
+    Times and dipoles change in proportion, widths by equal factors, so that none ever falls to zero. A wave that only
+    the other has grows from nothing; one that only this heart has is gone at 1.
+    """
+    waves = {}
+    for name in dict.fromkeys((*heart.waves, *other.waves)):
+        here, there = heart.waves.get(name), other.waves.get(name)
+        if here is not None and there is not None:
+            waves[name] = _between(here, there, share)
+        elif there is not None and share > 0:
+            waves[name] = scaled(there, share)
+        elif here is not None and share < 1:
+            waves[name] = scaled(here, 1 - share)
+    return Heart(
+        waves=waves,
+        pr=heart.pr + share * (other.pr - heart.pr),
+        onset=heart.onset + share * (other.onset - heart.onset),
+        j_point=heart.j_point + share * (other.j_point - heart.j_point),
+    )
+
+
+def _between(here: Wave, there: Wave, share: float) -> Wave:
+    return there._replace(
+        centre=here.centre + share * (there.centre - here.centre),
+        rise=here.rise * (there.rise / here.rise) ** share,
+        fall=here.fall * (there.fall / here.fall) ** share,
+        dipole=here.dipole + share * (there.dipole - here.dipole),
+    )
+
+
 HEALTHY = Heart(
     waves={
-        "p_right": Wave("P", 0.034, 0.017, 0.017, vector(0.07, 0.09, -0.055), beats=(SINUS,)),
-        "p_left": Wave("P", 0.066, 0.018, 0.020, vector(0.09, 0.05, 0.050), beats=(SINUS,)),
+        "p_right": Wave("P", 0.034, 0.017, 0.017, vector(0.07, 0.09, -0.055), beats=(SINUS, BLOCKED)),
+        "p_left": Wave("P", 0.066, 0.018, 0.020, vector(0.09, 0.05, 0.050), beats=(SINUS, BLOCKED)),
         "septum": Wave("R", -0.022, 0.008, 0.008, vector(-0.14, -0.05, -0.24)),
         "wall": Wave("R", 0.000, 0.0105, 0.010, vector(1.05, 0.85, 0.30)),
         "base": Wave("R", 0.024, 0.009, 0.010, vector(-0.22, -0.22, 0.62)),

@@ -3,6 +3,7 @@
 A change works on the healthy heart in the body's own axes, before the patient's anatomy turns it, so that a finding
 shows in the leads where cardiologists look for it: criteria of Surawicz et al. 2009 (JACC 53:976, conduction),
 Hancock et al. 2009 (JACC 53:992, hypertrophy), Thygesen et al. 2018 (Circulation 138:e618, ST segments and Q waves).
+Infarctions, shifts of ST and the anterior fascicle's block add to the waves they find, so that they combine.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from benchmark.data.simulate.heart import (
     Heart,
     Wave,
     scaled,
+    toward,
     vector,
     with_waves,
     without_atrial_waves,
@@ -53,10 +55,10 @@ def _rbbb(heart: Heart, severity: float) -> Heart:
 
 
 def _lafb(heart: Heart, severity: float) -> Heart:
-    wall, base = heart.waves["wall"], heart.waves["base"]
+    septum, wall, base = heart.waves["septum"], heart.waves["wall"], heart.waves["base"]
     changed = with_waves(
         heart,
-        septum=Wave("R", -0.022, 0.009, 0.009, vector(-0.16, 0.28, -0.17)),
+        septum=septum._replace(dipole=septum.dipole + vector(-0.02, 0.33, 0.07)),
         wall=wall._replace(centre=0.004, rise=0.012, fall=0.013, dipole=wall.dipole * vector(0.95, -0.80, 1.2)),
         base=base._replace(centre=0.030, dipole=base.dipole + vector(0.0, -0.25 * severity, 0.0)),
     )
@@ -69,38 +71,53 @@ def _first_degree_block(heart: Heart, severity: float) -> Heart:
 
 def _st_depression(heart: Heart, severity: float) -> Heart:
     plateau = Wave("J", 0.085, 0.105, 0.085, vector(-0.17, -0.12, 0.03) * severity, order=4)
-    return with_waves(heart, st=plateau, t=scaled(heart.waves["t"], 0.6))
+    return with_waves(heart, st_shift=plateau, t=scaled(heart.waves["t"], 0.6))
 
 
 def _anterior_st_elevation(heart: Heart, severity: float) -> Heart:
     plateau = Wave("J", 0.100, 0.120, 0.090, vector(0.08, -0.10, -0.17) * severity, order=4)
-    return with_waves(heart, st=plateau, t=scaled(heart.waves["t"], vector(1.1, 0.7, 2.0)))
+    return with_waves(heart, st_shift=plateau, t=scaled(heart.waves["t"], vector(1.1, 0.7, 2.0)))
 
 
 def _inferior_st_elevation(heart: Heart, severity: float) -> Heart:
     plateau = Wave("J", 0.100, 0.120, 0.090, vector(-0.06, 0.22, 0.05) * severity, order=4)
-    return with_waves(heart, st=plateau, t=scaled(heart.waves["t"], vector(0.7, 1.6, 0.5)))
+    return with_waves(heart, st_shift=plateau, t=scaled(heart.waves["t"], vector(0.7, 1.6, 0.5)))
 
 
 def _old_anterior_infarction(heart: Heart, severity: float) -> Heart:
-    wall, t = heart.waves["wall"], heart.waves["t"]
+    septum, wall, t = heart.waves["septum"], heart.waves["wall"], heart.waves["t"]
     inverted = 0.95 * max(0.0, severity - 0.85)
+    lost = vector(0.12, 0.09, 0.66 + 0.15 * severity)
     return with_waves(
         heart,
-        septum=Wave("R", -0.014, 0.014, 0.014, vector(-0.02, 0.04, 0.42 + 0.15 * severity)),
+        septum=septum._replace(centre=-0.014, rise=0.014, fall=0.014, dipole=septum.dipole + lost),
         wall=wall._replace(dipole=wall.dipole * vector(0.75, 0.95, 1.0) + vector(0.0, 0.0, 0.22)),
         t=t._replace(dipole=t.dipole + vector(-0.4 * inverted, 0.0, inverted)),
     )
 
 
 def _old_inferior_infarction(heart: Heart, severity: float) -> Heart:
-    wall, t = heart.waves["wall"], heart.waves["t"]
+    septum, wall, t = heart.waves["septum"], heart.waves["wall"], heart.waves["t"]
     inverted = 0.9 * max(0.0, severity - 0.85)
+    lost = vector(0.08, -0.37 - 0.15 * severity, 0.06)
     changed = with_waves(
         heart,
-        septum=Wave("R", -0.024, 0.0115, 0.0115, vector(-0.06, -0.42 - 0.15 * severity, -0.18)),
+        septum=septum._replace(centre=-0.024, rise=0.0115, fall=0.0115, dipole=septum.dipole + lost),
         wall=wall._replace(centre=0.006, dipole=wall.dipole * vector(1.0, 0.75, 1.0)),
         t=t._replace(dipole=t.dipole + vector(0.0, -inverted, -0.1 * inverted)),
+    )
+    return replace(changed, onset=-0.050)
+
+
+def _old_lateral_infarction(heart: Heart, severity: float) -> Heart:
+    septum, wall, t = heart.waves["septum"], heart.waves["wall"], heart.waves["t"]
+    inverted = 0.9 * max(0.0, severity - 0.85)
+    lost = vector(-0.28 - 0.13 * severity, 0.12, 0.08)
+    changed = with_waves(
+        heart,
+        septum=septum._replace(centre=-0.024, rise=0.0115, fall=0.0115, dipole=septum.dipole + lost),
+        wall=wall._replace(centre=0.006, dipole=wall.dipole * vector(0.72, 1.0, 0.9)),
+        t=t._replace(dipole=t.dipole + vector(-inverted, 0.1 * inverted, 0.0)),
     )
     return replace(changed, onset=-0.050)
 
@@ -108,7 +125,7 @@ def _old_inferior_infarction(heart: Heart, severity: float) -> Heart:
 def _lv_hypertrophy(heart: Heart, severity: float) -> Heart:
     wall, strain = heart.waves["wall"], min(1.0, max(0.0, 2.2 * (severity - 0.75)))
     t, broad = heart.waves["t"], 1.25
-    larger = wall.dipole * (vector(1.35, 0.8, 1.5) + 0.45 * severity) + vector(0.0, 0.0, 0.25)
+    larger = wall.dipole * (vector(1.60, 0.85, 1.70) + 0.5 * severity) + vector(0.0, 0.0, 0.25)
     changed = with_waves(
         heart,
         wall=wall._replace(rise=broad * wall.rise, fall=broad * wall.fall, dipole=larger),
@@ -119,29 +136,42 @@ def _lv_hypertrophy(heart: Heart, severity: float) -> Heart:
     return replace(changed, onset=-0.045, j_point=0.052)
 
 
+def _rv_hypertrophy(heart: Heart, severity: float) -> Heart:
+    wall, t = heart.waves["wall"], heart.waves["t"]
+    to_the_right = wall.dipole * vector(0.45, 1.0, 0.2) + vector(-0.14, 0.05, -0.55 - 0.42 * severity)
+    late = Wave("R", 0.030, 0.010, 0.012, vector(-0.35, 0.02, -0.06) * (0.6 + 0.4 * severity))
+    strain = min(1.0, max(0.0, 1.6 * (severity - 0.6)))
+    return with_waves(
+        heart,
+        wall=wall._replace(dipole=to_the_right),
+        base=scaled(heart.waves["base"], vector(1.0, 1.0, 0.25)),
+        right_wall=late,
+        st_strain=Wave("J", 0.080, 0.070, 0.080, vector(0.02, -0.05, 0.08) * strain),
+        t=t._replace(dipole=t.dipole + vector(0.0, -0.14, 0.40) * strain),
+    )
+
+
 def _t_inversion(heart: Heart, severity: float) -> Heart:
     return with_waves(heart, st=None, t=scaled(heart.waves["t"], 0.35 - 0.75 * severity))
 
 
-def _premature_atrial(heart: Heart, severity: float) -> Heart:
-    focus = Wave("P", 0.045, 0.020, 0.022, vector(-0.06, 0.10, -0.06) * severity, beats=(ATRIAL,))
+def _premature_atrial(heart: Heart) -> Heart:
+    focus = Wave("P", 0.045, 0.020, 0.022, vector(-0.06, 0.10, -0.06), beats=(ATRIAL,))
     return with_waves(heart, p_ectopic=focus)
 
 
-def _without_p(heart: Heart, severity: float) -> Heart:
-    return without_atrial_waves(heart)
-
-
-def _supraventricular_tachycardia(heart: Heart, severity: float) -> Heart:
-    retrograde = Wave("J", 0.055, 0.020, 0.020, vector(0.02, -0.09, 0.03) * severity, beats=(SINUS,))
+def _supraventricular_tachycardia(heart: Heart) -> Heart:
+    retrograde = Wave("J", 0.055, 0.020, 0.020, vector(0.02, -0.09, 0.03), beats=(SINUS,))
     return with_waves(without_atrial_waves(heart), p_retrograde=retrograde)
 
 
-_CHANGES: Mapping[str, Callable[[Heart, float], Heart]] = {
+_SHAPES: Mapping[str, Callable[[Heart, float], Heart]] = {
     "TWI": _t_inversion,
     "LVH": _lv_hypertrophy,
+    "RVH": _rv_hypertrophy,
     "MI-ANT": _old_anterior_infarction,
     "MI-INF": _old_inferior_infarction,
+    "MI-LAT": _old_lateral_infarction,
     "LAFB": _lafb,
     "LBBB": _lbbb,
     "RBBB": _rbbb,
@@ -149,15 +179,26 @@ _CHANGES: Mapping[str, Callable[[Heart, float], Heart]] = {
     "STE-ANT": _anterior_st_elevation,
     "STE-INF": _inferior_st_elevation,
     "AVB1": _first_degree_block,
+}
+"""What goes further in one patient than in another, in the order in which it acts on a heart that has several."""
+
+_ATRIA: Mapping[str, Callable[[Heart], Heart]] = {
     "PAC": _premature_atrial,
-    "AFIB": _without_p,
-    "AFL": _without_p,
+    "AFIB": without_atrial_waves,
+    "AFL": without_atrial_waves,
     "SVT": _supraventricular_tachycardia,
 }
-"""In the order in which they act on a heart that has several; the rest change only when beats come."""
+"""What is there or not; the remaining diagnoses change only when beats come."""
 
 
-def diseased(heart: Heart, names: tuple[str, ...], severity: Mapping[str, float], focus: Mapping[str, Wave]) -> Heart:
+def diseased(
+    heart: Heart,
+    names: tuple[str, ...],
+    severity: Mapping[str, float],
+    focus: Mapping[str, Wave],
+    *,
+    share: float = 1.0,
+) -> Heart:
     """The heart as it beats with these diagnoses.
 
     Args:
@@ -165,8 +206,12 @@ def diseased(heart: Heart, names: tuple[str, ...], severity: Mapping[str, float]
         names: diagnoses, as `check_diagnoses` allows them.
         severity: how far each disease went in this patient; 1 is typical.
         focus: the waves of this patient's premature ventricular beats, added where he has them.
+        share: dial; every disease goes this share of its way, as in `toward`.
     """
-    for name, change in _CHANGES.items():
+    for name, change in _SHAPES.items():
         if name in names:
-            heart = change(heart, severity[name])
+            heart = toward(heart, change(heart, severity[name]), share)
+    for name, replacement in _ATRIA.items():
+        if name in names:
+            heart = replacement(heart)
     return with_waves(heart, **focus) if "PVC" in names else heart

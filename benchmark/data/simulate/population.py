@@ -6,7 +6,7 @@ Conduction and structure persist over a patient's recordings; rhythm, ischaemia 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class Population:
     """Probability that a patient with a condition has a further one, drawn from the same shares."""
     rhythms: Mapping[str, float]
     """Rhythm of a recording, where no condition sets it."""
+    affinities: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """(leading condition, further one) -> how many times likelier the further one is than its share says."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,12 @@ def _draw_conditions(rng: np.random.Generator, population: Population) -> tuple[
         return ()
     conditions = [leading]
     while len(conditions) < MOST_CONDITIONS and rng.random() < population.companion:
-        further = choose(rng, population.conditions)
-        if further != "NORM" and further not in conditions and not any(clash(further, c) for c in conditions):
-            conditions.append(further)
+        possible = {
+            name: share * population.affinities.get((leading, name), 1.0)
+            for name, share in population.conditions.items()
+            if name not in ("NORM", *conditions) and not any(clash(name, other) for other in conditions)
+        }
+        if not possible:
+            break
+        conditions.append(choose(rng, possible))
     return tuple(conditions)

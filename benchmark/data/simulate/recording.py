@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.simulate.anatomy import Anatomy, draw_anatomy
+from benchmark.data.simulate.conduction import second_degree, third_degree
 from benchmark.data.simulate.diagnoses import RHYTHMS, check_diagnoses
 from benchmark.data.simulate.dipole import LIMB_VECTORS, Floats, lead_vectors, rotation, twelve_leads, wave_trains
-from benchmark.data.simulate.heart import ATRIAL, CLOCKS, VENTRICULAR, Heart, Wave
+from benchmark.data.simulate.heart import ATRIAL, BLOCKED, CLOCKS, KINDS, SINUS, VENTRICULAR, Heart, Wave
 from benchmark.data.simulate.noise import electrode_noise
 from benchmark.data.simulate.pathology import diseased
 from benchmark.data.simulate.rhythm import Beats, Breath, atrial_activity, draw_beats, draw_rate
 
+MOST_SEVERE = 2.0
+"""Further from health, drawn waves no longer look like a disease."""
 STREAM_OF_SINGLE_RECORDINGS = 1000
 """Keeps `simulate` apart from the cohorts, whose streams are numbered from 0."""
 
@@ -26,11 +29,11 @@ class Simulated:
 
     signal: NDArray[np.float32]  # (n, 12) mV, leads as in benchmark.data.base.LEADS
     beats: Beats
-    """Those whose R lies within the recording."""
+    """Those of the ventricles whose R lies within the recording."""
     rate: float
     """Beats per minute."""
     pr: float | None
-    """PR interval in seconds; None without P waves."""
+    """PR interval in seconds, the shortest where it varies; None where no P wave is conducted."""
     qrs: float
     """QRS duration in seconds."""
     qt: float
@@ -47,6 +50,7 @@ def simulate(
     fs: float = 500.0,
     noise: float = 1.0,
     anatomy: float = 1.0,
+    severity: float = 1.0,
 ) -> NDArray[np.float32]:
     """One recording of a patient drawn for it, e.g. `simulate("LBBB", seed=1)`.
 
@@ -57,6 +61,7 @@ def simulate(
         fs: sampling rate in Hz.
         noise: dial of all noise, 0 for none.
         anatomy: dial of the differences between patients, 0 for the typical one.
+        severity: dial of how far diseases change a beat's shape, 0 for not at all, 1 as drawn.
 
     Returns:
         (n, 12) float32 in mV, leads in the order of `benchmark.data.base.LEADS`.
@@ -69,7 +74,7 @@ def simulate(
     names = (diagnosis,) if isinstance(diagnosis, str) else diagnosis
     rng = np.random.default_rng([seed, STREAM_OF_SINGLE_RECORDINGS])
     patient = draw_anatomy(rng, woman=bool(rng.integers(2)), spread=anatomy)
-    return record(patient, names, rng, seconds=seconds, fs=fs, noise=noise).signal
+    return record(patient, names, rng, seconds=seconds, fs=fs, noise=noise, severity=severity).signal
 
 
 def record(
@@ -80,6 +85,7 @@ def record(
     seconds: float = 10.0,
     fs: float = 500.0,
     noise: float = 1.0,
+    severity: float = 1.0,
     mains_hz: float = 50.0,
 ) -> Simulated:
     """One recording of a patient on a day when he has these diagnoses.
@@ -88,24 +94,29 @@ def record(
         patient: his anatomy.
         diagnoses: what this recording shows.
         rng: the recording's own stream: rate, electrodes, noise.
-        seconds, fs, noise: as `simulate`.
+        seconds, fs, noise, severity: as `simulate`.
         mains_hz: 50 or 60 Hz.
 
     Raises:
         ValueError: as `simulate`.
     """
     check_diagnoses(diagnoses)
-    if not (1 <= seconds <= 3600 and fs >= 50 and noise >= 0):
+    if not (1 <= seconds <= 3600 and fs >= 50 and noise >= 0 and 0 <= severity <= MOST_SEVERE):
         raise ValueError(
-            f"cannot record {seconds} s at {fs} Hz with noise {noise}: 1-3600 s, 50 Hz or more, noise >= 0"
+            f"cannot record {seconds} s at {fs} Hz with noise {noise} and severity {severity}: "
+            f"1-3600 s, 50 Hz or more, noise >= 0, severity 0-{MOST_SEVERE:g}"
         )
     samples = round(seconds * fs)
     rhythm = next((name for name in diagnoses if name in RHYTHMS), "SR")
-    heart = diseased(patient.heart, diagnoses, patient.severity, patient.ectopic_focus)
+    heart = diseased(patient.heart, diagnoses, patient.severity, patient.ectopic_focus, share=severity)
     rate = draw_rate(rng, rhythm, patient.resting_rate)
     breath = Breath(hz=float(rng.uniform(0.18, 0.32)), phase=float(rng.uniform(0, 2 * np.pi)))
     ectopic = tuple(kind for name, kind in (("PAC", ATRIAL), ("PVC", VENTRICULAR)) if name in diagnoses)
     beats = draw_beats(rng, rhythm, rate, ectopic, seconds, breath)
+    if "AVB2" in diagnoses:
+        beats = second_degree(rng, beats)
+    elif "AVB3" in diagnoses:
+        beats = third_degree(rng, beats, seconds)
     trains = _trains(rng, heart, beats, samples, fs)  # (n, C)
     eight = _seen_by_leads(rng, patient, heart, trains, breath, fs)  # (n, 8)
     eight += _atria_in_leads(rng, patient, rhythm, rate, samples, fs)
@@ -121,7 +132,7 @@ def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, 
     pace = _paces(beats)[clock]  # (C, B)
     origin = _origins(heart, beats)[clock]  # (C, B)
     centre = origin + np.array([wave.centre for wave in waves])[:, None] * pace  # (C, B)
-    present = np.array([[kind in wave.beats for kind in range(3)] for wave in waves])[:, beats.kind]  # (C, B)
+    present = np.array([[kind in wave.beats for kind in range(KINDS)] for wave in waves])[:, beats.kind]  # (C, B)
     height = present * (1 + 0.02 * rng.standard_normal(centre.shape))  # (C, B)
     rise = np.array([wave.rise for wave in waves])[:, None] * pace
     fall = np.array([wave.fall for wave in waves])[:, None] * pace
@@ -137,7 +148,7 @@ def _paces(beats: Beats) -> Floats:
 
 def _origins(heart: Heart, beats: Beats) -> Floats:
     """Onset of P, peak of R and J point of every beat, (3, B) seconds."""
-    onset_of_p = beats.time + heart.onset - heart.pr * np.minimum(1.0, beats.rr**0.25)
+    onset_of_p = beats.time + heart.onset - heart.pr * np.minimum(1.0, beats.rr**0.25) - beats.delay
     return np.stack([onset_of_p, beats.time, beats.time + heart.j_point])
 
 
@@ -183,12 +194,12 @@ def _turned(wave: Wave, patient: Anatomy) -> Floats:
 
 
 def _with_truth(signal: NDArray[np.float32], heart: Heart, beats: Beats, seconds: float, patient: Anatomy) -> Simulated:
-    inside = (beats.time >= 0) & (beats.time < seconds)
-    shown = Beats(beats.time[inside], beats.kind[inside], beats.rr[inside])
+    inside = (beats.time >= 0) & (beats.time < seconds) & (beats.kind != BLOCKED)
+    shown = Beats(beats.time[inside], beats.kind[inside], beats.rr[inside], beats.delay[inside])
     mean_rr = float(np.diff(shown.time).mean()) if len(shown.time) > 1 else float(shown.rr.mean())
     t = heart.waves["t"]
     qrs = heart.j_point - heart.onset
-    has_p = any(wave.clock == "P" for wave in heart.waves.values())
+    has_p = any(wave.clock == "P" for wave in heart.waves.values()) and SINUS in beats.kind
     return Simulated(
         signal=signal,
         beats=shown,

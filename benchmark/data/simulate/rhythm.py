@@ -18,7 +18,9 @@ from benchmark.data.simulate.heart import SINUS, VENTRICULAR, vector
 MARGIN_S = 2.0
 """Beats are laid out from this long before the recording to this long after it, so that its edges cut through waves."""
 FIBRILLATION_DIPOLE = vector(-0.30, 0.35, -0.85)
-FLUTTER_DIPOLE = vector(-0.15, -0.90, -0.35)
+SWELL_HZ = ((0.2, 0.6), (0.9, 1.6))
+"""How fast f-waves grow and shrink."""
+FLUTTER_DIPOLE = vector(-0.15, -0.90, -0.60)
 
 
 class Breath(NamedTuple):
@@ -38,8 +40,9 @@ class Beats:
     """B beats in order of time."""
 
     time: Floats  # (B,) peak of R, seconds from the recording's start
-    kind: NDArray[np.int8]  # (B,) SINUS, ATRIAL or VENTRICULAR
+    kind: NDArray[np.int8]  # (B,) SINUS, ATRIAL, VENTRICULAR, BLOCKED or ESCAPE; BLOCKED: where R would have been
     rr: Floats  # (B,) RR interval that the beat's repolarisation follows, seconds
+    delay: Floats  # (B,) by how much its PR is longer than the heart's, seconds
 
 
 def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> float:
@@ -79,8 +82,12 @@ def draw_beats(
         _make_premature(rng, ectopic, rr, kind, start, seconds)
     time = start + np.cumsum(rr)
     kept = time < seconds + MARGIN_S
-    followed = 0.8 * float(rr.mean()) + 0.2 * rr
-    return Beats(time[kept], kind[kept], followed[kept])
+    return Beats(time[kept], kind[kept], followed(rr)[kept], np.zeros(int(kept.sum())))
+
+
+def followed(rr: Floats) -> Floats:
+    """What repolarisation follows of the RR intervals, (B,): mostly their mean, for it adapts over minutes."""
+    return 0.8 * float(rr.mean()) + 0.2 * rr
 
 
 def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, breath: Breath) -> Floats:
@@ -108,11 +115,12 @@ def _make_premature(
     After a ventricular beat the sinus node keeps its time (full compensatory pause); an atrial one resets it.
     """
     chosen = rng.random(len(rr)) < rng.uniform(0.04, 0.2)  # (B,)
+    coupling = rng.uniform(0.56, 0.72)  # one focus fires at one interval after the beat before
     chosen[int(np.searchsorted(start + np.cumsum(rr), rng.uniform(0.35, 0.65) * seconds))] = True
     for beat in np.flatnonzero(chosen):
         if beat < 1 or beat + 1 >= len(rr) or kind[beat - 1 : beat + 2].any():
             continue
-        early = rr[beat] * (1 - rng.uniform(0.56, 0.72))
+        early = rr[beat] * (1 - coupling - 0.015 * rng.standard_normal())
         kind[beat] = ectopic
         rr[beat] -= early
         rr[beat + 1] += early if ectopic == VENTRICULAR else rng.uniform(0.0, 0.35) * early
@@ -135,8 +143,8 @@ def atrial_activity(
         sawtooth = np.sin(phase) + 0.42 * np.sin(2 * phase + 0.4) + 0.15 * np.sin(3 * phase + 0.8)
         return sawtooth, FLUTTER_DIPOLE * rng.uniform(0.10, 0.20)
     drift = sum(
-        rng.uniform(0.3, 0.8) * np.sin(2 * np.pi * f * time + rng.uniform(0, 2 * np.pi)) for f in (0.3, 0.9, 1.7)
+        rng.uniform(0.4, 1.0) * np.sin(2 * np.pi * f * time + rng.uniform(0, 2 * np.pi)) for f in (0.3, 0.9, 1.7)
     )
     phase = 2 * np.pi * rng.uniform(5.0, 7.5) * time + drift
-    swell = 1 + 0.35 * np.sin(2 * np.pi * rng.uniform(0.2, 0.6) * time + rng.uniform(0, 2 * np.pi))
+    swell = 1 + sum(0.3 * np.sin(2 * np.pi * rng.uniform(*f) * time + rng.uniform(0, 2 * np.pi)) for f in SWELL_HZ)
     return swell * (np.sin(phase) + 0.35 * np.sin(2 * phase + 0.7)), FIBRILLATION_DIPOLE * rng.uniform(0.05, 0.13)

@@ -43,7 +43,7 @@ POPULATION = Population(
         "STE-ANT": 110,
         "STE-INF": 92,
     },
-    companion=0.10,
+    companion=0.08,
     rhythms={"SR": 1.0},
 )
 """First labels as often as in the real REFERENCE.csv, where 7 % of the recordings have a second label."""

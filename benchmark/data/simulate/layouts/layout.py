@@ -28,6 +28,11 @@ class CohortSettings:
     """Dial of all noise: 0 none, 1 a routine hospital recording."""
     anatomy: float = 1.0
     """Dial of the differences between patients: 0 all hearts alike, 1 as people differ."""
+    severity: float = 1.0
+    """Dial of disease against anatomy: every change of a beat's shape goes this share of its way, 0 not at all, 1 as
+    drawn, at most 2. Rhythms and premature beats are there or not, whatever the dial."""
+    report_errors: float = 1.0
+    """Dial of what machine reports omit, hedge and make up: 0 nothing, 1 as machines err. mimic-iv-ecg only."""
     records100: bool = False
     """ptb-xl only: also write the recordings at 100 Hz, as the real dataset does."""
 

@@ -1,62 +1,88 @@
-"""The lines an ECG machine prints under a recording: rhythm, findings, summary; not always complete."""
+"""The lines an ECG machine prints under a recording: rhythm, findings, remarks, summary, with a machine's errors.
+
+What it says of each diagnosis, and how often it is wrong, are the tables of `machine_errors`; the dial `errors` scales
+their shares. The summary follows from the lines, for a machine does not contradict itself.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-RHYTHM_LINES: dict[str, str] = {
-    "SR": "Sinus rhythm",
-    "SB": "Sinus bradycardia",
-    "ST": "Sinus tachycardia",
-    "SA": "Sinus arrhythmia",
-    "AFIB": "Atrial fibrillation",
-    "AFL": "Atrial flutter",
-    "SVT": "Supraventricular tachycardia",
+from benchmark.data.simulate.diagnoses import clash
+from benchmark.data.simulate.layouts.machine_errors import (
+    ABNORMAL,
+    BORDERLINE,
+    FINDING_READINGS,
+    NORMAL,
+    REMARKS,
+    RHYTHM_READINGS,
+    Said,
+)
+
+RAPID_RATE = 110
+"""Beats per minute from which fibrillation has a rapid ventricular response."""
+RAPID = "Atrial fibrillation with rapid ventricular response"
+SUMMARIES = {NORMAL: "Normal ECG", BORDERLINE: "Borderline ECG", ABNORMAL: "Abnormal ECG"}
+
+GRADES: dict[str, int] = {
+    **{line: BORDERLINE for reading in FINDING_READINGS.values() for line in (*reading.hedged, *reading.instead)},
+    **{line: reading.grade for reading in FINDING_READINGS.values() for line in reading.wordings},
+    **{line: grade for line, (grade, _) in REMARKS.items()},
+    **{reading.line: reading.grade for reading in RHYTHM_READINGS.values()},
+    RAPID: ABNORMAL,
 }
-FINDING_LINES: dict[str, tuple[str, ...]] = {
-    "LBBB": ("Left bundle branch block",),
-    "RBBB": ("Right bundle branch block", "RBBB"),
-    "LAFB": ("Left anterior fascicular block", "Left axis deviation"),
-    "AVB1": ("Prolonged PR interval", "First degree A-V block"),
-    "STD": ("Lateral ST-T changes may be due to myocardial ischemia", "Nonspecific ST depression"),
-    "STE-ANT": ("Anterior ST elevation, consider acute injury", "Probable acute anterior infarct"),
-    "STE-INF": ("Inferior ST elevation, consider acute injury", "Probable acute inferior infarct"),
-    "MI-ANT": ("Anterior infarct - age undetermined", "Possible anteroseptal infarct - age undetermined"),
-    "MI-INF": ("Inferior infarct - age undetermined", "Possible inferior infarct - age undetermined"),
-    "LVH": ("Left ventricular hypertrophy", "Left ventricular hypertrophy with ST-T changes", "Possible LVH"),
-    "TWI": ("Nonspecific T wave changes", "T wave changes are nonspecific"),
-    "PAC": ("PAC(s)", "Atrial premature complexes"),
-    "PVC": ("PVC(s)", "Ventricular premature complexes"),
-}
-OMITTED = 0.12
-"""Share of findings that the machine overlooks."""
-MILD: frozenset[str] = frozenset({"SB", "ST", "SA", "TWI", "PAC", "AVB1"})
+"""Line -> what it makes of the whole ECG; a rhythm of which nothing is known here is borderline."""
 
 
-def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator) -> list[str]:
+def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float = 1.0) -> list[str]:
     """Report lines of a recording.
 
     Args:
         diagnoses: what the recording shows.
         rate: beats per minute.
-        rng: which wording is used, and what is overlooked.
+        rng: which wording is used, and what is misread.
+        errors: dial of all errors and hedges: 0 none, 1 as machines err, more up to always wrong.
     """
-    rhythm = next(name for name in diagnoses if name in RHYTHM_LINES)
-    first = RHYTHM_LINES[rhythm]
-    if rhythm == "AFIB" and rate > 110:
-        first += " with rapid ventricular response"
-    if rhythm in ("SR", "ST") and "PVC" in diagnoses and rng.random() < 0.4:
-        first += " with PVC(s)"
-    lines, noticed = [first], []
-    for name in diagnoses:
-        wordings = FINDING_LINES.get(name)
-        if wordings is None or rng.random() < OMITTED:
-            continue
-        noticed.append(name)
-        wording = wordings[int(rng.integers(len(wordings)))]
-        if name != "PVC" or "PVC" not in first:
-            lines.append(wording)
-    abnormal = [name for name in (*noticed, rhythm) if name != "SR"]
-    if not abnormal:
-        return [*lines, "Normal ECG"]
-    return [*lines, "Borderline ECG" if all(name in MILD for name in abnormal) else "Abnormal ECG"]
+    rhythm = next(name for name in diagnoses if name in RHYTHM_READINGS)
+    lines = [_at_rate(line, rate) for line in _misread(rhythm, rng, errors)] or [RHYTHM_READINGS[rhythm].line]
+    if lines == ["Atrial fibrillation"] and rate > RAPID_RATE:
+        lines = [RAPID]
+    lines += [_finding_line(name, diagnoses, rng, errors) for name in FINDING_READINGS]
+    lines += [line for line, (_, share) in REMARKS.items() if rng.random() < errors * share]
+    said = [line for line in dict.fromkeys(lines) if line]
+    return [*said, SUMMARIES[max(GRADES.get(line, BORDERLINE) for line in said)]]
+
+
+def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Said:
+    """What the rhythm is mistaken for; nothing where it is not."""
+    mistaken, drawn = RHYTHM_READINGS[rhythm].mistaken, rng.random()
+    scale = min(errors, 1 / sum(mistaken.values()))
+    for lines, share in mistaken.items():
+        drawn -= share * scale
+        if drawn < 0:
+            return lines
+    return ()
+
+
+def _at_rate(line: str, rate: float) -> str:
+    """A sinus rhythm by the name that machines give it at this rate; other lines as they are."""
+    if line != "Sinus rhythm" or 60 <= rate <= 100:
+        return line
+    return "Sinus bradycardia" if rate < 60 else "Sinus tachycardia"
+
+
+def _finding_line(name: str, diagnoses: tuple[str, ...], rng: np.random.Generator, errors: float) -> str:
+    """What is said of one finding; an empty line for nothing. Nothing is alleged that the other findings rule out."""
+    reading = FINDING_READINGS[name]
+    error, hedge, which = rng.random(3)
+    if name not in diagnoses:
+        alleged = error < errors * reading.false_alarm and not any(clash(name, d) for d in diagnoses if d != "NORM")
+        return _one_of(reading.hedged, which) if alleged else ""
+    if error < errors * reading.missed:
+        return _one_of(reading.instead, which)
+    return _one_of(reading.hedged if hedge < errors * reading.hedging else reading.wordings, which)
+
+
+def _one_of(lines: Said, which: float) -> str:
+    """The line at `which`, in [0, 1), of the way."""
+    return lines[int(which * len(lines))]

@@ -41,19 +41,23 @@ POPULATION = Population(
         "AFIB": 0.10,
         "TWI": 0.09,
         "STD": 0.06,
-        "MI-INF": 0.07,
+        "MI-INF": 0.065,
         "MI-ANT": 0.05,
+        "MI-LAT": 0.01,
         "LVH": 0.07,
+        "RVH": 0.008,
         "RBBB": 0.05,
         "LBBB": 0.035,
         "LAFB": 0.045,
         "AVB1": 0.04,
+        "AVB2": 0.003,
+        "AVB3": 0.002,
         "PVC": 0.03,
         "PAC": 0.03,
         "STE-ANT": 0.01,
         "STE-INF": 0.01,
     },
-    companion=0.40,
+    companion=0.35,
     rhythms={"SR": 0.66, "SB": 0.11, "ST": 0.15, "SA": 0.02, "AFIB": 0.03, "AFL": 0.015, "SVT": 0.015},
 )
 
@@ -81,7 +85,7 @@ def _write_recording(folder: Path, case: Case, settings: CohortSettings) -> Row:
     ordered = case.recorded.signal[:, [LEADS.index(lead) for lead in LEAD_ORDER]]  # (n, 12)
     start = when.strftime("%H:%M:%S %d/%m/%Y")
     write_dat(stem, digitise(ordered, UNITS), LEAD_ORDER, case.fs, UNITS, start=start, note=f" <subject_id>: {subject}")
-    lines = machine_report(case.diagnoses, case.recorded.rate, case.rng)
+    lines = machine_report(case.diagnoses, case.recorded.rate, case.rng, settings.report_errors)
     return {
         "subject_id": subject,
         "study_id": study,

@@ -31,6 +31,14 @@ def test_same_seed_same_bytes_and_a_larger_cohort_begins_alike(tmp_path: Path, n
     assert (mark["simulator_version"], mark["cohort"], mark["seed"]) == (SIMULATOR_VERSION, name, 3)
 
 
+def test_the_dial_of_reports_leaves_the_signals_alone(tmp_path: Path) -> None:
+    for folder, errors in (("right", 0.0), ("usual", 1.0)):
+        write_cohort("mimic-iv-ecg", tmp_path / folder, CohortSettings(12, report_errors=errors), seed=3)
+    right, usual = _digests(tmp_path / "right"), _digests(tmp_path / "usual")
+    different = {path for path in right if right[path] != usual[path]}
+    assert different == {"machine_measurements.csv", SIMULATED_MARK}
+
+
 def test_progress_counts_every_recording(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     write_cohort(
@@ -63,6 +71,8 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
         ("mimic-iv-ecg", CohortSettings(3, recordings_per_patient=0.5), 1, "recordings_per_patient is 0.5"),
         ("ptb-xl", CohortSettings(3, noise=-1), 1, "noise is -1"),
         ("ptb-xl", CohortSettings(3, anatomy=float("nan")), 1, "anatomy is nan"),
+        ("ptb-xl", CohortSettings(3, severity=2.5), 1, "severity is 2.5, must lie in 0-2"),
+        ("mimic-iv-ecg", CohortSettings(3, report_errors=-1), 1, "report_errors is -1"),
         ("ptb-xl", CohortSettings(3), -1, "seed is -1"),
     ],
 )

@@ -78,14 +78,27 @@ def test_limb_leads_obey_einthoven_and_goldberger_with_noise() -> None:
 
 def test_length_rate_and_dials_are_honoured() -> None:
     assert simulate("NORM", seed=1, seconds=7.5, fs=100).shape == (750, 12)
-    typical = [simulate("SR", seed=seed, noise=0, anatomy=0.0).std(axis=0) for seed in (1, 2)]
-    people = [simulate("SR", seed=seed, noise=0).std(axis=0) for seed in (1, 2)]
-    assert np.abs(typical[0] - typical[1]).sum() < 0.5 * np.abs(people[0] - people[1]).sum()
+    typical = np.std([simulate("SR", seed=seed, noise=0, anatomy=0.0).std(axis=0) for seed in range(8)], axis=0)
+    people = np.std([simulate("SR", seed=seed, noise=0).std(axis=0) for seed in range(8)], axis=0)
+    assert typical.sum() < 0.7 * people.sum()
+
+
+@pytest.mark.parametrize("diagnosis", ["LBBB", "RBBB", "LVH", "RVH", "MI-ANT", "MI-INF", "MI-LAT", "STD", "TWI"])
+def test_severity_scales_what_a_disease_changes(diagnosis: str) -> None:
+    healthy = simulate("SR", seed=3, noise=0)
+    change = [np.abs(simulate(diagnosis, seed=3, noise=0, severity=dial) - healthy).mean() for dial in (0, 0.5, 1, 1.5)]
+    assert change[0] == pytest.approx(0, abs=1e-6)
+    assert np.all(np.diff(change) > 0.15 * change[2])
+
+
+def test_severity_leaves_rhythms_alone() -> None:
+    np.testing.assert_array_equal(simulate("AFIB", seed=3, severity=0), simulate("AFIB", seed=3, severity=2))
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
+        (("AVB2", "AFIB"), "cannot stand in one ECG"),
         (("LBB",), "did you mean LBBB"),
         (("LBBB", "RBBB"), "cannot stand in one ECG"),
         (("NORM", "AFIB"), "cannot stand in one ECG"),
@@ -97,10 +110,26 @@ def test_bad_names_are_refused(names: tuple[str, ...], said: str) -> None:
         check_diagnoses(names)
 
 
-@pytest.mark.parametrize("wrong", [{"seconds": 0.0}, {"fs": 10.0}, {"noise": -1.0}, {"anatomy": -1.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"seconds": 0.0}, {"fs": 10.0}, {"noise": -1.0}, {"anatomy": -1.0}, {"severity": 2.1}]
+)
 def test_bad_numbers_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"is -1|cannot record"):
         simulate("NORM", seed=1, **wrong)
+
+
+@pytest.mark.parametrize("names", [("MI-ANT", "LAFB"), ("MI-ANT", "MI-INF"), ("MI-INF", "MI-LAT")])
+def test_infarctions_keep_their_signs_beside_another_finding(names: tuple[str, str]) -> None:
+    rng = np.random.default_rng(4)
+    beat = _average_beat(record(draw_anatomy(rng, woman=False, spread=0.5), names, rng, noise=0))
+    early = slice(round(0.25 * FS), round(0.29 * FS))
+    for name in names:
+        if name == "MI-ANT":
+            assert beat["V2"][round(0.24 * FS) : round(0.36 * FS)].max() < 0.1
+        elif name == "LAFB":
+            assert beat["III"][early].max() > 0.05
+        else:
+            assert beat["III" if name == "MI-INF" else "V6"][early].min() < -0.15
 
 
 def test_findings_combine() -> None:
@@ -163,6 +192,25 @@ def test_first_degree_block() -> None:
     assert all(0.11 < (_clean("NORM", seed).pr or 0) < 0.2 for seed in PATIENTS)
 
 
+def test_second_degree_block_loses_beats_but_no_p_wave() -> None:
+    for seed in range(4):
+        recorded = _clean("AVB2", seed)
+        intervals = np.diff(recorded.beats.time)
+        assert intervals.max() > 1.3 * intervals.min()
+        assert recorded.beats.delay.max() > 0.05
+        pause = recorded.beats.time[int(intervals.argmax())]
+        silent = recorded.signal[round((pause + 0.45) * FS) : round((pause + intervals.max() - 0.25) * FS)]
+        assert np.ptp(silent[:, LEADS.index("II")]) > 0.04  # the lost beat's P wave
+
+
+def test_third_degree_block_has_no_pr_interval() -> None:
+    for seed in range(4):
+        recorded = _clean("AVB3", seed)
+        assert recorded.pr is None
+        assert 38 < recorded.rate < 60
+        assert np.diff(recorded.beats.time).std() < 0.05
+
+
 def test_st_segments() -> None:
     for lead in ("II", "V5", "V6"):
         assert _share("STD", lambda b, at=lead: _st(b, at) < -0.05) > 0.85
@@ -180,6 +228,8 @@ def test_old_infarctions() -> None:
     early = slice(round(0.25 * FS), round(0.29 * FS))
     assert _share("MI-INF", lambda b: b["III"][early].min() < -0.15 and b["aVF"][early].min() < -0.15) > 0.9
     assert _share("NORM", lambda b: b["III"][early].min() < -0.15) < 0.3
+    assert _share("MI-LAT", lambda b: b["I"][early].min() < -0.15 and b["V6"][early].min() < -0.15) > 0.9
+    assert _share("NORM", lambda b: b["I"][early].min() < -0.15) < 0.1
     qrs = slice(round(0.24 * FS), round(0.36 * FS))
     assert _share("MI-ANT", lambda b: b["V2"][qrs].max() < 0.1) > 0.85
     assert _share("NORM", lambda b: b["V2"][qrs].max() < 0.1) < 0.2
@@ -190,8 +240,19 @@ def test_hypertrophy_has_voltage_and_often_strain() -> None:
         return float(beat["V5"].max() - beat["V1"].min())
 
     large, usual = ([voltage(_average_beat(_clean(name, s))) for s in PATIENTS] for name in ("LVH", "NORM"))
-    assert np.median(large) > 3.2 > np.max(usual) * 0.9
+    assert np.median(large) > 3.5 > np.quantile(usual, 0.9)  # Sokolow and Lyon's limit
     assert _share("LVH", lambda b: _t(b, "V6") < 0) > 0.4
+
+
+def test_right_hypertrophy_turns_the_axis_right_and_raises_r_in_v1() -> None:
+    qrs = slice(round(0.24 * FS), round(0.40 * FS))
+    assert np.mean([_clean("RVH", seed).axes["QRS"] > 90 for seed in PATIENTS]) > 0.9
+    assert _share("RVH", lambda b: b["V1"][qrs].max() > -2 * b["V1"][qrs].min()) > 0.9
+    tall = [_average_beat(_clean("RVH", seed))["V1"][qrs].max() for seed in PATIENTS]
+    assert np.median(tall) > 0.7
+    assert min(tall) > 0.3
+    assert _share("RVH", lambda b: -b["V6"][qrs].min() > b["V6"][qrs].max()) > 0.6
+    assert _share("RVH", lambda b: _t(b, "V1") < 0) > 0.8
 
 
 def test_fibrillation_has_no_p_wave_but_f_waves_in_v1() -> None:
