@@ -1,13 +1,17 @@
-"""A pool of processes that Ctrl-C does not reach: every process of a terminal gets it, and the parent alone acts."""
+"""A pool of processes that Ctrl-C does not reach, and that end with their parent however it ends.
+
+Every process of a terminal gets Ctrl-C, and the parent alone acts; a parent that is killed can tell its pool nothing.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 
@@ -15,11 +19,26 @@ def open_pool(
     processes: int, begin: Callable[..., None] | None = None, arguments: tuple[Any, ...] = ()
 ) -> ProcessPoolExecutor:
     """A pool whose processes ignore Ctrl-C from their first moment; each calls `begin(*arguments)` before its work."""
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=begin, initargs=arguments)
+    pool = ProcessPoolExecutor(
+        processes, mp_context=get_context("spawn"), initializer=_begin, initargs=(begin, arguments)
+    )
     with _interrupts_ignored():
         for _ in range(processes):  # each first task starts a process, and it inherits what is ignored
             pool.submit(int)
     return pool
+
+
+def _begin(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if begin is not None:
+        begin(*arguments)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager
