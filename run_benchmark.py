@@ -84,9 +84,9 @@ def run(command: Command, console: Console) -> int:
     work = missing(grid, store)
     for line in work.damaged:
         note(console, f"damaged, will be done again: {line}")
-    done = len(grid.cells) - len(work.cells)
-    counts = f"{len(grid.cells)} cells on {len(grid.pretrainings)} encoders"
-    note(console, f"{counts}: {done} done, {len(work.cells)} to do")
+    cells = len({cell.key for cell in grid.cells})  # one may stand in several tables
+    counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
+    note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
     failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")

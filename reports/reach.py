@@ -28,7 +28,7 @@ def reach(results: Results, columns: Sequence[Runs], pairs: pd.DataFrame) -> lis
         return []
     return [
         _method(results, columns),
-        _family(columns),
+        *([_family(columns)] if len(columns[0].variants) > 1 else []),
         _seeds(results, columns),
         *_few_seeds(len(columns[0].seeds)),
         *_detectable(pairs),
