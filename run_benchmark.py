@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmark import console as terminal
@@ -11,12 +12,12 @@ from benchmark.allocator import keep_freed_memory
 from benchmark.cli import Command, Place, parse
 from benchmark.cohorts import names_of
 from benchmark.config import Config, ConfigError, config_names, load_config
-from benchmark.console import Console, GridProgress, note, open_console, print_lines
+from benchmark.console import Console, GridProgress, note, open_console, print_lines, step
 from benchmark.data.base import DatasetError
 from benchmark.data.prepare import Prepared
 from benchmark.data.registry import DATASETS
 from benchmark.data.skipped import skip_summary, write_skipped
-from benchmark.dry_run import dry_run_lines
+from benchmark.dry_run import dry_run_lines, sizes_of, unkeyed_grid
 from benchmark.estimate import exact_size, passes
 from benchmark.grid import Cell, Grid, Pretraining
 from benchmark.health import health_lines, health_warnings
@@ -26,6 +27,9 @@ from benchmark.runner import Machine, Watch, Work, do, health_of, make_grid, mak
 from benchmark.store import NoResults, Store
 from methods import METHODS
 from reports.build import build_report
+from reports.capsule import pack
+from reports.compare import compare_results, comparison_lines
+from reports.sources import open_results
 from reports.terminal import terminal_lines
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -47,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return verify(command, console)
         if command.verb == "check-method":
             return check(command, console)
+        if command.verb == "speed":
+            return speed(command, console)
         return run(command, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
@@ -140,8 +146,30 @@ def work_off(
 
 
 def report(command: Command, console: Console) -> int:
-    """Tables of the latest run, from the store alone."""
-    show_report(command.place, None, command.unit, console)
+    """Tables of stored results, from the stores alone, or two runs held against each other."""
+    if command.compare:
+        return compare(command, console)
+    with open_results(command.sources) as opened:
+        run = opened.run
+        for line in opened.said:
+            note(console, line)
+        show_report(replace(command.place, results=run.store.root), run.results.plan.key, command.unit, console)
+        if command.capsule:
+            contents = pack(run, command.capsule)
+            note(console, f"wrote {command.capsule} (no signals; contents {contents})")
+    return OK
+
+
+def compare(command: Command, console: Console) -> int:
+    """The flag --compare of `report`."""
+    first, second = command.compare
+    found = compare_results(first, second, command.place.out, unit=command.unit)
+    for line in found.said:
+        note(console, line)
+    print_lines(console, comparison_lines(found.comparison, console.width))
+    note(console, "")
+    for file in found.files:
+        note(console, f"wrote {file}")
     return OK
 
 
@@ -209,6 +237,25 @@ def check(command: Command, console: Console) -> int:
         note(console, str(verdict))
         kept &= verdict.kept
     return OK if kept else FAILED
+
+
+def speed(command: Command, console: Console) -> int:
+    """The verb `speed`."""
+    from benchmark.speed import FULL, QUICK, measure_speed, save_speed  # here, because no other verb needs them
+    from benchmark.speed_report import hours_line, speed_lines
+
+    config, place = command.config, command.place
+    machine = machine_of(config, place)
+    sizes, _ = sizes_of(config, place)
+    with step(console, "measuring") as progress:
+        found = measure_speed(config, machine, QUICK if command.quick else FULL, progress)
+    for line in speed_lines(found):
+        note(console, line)
+    save_speed(found, place.out / "speed.json")
+    grid = unkeyed_grid(config, machine)
+    note(console, hours_line(config, [*grid.pretrainings, *grid.cells], sizes, found, machine.jobs))
+    note(console, f"wrote {place.out / 'speed.json'}")
+    return OK
 
 
 def list_all(console: Console) -> int:

@@ -14,11 +14,14 @@ from benchmark.boosting import boost
 from benchmark.config import Config
 from benchmark.data.coverage import coverage
 from benchmark.data.prepare import Prepared, load_prepared
+from benchmark.data.split import SPLIT_VERSION
 from benchmark.data.task import Task, make_task
-from benchmark.finetune import Outcome, finetune
+from benchmark.features import FEATURES_VERSION
+from benchmark.finetune import FINETUNE_VERSION, Outcome, finetune
 from benchmark.grid import FEATURES
-from benchmark.linear import linear_probe
+from benchmark.linear import LINEAR_VERSION, linear_probe
 from benchmark.metrics import UNITS, no_scores, score_both_units
+from benchmark.pretrain import PRETRAIN_VERSION
 from benchmark.provenance import device_facts, git_state, versions
 from benchmark.store import Predictions, Row, Store
 from benchmark.weights import load_encoder
@@ -86,7 +89,7 @@ def run_cell(job: CellJob) -> None:
         counts=task.counts(),
         coverage=dict(coverage(prepared, config.per_trial(config.finetune), config.data.labels, config.protocol)),
         training=outcome.training,
-        provenance=provenance(job, prepared, device),
+        provenance=provenance(job, prepared, device) | {"split": task.digests()},
     )
     store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
 
@@ -110,7 +113,17 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
         "git": git_state(),
         "device": device_facts(device),
         "precision": job.precision,
+        "results_versions": results_versions(job),
     }
+
+
+def results_versions(job: CellJob) -> dict[str, int]:
+    """Results versions of all that a row rests on: rows of two versions are never put together."""
+    scored = {"finetune": FINETUNE_VERSION, "linear": LINEAR_VERSION, FEATURES: FEATURES_VERSION}
+    versions = {"split": SPLIT_VERSION, job.evaluation: scored[job.evaluation]}
+    if job.pretrain_key:
+        versions |= {"pretraining": PRETRAIN_VERSION, job.method: job.config.method_class(job.method).version}
+    return versions
 
 
 @lru_cache(maxsize=4)

@@ -22,6 +22,8 @@ EXAMPLES = """examples:
   python run_benchmark.py --set methods.pmq.momentum=0.99            any knob of any method
   python run_benchmark.py report --unit recording                    the tables again, from the store alone
   python run_benchmark.py data check --data-root /data               leaks, copies, damaged files, before a run
+  python run_benchmark.py report --compare runs other/results.zip    two runs, or what somebody sent, side by side
+  python run_benchmark.py speed --config laptop                      how fast this machine is
   python run_benchmark.py check-method ./mine.py                     what a method of one's own has to hold to
   python run_benchmark.py verify-paper                               the paper's own numbers, checked
 """
@@ -35,6 +37,7 @@ VERBS = {
     "run": "do what is missing of the grid, then print and write its tables (the default)",
     "report": "write the tables of the latest run again, from the results store alone",
     "list": "the methods, datasets, configs and ablations there are",
+    "speed": "how fast this machine is against plain forms of the same, and the hours of the grid",
     "verify-paper": "check the PMQ paper's printed tables and claims, and lay the results store beside them",
     "check-method": "whether the method named after it, or defined in that file, keeps what a method promises",
     "data": ", ".join(f"{action} ({text})" for action, text in DATA_ACTIONS.items()),
@@ -70,8 +73,14 @@ class Command:
     """Datasets named by flags, the pretraining corpus first; empty where the config's stand."""
     place: Place
     dry_run: bool
+    quick: bool
     allow_leak: bool
     unit: str | None
+    sources: tuple[str, ...] = ("runs",)
+    """Results that `report` puts together: folders, capsules, or runs of a folder (reports.sources)."""
+    capsule: Path | None = None
+    compare: tuple[str, ...] = ()
+    """Two results that `report` holds against each other instead."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -110,7 +119,9 @@ def build_parser() -> argparse.ArgumentParser:
     where = parser.add_argument_group("where the data and results are")
     where.add_argument("--data-root", type=Path, metavar="DIR", help="folder that holds the datasets")
     where.add_argument("--data", nargs="+", action="extend", default=[], metavar="NAME=DIR", help="a dataset's folder")
-    where.add_argument("--results", type=Path, default=Path("runs"), metavar="DIR", help="results store (runs)")
+    where.add_argument(
+        "--results", nargs="+", default=["runs"], metavar="DIR", help="results store (runs); `report` takes several"
+    )
     where.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="tables and figures (out)")
     where.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIR", help="prepared recordings (cache)")
     how = parser.add_argument_group("how it runs")
@@ -118,6 +129,7 @@ def build_parser() -> argparse.ArgumentParser:
     how.add_argument("--precision", help="auto, float32 or bf16")
     how.add_argument("--workers", type=int, default=cores(), metavar="N", help="processes that prepare data")
     how.add_argument("--jobs-per-device", type=int, metavar="N", help="cells at a time (CPU: one a core; GPU: 1)")
+    how.add_argument("--quick", action="store_true", help="`speed` at small sizes: a minute instead of many")
     how.add_argument("--dry-run", action="store_true", help="list the cells, hours and disk, and do nothing")
     how.add_argument(
         "--allow-leak", action="store_true", help="run on data that the audit refuses; every table will say so"
@@ -126,6 +138,8 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--unit", choices=["heartbeat", "recording", "both"], help="what is scored (default: as the protocol)"
     )
+    report.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
+    report.add_argument("--compare", nargs=2, metavar="RUN", help="hold two results stores, capsules or runs together")
     return parser
 
 
@@ -133,12 +147,13 @@ def parse(argv: Sequence[str]) -> Command:
     """A command from argv. Raises ConfigError in one line before any work."""
     arguments = build_parser().parse_intermixed_args(argv)
     verb, action, subject = parse_words(arguments.words)
+    refuse_of_report(verb, arguments)
     paths = parse_data(arguments.data)
     overrides = parse_overrides(arguments)
     if paths or arguments.data_root:
         overrides.setdefault("data.simulation", None)
     place = Place(
-        results=arguments.results,
+        results=Path(arguments.results[0]),
         out=arguments.out,
         cache=arguments.cache,
         simulated=Path("data") / "simulated",
@@ -156,8 +171,12 @@ def parse(argv: Sequence[str]) -> Command:
         asked=tuple(dict.fromkeys([*filter(None, [arguments.pretrain_dataset]), *(arguments.datasets or [])])),
         place=place,
         dry_run=arguments.dry_run,
+        quick=arguments.quick,
         allow_leak=arguments.allow_leak,
         unit=arguments.unit,
+        sources=tuple(arguments.results),
+        capsule=arguments.capsule,
+        compare=tuple(arguments.compare or ()),
     )
 
 
@@ -178,6 +197,17 @@ def parse_words(words: Sequence[str]) -> tuple[str, str, str]:
         refuse(rest)
         return verb, action, ""
     return verb, action, only("data show: which recording? e.g. `data show A0001 --datasets cpsc2018`", rest)
+
+
+def refuse_of_report(verb: str, arguments: argparse.Namespace) -> None:
+    """Flags of `report` that another verb, or each other, cannot be with."""
+    if verb != "report":
+        if len(arguments.results) > 1:
+            raise ConfigError(f"--results: `{verb}` takes one folder; `report` puts several together")
+        if arguments.capsule or arguments.compare:
+            raise ConfigError("--capsule and --compare belong to `report`")
+    elif arguments.compare and (arguments.capsule or arguments.unit == "both" or len(arguments.results) > 1):
+        raise ConfigError("--compare A B takes neither --results, --capsule nor --unit both")
 
 
 def only(question: str, words: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from benchmark.finetune import EVALUATION_BATCH, Outcome, validation_score
 from benchmark.pretrain import autocast
 from methods.parts.encoder import Encoder
 
-LINEAR_VERSION = 1
+LINEAR_VERSION = 2
 MAX_ITERATIONS = 1000
 
 Floats = NDArray[np.float32]

@@ -26,7 +26,7 @@ from benchmark.provenance import seed_torch
 from benchmark.store import write_atomic
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
-PRETRAIN_VERSION = 1
+PRETRAIN_VERSION = 2
 WARMUP_SHARE = 0.05
 DIGEST_BYTES = 32
 

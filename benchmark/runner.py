@@ -19,6 +19,7 @@ from benchmark.data.task import pretraining_source
 from benchmark.engines.local import run_tasks
 from benchmark.grid import Cell, Grid, Pretraining, encoder_config, expand
 from benchmark.health import EpochHealth, measure, read_health, sample_facts
+from benchmark.illustrate import illustrate, write_illustration
 from benchmark.pretrain import pretrain
 from benchmark.provenance import device_facts, git_state, peak_memory_gib, seed_torch, versions
 from benchmark.store import CorruptRow, Plan, PlannedCell, Store, digest
@@ -276,6 +277,9 @@ def run_pretraining(
             held_out=held_out,
             on_step=lambda done, total, text: watch.inner(task_name(task), done, total, text),
         )
+        recipe = config.recipe(variant.config)
+        pictures = illustrate(method, variant.config, source, recipe, epochs=config.pretrain.epochs, seed=task.seed)
+        write_illustration(folder, pictures)
         facts |= vars(history) | source_facts(source, variant.config.pairing)
         facts |= {"peak_memory_gib": peak_memory_gib(machine.device)}
     else:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -23,6 +24,14 @@ from numpy.typing import NDArray
 
 ROW_FORMAT = 2
 KEY_LENGTH = 16
+KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a key may look like: it is part of file names, and stores come from other people."""
+CARD = "pretraining.json"
+"""What a pretraining leaves beside its weights: how it was done, and what it learned."""
+ILLUSTRATION = "illustration.npz"
+"""Pictures of it, drawn by reports: what its masks do to a window, and how alike its queries and keys are."""
+KEY_KINDS = ("other patient", "own key", "attracts", "same patient, does not attract")
+"""What a key is to a query, by the number that stands for it in an illustration."""
 UNIT_OF_PROTOCOL = {"paper": "heartbeat", "strict": "recording"}
 """What a protocol scores, selects epochs by and reports."""
 
@@ -143,6 +152,29 @@ def _npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     return buffer.getvalue()
 
 
+def _check(plan: Plan) -> None:
+    """Raise ValueError where a plan names what it does not have, or a key that is none."""
+    if plan.config["protocol"] not in UNIT_OF_PROTOCOL:
+        raise ValueError(f"unknown protocol {plan.config['protocol']!r}")
+    for cell in plan.cells:
+        if cell.variant not in plan.variants or cell.dataset not in plan.datasets:
+            raise ValueError(f"a cell of {cell.variant!r} on {cell.dataset!r}, which the plan does not list")
+    for key in (plan.key, *(cell.key for cell in plan.cells)):
+        if not KEY.fullmatch(key):
+            raise ValueError(f"{key!r} is no key")
+
+
+def row_bytes(row: Row, predictions: bytes) -> bytes:
+    """The file of a row, which vouches for itself and for the file of its predictions."""
+    body = asdict(row)
+    envelope = {
+        "row": body,
+        "row_sha256": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+        "predictions_sha256": hashlib.sha256(predictions).hexdigest(),
+    }
+    return json.dumps(envelope, indent=1, sort_keys=True).encode()
+
+
 class Store:
     """A results folder. Reading never creates anything."""
 
@@ -157,14 +189,8 @@ class Store:
         arrays = _npz_bytes(
             {name: getattr(predictions, name) for name in ("probability", "truth", "recording", "patient")}
         )
-        body = asdict(row)
-        envelope = {
-            "row": body,
-            "row_sha256": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
-            "predictions_sha256": hashlib.sha256(arrays).hexdigest(),
-        }
         write_atomic(self.cells / f"{row.key}.npz", arrays)
-        write_atomic(self.cells / f"{row.key}.json", json.dumps(envelope, indent=1, sort_keys=True).encode())
+        write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
         (self.cells / f"{row.key}.error.json").unlink(missing_ok=True)
 
     def load_row(self, key: str) -> Row | None:
@@ -182,6 +208,8 @@ class Store:
                 raise CorruptRow(f"{path.with_suffix('.npz')}: the predictions do not match their digest")
             if body["format"] != ROW_FORMAT or set(body) != {f.name for f in fields(Row)}:
                 raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
+            if body["key"] != key or not KEY.fullmatch(body["pretrain_key"] or key):
+                raise CorruptRow(f"{path}: this is no row of key {key}")
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise CorruptRow(f"{path}: {error}") from error
         return Row(**body)
@@ -198,6 +226,18 @@ class Store:
             if row is not None:
                 rows.append(row)
         return rows, problems
+
+    def card(self, pretrain_key: str) -> dict[str, Any] | None:
+        """How an encoder was pretrained; None where that is not there or damaged. Its weights are not looked at."""
+        try:
+            card = json.loads((self.pretrained / pretrain_key / CARD).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return card if isinstance(card, dict) else None
+
+    def row_keys(self) -> list[str]:
+        """Keys of all rows there are, whole or damaged."""
+        return sorted(path.stem for path in self.cells.glob("*.json") if not path.stem.endswith(".error"))
 
     def predictions(self, key: str) -> Predictions:
         """Predictions of a finished cell."""
@@ -223,22 +263,29 @@ class Store:
         write_atomic(self.plans / f"{plan.key}.json", json.dumps(asdict(plan), indent=1).encode())
         write_atomic(self.plans / "latest", plan.key.encode())
 
+    def plan_keys(self) -> list[str]:
+        """Keys of all plans, the latest first. Raises NoResults where no run was ever started."""
+        latest = self.plans / "latest"
+        if not latest.is_file():
+            raise NoResults(
+                f"no results in {self.root}: {latest} is not there; start a run with `python run_benchmark.py`, "
+                "or name the folder of results with --results"
+            )
+        key = latest.read_text().strip()
+        return [key, *sorted(path.stem for path in self.plans.glob("*.json") if path.stem != key)]
+
     def load_plan(self, key: str | None = None) -> Plan:
         """A plan by key, or the latest. Raises NoResults with what was looked for."""
         if key is None:
-            latest = self.plans / "latest"
-            if not latest.is_file():
-                raise NoResults(
-                    f"no results in {self.root}: {latest} is not there; start a run with `python run_benchmark.py`, "
-                    "or name the folder of results with --results"
-                )
-            key = latest.read_text().strip()
+            key, *_ = self.plan_keys()
         path = self.plans / f"{key}.json"
         if not path.is_file():
             raise NoResults(f"no plan {key} in {self.root}: {path} is not there")
         try:
             body = json.loads(path.read_text())
             cells = [PlannedCell(**cell) for cell in body.pop("cells")]
-            return Plan(**body, cells=cells)
+            plan = Plan(**body, cells=cells)
+            _check(plan)
+            return plan
         except (ValueError, KeyError, TypeError) as error:
             raise NoResults(f"{path} is damaged ({error}); the same run command writes it again") from None

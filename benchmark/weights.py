@@ -11,11 +11,10 @@ from typing import Any
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
-from benchmark.store import write_atomic
+from benchmark.store import CARD, write_atomic
 from methods.parts.encoder import Encoder, EncoderConfig
 
 WEIGHTS = "encoder.safetensors"
-CARD = "pretraining.json"
 CHECKPOINT = "checkpoint.pt"
 
 

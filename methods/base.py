@@ -2,8 +2,7 @@
 
 The loader makes the views, the method owns its momentum copies, queue and masks, and the trainer knows none of them:
 
-    method.begin(updates)
-    method.positives(batch)
+    method.begin(updates); method.positives(batch)
     loss = method(batch); loss.backward(); optimiser.step(); schedule.step(); method.after_step()
 
 All state lives in parameters and buffers, so `state_dict()` is the checkpoint. Methods draw from torch's default
@@ -17,7 +16,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from torch import Tensor, nn
 
-from methods.parts.encoder import Encoder
+from methods.parts.encoder import Encoder, Mask
 from methods.parts.fields import Range, Share, check_fields
 from methods.parts.positives import Positives as Positives  # a part of the contract
 
@@ -86,8 +85,9 @@ class PretrainMethod(nn.Module):
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
     encoder_passes: ClassVar[float] = 4.0
-    """Cost of an update per pair of windows with the default knobs, for estimates: a pooled forward pass of a window
-    is 1, its backward pass 2."""
+    """Estimated cost of an update per pair of windows, default knobs: a pooled forward pass is 1, a backward one 2."""
+    mask: Mask | None = None
+    """What hides a part of the embedded input, where anything does."""
 
     def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
         super().__init__()
@@ -106,6 +106,10 @@ class PretrainMethod(nn.Module):
 
         It draws no random number and changes no state: it is asked in training, to count what the loss works with.
         """
+        return None
+
+    def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor] | None:
+        """What the loss compares besides a queue: (N, K) queries and their own keys, of unit length; None: not told."""
         return None
 
     def after_step(self) -> None:

@@ -72,14 +72,19 @@ class MoCo(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of a batch; in training mode the batch's keys then enter the queue."""
-        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
-        with torch.no_grad():
-            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        q, k = self.query_and_key(batch)  # (B, K), (B, K)
         queue = self.queue.snapshot()
         loss = moco_loss(q, k, queue.keys, queue.patient, self.config.temperature)
         if self.training:
             self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
         return loss
+
+    def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(B, K) each."""
+        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
+        with torch.no_grad():
+            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        return q, k
 
     def positives(self, batch: Batch) -> Positives:
         """The own key; the queue repels."""

@@ -53,10 +53,9 @@ def patient_info_nce(
 ) -> Tensor:
     """PMQ, Eq. 1, with its factor 2 tau: 0-d.
 
-    q, k: (B, K) of unit length; patient: (B,); queue_keys: (M, K); queue_ids: (M,), -1 where a slot is empty. The
-    candidates are the B current keys and the M queued ones, that is, the queue after the paper's enqueue. Positives
-    are the candidates of the same patient, or those of `positive` (B, B + M) bool, when the patient's others are left
-    out of the denominator.
+    q, k: (B, K) of unit length; patient: (B,); queue_keys: (M, K); queue_ids: (M,), -1 where a slot is empty.
+    Candidates: the B current and the M queued keys, the queue after the paper's enqueue. Positives: those of the same
+    patient, or of `positive` (B, B + M) bool, when the patient's others are left out of the denominator.
     """
     ids = torch.cat([patient, queue_ids])  # (B + M,)
     same_patient = patient[:, None] == ids  # (B, B + M)
@@ -95,15 +94,20 @@ class PMQ(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """Eq. 1 for a batch; in training mode the batch's keys then enter the queue."""
-        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
-        with torch.no_grad():
-            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        q, k = self.query_and_key(batch)  # (B, K), (B, K)
         queue = self.queue.snapshot()
         positive = attracting(self.config.positives, batch, queue)
         loss = patient_info_nce(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature, positive)
         if self.training:
             self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
         return loss
+
+    def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(B, K) each."""
+        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
+        with torch.no_grad():
+            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        return q, k
 
     def positives(self, batch: Batch) -> Positives:
         """Keys of the batch, then those of the queue."""

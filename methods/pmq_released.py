@@ -89,14 +89,19 @@ class PMQReleased(PretrainMethod):
         if self.training:
             update_momentum(self.key_encoder, self.average.module, self.config.momentum)
             update_momentum(self.key_projection, self.average_projection.module, self.config.momentum)
-        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
-        with torch.no_grad():
-            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        q, k = self.query_and_key(batch)  # (B, K), (B, K)
         queue = self.queue.snapshot()
         loss = released_loss(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature)
         if self.training:
             self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
         return loss
+
+    def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(B, K) each."""
+        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
+        with torch.no_grad():
+            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        return q, k
 
     def positives(self, batch: Batch) -> Positives:
         """Later keys of the batch and keys of the queue; earlier ones of the batch repel."""

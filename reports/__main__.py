@@ -1,33 +1,62 @@
-"""`python -m reports`: rebuild the tables of a results folder on any machine, without torch."""
+"""`python -m reports`: tables from results folders and capsules on any machine, without torch."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmark.store import NoResults
 from reports.build import UNITS, build_report
+from reports.capsule import pack
+from reports.compare import compare_results
+from reports.sources import open_results
+
+SOURCE = "a results folder or capsule, FOLDER@KEY for one of its runs, FOLDER@all for all that compare"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, build, name the files. Returns 0, or 1 with one line on stderr where there is nothing to report."""
-    parser = argparse.ArgumentParser(prog="python -m reports", description="Tables from a results folder.")
-    parser.add_argument("--results", type=Path, default=Path("runs"), metavar="DIR", help="results folder (runs)")
+    parser = argparse.ArgumentParser(prog="python -m reports", description="Tables from results.", epilog=SOURCE)
+    parser.add_argument("--results", nargs="+", default=["runs"], metavar="SOURCE", help="put together (runs)")
+    parser.add_argument("--compare", nargs=2, metavar="SOURCE", help="hold two runs against each other instead")
+    parser.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where to write (out)")
     parser.add_argument("--unit", choices=(*UNITS, "both"), help="what is scored (default: as the protocol says)")
     asked = parser.parse_args(argv)
+    if asked.compare and (asked.capsule or asked.unit == "both"):
+        parser.error("--compare takes neither --capsule nor --unit both")
     try:
-        report = build_report(asked.results, asked.out, unit=asked.unit)
+        files = _compare(asked) if asked.compare else _report(asked)
     except NoResults as error:
         print(error, file=sys.stderr)
         return 1
-    for problem in report.problems:
-        print(f"left out: {problem}", file=sys.stderr)
-    for file in report.files:
+    for file in files:
         print(file)
     return 0
+
+
+def _report(asked: argparse.Namespace) -> list[Path]:
+    with open_results(asked.results) as opened:
+        run = opened.run
+        report = build_report(run.store.root, asked.out, plan_key=run.results.plan.key, unit=asked.unit)
+        _say([*opened.said, *(f"left out: {problem}" for problem in report.problems)])
+        if asked.capsule:
+            pack(run, asked.capsule)
+    return [*report.files, *filter(None, [asked.capsule])]
+
+
+def _compare(asked: argparse.Namespace) -> list[Path]:
+    first, second = asked.compare
+    compared = compare_results(first, second, asked.out, unit=asked.unit)
+    _say(compared.said)
+    return list(compared.files)
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One call from a results folder to files: the tables (results.md, .tex, .csv), their cells, and their statistics.
+"""One call from a results folder to files: tables (results.md, .tex, .csv), cells, statistics, figures, and one page.
 
 The files depend on the rows alone: the same rows give the same bytes, in one run or in many.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.store import UNIT_OF_PROTOCOL, write_atomic
+from benchmark.store import UNIT_OF_PROTOCOL, Store, write_atomic
 from reports.frame import load_results, tidy, wide
+from reports.html import pictures_of, read_skipped, report_html
 from reports.judged import Judged, joined, judge
 from reports.layouts import layouts
+from reports.pretrainings import cards_of
 from reports.render import latex, long_csv, markdown
 from reports.runs import UnequalTestSets
 from reports.tables import Table, make_table, table_name
@@ -37,12 +39,14 @@ def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, un
     """
     if unit not in (None, "both", *UNITS):
         raise ValueError(f"score unit {unit!r} is not known: choose {', '.join(UNITS)} or both")
+    from reports.figures import write_figures  # here, because matplotlib loads slowly
+
     results = load_results(store_root, plan_key)
     frame = tidy(results)
     own = unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]]
     tables: list[Table] = []
     judged: dict[str, Judged] = {}
-    problems = list(results.damaged.values())
+    problems: list[str] = []
     for evaluation in dict.fromkeys(cell.evaluation for cell in results.plan.cells):
         for layout in layouts(results.plan, evaluation):
             for chosen in UNITS if own == "both" else (own,):
@@ -52,13 +56,26 @@ def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, un
                 except UnequalTestSets as problem:
                     problems.append(f"statistics of {name}: {problem}")
                 tables.append(make_table(results, frame, layout, evaluation, chosen, judged.get(name)))
+    store = Store(store_root)
+    drawn = write_figures(results, store, out, UNITS if own == "both" else (own,))
+    problems += drawn.problems
     contents = {
         "results.md": "# Results\n\n" + "\n".join(map(markdown, tables)),
         "results.tex": latex(tables),
         "results.csv": long_csv(tables),
         "cells.csv": wide(results).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(judged, what) for what in ("intervals", "pairwise", "components")},
+        "report.html": report_html(
+            results,
+            tables,
+            judged,
+            cards=cards_of(results, store, list(results.plan.variants)),
+            skipped=read_skipped(out / "skipped.csv"),
+            pictures=pictures_of(drawn.files),
+            problems=problems,
+        ),
     }
     for name, text in contents.items():
         write_atomic(out / name, text.encode())
-    return Report(tuple(tables), tuple(out / name for name in contents), tuple(problems))
+    files = (*(out / name for name in contents), *drawn.files)
+    return Report(tuple(tables), files, (*results.damaged.values(), *problems))

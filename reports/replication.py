@@ -2,7 +2,7 @@
 
 Scores are those of fine-tuned encoders per heartbeat, as the paper counts them, whatever the run's protocol. A grid
 that was run in parts (the table, then the ablations, then the queue sizes) is read as one: all plans of the store
-that share the latest one's data and settings.
+that compare with the latest one (reports.comparable).
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import pandas as pd
 
 from benchmark.store import Plan, Store
 from reports.claims import Evidence
-from reports.frame import Results, load_results, tidy
+from reports.comparable import comparable
+from reports.frame import Results, tidy
 from reports.paper import PMQ, Cells, Measured, Place
+from reports.sources import every_run
 
 EVALUATION, UNIT = "finetune", "heartbeat"
 PAPER_ENCODER = {"hidden": 64, "depth": 10, "output": 320}
@@ -34,10 +36,6 @@ PAPER_SETTING = {
     "finetune.epochs": 50,
 }
 """What the paper states, by dotted config key."""
-SHARED = ("protocol", "data.labels", "data.pretrain_prefix", "encoder", "methods", "pretrain", "finetune")
-"""What the configs of two plans must have in common for their cells to be read as one grid."""
-CARD = "pretraining.json"
-"""What a pretraining leaves beside its weights."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,8 @@ class Beside(NamedTuple):
 
 def load_replication(root: Path) -> Replication:
     """The latest plan of a store and those that go with it. Raises NoResults where there is none."""
-    parts = list(_parts(Store(root)))
+    runs, _ = comparable(every_run(root, Store(root)))
+    parts = [run.results for run in runs]
     frame = pd.concat([tidy(part) for part in parts], ignore_index=True)
     plans = [part.plan for part in parts]
     facts = [source for plan in plans for source in (*plan.datasets.values(), plan.pretraining)]
@@ -118,32 +117,14 @@ def seconds_of(store: Store, parts: list[Results]) -> dict[str, float]:
     }
     cards: dict[str, list[dict[str, Any]]] = {}
     for variant, key in sorted(runs):
-        cards.setdefault(variant, []).extend(_card(store.pretrained / key))
+        card = store.card(key)
+        cards.setdefault(variant, []).extend([card] if card and _timed(card) else [])
     machines = {_machine(card) for card in cards.get(PMQ, [])}
     return {
         variant: sum(card["seconds"] for card in own) / len(own)
         for variant, own in cards.items()
         if own and {_machine(card) for card in own} == machines and len(machines) == 1
     }
-
-
-def _parts(store: Store) -> Iterator[Results]:
-    """The latest plan's results, then those of every other plan that shares its data and settings."""
-    latest = store.load_plan()
-    keys = sorted(path.stem for path in store.plans.glob("*.json") if path.stem != latest.key)
-    yield load_results(store.root, latest.key)
-    for key in keys:
-        if _goes_with(store.load_plan(key), latest):
-            yield load_results(store.root, key)
-
-
-def _goes_with(plan: Plan, latest: Plan) -> bool:
-    """The same settings, on the same data as far as both use them."""
-    common = plan.datasets.keys() & latest.datasets.keys()
-    sources = [(plan.datasets[name], latest.datasets[name]) for name in common]
-    sources.append((plan.pretraining, latest.pretraining))
-    same_data = all(one.get("fingerprint") == other.get("fingerprint") for one, other in sources)
-    return same_data and all(_at(plan.config, name) == _at(latest.config, name) for name in SHARED)
 
 
 def _differences(plan: Plan) -> Iterator[str]:
@@ -161,15 +142,10 @@ def _at(config: Mapping[str, Any], dotted: str) -> Any:
     return value
 
 
-def _card(folder: Path) -> Iterator[dict[str, Any]]:
-    """How a pretraining was done, where it is there, has a time and the paper's encoder."""
-    try:
-        card = json.loads((folder / CARD).read_bytes())
-    except (OSError, ValueError):
-        return
+def _timed(card: dict[str, Any]) -> bool:
+    """Whether a pretraining has a time and the paper's encoder."""
     encoder = card.get("encoder", {})
-    if card.get("seconds") and {name: encoder.get(name) for name in PAPER_ENCODER} == PAPER_ENCODER:
-        yield card
+    return bool(card.get("seconds")) and {name: encoder.get(name) for name in PAPER_ENCODER} == PAPER_ENCODER
 
 
 def _machine(card: dict[str, Any]) -> str:

@@ -16,8 +16,8 @@ OWNERS = {
     "rich": ("benchmark/console.py",),
     "wfdb": ("benchmark/data/",),
     "yaml": ("benchmark/config.py",),
-    "matplotlib": ("reports/plots.py",),
-    "seaborn": ("reports/plots.py",),
+    "matplotlib": ("reports/plots/",),
+    "seaborn": ("reports/plots/",),
     "torch.distributed": ("methods/parts/gather.py", "benchmark/pretrain.py"),
 }
 FORBIDDEN = {

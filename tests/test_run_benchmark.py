@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -167,8 +168,7 @@ def test_the_report_comes_again_from_the_store_alone(
 ) -> None:
     assert run_benchmark.main(argv) == 0
     monkeypatch.chdir(tmp_path)
-    for file in (tmp_path / "out").iterdir():
-        file.unlink()
+    shutil.rmtree(tmp_path / "out")
     assert run_benchmark.main(["report"]) == 0
     assert table(tmp_path) == expected
 

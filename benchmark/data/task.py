@@ -20,7 +20,7 @@ from benchmark.data.registry import DATASETS
 from benchmark.data.split import Labels, Protocol, Split, labelled_subset, lacking, split_recordings, target_matrix
 from benchmark.data.text import embed_reports, has_text
 from benchmark.data.trials import Trials, trials
-from benchmark.store import UNIT_OF_PROTOCOL
+from benchmark.store import UNIT_OF_PROTOCOL, digest
 
 FIRST_PATIENT = 1
 """Patients are numbered from here, as the PMQ authors do: their queue marks its empty slots with patient 0."""
@@ -64,6 +64,10 @@ class Task:
     def sides(self) -> dict[str, Windows]:
         """The three splits by name."""
         return {"train": self.train, "validation": self.validation, "test": self.test}
+
+    def digests(self) -> dict[str, str]:
+        """A hash of the recordings of each split, to tell two splits apart by."""
+        return {split: digest(sorted(set(windows.recording.tolist()))) for split, windows in self.sides().items()}
 
     def counts(self) -> dict[str, int]:
         """Windows, recordings and patients of each split."""

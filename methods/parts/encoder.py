@@ -61,7 +61,8 @@ class Block(nn.Module):
         # Exact: the last convolution and the skip are linear, so that the mean can be taken of what they read.
         means = mean_per_tap(self.between(x), self.conv2.dilation[0])  # (B, O, 1, KERNEL)
         last = F.conv2d(means, self.conv2.weight.unsqueeze(2), self.conv2.bias)  # (B, O, 1, 1)
-        return last + self.shortcut(x.mean(-1, keepdim=True))  # (B, O, 1, 1)
+        mean = steps_first(x).mean(1)  # (B, C)
+        return last + self.shortcut(mean[..., None, None])  # (B, O, 1, 1)
 
     def between(self, x: Tensor) -> Tensor:
         """What the second convolution reads: (B, C, 1, S) -> (B, O, 1, S)."""
@@ -93,10 +94,16 @@ def mean_per_tap(x: Tensor, dilation: int) -> Tensor:
 
     The outer taps miss the last or first `dilation` samples and read as many zeros in their place.
     """
-    if dilation >= x.shape[-1]:
-        return F.pad(x.mean(-1, keepdim=True), (1, 1))  # (B, C, 1, KERNEL)
-    sums = [x[..., :-dilation].sum(-1), x.sum(-1), x[..., dilation:].sum(-1)]  # each (B, C, 1)
-    return torch.stack(sums, -1) / x.shape[-1]  # (B, C, 1, KERNEL)
+    steps = steps_first(x)  # (B, S, C)
+    if dilation >= steps.shape[1]:
+        return F.pad(steps.mean(1)[..., None, None], (1, 1))  # (B, C, 1, KERNEL)
+    sums = [steps[:, :-dilation].sum(1), steps.sum(1), steps[:, dilation:].sum(1)]  # each (B, C)
+    return torch.stack(sums, -1).unsqueeze(2) / steps.shape[1]  # (B, C, 1, KERNEL)
+
+
+def steps_first(x: Tensor) -> Tensor:
+    """(B, C, 1, S) -> (B, S, C), the order in memory. What is computed from it has its gradient in that order too."""
+    return x.squeeze(2).transpose(1, 2)  # (B, S, C)
 
 
 class Encoder(nn.Module):
@@ -113,7 +120,7 @@ class Encoder(nn.Module):
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Representation of each time step: (B, S, L) -> (B, S, K). `mask` acts on the embedded input."""
         x = self.output(self.hidden(self.embed(x, mask)))  # (B, K, 1, S)
-        return F.dropout(x.squeeze(2).transpose(1, 2), self.dropout, self.training)  # (B, S, K)
+        return F.dropout(steps_first(x), self.dropout, self.training)  # (B, S, K)
 
     def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
@@ -126,7 +133,7 @@ class Encoder(nn.Module):
         """Leads -> hidden channels, then the mask: (B, S, L) -> (B, D, 1, S), a view of memory laid out (B, S, D)."""
         x = self.input(x)  # (B, S, D)
         if mask is not None:
-            x = mask(x)  # (B, S, D)
+            x = mask(x).contiguous()  # (B, S, D), for an FFT leaves it laid out otherwise
         return x.transpose(1, 2).unsqueeze(2)  # (B, D, 1, S)
 
 

@@ -6,6 +6,10 @@ generator. The paper's order is frequency first, then time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -46,10 +50,20 @@ def continuous_mask(x: Tensor, spans: int, span_share: float) -> Tensor:
     return x * ~hidden[..., None]  # (B, S, D)
 
 
-def frequency_then_time(frequency_ratio: float, time_ratio: float) -> Mask:
-    """Both masks in the paper's order."""
+@dataclass(frozen=True)
+class Masks:
+    """Masks that act one after the other, by name; without any, a mask that hides nothing."""
 
-    def mask(x: Tensor) -> Tensor:
-        return time_mask(frequency_mask(x, frequency_ratio), time_ratio)  # (B, S, D)
+    steps: Mapping[str, Mask]
 
-    return mask
+    def __call__(self, x: Tensor) -> Tensor:
+        """All of them: (B, S, D) -> (B, S, D)."""
+        for step in self.steps.values():
+            x = step(x)  # (B, S, D)
+        return x
+
+
+def frequency_then_time(frequency_ratio: float, time_ratio: float) -> Masks:
+    """Both masks in the paper's order, without one that is off."""
+    steps = {"frequency": (frequency_mask, frequency_ratio), "time": (time_mask, time_ratio)}
+    return Masks({name: partial(mask, mask_ratio=ratio) for name, (mask, ratio) in steps.items() if ratio > 0})

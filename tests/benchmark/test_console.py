@@ -104,7 +104,7 @@ def test_lines_are_styled_on_a_terminal_and_plain_in_a_pipe() -> None:
     pipe, screen = StringIO(), StringIO()
     print_lines(open_console(pipe), [line, []])
     print_lines(terminal(screen), [line, []])
-    assert pipe.getvalue() == "title block best faint none \n\n"
+    assert pipe.getvalue() == "title block best gate faint none \n\n"
     assert ESCAPE in screen.getvalue()
 
 

@@ -102,8 +102,11 @@ def test_it_learns_single_labels(task: Task) -> None:
 def test_it_learns_several_labels(make_task: MakeTask) -> None:
     labels = [[0, 1], [1], [], [0, 2]]
     task = make_task(labels * 6, [row for row in labels for _ in range(2)], labels, multi=True)
-    probability = run(task, SETTINGS.model_copy(update={"epochs": 40}))
-    np.testing.assert_array_equal(probability > 0.5, truth_of(task))
+    scores = [
+        macro_f1(run(task, SETTINGS.model_copy(update={"epochs": 40}), seed=seed), truth_of(task), multi=True)
+        for seed in (41, 42, 43)
+    ]
+    assert np.mean(np.array(scores, float)) > 0.8  # one window of four may be wrong by chance
 
 
 def test_the_encoder_learns_too(task: Task) -> None:

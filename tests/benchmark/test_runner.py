@@ -16,8 +16,8 @@ from benchmark.config import Config
 from benchmark.data.prepare import Prepared
 from benchmark.grid import Cell, Grid, Pretraining
 from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
-from benchmark.store import Row, Store
-from benchmark.weights import CARD, CHECKPOINT, WEIGHTS, load_encoder
+from benchmark.store import CARD, ILLUSTRATION, Row, Store
+from benchmark.weights import CHECKPOINT, WEIGHTS, load_encoder
 from methods.pmq import PMQ
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
@@ -103,7 +103,11 @@ def test_all_is_done_once(finished: Bench) -> None:
     assert len(finished.rows()) == 4
     assert finished.heard.begun == finished.heard.done
     assert len(finished.heard.done) == 6
-    assert {path.name for path in finished.store.pretrained.rglob("*") if path.is_file()} == {WEIGHTS, CARD}
+    assert {path.name for path in finished.store.pretrained.rglob("*") if path.is_file()} == {
+        WEIGHTS,
+        CARD,
+        ILLUSTRATION,
+    }
     before = stamps(finished.store)
     work = finished.missing()
     assert (work.cells, work.pretrainings) == ((), ())

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from benchmark.store import (
+    CARD,
     CorruptRow,
     NoResults,
     Plan,
@@ -20,6 +21,7 @@ from benchmark.store import (
     Row,
     Store,
     digest,
+    row_bytes,
     write_atomic,
 )
 
@@ -128,6 +130,20 @@ def test_a_row_of_another_format_is_left_out_with_its_format(store: Store) -> No
     assert "row format 99" in problems[0]
 
 
+@pytest.mark.parametrize("row", [replace(ROW, key="other"), replace(ROW, pretrain_key="../../outside")])
+def test_a_row_of_another_key_or_of_no_key_is_noticed(store: Store, row: Row) -> None:
+    (store.cells / f"{ROW.key}.json").write_bytes(row_bytes(row, (store.cells / f"{ROW.key}.npz").read_bytes()))
+    with pytest.raises(CorruptRow, match=f"this is no row of key {ROW.key}"):
+        store.load_row(ROW.key)
+
+
+def test_rows_are_listed_without_failures(store: Store) -> None:
+    store.save_failure("failed", "pmq finetune", "no luck")
+    (store.cells / "damaged.json").write_text("{")
+    assert store.row_keys() == [ROW.key, "damaged"]
+    assert Store(store.root / "nowhere").row_keys() == []
+
+
 def test_rows_come_in_the_order_asked_for_and_missing_ones_are_no_problem(store: Store) -> None:
     store.save_row(replace(ROW, key="second"), PREDICTIONS)
     rows, problems = store.load_rows(["second", "missing", ROW.key])
@@ -217,6 +233,38 @@ def test_the_latest_plan_is_the_one_saved_last(tmp_path: Path) -> None:
     assert store.load_plan("plan-one") == PLAN
     store.save_plan(PLAN)
     assert store.load_plan() == PLAN
+
+
+def test_plans_are_listed_with_the_latest_first(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for key in ("a", "c", "b", "c"):
+        store.save_plan(replace(PLAN, key=key))
+    assert store.plan_keys() == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "problem"),
+    [
+        (replace(PLAN, config={"protocol": "other"}), "unknown protocol 'other'"),
+        (replace(PLAN, config={}), "protocol"),
+        (replace(PLAN, variants={}), "a cell of 'pmq' on 'ptb-xl', which the plan does not list"),
+        (replace(PLAN, datasets={}), "a cell of 'pmq' on 'ptb-xl', which the plan does not list"),
+        (replace(PLAN, cells=[replace(PLAN.cells[0], key="../x")]), "'../x' is no key"),
+    ],
+)
+def test_a_plan_that_cannot_be_used_is_refused_by_what_is_wrong(tmp_path: Path, plan: Plan, problem: str) -> None:
+    store = Store(tmp_path)
+    store.save_plan(plan)
+    with pytest.raises(NoResults, match=problem):
+        store.load_plan()
+
+
+@pytest.mark.parametrize(("content", "card"), [('{"seconds": 1.5}', {"seconds": 1.5}), ("{", None), ("[]", None)])
+def test_a_card_is_read_where_it_is_whole(store: Store, content: str, card: dict[str, float] | None) -> None:
+    assert store.card(ROW.pretrain_key) is None
+    (store.pretrained / ROW.pretrain_key).mkdir(parents=True)
+    (store.pretrained / ROW.pretrain_key / CARD).write_text(content)
+    assert store.card(ROW.pretrain_key) == card
 
 
 @pytest.mark.parametrize("content", ["", '{"key": "plan-one"', "[]", '{"cells": []}', '{"cells": [{"wrong": 1}]}'])

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.weights import CARD, WEIGHTS, load_encoder, read_card, save_encoder
+from benchmark.store import CARD
+from benchmark.weights import WEIGHTS, load_encoder, read_card, save_encoder
 from methods.parts.encoder import Encoder, EncoderConfig
 
 SIZE = EncoderConfig(hidden=4, depth=2, output=8, dropout=0.1)

@@ -133,17 +133,19 @@ def test_each_level_has_two_passes_of_its_own_and_two_levels_are_masked() -> Non
     assert passes == [True] * 4 + [False] * 4
 
 
-def test_computing_a_level_again_gives_the_gradients_of_its_first_masks_and_dropout() -> None:
-    again, direct, batch = make_comet(), make_comet(), make_batch()
+def test_levels_taken_one_by_one_give_the_gradients_of_their_sum() -> None:
+    one_by_one, direct, batch = make_comet(), make_comet(), make_batch()
     torch.manual_seed(1)
-    again(batch).backward()
+    one_by_one(batch).backward()
     torch.manual_seed(1)
-    loss = 0.1 * direct.level(batch.x1, batch.x2, direct.mask, observation_loss)
-    loss = loss + 0.1 * direct.level(batch.x1, batch.x2, direct.mask, sample_loss)
-    loss = loss + 0.7 * direct.level(batch.x1, batch.x2, None, lambda a, b: trial_loss(a, b, batch.trial))
-    loss = loss + 0.1 * direct.level(batch.x1, batch.x2, None, lambda a, b: patient_loss(a, b, batch.patient))
-    loss.backward()
-    for one, other in zip(again.parameters(), direct.parameters(), strict=True):
+    levels = [
+        (0.1, direct.mask, observation_loss),
+        (0.1, direct.mask, sample_loss),
+        (0.7, None, lambda a, b: trial_loss(a, b, batch.trial)),
+        (0.1, None, lambda a, b: patient_loss(a, b, batch.patient)),
+    ]
+    torch.stack([direct.level(batch, *level) for level in levels]).sum().backward()
+    for one, other in zip(one_by_one.parameters(), direct.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad)
 
 

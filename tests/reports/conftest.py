@@ -46,10 +46,13 @@ def plan() -> Plan:
         variants=TITLES,
         datasets={
             "ptb-xl": {
-                "title": "PTB-XL", "simulated": True, "recordings": 30, "patients": 20,
+                "title": "PTB-XL", "simulated": True, "recordings": 30, "patients": 20, "classes": ["NORM", "HYP"],
                 "skipped": {"rate under 50/min": 2, "all-zero lead": 1},
             },
-            "chapman": {"title": "Chapman", "simulated": False, "recordings": 40, "patients": 40, "skipped": {}},
+            "chapman": {
+                "title": "Chapman", "simulated": False, "recordings": 40, "patients": 40, "classes": ["SB", "SR"],
+                "skipped": {},
+            },
         },
         pretraining={
             "name": "mimic-iv-ecg", "title": "MIMIC-IV-ECG", "simulated": True, "recordings": 90, "patients": 9,

@@ -18,14 +18,21 @@ from reports.build import build_report
 FILES = [
     *("results.md", "results.tex", "results.csv", "cells.csv"),
     *("intervals.csv", "pairwise.csv", "components.csv"),
+    "report.html",
+]
+FIGURES = [
+    f"finetune-heartbeat-{figure}.{kind}"
+    for figure in ("label-efficiency", "confusion-ptb-xl", "confusion-chapman")
+    for kind in ("png", "pdf")
 ]
 
 
 def test_writes_all_files(store_root: Path, tmp_path: Path) -> None:
     report = build_report(store_root, tmp_path / "out")
     assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
-    assert [file.name for file in report.files] == FILES
-    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(FILES)
+    assert [file.name for file in report.files] == [*FILES, *FIGURES]
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted([*FILES, "figures"])
+    assert sorted(file.name for file in (tmp_path / "out" / "figures").iterdir()) == sorted(FIGURES)
     assert report.problems == ()
     assert len((tmp_path / "out" / "cells.csv").read_text().splitlines()) == 1 + 33
 
@@ -65,7 +72,7 @@ def test_a_resumed_run_gives_the_same_bytes(write_store: Callable[..., Path], tm
     )
     build_report(write_store("whole", complete=True), tmp_path / "a")
     build_report(resumed, tmp_path / "b")
-    for name in FILES:
+    for name in set(FILES) - {"report.html"}:  # which tells what each cell took
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
@@ -87,7 +94,8 @@ def test_damaged_rows_are_named_on_stderr(store_root: Path, tmp_path: Path, caps
     shown = capsys.readouterr()
     assert shown.err.startswith("left out: ")
     assert f"{key}.json" in shown.err
-    assert shown.out.split() == [str(tmp_path / "out" / name) for name in FILES]
+    figures = [f"figures/{name}" for name in FIGURES]
+    assert shown.out.split() == [str(tmp_path / "out" / name) for name in (*FILES, *figures)]
 
 
 def test_an_empty_folder_ends_with_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

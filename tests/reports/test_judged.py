@@ -88,6 +88,5 @@ def test_cells_tested_on_other_patients_are_a_problem_and_no_statistic(
 ) -> None:
     found = {("one", "ptb-xl", 0.3, 41): predictions(0.9, 41), ("other", "ptb-xl", 0.3, 41): predictions(0.9, 41, 350)}
     report = build_report(write_predictions(found), tmp_path / "out")
-    (problem,) = report.problems
-    assert "tested on different windows of ptb-xl" in problem
+    assert [problem for problem in report.problems if "tested on different windows of ptb-xl" in problem]
     assert len(report.tables) == 1

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from benchmark.store import Plan, Row, Store, digest
+from benchmark.store import CARD, Plan, Row, Store, digest
 from reports.audit import audit
 from reports.paper import Measured, Place
-from reports.replication import CARD, Beside, load_replication
+from reports.replication import Beside, load_replication
 from reports.verify import markdown
 
 WriteStore = Callable[..., Path]

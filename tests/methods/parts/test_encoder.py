@@ -171,3 +171,22 @@ def test_gives_the_released_encoders_outputs(released: dict[str, np.ndarray], av
 def test_anything_but_a_released_encoder_is_refused(released, damage, message) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         load_released(damage(state_of(released)))
+
+
+@pytest.mark.parametrize("length", [40, 300])  # below and above the last block's dilation
+def test_activations_and_their_gradients_lie_step_by_step_in_memory(length: int) -> None:
+    """Anything else costs a copy around every convolution."""
+    encoder = small(depth=6)
+    seen: list[tuple[int, ...]] = []
+
+    def watch(_: object, arguments: tuple[Tensor, ...]) -> None:
+        (x,) = arguments
+        seen.append(x.stride())
+        x.register_hook(lambda gradient: seen.append(gradient.stride()))
+
+    for block in encoder.hidden:
+        block.register_forward_pre_hook(watch)
+    x = torch.randn(2, length, 12)
+    encoder.pooled(x, lambda h: torch.fft.irfft(torch.fft.rfft(h, dim=1), n=length, dim=1)).sum().backward()
+    assert len(seen) == 12
+    assert {strides[1] for strides in seen} == {1}

@@ -1,11 +1,8 @@
-"""Figures: the standard 12-lead sheet, drawn true to scale as on paper; a store's scores beside the paper's.
-
-The one place that knows matplotlib. Colours are told apart by colour-blind readers (Okabe and Ito) and in grey.
-"""
+"""The standard 12-lead sheet, drawn true to scale as on paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,9 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from benchmark.store import write_atomic
-from reports.claims import title_of
-from reports.paper import DATASETS, METRICS, RATIOS
-from reports.replication import Beside
+from reports.plots.style import DPI
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 COLUMNS = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11))
@@ -26,7 +21,6 @@ COLUMNS = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11))
 RHYTHM_LEAD = 1
 GRID, GRID_BOLD, TRACE, MARK = "#f6cfcf", "#e79a9a", "#000000", "#0072B2"
 MM_PER_INCH = 25.4
-DPI = 200
 MM_PER_S = 25.0
 GAINS = (10.0, 5.0, 2.5)
 """mm per mV: the largest at which the traces keep to their rows, as on a cardiograph; the last where none does."""
@@ -40,14 +34,6 @@ ROW, STRIP, STRIP_BASE = 30.0, 25.0, 15.0
 """Height in mm of a row of leads and of a rhythm strip, and how far below a strip's top its base line is."""
 REACH = 25.0
 """mm that a trace may leave its base line by: it may enter the neighbouring row, not cross it."""
-
-PAPER_MARK, STORE_MARK = ("o", "#D55E00", "paper"), ("D", "#0072B2", "store")
-"""Shape, colour and name of the two sources of a score."""
-PANEL_WIDTH, LINE_HEIGHT, HEAD_HEIGHT = 2.6, 0.2, 0.75
-"""Inches of a panel, of one of its lines, and of what stands above and below them."""
-
-APART = 0.16
-"""How far each of the two stands from the middle of its line, in lines."""
 
 
 class Page(NamedTuple):
@@ -187,53 +173,3 @@ def title_lines(title: str) -> Iterator[tuple[str, str]]:
     """Text and weight of the title's lines."""
     for number, text in enumerate(title.splitlines()[:2]):
         yield text, "normal" if number else "bold"
-
-
-def paper_and_store(pairs: Sequence[Beside], stem: Path, *, simulated: bool) -> tuple[Path, Path]:
-    """Draw one metric of the paper and of a store as PNG and PDF: a panel per dataset and ratio, a line per row.
-
-    Each mean stands with its standard deviation over seeds, the paper's above the store's, and a grey line joins them.
-    `pairs` holds one metric and is not empty; `stem` is the path without its ending; of simulated ECGs the figure says
-    so. Returns the two files.
-    """
-    ratios = [ratio for ratio in RATIOS if any(pair.place.ratio == ratio for pair in pairs)]
-    datasets = [name for name in DATASETS if any(pair.place.dataset == name for pair in pairs)]
-    variants = list(dict.fromkeys(pair.place.variant for pair in pairs))
-    height = len(ratios) * (HEAD_HEIGHT + LINE_HEIGHT * len(variants)) + HEAD_HEIGHT / 2
-    figure = Figure(figsize=(1.2 + PANEL_WIDTH * len(datasets), height), dpi=DPI, layout="constrained")
-    grid = figure.subplots(len(ratios), len(datasets), squeeze=False, sharey=True)
-    for row, ratio in enumerate(ratios):
-        for column, dataset in enumerate(datasets):
-            axes = grid[row, column]
-            draw_pairs(axes, [p for p in pairs if (p.place.ratio, p.place.dataset) == (ratio, dataset)], variants)
-            axes.set_title(f"{DATASETS[dataset]}, {100 * ratio:g} %", fontsize=9)
-    grid[0, 0].set_ylim(len(variants) - 0.5, -0.5)
-    score = f"{METRICS[pairs[0].place.metric]} in percent, mean ± standard deviation over seeds"
-    figure.supxlabel(f"{score}{'; the store holds simulated ECGs' if simulated else ''}", fontsize=9)
-    figure.legend(
-        *grid[0, 0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8, frameon=False
-    )
-    files = stem.with_suffix(".png"), stem.with_suffix(".pdf")
-    for file in files:
-        buffer = BytesIO()
-        dated = {"CreationDate": None} if file.suffix == ".pdf" else {}
-        figure.savefig(buffer, format=file.suffix[1:], dpi=DPI, metadata=dated)
-        write_atomic(file, buffer.getvalue())
-    return files
-
-
-def draw_pairs(axes: Axes, pairs: Sequence[Beside], variants: Sequence[str]) -> None:
-    """Both scores of each variant on its line; a variant without a cell here keeps its empty line."""
-    lines = np.array([variants.index(pair.place.variant) for pair in pairs], np.float64)  # (pairs,)
-    both = ((PAPER_MARK, "white", [p.paper for p in pairs], -APART), (STORE_MARK, None, [p.ours for p in pairs], APART))
-    means = np.array([[score.mean for score in scores] for _, _, scores, _ in both])  # (2, pairs)
-    axes.plot(means, np.stack([lines - APART, lines + APART]), color="#999999", linewidth=0.8, zorder=1)
-    for (mark, colour, name), face, scores, shift in both:
-        axes.errorbar(
-            [score.mean for score in scores], lines + shift, xerr=[score.std or 0.0 for score in scores],
-            fmt=mark, color=colour, markerfacecolor=face or colour, markersize=4.5, linewidth=0.8, label=name,
-        )  # fmt: skip
-    axes.set_yticks(range(len(variants)), [title_of(variant) for variant in variants], fontsize=8)
-    axes.tick_params(axis="x", labelsize=8)
-    axes.grid(axis="x", color="#dddddd", linewidth=0.5)
-    axes.set_axisbelow(True)

@@ -1,4 +1,4 @@
-"""The 12-lead sheet: true to scale, every lead in its place, every beat marked; the paper beside a store."""
+"""The 12-lead sheet: true to scale, every lead in its place, every beat marked."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports import plots
-from reports.paper import Measured, Place
-from reports.plots import LEADS, gain_of, paper_and_store, twelve_lead_sheet
-from reports.replication import Beside
+from reports.plots import twelve_lead
+from reports.plots.twelve_lead import LEADS, gain_of, twelve_lead_sheet
 
 FS = 100.0
 NO_BEAT = np.empty(0, np.int64)
@@ -67,8 +65,8 @@ def test_a_millivolt_is_10_mm_and_a_second_25_mm(axes_of: Any) -> None:
 def test_the_page_is_as_large_as_its_millimetres(axes_of: Any, tmp_path: Path) -> None:
     axes = axes_of(steps())
     width, height = struct.unpack(">II", (tmp_path / "sheet.png").read_bytes()[16:24])
-    assert width == pytest.approx(axes.get_xlim()[1] / 25.4 * plots.DPI, abs=1)
-    assert height == pytest.approx(axes.get_ylim()[1] / 25.4 * plots.DPI, abs=1)
+    assert width == pytest.approx(axes.get_xlim()[1] / 25.4 * twelve_lead.DPI, abs=1)
+    assert height == pytest.approx(axes.get_ylim()[1] / 25.4 * twelve_lead.DPI, abs=1)
 
 
 def test_leads_stand_in_four_columns_that_follow_in_time(axes_of: Any) -> None:
@@ -83,7 +81,7 @@ def test_leads_stand_in_four_columns_that_follow_in_time(axes_of: Any) -> None:
 def test_every_beat_is_marked_over_its_place(axes_of: Any) -> None:
     axes = axes_of(steps(25.0), np.array([100, 1050, 2400]))
     marks = [line for line in axes.lines if line.get_marker() == "v"][:-1]  # the last explains them
-    seconds = [(line.get_xdata() - plots.LEFT) / 25 for line in marks]
+    seconds = [(line.get_xdata() - twelve_lead.LEFT) / 25 for line in marks]
     np.testing.assert_allclose(np.concatenate(seconds), [1.0, 0.5, 4.0])
     heights = [float(line.get_ydata()[0]) for line in marks]
     assert heights == sorted(heights, reverse=True)
@@ -130,25 +128,3 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, shape: tuple[int, ...])
     with pytest.raises(ValueError, match="is not \\(n, 12\\)"):
         twelve_lead_sheet(np.zeros(shape), FS, "t", NO_BEAT, tmp_path / "x.png")
     assert not (tmp_path / "x.png").exists()
-
-
-def pair(variant: str, ratio: float, paper: float, ours: float, std: float | None = 1.0) -> Beside:
-    return Beside(Place(variant, ratio, "chapman", "f1"), Measured(paper, 0.5, 5), Measured(ours, std, 5))
-
-
-def test_paper_and_store_stand_on_the_line_of_their_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    drawn: list[Figure] = []
-    save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *a, **k: (drawn.append(figure), save(figure, *a, **k))[1])
-    pairs = [pair("random", 0.3, 86.6, 80.0), pair("pmq", 0.3, 86.8, 88.0, None), pair("pmq", 0.01, 82.9, 84.0)]
-    files = paper_and_store(pairs, tmp_path / "beside", simulated=True)
-    assert [file.name for file in files] == ["beside.png", "beside.pdf"]
-    assert [file.read_bytes()[:4] for file in files] == [b"\x89PNG", b"%PDF"]
-    upper, lower = drawn[0].axes
-    assert [upper.get_title(), lower.get_title()] == ["Chapman, 30 %", "Chapman, 1 %"]
-    assert [label.get_text() for label in upper.get_yticklabels()] == ["Random", "PMQ"]
-    points = {container.get_label(): container.lines[0].get_xydata() for container in upper.containers}
-    np.testing.assert_allclose(points["paper"], [[86.6, -plots.APART], [86.8, 1 - plots.APART]])
-    np.testing.assert_allclose(points["store"], [[80.0, plots.APART], [88.0, 1 + plots.APART]])
-    assert "simulated ECGs" in drawn[0].get_supxlabel()
-    assert len(drawn[0].legends[0].get_texts()) == 2

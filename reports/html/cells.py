@@ -1,0 +1,137 @@
+"""The cells behind the numbers of a page: where each comes from, as text for the page's one block of data.
+
+A number names its cells by their place in the list. What many cells have in common (commit, device, versions, data,
+differences from the plan's config) is told once, as an origin.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchmark.store import PlannedCell, Row
+from reports.footers import ratio_text
+from reports.frame import Results
+from reports.pretrainings import machine_of
+from reports.tables import Block, Column, Line, Table
+
+Facts = list[list[str]]
+"""(label, text) pairs, in the order of reading."""
+CHOSEN = {"best_epoch": "epoch", "C": "C ="}
+"""What validation chose in the training of a cell -> how it is called."""
+CONFIG_LIMIT = 40
+"""Differences from the plan's config that are named; a row from another project could differ in all."""
+
+
+class Behind:
+    """Which cells stand behind a number of a table."""
+
+    def __init__(self, results: Results) -> None:
+        """The cells of a plan in its order, those that share a key once."""
+        self.keys = list(dict.fromkeys(cell.key for cell in results.plan.cells))
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        self._places: dict[tuple[str, str, float, str], list[int]] = {}
+        for cell in results.plan.cells:
+            place = (cell.evaluation, cell.variant, cell.ratio, cell.dataset)
+            self._places.setdefault(place, []).append(numbers[cell.key])
+
+    def __call__(self, table: Table, block: Block, line: Line, column: Column) -> str:
+        """Numbers of the planned cells behind a score, '0 1 2'; '' where none was planned. Overall: of all columns."""
+        datasets = [column.dataset] if column.dataset else dict.fromkeys(each.dataset for each in table.columns)
+        places = [(table.evaluation, line.variant, block.ratio, dataset) for dataset in datasets]
+        found = dict.fromkeys(number for place in places for number in self._places.get(place, []))
+        return " ".join(map(str, found))
+
+
+def cell_data(results: Results) -> dict[str, Any]:
+    """'cells', in the order of `Behind`, and 'origins', to which the finished ones point; all of it text."""
+    planned = {cell.key: cell for cell in results.plan.cells}
+    origins: dict[str, int] = {}
+    cells = []
+    for key in Behind(results).keys:
+        told = _planned(results, planned[key])
+        row = results.rows.get(key)
+        if row is not None:
+            origin = json.dumps(origin_of(row, results.plan.config))
+            told |= _finished(row) | {"origin": origins.setdefault(origin, len(origins))}
+        cells.append(told)
+    return {"cells": cells, "origins": [json.loads(origin) for origin in origins]}
+
+
+def _planned(results: Results, cell: PlannedCell) -> dict[str, Any]:
+    """Where a cell stands, and what became of it."""
+    told = {
+        "key": cell.key,
+        "dataset": str(results.plan.datasets[cell.dataset]["title"]),
+        "labels": ratio_text(cell.ratio),
+        "seed": str(cell.seed),
+    }
+    for state, reasons in (("failed", results.failures), ("damaged", results.damaged)):
+        if cell.key in reasons:
+            return told | {"state": state, "why": last_line(reasons[cell.key])}
+    return told | {"state": "finished" if cell.key in results.rows else "not run"}
+
+
+def last_line(error: str) -> str:
+    """What a traceback ends with."""
+    return (error.strip().splitlines() or ["no error text"])[-1]
+
+
+def _finished(row: Row) -> dict[str, Any]:
+    chosen = [f"{word} {row.training[name]}" for name, word in CHOSEN.items() if row.training.get(name) is not None]
+    seconds = row.training.get("seconds")
+    return {
+        "scores": {
+            unit: {name: _score(row, unit, name, value) for name, value in metrics.items()}
+            for unit, metrics in row.scores.items()
+        },
+        "chosen": ", ".join(chosen),
+        "seconds": "" if seconds is None else f"{seconds:.1f}",
+        "pretraining": row.pretrain_key,
+        "encoder_seed": "" if row.pretrain_seed is None else str(row.pretrain_seed),
+        "counts": ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in row.counts.items()),
+        "notes": row.notes,
+    }
+
+
+def _score(row: Row, unit: str, metric: str, value: float | None) -> str:
+    """In percent with two decimals, or why there is none."""
+    if value is not None:
+        return f"{100 * value:.2f}"
+    return f"– ({row.undefined.get(unit, {}).get(metric) or 'undefined'})"
+
+
+def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
+    """Where a row comes from: code, machine, versions, data, and how its config differs from the plan's."""
+    told = row.provenance
+    git, data = told.get("git") or {}, told.get("data") or {}
+    commit = str(git.get("commit") or "not recorded")
+    if git.get("dirty"):
+        commit += f", with uncommitted changes {git.get('diff') or ''}".rstrip()
+    facts = {
+        "Code": commit,
+        "Machine": machine_of(told) if "device" in told else "",
+        "Versions": ", ".join(f"{name} {version}" for name, version in (told.get("versions") or {}).items()),
+        "Data": ", ".join(f"{name} {value}" for name, value in data.items()),
+        "Config": "; ".join(config_differences(told["config"], config)) if "config" in told else "not recorded",
+    }
+    return [[label, text or "not recorded"] for label, text in facts.items()]
+
+
+def config_differences(own: Mapping[str, Any], plan: Mapping[str, Any]) -> list[str]:
+    """'pretrain.epochs: 5 (plan: 3)' for each dotted key that differs; says so where none does."""
+    cell, planned = dict(dotted(own)), dict(dotted(plan))
+    names = [name for name in {**planned, **cell} if cell.get(name) != planned.get(name)]
+    told = [f"{name}: {cell.get(name, 'not there')} (plan: {planned.get(name, 'not there')})" for name in names]
+    rest = [f"and {len(told) - CONFIG_LIMIT} more"] if len(told) > CONFIG_LIMIT else []
+    return [*told[:CONFIG_LIMIT], *rest] or ["as the plan's"]
+
+
+def dotted(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """('pretrain.epochs', '3') for each value of a nested config."""
+    for name, value in config.items():
+        if isinstance(value, Mapping) and value:
+            yield from dotted(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,115 @@
+"""What each pretraining learned, as one line of a table: its last epoch beside its untrained encoder, and courses.
+
+A course is a small line drawing of a measure over the epochs; the measures are those of benchmark/health.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reports.pretrainings import COUNTS, LOSS, Cards, machine_of
+
+MEASURES = {
+    "effective_rank": "Effective rank",
+    "mean_cosine": "Mean cosine",
+    "alignment": "Alignment",
+    "uniformity": "Uniformity",
+    "retrieval": "Retrieval",
+}
+"""Measures of the features -> heading of their column."""
+COLLAPSED_RANK, COLLAPSED_COSINE = 2.0, 0.99
+"""The bounds beyond which benchmark/health.py warns of collapsed features."""
+WIDTH, HEIGHT = 72, 20
+"""Of a course, in pixels."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """One measure of a pretraining."""
+
+    text: str
+    """First and last value, '6.70 → 2.30'; '–' where there is none."""
+    points: str
+    """Of an SVG polyline; '' for fewer than two values."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One pretraining."""
+
+    title: str
+    key: str
+    seed: str
+    cost: str
+    """Epochs, updates and seconds."""
+    machine: str
+    loss: Course
+    positives: str
+    """Keys that attract a query besides its own: of its recording + of the patient's others."""
+    with_any: str
+    measures: tuple[Course, ...]
+    """In the order of `MEASURES`."""
+    chance: str
+    """Retrieval by chance."""
+    collapsed: bool
+
+
+def learned(cards: Cards, titles: Mapping[str, str]) -> Iterator[Learned]:
+    """One line per pretraining; those that several rows of a table share stand with the first."""
+    seen = set[str]()
+    for variant, own in cards.items():
+        for key, card in own.items():
+            if key not in seen:
+                seen.add(key)
+                yield _learned(titles[variant], key, card)
+
+
+def _learned(title: str, key: str, card: Mapping[str, Any]) -> Learned:
+    epochs = card.get("health") or [{}]
+    last = epochs[-1]
+    loss = card.get(LOSS) or []
+    courses = {name: course([epoch.get(name) for epoch in epochs]) for name in MEASURES}
+    counts = [last.get(name) for name in COUNTS]
+    rank, cosine = last.get("effective_rank"), last.get("mean_cosine")
+    return Learned(
+        title=title,
+        key=key,
+        seed=str(card.get("seed", "–")),
+        cost=_cost(card, len(loss)),
+        machine=machine_of(card),
+        loss=course(loss),
+        positives="–" if None in counts else " + ".join(f"{count:.2f}" for count in counts),
+        with_any=_share(last.get("queries_with_positives")),
+        measures=tuple(courses.values()),
+        chance=course([last.get("retrieval_chance")]).text,
+        collapsed=rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE),
+    )
+
+
+def _cost(card: Mapping[str, Any], epochs: int) -> str:
+    if not epochs:
+        return "not trained"
+    updates = f", {card['updates']} updates" if card.get("updates") else ""
+    seconds = f", {card['seconds']:.0f} s" if card.get("seconds") else ""
+    return f"{epochs} epoch{'s' if epochs > 1 else ''}{updates}{seconds}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def course(values: Sequence[float | None]) -> Course:
+    """A measure over the epochs, from the lowest value at the bottom to the highest at the top."""
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    if not known:
+        return Course("–", "")
+    ends = dict.fromkeys((known[0], known[-1]))
+    text = " → ".join(f"{value:.2f}" for _, value in ends).replace("-", "−")
+    if len(known) < 2:
+        return Course(text, "")
+    low, high = min(value for _, value in known), max(value for _, value in known)
+    across, up = WIDTH / (len(values) - 1), (HEIGHT - 2) / ((high - low) or 1)
+    points = " ".join(f"{place * across:.1f},{HEIGHT - 1 - (value - low) * up:.1f}" for place, value in known)
+    return Course(text, points)

@@ -1,0 +1,29 @@
+"""The intervals of a table's numbers, as text for the panel that a number opens."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from reports.judged import Judged, Place
+from reports.uncertainty import LEVEL
+
+
+def interval_texts(judged: Judged | None) -> dict[Place, str]:
+    """Ratio, dataset, metric and variant -> '54.9 to 57.2 at 95 %', for the numbers that have an interval."""
+    if judged is None or "intervals" not in judged.frames:
+        return {}
+    known = judged.frames["intervals"].dropna(subset=["low", "high"])
+    level = f"at {100 * (1 - LEVEL):g} %"
+    return {
+        (float(ratio), str(dataset), str(metric), str(variant)): f"{_points(low, high)} {level}"
+        for ratio, dataset, metric, variant, low, high in _lines(known)
+    }
+
+
+def _lines(known: pd.DataFrame) -> list[tuple[float, str, str, str, float, float]]:
+    columns = ["ratio", "dataset", "metric", "variant", "low", "high"]
+    return list(known[columns].itertuples(index=False, name=None))
+
+
+def _points(low: float, high: float) -> str:
+    return f"{100 * low:.1f} to {100 * high:.1f}"

@@ -1,0 +1,137 @@
+"""What a report leaves out and why: skipped recordings, patients without a score, cells that failed or are damaged."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmark.store import Plan, PlannedCell
+from reports.footers import ratio_text
+from reports.frame import Results
+
+ERROR_LIMIT = 4000
+"""Characters of an error text that are shown: its end."""
+
+
+class SkippedRecording(NamedTuple):
+    """One line of skipped.csv."""
+
+    dataset: str
+    recording: str
+    patient: str
+    reason: str
+    """Kind, a colon, and what is particular to this recording."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one dataset gave, and its recordings that could not be used."""
+
+    title: str
+    kind: str
+    """'simulated' or 'real'."""
+    recordings: str
+    patients: str
+    skipped: int
+    reasons: tuple[tuple[str, int], ...]
+    """Kind of reason, recordings; the most frequent first."""
+    listed: tuple[SkippedRecording, ...]
+    """Those of skipped.csv, where that file is of this plan."""
+
+
+@dataclass(frozen=True)
+class Unscored:
+    """Patients of one class, and those of whom no recording could be scored."""
+
+    dataset: str
+    label: str
+    patients: int
+    unscored: int
+    reasons: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One error and all cells that ended in it."""
+
+    state: str
+    """'failed' or 'damaged'."""
+    reason: str
+    """Its last line."""
+    text: str
+    """All of it, or its end."""
+    cells: tuple[str, ...]
+
+
+def read_skipped(file: Path) -> list[SkippedRecording]:
+    """The lines of a skipped.csv; none where there is no such file, or its columns are others."""
+    try:
+        with open(file, newline="", encoding="utf-8", errors="replace") as handle:
+            lines = csv.DictReader(handle)
+            if lines.fieldnames != list(SkippedRecording._fields):
+                return []
+            return [SkippedRecording(**{name: line[name] or "" for name in line if name}) for line in lines]
+    except OSError:
+        return []
+
+
+def sources(plan: Plan, skipped: Sequence[SkippedRecording]) -> Iterator[Source]:
+    """The datasets of a plan and its pretraining corpus, each once."""
+    corpus = str(plan.pretraining["name"])
+    for name, facts in ({corpus: plan.pretraining} | plan.datasets).items():
+        reasons = _reasons(facts)
+        own = [line for line in skipped if line.dataset == name]
+        counted = Counter(line.reason.partition(":")[0] for line in own)
+        yield Source(
+            title=str(facts.get("title") or name),
+            kind="simulated" if facts.get("simulated") else "real",
+            recordings=str(facts["recordings"]),
+            patients=str(facts["patients"]),
+            skipped=sum(reasons.values()),
+            reasons=tuple(sorted(reasons.items(), key=lambda found: (-found[1], found[0]))),
+            listed=tuple(own) if counted == reasons else (),
+        )
+
+
+def _reasons(facts: Mapping[str, Any]) -> dict[str, int]:
+    """Kind of reason -> recordings; a bare number has no reasons."""
+    skipped = facts.get("skipped") or {}
+    return dict(skipped) if isinstance(skipped, Mapping) else {"reason not recorded": int(skipped)}
+
+
+def coverage(results: Results) -> Iterator[Unscored]:
+    """One line per class of each dataset, from its first finished cell: all have the same recordings."""
+    told = set[str]()
+    for cell in results.plan.cells:
+        row = results.rows.get(cell.key)
+        if row is None or not row.coverage or cell.dataset in told:
+            continue
+        told.add(cell.dataset)
+        title = str(results.plan.datasets[cell.dataset]["title"])
+        for label, found in row.coverage.items():
+            reasons = Counter(found["unscored"].values()).most_common()
+            text = ", ".join(f"{reason}: {count}" for reason, count in reasons)
+            yield Unscored(title, label, found["patients"], len(found["unscored"]), text)
+
+
+def failures(results: Results) -> Iterator[Failure]:
+    """One per error text, in plan order; KEY stands for a cell's own key, so that alike errors are one."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for cell in results.plan.cells:
+        for state, reasons in (("failed", results.failures), ("damaged", results.damaged)):
+            if cell.key in reasons:
+                text = reasons[cell.key].strip().replace(cell.key, "KEY")
+                groups.setdefault((state, text), []).append(_place(results.plan, cell))
+    for (state, text), cells in groups.items():
+        reason = (text.splitlines() or ["no error text"])[-1]
+        yield Failure(state, reason, text[-ERROR_LIMIT:], tuple(dict.fromkeys(cells)))
+
+
+def _place(plan: Plan, cell: PlannedCell) -> str:
+    dataset = plan.datasets[cell.dataset]["title"]
+    where = f"{plan.variants[cell.variant]}, {dataset}, {ratio_text(cell.ratio)}, seed {cell.seed}"
+    return f"{where}, {cell.evaluation} ({cell.key})"

@@ -1,0 +1,147 @@
+"""The page: what it shows, put into its template. Pure but for the templates and the figures, which it reads.
+
+Every text of a store is data here: the template escapes it, the script writes it as text, and the page's own policy
+forbids what is not this script and this style. The same rows give the same bytes.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from reports.frame import Results
+from reports.html.cells import Behind, cell_data, dotted
+from reports.html.health import HEIGHT, MEASURES, WIDTH, learned
+from reports.html.intervals import interval_texts
+from reports.html.losses import SkippedRecording, coverage, failures, sources
+from reports.html.matrices import matrices
+from reports.html.pictures import Embedded, Picture, embedded
+from reports.html.summary import compared, leads, statements
+from reports.judged import Judged
+from reports.pretrainings import Cards
+from reports.tables import Table
+
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+MAX_BYTES = 8_000_000
+FRAME = 1000
+"""Bytes around a figure, its title and the sentence of one that is left out among them."""
+TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
+"""Characters that turn the direction of the text after them, also of what the page itself says."""
+LISTED = 100
+"""Skipped recordings of a dataset that are named."""
+
+
+def report_html(
+    results: Results,
+    tables: Sequence[Table],
+    judged: Mapping[str, Judged],
+    *,
+    cards: Cards,
+    skipped: Sequence[SkippedRecording] = (),
+    pictures: Sequence[Picture] = (),
+    problems: Sequence[str] = (),
+) -> str:
+    """The report of a plan as one page of at most `MAX_BYTES`, as far as leaving out figures can make it that.
+
+    judged: what statistics say of a table, by its name. cards: of the pretrainings, by row (`cards_of`). skipped: the
+    lines of skipped.csv (`read_skipped`); they are shown where they are those the plan counted. problems: what else
+    went wrong, one line each.
+    """
+    plan = results.plan
+    content: dict[str, Any] = {
+        "name": str(plan.config.get("name") or "without a name"),
+        "key": plan.key,
+        "compared": list(compared(plan)),
+        "config": list(dotted(plan.config)),
+        "statements": list(statements(results, tables)),
+        "leads": list(leads(tables, judged)),
+        "tables": [_shown(table, judged.get(table.name)) for table in tables],
+        "behind": Behind(results),
+        "learned": list(learned(cards, plan.variants)),
+        "sources": list(sources(plan, skipped)),
+        "coverage": list(coverage(results)),
+        "failures": list(failures(results)),
+        "problems": problems,
+        "data": cell_data(results),
+    }
+    room = MAX_BYTES - len(_render(content, []).encode()) - FRAME * len(pictures)
+    return _render(content, list(embedded(pictures, room)))
+
+
+def _shown(table: Table, judged: Judged | None) -> dict[str, Any]:
+    """A table with the titles above its columns and how many each spans, its intervals, and its paired differences."""
+    groups = groupby(table.columns, key=lambda column: column.group)
+    pairs = judged.frames.get("pairwise") if judged else None
+    return {
+        "table": table,
+        "groups": [(group, len(list(columns))) for group, columns in groups],
+        "intervals": interval_texts(judged),
+        "matrices": [] if pairs is None else list(matrices(table, pairs)),
+    }
+
+
+def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> str:
+    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    shown = {
+        "figures": [figure for figure in figures if isinstance(figure, Embedded)],
+        "left_out": [sentence for sentence in figures if isinstance(sentence, str)],
+        "measures": MEASURES,
+        "size": {"width": WIDTH, "height": HEIGHT},
+        "sections": list(_sections(content, figures)),
+        "listed": LISTED,
+        "style": style,
+        "script": script,
+        "policy": _policy(style, script),
+    }
+    text = _environment().get_template("report.html").render(content, **shown)
+    return text.translate(TURNING).encode("utf-8", "replace").decode()  # half of a surrogate pair has no UTF-8
+
+
+def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> Iterator[tuple[str, str]]:
+    """Anchor and title of each section there is."""
+    yield "summary", "Summary"
+    tables = enumerate(content["tables"], start=1)
+    yield from ((f"table-{number}", shown["table"].title) for number, shown in tables)
+    if figures:
+        yield "figures", "Figures"
+    if content["learned"]:
+        yield "health", "Pretrainings"
+    if content["coverage"]:
+        yield "coverage", "Coverage"
+    yield "data", "Data"
+    if content["failures"] or content["problems"]:
+        yield "failures", "Failures"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {
+        "separators": (",", ":"),
+        "allow_nan": False,
+        "ensure_ascii": False,
+    }
+    return environment
+
+
+def _policy(style: str, script: str) -> str:
+    """Content Security Policy: nothing is loaded, and nothing runs but the page's own script."""
+    own_style, own_script = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
+    return (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{own_style}'; script-src 'sha256-{own_script}'; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,96 @@
+"""What a reader should know first: how much is done, what the numbers are, what must not be read from them, who leads.
+
+Who leads is worded by the statistics of the Overall column: a row is behind only where it can be told from the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from benchmark.store import Plan
+from reports.footers import unit_text
+from reports.frame import Results
+from reports.judged import Judged
+from reports.layouts import role_of
+from reports.runs import OVERALL
+from reports.tables import Block, Table
+
+ROLES = {"method": "Methods", "ablation": "Ablations", "sweep": "Sweeps", "gate": "Gates, to read the others against"}
+
+
+class Statement(NamedTuple):
+    """One sentence or two."""
+
+    text: str
+    warns: bool = False
+
+
+def compared(plan: Plan) -> Iterator[tuple[str, str]]:
+    """('Methods', 'MoCo, PMQ') and so on: the rows of a plan by what they are for, then its data."""
+    for role, words in ROLES.items():
+        titles = [title for name, title in plan.variants.items() if role_of(plan, name)["role"] == role]
+        if titles:
+            yield words, ", ".join(titles)
+    yield "Datasets", ", ".join(str(facts["title"]) for facts in plan.datasets.values())
+    yield "Pretrained on", str(plan.pretraining.get("title") or plan.pretraining["name"])
+
+
+def statements(results: Results, tables: Sequence[Table]) -> Iterator[Statement]:
+    """Cells, protocol and units, whether ECGs are simulated, the warnings of the plan, and its config's own caption."""
+    plan = results.plan
+    yield _cells(results)
+    units = dict.fromkeys(unit_text(plan, table.unit) for table in tables)
+    yield Statement(
+        f"Protocol {plan.config['protocol']}, {plan.config['data']['labels']} labels, scores per {' and '.join(units)}."
+    )
+    simulated = [source for source in (*plan.datasets.values(), plan.pretraining) if source.get("simulated")]
+    if simulated:
+        some = "Simulated ECGs" if len(simulated) > len(plan.datasets) else "Some of the ECGs are simulated"
+        yield Statement(f"{some}: no ranking of methods follows from these numbers.", warns=True)
+    yield from (Statement(f"{warning}.", warns=True) for warning in plan.warnings)
+    own = str(plan.config.get("caption") or "").strip()
+    yield from [Statement(own)] if own else []
+
+
+def leads(tables: Sequence[Table], judged: Mapping[str, Judged]) -> Iterator[tuple[str, list[str]]]:
+    """Title of each table that statistics speak of, and one sentence per label ratio on its Overall column."""
+    for table in tables:
+        found = judged.get(table.name)
+        if found and "intervals" in found.frames:
+            yield table.title, [lead(block, found.frames["intervals"]) for block in table.blocks]
+
+
+def _cells(results: Results) -> Statement:
+    keys = {cell.key for cell in results.plan.cells}
+    counts = {
+        "failed": len(keys & results.failures.keys()),
+        "damaged": len(keys & results.damaged.keys()),
+    }
+    done = len(keys & results.rows.keys())
+    counts["not run"] = len(keys) - done - sum(counts.values())
+    rest = "".join(f", {count} {what}" for what, count in counts.items() if count)
+    return Statement(f"{done} of {len(keys)} cells are finished{rest}.", warns=done < len(keys))
+
+
+def lead(block: Block, intervals: pd.DataFrame) -> str:
+    """Which row of a block has the highest Overall, and which of the others can be told from it."""
+    lines = {line.variant: line for line in block.lines}
+    overall = intervals[(intervals["ratio"] == block.ratio) & (intervals["metric"] == OVERALL)]
+    own = overall[overall["variant"].isin(list(lines))]
+    groups: dict[str, list[str]] = {"best": [], "tie": [], "behind": [], "none": []}
+    for found in own.to_dict("records"):
+        kind = "none" if pd.isna(found["mean"]) else "best" if found["best"] else "tie" if found["tie"] else "behind"
+        groups[kind].append(found["variant"])
+    if not groups["best"]:
+        return f"{block.title}: too few rows have all their scores for a comparison of Overall."
+    told = {kind: ", ".join(lines[name].title for name in names) for kind, names in groups.items()}
+    parts = [
+        f"{block.title}: highest Overall {lines[groups['best'][0]].scores[-1].printed}, {told['best']}",
+        f"not to be told from it: {told['tie']}",
+        f"behind it: {told['behind']}",
+        f"without all scores: {told['none']}",
+    ]
+    return f"{'; '.join(part for part, names in zip(parts, groups.values(), strict=True) if names)}."

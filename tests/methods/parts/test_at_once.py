@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import weakref
+
+import torch
+from torch import Tensor, nn
+
+from methods.parts.at_once import with_gradients
+
+
+def layer() -> nn.Linear:
+    torch.manual_seed(0)
+    return nn.Linear(3, 2)
+
+
+def term(model: nn.Module, x: Tensor) -> Tensor:
+    loss: Tensor = model(x).square().mean()
+    return loss
+
+
+def test_value_and_gradients_are_those_of_the_sum() -> None:
+    x, y = torch.randn(2, 4, 3)
+    usual, at_once = layer(), layer()
+    expected = 0.3 * (term(usual, x) + 2 * term(usual, y))
+    expected.backward()
+    found = with_gradients(lambda: term(at_once, x), at_once.parameters())
+    found = 0.3 * (found + 2 * with_gradients(lambda: term(at_once, y), at_once.parameters()))
+    found.backward()
+    torch.testing.assert_close(found, expected)
+    for a, b in zip(at_once.parameters(), usual.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+
+
+def test_what_a_term_does_not_use_or_that_does_not_learn_gets_no_gradient() -> None:
+    used, unused, fixed = layer(), layer(), layer().requires_grad_(False)
+    parameters = [*used.parameters(), *unused.parameters(), *fixed.parameters()]
+    with_gradients(lambda: term(used, torch.ones(1, 3)) + term(fixed, torch.ones(1, 3)), parameters).backward()
+    assert used.weight.grad is not None
+    assert unused.weight.grad is None
+    assert fixed.weight.grad is None
+
+
+def test_without_gradients_it_is_the_value() -> None:
+    model = layer()
+    with torch.no_grad():
+        value = with_gradients(lambda: term(model, torch.ones(1, 3)), model.parameters())
+    assert not value.requires_grad
+    torch.testing.assert_close(value, term(model, torch.ones(1, 3)))
+
+
+def test_what_a_term_saves_is_freed_before_the_next_begins() -> None:
+    model = layer()
+    saved: list[weakref.ref[Tensor]] = []
+
+    def watched() -> Tensor:
+        hidden = model(torch.ones(1, 3))
+        saved.append(weakref.ref(hidden))
+        loss: Tensor = hidden.square().mean()
+        return loss
+
+    total = with_gradients(watched, model.parameters())
+    assert saved[0]() is None
+    total.backward()

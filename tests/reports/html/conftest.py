@@ -1,0 +1,129 @@
+"""A page of the made-up store, and its elements as the standard parser reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.store import Store
+from reports.frame import Results, load_results, tidy
+from reports.html import report_html
+from reports.judged import Judged
+from reports.layouts import Layout, layouts
+from reports.pretrainings import cards_of
+from reports.runs import OVERALL, resampled_runs
+from reports.statistics import intervals, pairwise, ties
+from reports.tables import Table, make_table
+
+VOID = {"meta", "link", "img", "br"}
+
+
+@dataclass
+class Element:
+    """A tag, its attributes, and the text that stands in it."""
+
+    tag: str
+    attributes: dict[str, str | None]
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, tag: str) -> list[Element]:
+        """All elements of a tag within this one, in the order of the page."""
+        found = [self] if self.tag == tag else []
+        return found + [element for child in self.children for element in child.all(tag)]
+
+    def words(self) -> str:
+        """The text of this element and all within it."""
+        return self.text + "".join(child.words() for child in self.children)
+
+
+class TreeOf(HTMLParser):
+    """Builds the tree; an end tag that closes another element than the open one is an error."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Element("", {})
+        self.open = [self.root]
+        self.feed(source)
+        self.close()
+        assert self.open == [self.root], [element.tag for element in self.open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), attrs
+        element = Element(tag, dict(attrs))
+        self.open[-1].children.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open[-1].children.append(Element(tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop().tag == tag
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].text += data
+
+
+@pytest.fixture
+def parse() -> Callable[[str], Element]:
+    """The tree of a page; fails where it is not well-formed."""
+    return lambda source: TreeOf(source).root
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a page is made of."""
+
+    results: Results
+    tables: list[Table]
+    judged: dict[str, Judged]
+    cards: dict[str, dict[str, Any]]
+
+    def page(self, **more: Any) -> str:
+        return report_html(self.results, self.tables, self.judged, cards=self.cards, **more)
+
+
+def judge(results: Results, root: Path, layout: Layout, evaluation: str) -> Judged:
+    """As reports.judged does, with few resamples."""
+    wanted = set(layout.variants) - layout.gates
+    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in wanted]
+    columns = [
+        runs
+        for runs in resampled_runs(results, root, cells, "heartbeat", resamples=20)
+        if runs.metric in (*layout.metrics, OVERALL)
+    ]
+    if not columns:
+        return Judged()
+    pairs = pairwise(columns)
+    marked = ties(intervals(columns), pairs)
+    tied = marked.loc[marked["tie"], ["ratio", "dataset", "metric", "variant"]].itertuples(index=False, name=None)
+    return Judged(frozenset(tied), frames={"intervals": marked, "pairwise": pairs})
+
+
+@pytest.fixture
+def parts_of() -> Callable[[Path], Parts]:
+    """What the page of a results folder is made of."""
+
+    def load(root: Path) -> Parts:
+        results = load_results(root)
+        tables, judged = [], {}
+        for evaluation in dict.fromkeys(cell.evaluation for cell in results.plan.cells):
+            for layout in layouts(results.plan, evaluation):
+                found = judge(results, root, layout, evaluation)
+                tables.append(make_table(results, tidy(results), layout, evaluation, "heartbeat", found))
+                judged[tables[-1].name] = found
+        return Parts(results, tables, judged, cards_of(results, Store(root), list(results.plan.variants)))
+
+    return load
+
+
+@pytest.fixture
+def parts(store_root: Path, parts_of: Callable[[Path], Parts]) -> Parts:
+    """What the page of the made-up store is made of."""
+    return parts_of(store_root)
