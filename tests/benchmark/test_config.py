@@ -101,7 +101,7 @@ def test_an_override_reaches_any_key(overrides: dict[str, Any], path: str, value
 def test_an_override_reaches_a_methods_knob_and_leaves_its_others() -> None:
     config = load_config("demo", {"methods.pmq.momentum": 0.5, "methods.pmq.recipe.lr": 0.25})
     method: Any = config.method_config("pmq")
-    assert (method.momentum, method.recipe.lr, method.queue_size) == (0.5, 0.25, 1024)
+    assert (method.momentum, method.recipe.lr, method.queue_size) == (0.5, 0.25, 512)
     assert config.method_config("moco") == load_config("demo").method_config("moco")
     ablated: Any = config.method_config("pmq", {"queue_size": 0})
     assert (ablated.momentum, ablated.queue_size) == (0.5, 0)
