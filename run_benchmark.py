@@ -22,8 +22,9 @@ from benchmark.estimate import exact_size, passes
 from benchmark.grid import Cell, Grid, Pretraining
 from benchmark.health import health_lines, health_warnings
 from benchmark.inspection import gate, look_up, open_data, prepare_data, print_check, print_summary
+from benchmark.pretraining import health_of
 from benchmark.provenance import pick_device, pick_precision
-from benchmark.runner import Machine, Watch, Work, do, health_of, make_grid, make_plan, missing, task_name
+from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
 from benchmark.store import NoResults, Store
 from methods import METHODS
 from reports.build import build_report

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,13 @@ import torch
 
 from benchmark.cell import CellJob, run_cell
 from benchmark.config import Config
-from benchmark.data.held_out import HeldOut, held_out_windows
-from benchmark.data.pairs import source_facts
 from benchmark.data.prepare import Prepared
 from benchmark.data.skipped import skip_summary
-from benchmark.data.task import pretraining_source
 from benchmark.engines.local import run_tasks
-from benchmark.grid import Cell, Grid, Pretraining, encoder_config, expand
-from benchmark.health import EpochHealth, measure, read_health, sample_facts
-from benchmark.illustrate import illustrate, write_illustration
-from benchmark.pretrain import pretrain
-from benchmark.provenance import device_facts, git_state, peak_memory_gib, seed_torch, versions
+from benchmark.grid import Cell, Grid, Pretraining, expand
+from benchmark.pretraining import PretrainingJob, run_pretraining
 from benchmark.store import CorruptRow, Plan, PlannedCell, Store, digest
-from benchmark.weights import CHECKPOINT, read_card, save_encoder
-from methods.parts.encoder import Encoder
+from benchmark.weights import read_card
 
 
 @dataclass(frozen=True)
@@ -144,7 +138,9 @@ def do(
         name = task_name(pretraining)
         watch.started(name)
         try:
-            run_pretraining(pretraining, config, prepared, store, machine, watch)
+            folder = store.pretrained / pretraining.key
+            job = PretrainingJob(pretraining, config, prepared, folder, machine.device, machine.precision)
+            run_pretraining(job, partial(watch.inner, name))
         except Exception as error:
             failed[pretraining.key] = f"{type(error).__name__}: {error}"
             watch.failed(name, failed[pretraining.key])
@@ -210,79 +206,3 @@ def cell_job(cell: Cell, config: Config, prepared: Path, results: Path, machine:
         device=str(machine.device),
         precision=machine.precision,
     )
-
-
-def held_out_of(config: Config, prepared: Mapping[str, Prepared], device: torch.device) -> HeldOut:
-    """Windows that no pretraining of a config learns from and no cell is tested on."""
-    return held_out_windows(
-        [prepared[name] for name in config.data.datasets],
-        config.data.pretrain,
-        config.per_trial(config.finetune),
-        config.data.labels,
-        config.protocol,
-        device,
-    )
-
-
-def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
-    """What the finished pretrainings of a grid learned, epoch by epoch."""
-    cards = {f"{p.variant.name} seed {p.seed}": read_card(store.pretrained / p.key) for p in grid.pretrainings}
-    health = {name: read_health(card) for name, card in cards.items() if card}
-    return {name: epochs for name, epochs in health.items() if epochs}
-
-
-def run_pretraining(
-    task: Pretraining,
-    config: Config,
-    prepared: Mapping[str, Prepared],
-    store: Store,
-    machine: Machine,
-    watch: Watch,
-) -> None:
-    """Pretrain one encoder and put its weights in the store; an untrained one is only drawn."""
-    variant, folder = task.variant, store.pretrained / task.key
-    seed_torch("encoder", task.seed)
-    encoder = Encoder(encoder_config(config, variant.config))
-    seed_torch("method", task.seed)
-    method = task.method(encoder, variant.config).to(machine.device)
-    held_out = held_out_of(config, prepared, machine.device)
-    facts: dict[str, Any] = {
-        "method": method.name,
-        "seed": task.seed,
-        "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
-        "versions": versions(),
-        "git": git_state(),
-        "device": device_facts(machine.device),
-        "precision": machine.precision,
-        "health_sample": sample_facts(held_out),
-    }
-    if method.trains:
-        source = pretraining_source(
-            prepared[config.data.pretrain],
-            config.per_trial(config.pretrain),
-            config.data.labels,
-            config.protocol,
-            machine.device,
-            config.pretrain.text_embedder if method.needs_text else None,
-        )
-        history = pretrain(
-            method,
-            variant.config,
-            source,
-            config.recipe(variant.config),
-            epochs=config.pretrain.epochs,
-            seed=task.seed,
-            precision=machine.precision,
-            checkpoint=folder / CHECKPOINT,
-            held_out=held_out,
-            on_step=lambda done, total, text: watch.inner(task_name(task), done, total, text),
-        )
-        recipe = config.recipe(variant.config)
-        pictures = illustrate(method, variant.config, source, recipe, epochs=config.pretrain.epochs, seed=task.seed)
-        write_illustration(folder, pictures)
-        facts |= vars(history) | source_facts(source, variant.config.pairing)
-        facts |= {"peak_memory_gib": peak_memory_gib(machine.device)}
-    else:
-        facts |= {"health": [vars(measure(0, method.exported(), held_out))]}
-    save_encoder(folder, method.exported(), facts)
-    (folder / CHECKPOINT).unlink(missing_ok=True)
