@@ -230,7 +230,7 @@ def verify(command: Command, console: Console) -> int:
 
 def check(command: Command, console: Console) -> int:
     """The verb `check-method`: one line per promise."""
-    from benchmark.contract import check_method  # here, because no other verb needs it
+    from benchmark.contract.check import check_method  # here, because no other verb needs it
 
     kind = command.config.method_class(command.subject)
     kept = True
@@ -242,8 +242,8 @@ def check(command: Command, console: Console) -> int:
 
 def speed(command: Command, console: Console) -> int:
     """The verb `speed`."""
-    from benchmark.speed import FULL, QUICK, measure_speed, save_speed  # here, because no other verb needs them
-    from benchmark.speed_report import hours_line, speed_lines
+    from benchmark.speed.measure import FULL, QUICK, measure_speed, save_speed  # here, because no other verb needs them
+    from benchmark.speed.report import hours_line, speed_lines
 
     config, place = command.config, command.place
     machine = machine_of(config, place)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmark.boosting import boost
+from benchmark.classical.boosting import boost
+from benchmark.classical.features import FEATURES_VERSION
 from benchmark.config import Config
 from benchmark.data.coverage import coverage
 from benchmark.data.prepare import Prepared, load_prepared
 from benchmark.data.split import SPLIT_VERSION
 from benchmark.data.task import Task, make_task
-from benchmark.features import FEATURES_VERSION
 from benchmark.finetune import FINETUNE_VERSION, Outcome, finetune
 from benchmark.grid import FEATURES
 from benchmark.linear import LINEAR_VERSION, linear_probe

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from benchmark.classical.features import FEATURES_VERSION
 from benchmark.config import Config
 from benchmark.data.registry import DATASETS
 from benchmark.data.split import SPLIT_VERSION
 from benchmark.data.text import embedder_identity
-from benchmark.features import FEATURES_VERSION
 from benchmark.finetune import FINETUNE_VERSION
 from benchmark.linear import LINEAR_VERSION
 from benchmark.pretrain import PRETRAIN_VERSION

@@ -5,7 +5,7 @@ import pytest
 
 from benchmark.data.beats import clean, heartbeats, r_peaks, resample, standardise
 from benchmark.data.simulate import simulate
-from benchmark.plain.preparation import neurokit_peaks, plain_heartbeats
+from benchmark.speed.plain.preparation import neurokit_peaks, plain_heartbeats
 
 
 @pytest.mark.parametrize(("diagnosis", "fs"), [("NORM", 500.0), ("LBBB", 500.0), ("NORM", 250.0)])

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark import speed as module
 from benchmark.config import Config, load_config
 from benchmark.dry_run import unkeyed_grid
 from benchmark.estimate import Size, passes
 from benchmark.runner import Machine
-from benchmark.speed import Effort, PreparationSpeed, Speed, StepSpeed, executed, measure_speed, save_speed
-from benchmark.speed_report import grid_seconds, hours_line, speed_lines
-from benchmark.speed_steps import Setting, training_job
-from benchmark.timing import Ratio
+from benchmark.speed import measure as module
+from benchmark.speed.measure import Effort, PreparationSpeed, Speed, StepSpeed, executed, measure_speed, save_speed
+from benchmark.speed.report import grid_seconds, hours_line, speed_lines
+from benchmark.speed.steps import Setting, training_job
+from benchmark.speed.timing import Ratio
 from methods.parts.encoder import EncoderConfig
 from methods.pmq import PMQConfig
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from benchmark.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
+from benchmark.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 
 CPU = torch.device("cpu")
 MIB = 2**20
@@ -36,8 +36,8 @@ def test_a_ratio_is_taken_round_by_round() -> None:
 
 
 def test_a_matrix_product_is_counted_as_multiplications_and_additions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmark.timing.GEMM_SIZE", {"cpu": 10})
-    monkeypatch.setattr("benchmark.timing.in_turns", lambda jobs, rounds, device: {"gemm": [0.5, 2.0, 1.0]})
+    monkeypatch.setattr("benchmark.speed.timing.GEMM_SIZE", {"cpu": 10})
+    monkeypatch.setattr("benchmark.speed.timing.in_turns", lambda jobs, rounds, device: {"gemm": [0.5, 2.0, 1.0]})
     assert gemm_flops(CPU, "float32") == 2000.0
 
 

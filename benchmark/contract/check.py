@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
-from benchmark import promises
-from benchmark.promises import Broken, Kind
-from benchmark.two_processes import in_one_line
+from benchmark.contract import promises
+from benchmark.contract.promises import Broken, Kind
+from benchmark.contract.two_processes import in_one_line
 
 
 @dataclass(frozen=True)

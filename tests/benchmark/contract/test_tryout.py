@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmark.tryout import BATCH, EVERY, PATIENTS, QUEUE, batch_of_size, changed, small_method, training_batch
+from benchmark.contract.tryout import (
+    BATCH,
+    EVERY,
+    PATIENTS,
+    QUEUE,
+    batch_of_size,
+    changed,
+    small_method,
+    training_batch,
+)
 from methods import METHODS
 from methods.clocs import CLOCS, CLOCSConfig
 

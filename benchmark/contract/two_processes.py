@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from benchmark.contract.tryout import small_method, small_optimiser, training_batch
 from benchmark.provenance import seed_torch
-from benchmark.tryout import small_method, small_optimiser, training_batch
 from methods import METHODS, get_method
 from methods.base import Batch, PretrainMethod
 from methods.parts.gather import gather, join_processes

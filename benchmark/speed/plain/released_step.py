@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.plain.network import follow, host_masks
+from benchmark.speed.plain.network import follow, host_masks
 from methods.base import Batch
 from methods.parts.encoder import Encoder
 from methods.parts.queue import KeyQueue

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark import features as features_module
+from benchmark.classical import features as features_module
+from benchmark.classical.features import beat_features, feature_names, limb_scales
 from benchmark.data.base import LEADS, Unusable
 from benchmark.data.beats import heartbeats
 from benchmark.data.ptb_xl import PTBXL
 from benchmark.data.windows import Kind
-from benchmark.features import beat_features, feature_names, limb_scales
 
 Floats = NDArray[np.float32]
 CHEST = np.array([-0.8, -0.3, 0.4, 1.0, 0.9, 0.7])

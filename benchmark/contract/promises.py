@@ -13,9 +13,7 @@ from dataclasses import asdict
 import torch
 from torch import Tensor, nn
 
-from benchmark.pretrain import autocast
-from benchmark.store import digest
-from benchmark.tryout import (
+from benchmark.contract.tryout import (
     ENCODER,
     batch_of_size,
     changed,
@@ -25,7 +23,9 @@ from benchmark.tryout import (
     train,
     training_batch,
 )
-from benchmark.two_processes import train_together
+from benchmark.contract.two_processes import train_together
+from benchmark.pretrain import autocast
+from benchmark.store import digest
 from methods.base import MethodConfig, PretrainMethod
 from methods.parts.encoder import Encoder
 

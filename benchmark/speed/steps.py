@@ -10,12 +10,12 @@ from torch import Tensor
 
 from benchmark.finetune import Classifier, loss_of
 from benchmark.health import count_positives
-from benchmark.plain.network import PlainEncoder
-from benchmark.plain.other_steps import PlainBYOL, PlainCLOCS, PlainCOMET, PlainMoCo, PlainPCLR
-from benchmark.plain.released_step import PlainReleased
 from benchmark.pretrain import make_optimiser, train_step
 from benchmark.provenance import seed_torch
 from benchmark.sections import Finetune
+from benchmark.speed.plain.network import PlainEncoder
+from benchmark.speed.plain.other_steps import PlainBYOL, PlainCLOCS, PlainCOMET, PlainMoCo, PlainPCLR
+from benchmark.speed.plain.released_step import PlainReleased
 from methods import get_method
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.etp import ETP

@@ -4,7 +4,7 @@ import copy
 
 import torch
 
-from benchmark.plain.network import (
+from benchmark.speed.plain.network import (
     PlainEncoder,
     follow,
     host_frequency_mask,

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmark.plain.network import follow, host_masks, host_spans_mask
-from benchmark.plain.released_step import overwrite_oldest
+from benchmark.speed.plain.network import follow, host_masks, host_spans_mask
+from benchmark.speed.plain.released_step import overwrite_oldest
 from methods.base import Batch
 from methods.byol import BYOL, BYOLConfig
 from methods.clocs import CLOCS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.qrs import AFTER, BEFORE, lone_beats, median_beats, qrs_edges, unpadded
+from benchmark.classical.qrs import AFTER, BEFORE, lone_beats, median_beats, qrs_edges, unpadded
 
 LEADS = 12
 Floats = NDArray[np.float32]

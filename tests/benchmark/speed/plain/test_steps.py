@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from benchmark.plain.network import PlainEncoder
-from benchmark.plain.released_step import PlainReleased, overwrite_oldest
-from benchmark.speed_steps import PLAIN, released_knobs
+from benchmark.speed.plain.network import PlainEncoder
+from benchmark.speed.plain.released_step import PlainReleased, overwrite_oldest
+from benchmark.speed.steps import PLAIN, released_knobs
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.parts.encoder import Encoder, EncoderConfig

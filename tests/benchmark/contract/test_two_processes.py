@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark import two_processes
-from benchmark.contract import PROMISES, judge
-from benchmark.tryout import changed, small_method, small_optimiser, train
-from benchmark.two_processes import UPDATES, half_of, source_of, train_together
+from benchmark.contract import two_processes
+from benchmark.contract.check import PROMISES, judge
+from benchmark.contract.tryout import changed, small_method, small_optimiser, train
+from benchmark.contract.two_processes import UPDATES, half_of, source_of, train_together
 from methods import METHODS, get_method
 from methods.base import Batch, PretrainMethod
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmark import contract
-from benchmark.contract import PROMISES, check_method
+from benchmark.contract import check as contract
+from benchmark.contract.check import PROMISES, check_method
 from methods import METHODS
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod
 from methods.parts.ema import momentum_copy, update_momentum

@@ -1,7 +1,7 @@
 """Hand-crafted features of a window: what a cardiologist measures on a beat, from nothing but what the encoders see.
 
-Input of the classical baseline (benchmark.boosting). A window is normalised per lead, so amplitudes are in units of the
-lead's standard deviation; the ratios between the limb leads alone can be had back, from Einthoven's law.
+Input of the classical baseline (benchmark.classical.boosting). A window is normalised per lead, so amplitudes are in
+units of the lead's standard deviation; the ratios between the limb leads alone can be had back, from Einthoven's law.
 """
 
 from __future__ import annotations
@@ -12,10 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
+from benchmark.classical.qrs import (
+    AFTER,
+    BEFORE,
+    Floats,
+    Ints,
+    Measures,
+    lone_beats,
+    median_beats,
+    milliseconds,
+    qrs_edges,
+)
 from benchmark.data.base import LEADS
 from benchmark.data.beats import FS
 from benchmark.data.windows import Kind
-from benchmark.qrs import AFTER, BEFORE, Floats, Ints, Measures, lone_beats, median_beats, milliseconds, qrs_edges
 
 FEATURES_VERSION = 1
 """Results version: raised with any change here, in `qrs` or in `boosting` that can move a number."""

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark import boosting as boosting_module
-from benchmark.boosting import boost
+from benchmark.classical import boosting as boosting_module
+from benchmark.classical.boosting import boost
 from benchmark.data.task import Task, Windows
 from benchmark.finetune import Outcome
 from benchmark.sections import Boosting

@@ -21,12 +21,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmark.config import Config
 from benchmark.data.beats import clean, heartbeats, resample, standardise
 from benchmark.data.simulate import simulate
-from benchmark.plain.preparation import neurokit_peaks, plain_heartbeats
 from benchmark.provenance import device_facts, git_state, versions
 from benchmark.runner import Machine
-from benchmark.speed_steps import PLAIN, Setting, finetuning_job, training_job
+from benchmark.speed.plain.preparation import neurokit_peaks, plain_heartbeats
+from benchmark.speed.steps import PLAIN, Setting, finetuning_job, training_job
+from benchmark.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 from benchmark.store import write_atomic
-from benchmark.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 from methods import get_method
 from methods.base import MethodConfig, Recipe
 from methods.parts.encoder import EncoderConfig

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from benchmark.classical.features import beat_features
 from benchmark.data.task import Task
 from benchmark.data.windows import Kind
-from benchmark.features import beat_features
 from benchmark.finetune import Outcome, validation_score
 from benchmark.provenance import stream
 from benchmark.sections import Boosting
