@@ -195,9 +195,13 @@ def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
             signal.raise_signal(signal.SIGINT)
         run_cell(job)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(runner_module, "run_cell", interrupt)
-        assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED == 130
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(runner_module, "run_cell", interrupt)
+            assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     shown = capsys.readouterr()
     assert shown.err == "error: stopped; what is finished is saved, and the same command goes on from there\n"
     assert len(rows(tmp_path / "runs")) == 1
