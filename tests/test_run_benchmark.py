@@ -261,6 +261,7 @@ def test_ctrl_c_at_a_terminal_ends_a_pool_without_a_traceback(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a terminal has it
     )
     while running.poll() is None and len(list((tmp_path / "runs").glob(files))) < count:
         time.sleep(0.02)
