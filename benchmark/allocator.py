@@ -21,3 +21,12 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, MOST)
         mallopt(M_TRIM_THRESHOLD, MOST)
+
+
+def give_back_freed_memory() -> None:
+    """Return to the system what was kept, so that what is held from now on can be measured; glibc only."""
+    if not sys.platform.startswith("linux"):
+        return
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

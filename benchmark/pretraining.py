@@ -18,7 +18,7 @@ from benchmark.grid import Grid, Pretraining, encoder_config
 from benchmark.health import EpochHealth, measure, read_health, sample_facts
 from benchmark.illustrate import illustrate, write_illustration
 from benchmark.pretrain import OnStep, pretrain
-from benchmark.provenance import device_facts, git_state, peak_memory_gib, seed_torch, versions
+from benchmark.provenance import begin_peak_memory, device_facts, git_state, peak_memory_gib, seed_torch, versions
 from benchmark.store import Store
 from benchmark.weights import CHECKPOINT, read_card, save_encoder
 from methods.base import PretrainMethod
@@ -80,6 +80,7 @@ def train(job: PretrainingJob, method: PretrainMethod, held_out: HeldOut, on_ste
         job.device,
         config.pretrain.text_embedder if method.needs_text else None,
     )
+    begin_peak_memory(job.device)
     recipe, epochs, seed = config.recipe(knobs), config.pretrain.epochs, job.task.seed
     history = pretrain(
         method,
@@ -94,7 +95,11 @@ def train(job: PretrainingJob, method: PretrainMethod, held_out: HeldOut, on_ste
         on_step=on_step,
     )
     write_illustration(job.folder, illustrate(method, knobs, source, recipe, epochs=epochs, seed=seed))
-    return vars(history) | source_facts(source, knobs.pairing) | {"peak_memory_gib": peak_memory_gib(job.device)}
+    spent = {
+        "peak_memory_gib": peak_memory_gib(job.device),
+        "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
+    }
+    return vars(history) | spent | source_facts(source, knobs.pairing)
 
 
 def held_out_of(job: PretrainingJob) -> HeldOut:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -14,7 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmark.allocator import give_back_freed_memory
+
 PACKAGES = ("torch", "numpy", "scikit-learn", "scipy", "neurokit2", "wfdb")
+PROCESS_STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+"""Where Linux tells the most memory a process held (VmHWM), and lets it begin anew."""
 
 
 def stream(*parts: int | str) -> int:
@@ -60,10 +65,24 @@ def device_facts(device: torch.device) -> dict[str, Any]:
     return {"type": device.type, "name": name, "threads": torch.get_num_threads()}
 
 
+def begin_peak_memory(device: torch.device) -> None:
+    """Forget the peak so far, so that `peak_memory_gib` tells that of what follows, where the system can (Linux)."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    elif PEAK_RESET.is_file():
+        give_back_freed_memory()
+        with suppress(OSError):  # a container may forbid it; the peak is then that of the whole process
+            PEAK_RESET.write_text("5")
+
+
 def peak_memory_gib(device: torch.device) -> float:
-    """Most memory held so far: on the GPU where there is one, else by this process, in GiB."""
+    """Most memory held: on the GPU where there is one, else by this process, in GiB."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**30
+    if PROCESS_STATUS.is_file():
+        # Not getrusage: there a process begins with the peak of the one that started it.
+        lines = PROCESS_STATUS.read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
     import resource
 
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.store import UNIT_OF_PROTOCOL, Store, write_atomic
+from reports.costs import cost_files, cost_lines
 from reports.frame import load_results, tidy, wide
 from reports.html import pictures_of, read_skipped, report_html
 from reports.judged import Judged, joined, judge
@@ -59,17 +60,20 @@ def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, un
     store = Store(store_root)
     drawn = write_figures(results, store, out, UNITS if own == "both" else (own,))
     problems += drawn.problems
+    cards = cards_of(results, store, list(results.plan.variants))
+    costs = cost_lines(cards, results.plan.variants)
     contents = {
         "results.md": "# Results\n\n" + "\n".join(map(markdown, tables)),
         "results.tex": latex(tables),
         "results.csv": long_csv(tables),
         "cells.csv": wide(results).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(judged, what) for what in ("intervals", "pairwise", "components")},
+        **(cost_files(costs) if costs else {}),
         "report.html": report_html(
             results,
             tables,
             judged,
-            cards=cards_of(results, store, list(results.plan.variants)),
+            cards=cards,
             skipped=read_skipped(out / "skipped.csv"),
             pictures=pictures_of(drawn.files),
             problems=problems,

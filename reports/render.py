@@ -127,6 +127,29 @@ def _tex_table(table: Table) -> str:
     )
 
 
+def latex_table(header: Sequence[str], lines: Sequence[Sequence[str]], caption: str, name: str) -> str:
+    """A plain table of texts as a `table*` environment; the first column to the left, the others to the right."""
+    rows = [f"{' & '.join(map(_tex, line))} \\\\" for line in lines]
+    return "\n".join(
+        [
+            r"\begin{table*}[t]",
+            r"\centering",
+            f"\\caption{{{_tex(caption)}}}",
+            f"\\label{{tab:{name}}}",
+            r"\par\medskip\setlength{\tabcolsep}{4pt}",
+            r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
+            f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+            r"\toprule",
+            f"{' & '.join(map(_tex, header))} \\\\",
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}}",
+            r"\end{table*}",
+        ]
+    )
+
+
 def _tex_header(columns: Sequence[Column]) -> Iterator[str]:
     """Two lines: each dataset above its metrics, with a rule between."""
     groups, rules, first = [], [], 2

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -19,7 +18,6 @@ Seconds = list[float]
 GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the matrices whose product tells what the device can do, by device type."""
 GEMM_ROUNDS = 5
-PROCESS_STATUS = Path("/proc/self/status")
 """Of Linux."""
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
 
@@ -88,15 +86,6 @@ def peak_growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any
 def _growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any, ...], device: str, threads: int) -> float:
     torch.set_num_threads(threads)
     job = begin(*arguments)
-    before = peak_gib(torch.device(device))
+    before = peak_memory_gib(torch.device(device))
     job()
-    return peak_gib(torch.device(device)) - before
-
-
-def peak_gib(device: torch.device) -> float:
-    """Most memory this process has held on a device, in GiB."""
-    if device.type == "cpu" and PROCESS_STATUS.is_file():
-        # Not getrusage: there a process begins with the peak of the one that started it.
-        lines = PROCESS_STATUS.read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
-    return peak_memory_gib(device)
+    return peak_memory_gib(torch.device(device)) - before

@@ -11,6 +11,7 @@ import torch
 
 from benchmark import provenance
 from benchmark.provenance import (
+    begin_peak_memory,
     device_facts,
     git_state,
     peak_memory_gib,
@@ -121,3 +122,16 @@ def test_a_changed_checkout_is_dirty_and_says_which_change(monkeypatch: pytest.M
     assert states[0]["diff"] is None
     assert states[1]["diff"] != states[2]["diff"]
     assert states[1]["commit"] == "0123abcd"
+
+
+@pytest.mark.skipif(not provenance.PEAK_RESET.is_file(), reason="the system cannot begin a peak anew")
+def test_a_peak_that_is_begun_anew_forgets_what_was_freed() -> None:
+    cpu = torch.device("cpu")
+    held = torch.ones(2**27)  # 0.5 GiB
+    with_it = peak_memory_gib(cpu)
+    del held
+    begin_peak_memory(cpu)
+    assert peak_memory_gib(cpu) < with_it - 0.3
+    held = torch.ones(2**27)
+    assert peak_memory_gib(cpu) > with_it - 0.3
+    del held
