@@ -52,7 +52,8 @@ class Variant:
 
     def facts(self) -> dict[str, Any]:
         """What a report must know of it besides its title."""
-        return {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value}
+        reads = self.method is not None and self.method.needs_text
+        return {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value, "reads_reports": reads}
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from benchmark.cell import CellJob, run_cell
 from benchmark.config import Config
 from benchmark.data.prepare import Prepared
 from benchmark.data.skipped import skip_summary
+from benchmark.data.text import has_text
 from benchmark.engines.local import run_tasks
 from benchmark.grid import Cell, Grid, Pretraining, expand
 from benchmark.pretraining import PretrainingJob, run_pretraining
@@ -80,10 +81,15 @@ def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warn
         "variants": {variant.name: variant.title for variant in grid.variants},
         "roles": {variant.name: variant.facts() for variant in grid.variants},
         "datasets": {name: facts_of(prepared[name]) for name in config.data.datasets},
-        "pretraining": facts_of(corpus) | {"name": corpus.name},
+        "pretraining": facts_of(corpus) | {"name": corpus.name, "without_report": without_report(corpus)},
     }
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, warnings=list(warnings), **content)
+
+
+def without_report(corpus: Prepared) -> int:
+    """Recordings that a method which learns from reports leaves out."""
+    return sum(not has_text(entry.report) for entry in corpus.entries)
 
 
 def facts_of(prepared: Prepared) -> dict[str, Any]:

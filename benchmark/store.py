@@ -118,7 +118,8 @@ class Plan:
     pretraining: dict[str, Any]
     """The same facts of the pretraining corpus, with its name."""
     roles: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Variant -> role ('method', 'ablation', 'sweep' or 'gate'), and what it is a change of: of, knob, value."""
+    """Variant -> role ('method', 'ablation', 'sweep' or 'gate'), what it is a change of (of, knob, value), and whether
+    it reads reports."""
     warnings: list[str] = field(default_factory=list)
     """What every table must carry, e.g. that test recordings were trained on; one sentence each, without its stop."""
     cells: list[PlannedCell] = field(default_factory=list)

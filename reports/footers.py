@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmark.store import Plan, PlannedCell
 from reports.frame import Results
-from reports.layouts import Layout
+from reports.layouts import Layout, role_of
 
 SHOWN_DIGITS = 12
 METRIC_NAMES = {"f1": "macro F1", "auroc": "macro AUROC", "acc": "ACC"}
@@ -62,6 +62,7 @@ def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Ite
     )
     yield f"Data: {'; '.join(map(_source_text, datasets))}."
     yield f"Pretraining: {_source_text(plan.pretraining)}."
+    yield from _reports(plan, cells)
     skipped = dict.fromkeys(map(_skipped_text, [*datasets, plan.pretraining]))
     yield f"Skipped recordings: {'; '.join(skipped)}."
     yield from _coverage(results, cells)
@@ -69,6 +70,19 @@ def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Ite
     yield from _unusable("Failed", results, cells, results.failures)
     yield from _unusable("Left out", results, cells, dict.fromkeys(results.damaged, "the stored row is damaged"))
     yield from _commits(results, cells)
+
+
+def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """How the rows that learn from reports read them."""
+    rows = [title for name, title in plan.variants.items() if role_of(plan, name).get("reads_reports")]
+    there = {plan.variants[cell.variant] for cell in cells}
+    readers = [title for title in rows if title in there]
+    if readers:
+        embedder = plan.config["pretrain"]["text_embedder"]
+        how = "TF-IDF and truncated SVD, fitted on them" if embedder == "tfidf" else f"{embedder}, frozen"
+        without = plan.pretraining.get("without_report", 0)
+        left_out = f"; {without} recordings without a report are left out there" if without else ""
+        yield f"Reports: {', '.join(readers)} learns from the corpus's, embedded by {how}{left_out}."
 
 
 def _cells_line(results: Results, cells: Sequence[PlannedCell]) -> str:

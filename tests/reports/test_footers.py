@@ -46,6 +46,22 @@ def test_plain_windows_are_called_so(write_store: Callable[..., Path]) -> None:
     assert "Protocol: paper; labels: single; scores per window." in lines
 
 
+def test_rows_that_read_reports_say_how(write_store: Callable[..., Path]) -> None:
+    def reading(embedder: str, without: int) -> Callable[[Plan], Plan]:
+        facts = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
+        return lambda plan: replace(
+            plan,
+            roles={"moco": facts},
+            config=plan.config | {"pretrain": {"text_embedder": embedder}},
+            pretraining=plan.pretraining | {"without_report": without},
+        )
+
+    told = "Reports: MoCo learns from the corpus's, embedded by"
+    assert f"{told} TF-IDF and truncated SVD, fitted on them." in footers(write_store(alter_plan=reading("tfidf", 0)))
+    lines = footers(write_store("bert", alter_plan=reading("some/bert", 3)))
+    assert f"{told} some/bert, frozen; 3 recordings without a report are left out there." in lines
+
+
 def test_warnings_of_the_plan_follow_the_cells(write_store: Callable[..., Path]) -> None:
     lines = footers(write_store(alter_plan=lambda plan: replace(plan, warnings=["1 patient is on two sides", "two"])))
     assert lines[1:3] == ["Warning: 1 patient is on two sides.", "Warning: two."]
