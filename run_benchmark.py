@@ -182,8 +182,12 @@ def show_report(place: Place, plan_key: str | None, unit: str | None, console: C
     for problem in built.problems:
         terminal.error(f"left out: {problem}")
     note(console, "")
+    figures = [file for file in built.files if file.parent != place.out]
     for file in built.files:
-        note(console, f"wrote {file}")
+        if file not in figures:
+            note(console, f"wrote {file}")
+    if figures:
+        note(console, f"wrote {len(figures)} files of figures in {figures[0].parent}")
 
 
 def show_health(grid: Grid, store: Store, console: Console) -> None:
