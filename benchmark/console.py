@@ -71,7 +71,8 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
             note(console, f"{what}: {words}")
         if done == total:
             rate = total / max(now - started, 1e-3)
-            note(console, f"{what}: {total} in {duration(now - started)} ({rate:.0f}/s)")
+            speed = f" ({rate:.0f}/s)" if rate >= 1 else ""
+            note(console, f"{what}: {total} in {duration(now - started)}{speed}")
 
     if bar:
         bar.start()

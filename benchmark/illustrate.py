@@ -41,8 +41,8 @@ def illustrate(
     method: PretrainMethod, config: MethodConfig, source: PairSource, recipe: Recipe, *, epochs: int, seed: int
 ) -> Arrays:
     """The pictures of a method after `epochs` epochs on a corpus; none of what it does not have."""
-    shape = epoch_shape(source.patient_of_window, config.batching, recipe.batch_size)
-    trial, patient = source.trial_of_window, source.patient_of_window  # (N,), (N,)
+    shape = epoch_shape(source.patient_of_pair, config.batching, recipe.batch_size)
+    trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
     pairs = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epochs)[0]  # (B,)
     seed_torch("illustrate", seed)
     batch = make_batch(source, pairs.to(source.signal.device), config.pairing)

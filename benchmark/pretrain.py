@@ -94,7 +94,7 @@ def pretrain(
     Raises TrainingStopped on a loss that is not finite or a GPU that runs out of memory.
     """
     device = source.signal.device
-    trial, patient = source.trial_of_window, source.patient_of_window  # (N,), (N,)
+    trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
     per_epoch, total = shape.updates, shape.updates * epochs
     optimiser = make_optimiser(method, recipe)

@@ -76,16 +76,16 @@ def batch_of_size(kind: type[PretrainMethod], size: int, number: int = 0) -> Bat
     """A batch of exactly so many random windows; batches of different numbers differ."""
     source = patients_for(kind)
     seed_torch("tryout", number)
-    return make_batch(source, torch.randperm(source.windows)[:size], kind.Config().pairing)
+    return make_batch(source, torch.randperm(source.pairs)[:size], kind.Config().pairing)
 
 
 def training_batch(kind: type[PretrainMethod], update: int) -> Batch:
     """Batch of an update in a training from the first epoch on; torch is seeded for the update."""
     source, config = patients_for(kind), kind.Config()
-    shape = epoch_shape(source.patient_of_window, config.batching, BATCH)
+    shape = epoch_shape(source.patient_of_pair, config.batching, BATCH)
     epoch, step = divmod(update, shape.updates)
     batches = epoch_batches(
-        source.trial_of_window, source.patient_of_window, shape, batching=config.batching, seed=0, epoch=epoch
+        source.trial_of_pair, source.patient_of_pair, shape, batching=config.batching, seed=0, epoch=epoch
     )  # (n, B)
     seed_torch("tryout", epoch, step)
     return make_batch(source, batches[step], config.pairing)

@@ -47,20 +47,20 @@ class PairSource:
     """Plain windows, which may begin at any sample; a heartbeat begins where it was cut."""
 
     @property
-    def windows(self) -> int:
-        """Pairs that the corpus holds."""
+    def pairs(self) -> int:
+        """N, the pairs that the corpus holds."""
         return self.signal.shape[0] * (self.signal.shape[1] // 2)
 
     @cached_property
-    def trial_of_window(self) -> Tensor:
-        """Pseudo-trial of every window (N,), on the CPU."""
+    def trial_of_pair(self) -> Tensor:
+        """Pseudo-trial of every pair (N,), on the CPU."""
         per_trial = self.signal.shape[1] // 2
         return torch.arange(self.signal.shape[0]).repeat_interleave(per_trial)
 
     @cached_property
-    def patient_of_window(self) -> Tensor:
-        """Patient of every window (N,), on the CPU."""
-        return self.patient.cpu()[self.trial_of_window]
+    def patient_of_pair(self) -> Tensor:
+        """Patient of every pair (N,), on the CPU."""
+        return self.patient.cpu()[self.trial_of_pair]
 
     @cached_property
     def kinship(self) -> Kinship:

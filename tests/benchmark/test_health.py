@@ -113,9 +113,9 @@ def test_pmq_has_the_positives_that_a_queue_of_shuffled_windows_has(
 ) -> None:
     assert size % BATCH == (0 if size == 240 else 10)
     last = train(build("pmq", queue_size=size), corpus, tmp_path / "file", recipe=MANY).health[-1]
-    pairs = corpus.windows  # N
-    of_patient = mean_of_own(corpus.patient_of_window)  # n_p
-    of_recording = mean_of_own(corpus.recording[corpus.trial_of_window])
+    pairs = corpus.pairs  # N
+    of_patient = mean_of_own(corpus.patient_of_pair)  # n_p
+    of_recording = mean_of_own(corpus.recording[corpus.trial_of_pair])
     expected = size * of_patient / pairs
     found = last["positives_same_recording"] + last["positives_other_recordings"]
     assert found == pytest.approx(expected, rel=0.2)
@@ -126,7 +126,7 @@ def test_pmq_has_the_positives_that_a_queue_of_shuffled_windows_has(
 
 def test_without_a_queue_the_batch_alone_has_positives(corpus: PairSource, tmp_path: Path) -> None:
     health = train(build("pmq", queue_size=0), corpus, tmp_path / "file", recipe=MANY).health[1:]
-    expected = (BATCH - 1) * (mean_of_own(corpus.patient_of_window) - 1) / (corpus.windows - 1)
+    expected = (BATCH - 1) * (mean_of_own(corpus.patient_of_pair) - 1) / (corpus.pairs - 1)
     found = [epoch["positives_same_recording"] + epoch["positives_other_recordings"] for epoch in health]
     assert sum(found) / len(found) == pytest.approx(expected, rel=0.2)
     assert max(epoch["queries_with_positives"] for epoch in health) < 0.5

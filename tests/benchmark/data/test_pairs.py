@@ -37,14 +37,14 @@ def drawn(x: Tensor) -> list[int]:
 
 
 def all_windows(source: PairSource) -> Tensor:
-    return torch.arange(source.windows)
+    return torch.arange(source.pairs)
 
 
 def test_a_pseudo_trial_gives_half_as_many_windows_as_beats(source: PairSource) -> None:
-    assert source.windows == len(PATIENT) * BEATS // 2
-    assert source.trial_of_window.tolist() == [trial for trial in range(len(PATIENT)) for _ in range(3)]
-    assert source.patient_of_window.tolist() == [patient for patient in PATIENT for _ in range(3)]
-    assert replace(source, signal=source.signal[:, :5]).windows == len(PATIENT) * 2  # the odd beat is left over
+    assert source.pairs == len(PATIENT) * BEATS // 2
+    assert source.trial_of_pair.tolist() == [trial for trial in range(len(PATIENT)) for _ in range(3)]
+    assert source.patient_of_pair.tolist() == [patient for patient in PATIENT for _ in range(3)]
+    assert replace(source, signal=source.signal[:, :5]).pairs == len(PATIENT) * 2  # the odd beat is left over
 
 
 def test_neighbors_are_consecutive_beats_of_one_pseudo_trial(source: PairSource) -> None:
