@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.store import CARD, Store
+from benchmark.store import Store
 from reports.frame import Results
 
 COURSE = ("variant", "key", "epoch", "measure", "value")
@@ -41,11 +40,9 @@ def cards_of(results: Results, store: Store, variants: Sequence[str]) -> dict[st
     found: dict[str, dict[str, Card]] = {}
     for variant in variants:
         for key in sorted(key for name, key in wanted if name == variant and key):
-            try:
-                card = json.loads((store.pretrained / key / CARD).read_bytes())
-            except (OSError, ValueError):
-                continue
-            found.setdefault(variant, {})[key] = card
+            card = store.card(key)
+            if card is not None:
+                found.setdefault(variant, {})[key] = card
     return found
 
 

@@ -99,7 +99,9 @@ def _widths(table: Table, width: int) -> _Widths:
     for index, column in enumerate(table.columns):
         scores = [line.scores[index] for line in lines]
         tails.append(max(len(_tail(score)) for score in scores))
-        numbers.append(max(len(column.title) - tails[-1], *(len(score.printed) for score in scores)))
+        alone = sum(other.group == column.group for other in table.columns) == 1
+        heading = max(len(column.title), len(column.group) if alone else 0)  # a group's name stands above all of it
+        numbers.append(max(heading - tails[-1], *(len(score.printed) for score in scores)))
     widest = max(number + tail for number, tail in zip(numbers, tails, strict=True))
     label = max(len("Method"), *(len(line.title) for line in lines))
     return _Widths(min(label, max(SHORTEST_LABEL, width - widest - GAP)), numbers, tails)

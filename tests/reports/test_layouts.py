@@ -10,7 +10,8 @@ from typing import Any
 from benchmark.store import Plan
 from reports.frame import load_results, tidy
 from reports.layouts import layouts
-from reports.tables import Table, make_table
+from reports.tables import Block, Table, make_table
+from reports.terminal import terminal_lines
 
 WriteStore = Callable[..., Path]
 
@@ -72,3 +73,16 @@ def test_a_sweep_has_a_table_at_the_ratios_it_was_run_at(write_store: WriteStore
     assert [block.ratio for block in first.blocks] == [0.3, 0.01]
     assert [block.ratio for block in second.blocks] == [0.01]
     assert second.name == "finetune-heartbeat-pmq-queue-size"
+
+
+def test_a_dataset_of_one_column_has_its_whole_name_above_it(write_store: WriteStore) -> None:
+    _, second = tables(write_store(complete=True, alter_plan=with_roles(mask=role("ablation", of="pmq"))))
+    single = replace(second, blocks=tuple(without_spread(block) for block in second.blocks))
+    shown = ["".join(text for text, _ in spans) for spans in terminal_lines(single, 80)]
+    assert any("PTB-XL" in line and "Chapman" in line for line in shown)
+
+
+def without_spread(block: Block) -> Block:
+    """As with one seed."""
+    lines = [replace(line, scores=tuple(replace(score, spread="") for score in line.scores)) for line in block.lines]
+    return replace(block, lines=tuple(lines))
