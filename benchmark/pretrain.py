@@ -21,6 +21,7 @@ import torch
 from benchmark.data.held_out import HeldOut
 from benchmark.data.pairs import PairSource, make_batch
 from benchmark.data.sampling import epoch_batches, epoch_shape
+from benchmark.energy import Meter, open_meter
 from benchmark.health import count_positives, measure
 from benchmark.provenance import seed_torch
 from benchmark.store import write_atomic
@@ -46,6 +47,8 @@ class History:
     windows_per_epoch: int
     updates: int
     batch_size: int
+    joules: float | None = 0.0
+    """Energy of the device and all that ran on it; None where some of it could not be read."""
     health: list[dict[str, Any]] = field(default_factory=list)
     """The fields of an `EpochHealth` before the first epoch and after each."""
 
@@ -105,7 +108,7 @@ def pretrain(
     if not history.health:
         history.health.append(vars(measure(0, method.exported(), held_out)))
     for epoch in range(done, epochs):
-        started = time.perf_counter()
+        started, meter = time.perf_counter(), open_meter(device)
         batches = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epoch)  # (n, B)
         batches = batches.to(device)
         losses = torch.zeros(per_epoch, device=device)  # (n,)
@@ -116,11 +119,14 @@ def pretrain(
             batch = make_batch(source, batches[step], config.pairing)
             positives[step] = count_positives(method.positives(batch), device)
             losses[step] = train_step(method, optimiser, batch, rate, precision)
+            if meter:
+                meter.look()
             if on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 on_step(epoch * per_epoch + step + 1, total, f"epoch {epoch + 1}/{epochs} {text}".strip())
         history.loss.append(finite_mean(losses, method.name, epoch))
         history.seconds += time.perf_counter() - started
+        history.joules = added_energy(history.joules, meter)
         history.health.append(vars(measure(epoch + 1, method.exported(), held_out, positives.mean(0))))
         save_checkpoint(checkpoint, method, optimiser, history)
     return history
@@ -145,6 +151,11 @@ def train_step(
             "(--set pretrain.recipe.batch_size=128), a smaller queue or --precision bf16"
         ) from None
     return loss.detach()
+
+
+def added_energy(before: float | None, meter: Meter | None) -> float | None:
+    """Joules before an epoch and of it; None where a part is unknown."""
+    return None if meter is None or before is None else before + meter.total()
 
 
 def finite_mean(losses: torch.Tensor, name: str, epoch: int) -> float:
@@ -185,7 +196,5 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
         return 0
     method.load_state_dict(state["method"])
     optimiser.load_state_dict(state["optimiser"])
-    history.loss[:] = state["history"]["loss"]
-    history.health[:] = state["history"]["health"]
-    history.seconds = state["history"]["seconds"]
+    vars(history).update(state["history"])
     return len(history.loss)

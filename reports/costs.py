@@ -15,12 +15,14 @@ from reports.render import latex_table, literal, pipe_table
 
 HEADER = (
     "Pretraining", "parameters", "epochs", "window pairs", "batch", "updates", "encoder passes", "seconds", "peak GiB",
-    "machine",
+    "Wh", "machine",
 )  # fmt: skip
+JOULES_PER_WH = 3600
 CAPTION = (
     "What each pretraining took. An epoch is the same number of window pairs for every method, but for what a batching "
     "or missing reports leave out. An encoder pass is one window forwards; one backwards counts as two. Several "
-    "pretrainings of a row: their mean."
+    "pretrainings of a row: their mean. Wh: energy of the GPU or the CPU packages and all that ran on them, where "
+    "it can be read."
 )
 
 
@@ -48,6 +50,7 @@ def _line(cards: Sequence[Card]) -> Iterator[str]:
         _mean([card["encoder_passes"] for card in cards if "encoder_passes" in card]),
         _mean([card["seconds"] for card in cards]),
         _mean([card["peak_memory_gib"] for card in cards], digits=2),
+        _mean([card["joules"] / JOULES_PER_WH for card in cards if card.get("joules") is not None], digits=1),
         "; ".join(dict.fromkeys(map(machine_of, cards))),
     )
 

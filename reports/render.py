@@ -100,16 +100,16 @@ def _tex_character(character: str) -> str:
 
 
 def _tex_table(table: Table) -> str:
-    """A table that shrinks to the width of the page where it is wider, with its footnotes below."""
+    """A table that shrinks to the width of the page where it is wider, with its footnotes below in one paragraph."""
     body = [line for block in table.blocks for line in _tex_block(block, len(table.columns))]
-    notes = [f"\\textsuperscript{{{mark}}}~{_tex(text)}\\par" for mark, text in table.footnotes]
+    notes = [f"\\textsuperscript{{{mark}}}~{_tex(text)}" for mark, text in table.footnotes]
     return "\n".join(
         [
             r"\begin{table*}[t]",
             r"\centering",
             f"\\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
             f"\\label{{tab:{table.name}}}",
-            r"\par\medskip\setlength{\tabcolsep}{4pt}",
+            r"\par\smallskip\setlength{\tabcolsep}{4pt}",
             r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
             f"\\begin{{tabular}}{{{'l' * (1 + len(table.columns))}}}",
             r"\toprule",
@@ -118,9 +118,9 @@ def _tex_table(table: Table) -> str:
             r"\bottomrule",
             r"\end{tabular}}",
             r"\par\smallskip",
-            r"\begin{minipage}{\textwidth}\footnotesize\raggedright",
+            r"\begin{minipage}{\textwidth}\scriptsize",
             *notes,
-            *(f"{_tex(footer)}\\par" for footer in table.footers),
+            *map(_tex, table.footers),
             r"\end{minipage}",
             r"\end{table*}",
         ]
@@ -136,7 +136,7 @@ def latex_table(header: Sequence[str], lines: Sequence[Sequence[str]], caption: 
             r"\centering",
             f"\\caption{{{_tex(caption)}}}",
             f"\\label{{tab:{name}}}",
-            r"\par\medskip\setlength{\tabcolsep}{4pt}",
+            r"\par\smallskip\setlength{\tabcolsep}{4pt}",
             r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
             f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
             r"\toprule",

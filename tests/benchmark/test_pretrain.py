@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data.pairs import PairSource
+from benchmark.energy import Counter, Meter
 from benchmark.pretrain import (
     History,
     TrainingStopped,
@@ -146,6 +147,21 @@ def test_history_says_what_was_done(corpus: PairSource, tmp_path: Path) -> None:
     assert len(history.loss) == EPOCHS
     assert (history.windows_per_epoch, history.updates, history.batch_size) == (16, 4 * EPOCHS, 4)
     assert history.seconds > 0
+
+
+def test_energy_is_that_of_all_epochs_or_unknown(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = count(step=5)
+    monkeypatch.setattr(
+        "benchmark.pretrain.open_meter", lambda device: Meter([Counter(lambda: next(ticks), 1.0, None)])
+    )
+    history = train(build("pmq"), corpus, tmp_path / "file")
+    assert history.joules == 5.0 * EPOCHS
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "moved", stop_at=history.updates - 1)
+    monkeypatch.setattr("benchmark.pretrain.open_meter", lambda device: None)
+    assert train(build("pmq"), corpus, tmp_path / "moved").joules is None
 
 
 def test_a_batch_larger_than_the_corpus_shrinks(corpus: PairSource, tmp_path: Path) -> None:

@@ -81,3 +81,4 @@ def test_latex_compiles(table: Table, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull" not in done.stdout
+    assert "too large for page" not in done.stdout
