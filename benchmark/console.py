@@ -6,6 +6,7 @@ Where stdout is no terminal the same facts come as plain lines, one per finished
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ PIPE_WIDTH = 120
 INNER_SECONDS = 30.0
 """Shortest time between two plain lines about the inside of a running task."""
 WIDTH_OF_BARS = 72
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All but tabs and ends of lines."""
 STYLES = {"title": "bold", "block": "cyan", "best": "bold green", "gate": "italic", "faint": "dim", "": ""}
 """Role of a span of text -> how it looks."""
 
@@ -37,19 +40,24 @@ def open_console(file: TextIO | None = None, width: int | None = None) -> Consol
 
 def note(console: Console, line: str) -> None:
     """One line of news, left whole so that it can be searched for and copied."""
-    console.print(line, soft_wrap=True)
+    console.print(harmless(line), soft_wrap=True)
 
 
 def error(line: str) -> None:
     """One line on stderr, left whole."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    console.print(Text.assemble(("error: ", "bold red"), line), soft_wrap=True)
+    console.print(Text.assemble(("error: ", "bold red"), harmless(line)), soft_wrap=True)
+
+
+def harmless(text: str) -> str:
+    """The text with control characters as ?, so that a label or title from elsewhere cannot steer the terminal."""
+    return CONTROL.sub("?", text)
 
 
 def print_lines(console: Console, lines: Iterable[Sequence[tuple[str, str]]]) -> None:
     """Lines already fitted to `console.width`, each a sequence of (text, role); the roles are those of `STYLES`."""
     for spans in lines:
-        console.print(Text.assemble(*((text, STYLES[role]) for text, role in spans)), no_wrap=True)
+        console.print(Text.assemble(*((harmless(text), STYLES[role]) for text, role in spans)), no_wrap=True)
 
 
 @contextmanager
@@ -168,7 +176,7 @@ class GridProgress:
 
     def _say(self, line: str) -> None:
         self._spoke = self._clock()
-        self._console.print(line)
+        self._console.print(harmless(line))
 
 
 def _live_bars(console: Console) -> Progress:

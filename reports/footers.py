@@ -36,7 +36,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
     sentences = [
         f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
-        f"Overall is the mean of the {columns} columns.",
+        *([f"Overall is the mean of the {columns} columns."] if columns > 1 else []),
         "Bold: best of its block; ≈: a tie, not to be told from the best.",
     ]
     if layout.gates:

@@ -124,3 +124,13 @@ def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[st
     assert out.getvalue() == f"{line}\n"
     assert shown.err == f"error: {line}\n"
     assert shown.out == ""
+
+
+def test_a_title_from_elsewhere_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    file = StringIO()
+    console = open_console(file)
+    note(console, "a\x1b[2Jb\r\x9bc")
+    print_lines(console, [[("\x1b]0;x\x07", "title")]])
+    error("\x1b[31mred")
+    assert file.getvalue() == "a?[2Jb??c\n?]0;x?\n"
+    assert "\x1b" not in capsys.readouterr().err
