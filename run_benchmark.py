@@ -246,7 +246,8 @@ def check(command: Command, console: Console) -> int:
 
 def speed(command: Command, console: Console) -> int:
     """The verb `speed`."""
-    from benchmark.speed.measure import FULL, QUICK, measure_speed, save_speed  # here, because no other verb needs them
+    from benchmark.speed.measure import FULL, QUICK, measure_speed  # here, because no other verb needs them
+    from benchmark.speed.record import save_speed
     from benchmark.speed.report import hours_line, speed_lines
 
     config, place = command.config, command.place

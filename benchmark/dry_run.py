@@ -14,11 +14,14 @@ from benchmark.cohorts import cohort_folder, locate, names_of
 from benchmark.config import Config
 from benchmark.data.prepare import Prepared, cached, list_part
 from benchmark.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
-from benchmark.grid import Grid, encoder_config, expand
+from benchmark.grid import Cell, Grid, Pretraining, encoder_config, expand
+from benchmark.provenance import device_facts
 from benchmark.runner import Machine, Work, make_grid, missing
+from benchmark.speed.record import load_speed
+from benchmark.speed.report import grid_seconds
 from benchmark.store import Store
 from benchmark.tally import duration
-from methods.parts.encoder import Encoder
+from methods.parts.encoder import Encoder, EncoderConfig
 
 GIB = 2**30
 
@@ -97,19 +100,42 @@ def cell_lines(grid: Grid, work: Work) -> Iterator[str]:
 
 def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, and disk."""
-    encoder = encoder_config(config, work.grid.variants[0].config)
-    together, alone = (
-        seconds_per_pass(
-            replace(encoder, dropout=0.0), config.data.cut().samples, machine.device, machine.precision, threads=threads
-        )
-        for threads in (torch.get_num_threads(), machine.cell_threads())
-    )
-    pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * together
-    cells = sum(passes(task, config, sizes) for task in work.cells) * alone / machine.jobs
+    encoder = replace(encoder_config(config, work.grid.variants[0].config), dropout=0.0)
+    source, pretraining, cells = seconds_of(config, place, machine, encoder, sizes, work)
     parameters = sum(p.numel() for p in Encoder(encoder).parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     there = next(folder for folder in place.results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(there).free
-    yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time:"
+    yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time, {source}:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
+
+
+def seconds_of(
+    config: Config, place: Place, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
+) -> tuple[str, float, float]:
+    """Where the estimate comes from, and the time of the pretrainings and of the cells."""
+    file = place.out / "speed.json"
+    speed = load_speed(file)
+    if speed is None:
+        source = "from an encoder pass timed just now; `speed` looks closer"
+        return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
+    misfit = speed.misfit(encoder, config.data.cut().samples, device_facts(machine.device), machine.precision)
+    if misfit:
+        source = f"from an encoder pass timed just now, since {file} is of another {misfit}"
+        return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
+    tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
+    return f"from {file}, which `speed` wrote", *grid_seconds(config, tasks, sizes, speed, machine.jobs)
+
+
+def seconds_from_a_pass(
+    config: Config, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
+) -> tuple[float, float]:
+    """Time of the pretrainings and of the cells, from how long one pass of the encoder takes now."""
+    together, alone = (
+        seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision, threads=threads)
+        for threads in (torch.get_num_threads(), machine.cell_threads())
+    )
+    pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * together
+    cells = sum(passes(task, config, sizes) for task in work.cells) * alone / machine.jobs
+    return pretraining, cells

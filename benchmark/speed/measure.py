@@ -6,13 +6,11 @@ rounds, given with the lowest and highest. Nothing here looks at data: windows a
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from statistics import median
 
 import torch
@@ -21,12 +19,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmark.config import Config
 from benchmark.data.beats import clean, heartbeats, resample, standardise
 from benchmark.data.simulate import simulate
-from benchmark.provenance import device_facts, git_state, versions
+from benchmark.provenance import device_facts
 from benchmark.runner import Machine
 from benchmark.speed.plain.preparation import neurokit_peaks, plain_heartbeats
+from benchmark.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.speed.steps import PLAIN, Setting, finetuning_job, training_job
-from benchmark.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
-from benchmark.store import write_atomic
+from benchmark.speed.timing import gemm_flops, in_turns, peak_growth, ratio
 from methods import get_method
 from methods.base import MethodConfig, Recipe
 from methods.parts.encoder import EncoderConfig
@@ -62,69 +60,6 @@ QUICK = Effort("quick", 3, 16, 1024, 4, 8, (1024, 4096, 16384), (4, 8, 16), Fals
 FULL = Effort("full", 7, 256, 16384, 16, 32, (1024, 4096, 16384, 65536, 262144, 1048576), (32, 64, 128, 256), True)
 
 
-@dataclass(frozen=True)
-class StepSpeed:
-    """A training update, ours and plain."""
-
-    name: str
-    batch: int
-    seconds: dict[str, float]
-    """'ours' or 'plain', a space, and the precision -> median time of an update."""
-    ratios: dict[str, Ratio]
-    """'float32', 'bf16' (both sides in it), 'best' (plain in float32, ours as fast as it goes)."""
-    flop: dict[str, float]
-    """'ours', 'plain' -> floating-point operations of an update that convolutions and matrix products execute."""
-    gib: dict[str, float | None]
-    """'ours', 'plain' -> memory of an update in float32 beyond what it starts with; empty where not
-    measured, None where the process was killed."""
-
-    def per_window(self, precision: str) -> float:
-        """Seconds per pair of windows, or per window of fine-tuning."""
-        return self.seconds[f"ours {precision}"] / self.batch
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Time of a PMQ update at a size."""
-
-    batch: int
-    queue: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class PreparationSpeed:
-    """Heartbeats of one recording of 10 s at 500 Hz, in seconds of one core."""
-
-    plain: float
-    ours: float
-    peak_finder: float
-    """neurokit2's alone, on leads already filtered. It decides where the beats are, so that both sides call it."""
-    ratio: Ratio
-
-
-@dataclass(frozen=True)
-class Speed:
-    """All that was measured."""
-
-    effort: str
-    rounds: int
-    precision: str
-    """That a run would choose here."""
-    device: dict[str, object]
-    gemm: dict[str, float]
-    """Precision -> floating-point operations per second of a large matrix product."""
-    steps: tuple[StepSpeed, ...]
-    finetuning: StepSpeed
-    queue_growth: tuple[Growth, ...]
-    batch_growth: tuple[Growth, ...]
-    preparation: PreparationSpeed
-
-    def step(self, method: str) -> StepSpeed | None:
-        """A method's update, where it was measured."""
-        return next((step for step in self.steps if step.name == method), None)
-
-
 def measure_speed(
     config: Config, machine: Machine, effort: Effort, on_part: Callable[[int, int], None] | None = None
 ) -> Speed:
@@ -156,6 +91,8 @@ def measure_speed(
         rounds=effort.rounds,
         precision=machine.precision,
         device=device_facts(machine.device),
+        encoder=base.encoder,
+        samples=base.samples,
         gemm={precision: gemm_flops(machine.device, precision) for precision in precisions},
         steps=tuple(steps),
         finetuning=finetuning,
@@ -264,9 +201,3 @@ def preparation_speed(effort: Effort) -> PreparationSpeed:
     seconds = in_turns(jobs, effort.rounds, torch.device("cpu"), clock=time.process_time)
     each = {name: median(times) / len(signals) for name, times in seconds.items()}
     return PreparationSpeed(each["plain"], each["ours"], each["peak finder"], ratio(seconds["plain"], seconds["ours"]))
-
-
-def save_speed(speed: Speed, path: Path) -> None:
-    """Write all values as JSON, with the versions they were measured with."""
-    body = asdict(speed) | {"versions": versions(), "git": git_state()}
-    write_atomic(path, json.dumps(body, indent=1).encode())

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from benchmark.config import Config
 from benchmark.estimate import PASSES_PER_STEP, Size, passes
 from benchmark.grid import Cell, Pretraining
-from benchmark.speed.measure import Growth, PreparationSpeed, Speed, StepSpeed
+from benchmark.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.speed.timing import Ratio
 from benchmark.tally import duration
 

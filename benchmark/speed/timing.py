@@ -18,7 +18,6 @@ Seconds = list[float]
 GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the matrices whose product tells what the device can do, by device type."""
 GEMM_ROUNDS = 5
-"""Of Linux."""
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 

@@ -18,8 +18,11 @@ from benchmark.config import Config
 from benchmark.data.base import DatasetError
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.dry_run import dry_run_lines
+from benchmark.provenance import device_facts
 from benchmark.runner import Machine, make_grid
+from benchmark.speed.record import Speed, save_speed
 from benchmark.store import Predictions, Row, Store
+from methods.parts.encoder import EncoderConfig
 
 SmallConfig = Callable[..., Config]
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
@@ -143,3 +146,19 @@ def test_results_may_lie_in_a_folder_that_is_not_there_yet(
     small_config: SmallConfig, place: Place, tmp_path: Path
 ) -> None:
     assert lines_of(small_config(FEW), replace(place, results=tmp_path / "new" / "deeper" / "runs"))
+
+
+def test_hours_come_from_a_measurement_that_fits(
+    small_config: SmallConfig, place: Place, known_speed: Callable[..., Speed]
+) -> None:
+    config = small_config(FEW)
+    size = config.encoder
+    encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
+    speed = replace(known_speed(pmq=400.0), device=device_facts(MACHINE.device), encoder=encoder)
+    assert "timed just now; `speed` looks closer" in "\n".join(lines_of(config, place))
+    save_speed(speed, place.out / "speed.json")
+    measured = "\n".join(lines_of(config, place))
+    assert "which `speed` wrote" in measured
+    assert "pretraining 1 h" in measured  # two epochs of 33 pairs, four in an update
+    save_speed(replace(speed, precision="bf16"), place.out / "speed.json")
+    assert "is of another precision" in "\n".join(lines_of(config, place))
