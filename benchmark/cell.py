@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from benchmark.classical.boosting import boost
 from benchmark.classical.features import FEATURES_VERSION
@@ -19,7 +22,7 @@ from benchmark.data.split import SPLIT_VERSION
 from benchmark.data.task import Task, make_task
 from benchmark.finetune import FINETUNE_VERSION, Outcome, finetune
 from benchmark.grid import FEATURES
-from benchmark.linear import LINEAR_VERSION, linear_probe
+from benchmark.linear import LINEAR_VERSION, Known, linear_probe
 from benchmark.metrics import UNITS, no_scores, score_both_units
 from benchmark.pretrain import PRETRAIN_VERSION
 from benchmark.provenance import device_facts, git_state, versions
@@ -48,8 +51,35 @@ class CellJob:
     precision: str
 
 
-def run_cell(job: CellJob) -> None:
-    """Work out one cell and store its row."""
+@dataclass(frozen=True)
+class CellEnd:
+    """How a cell ended."""
+
+    key: str
+    seconds: float
+    error: str
+    """'' where it went well."""
+
+
+def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
+    """Work out cells one after the other; an error in one does not stop the others.
+
+    Linear probes among them must be of one encoder: each then computes only the features that no earlier one did.
+    """
+    known: dict[str, NDArray[np.float32]] = {}
+    ends = []
+    for job in jobs:
+        started, error = time.perf_counter(), ""
+        try:
+            run_cell(job, known)
+        except Exception as raised:
+            error = f"{type(raised).__name__}: {raised}"
+        ends.append(CellEnd(job.key, time.perf_counter() - started, error))
+    return ends
+
+
+def run_cell(job: CellJob, known: Known) -> None:
+    """Work out one cell and store its row; `known` as in `linear_probe`."""
     store, device = Store(job.results), torch.device(job.device)
     prepared = _prepared(job.prepared)
     config = job.config
@@ -69,7 +99,7 @@ def run_cell(job: CellJob) -> None:
         outcome, test = Outcome(np.empty((0, test.target.shape[1]), np.float32), {"seconds": 0.0}), test.first(0)
         truth = test.truth()
     else:
-        outcome, truth = learn(job, task), test.truth()
+        outcome, truth = learn(job, task, known), test.truth()
         scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi)
     row = Row(
         key=job.key,
@@ -94,13 +124,13 @@ def run_cell(job: CellJob) -> None:
     store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
 
 
-def learn(job: CellJob, task: Task) -> Outcome:
+def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     """Fine-tune or probe the pretrained encoder of a cell. Raises FileNotFoundError where its weights are missing."""
     if job.evaluation == FEATURES:
         return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=job.seed)
     encoder = load_encoder(Store(job.results).pretrained / job.pretrain_key)
     if job.evaluation == "linear":
-        return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision)
+        return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
     return finetune(encoder, task, job.config.finetune, seed=job.seed, precision=job.precision)
 
 

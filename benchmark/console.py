@@ -140,9 +140,10 @@ class GridProgress:
         elif self._clock() - self._spoke >= INNER_SECONDS:
             self._say(f"        {task}: {text}; {self._ahead()}")
 
-    def finished(self, task: str) -> None:
-        """A running task is done."""
-        seconds = self._close(task)
+    def finished(self, task: str, seconds: float | None = None) -> None:
+        """A task is done; in so many seconds where it shared the time since it was started with others."""
+        since_started = self._close(task)
+        seconds = since_started if seconds is None else seconds
         self._tally.finished.append(task)
         self._refresh()
         if not self._live:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 
 import numpy as np
 import torch
@@ -25,6 +26,8 @@ MAX_ITERATIONS = 1000
 Floats = NDArray[np.float32]
 Probe = Callable[[Floats], Floats]
 """Standardised features (n, K) -> class probabilities (n, C)."""
+Known = MutableMapping[str, Floats]
+"""Digest of windows -> their features, all by one encoder: probes of several label ratios look at the same windows."""
 
 
 @torch.no_grad()
@@ -38,11 +41,25 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     return np.asarray(torch.cat(pooled).cpu().numpy(), dtype=np.float32)
 
 
-def linear_probe(encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str) -> Outcome:
-    """Fit a logistic regression on frozen features and predict the test windows with the best of the strengths."""
+def features_once(encoder: Encoder, signal: Tensor, precision: str, known: Known) -> Floats:
+    """`features`, computed only where they are not known yet."""
+    digest = hashlib.sha256(signal.cpu().contiguous().numpy().data).hexdigest()
+    if digest not in known:
+        known[digest] = features(encoder, signal, precision)
+    return known[digest]
+
+
+def linear_probe(
+    encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, known: Known | None = None
+) -> Outcome:
+    """Fit a logistic regression on frozen features and predict the test windows with the best of the strengths.
+
+    `known` holds features by this encoder in this precision from earlier probes, and takes up new ones.
+    """
     started = time.perf_counter()
     encoder = encoder.to(task.train.signal.device)
-    raw = [features(encoder, split.signal, precision) for split in (task.train, task.validation, task.test)]
+    known = {} if known is None else known
+    raw = [features_once(encoder, split.signal, precision, known) for split in task.sides().values()]
     scaler = StandardScaler().fit(raw[0])
     train, validation, test = (scaler.transform(x) if len(x) else x for x in raw)
     target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from benchmark.cell import CellJob, run_cell
+from benchmark.cell import CellEnd, CellJob, run_together
 from benchmark.config import Config
 from benchmark.data.prepare import Prepared
 from benchmark.data.skipped import skip_summary
@@ -28,7 +28,8 @@ class Watch:
 
     started: Callable[[str], None]
     inner: Callable[[str, int, int, str], None]
-    finished: Callable[[str], None]
+    finished: Callable[[str, float | None], None]
+    """With the seconds it took, None where those are the time since it was started."""
     failed: Callable[[str, str], None]
 
 
@@ -151,7 +152,7 @@ def do(
             failed[pretraining.key] = f"{type(error).__name__}: {error}"
             watch.failed(name, failed[pretraining.key])
         else:
-            watch.finished(name)
+            watch.finished(name, None)
     possible = []
     for cell in work.cells:
         start = cell.pretraining.key if cell.pretraining else ""
@@ -179,19 +180,33 @@ def run_cells(
     failures = 0
     threads = machine.cell_threads()
 
-    def started(job: CellJob) -> None:
-        watch.started(names[job.key])
+    def started(group: Sequence[CellJob]) -> None:
+        watch.started(names[group[0].key])
 
-    for ended in run_tasks(run_cell, jobs, jobs=machine.jobs, threads=threads, on_start=started):
-        name = names[ended.task.key]
-        if ended.error is None:
-            watch.finished(name)
-            continue
-        failures += 1
-        reason = f"{type(ended.error).__name__}: {ended.error}"
-        store.save_failure(ended.task.key, name, reason)
-        watch.failed(name, reason)
+    for ended in run_tasks(run_together, groups_of(jobs), jobs=machine.jobs, threads=threads, on_start=started):
+        for end in ended.result or killed(ended.task, f"{type(ended.error).__name__}: {ended.error}", store):
+            name = names[end.key]
+            if end.error:
+                failures += 1
+                store.save_failure(end.key, name, end.error)
+                watch.failed(name, end.error)
+            else:
+                watch.finished(name, end.seconds)
     return failures
+
+
+def killed(jobs: Sequence[CellJob], reason: str, store: Store) -> list[CellEnd]:
+    """How the cells of a group ended whose process was killed: what it had stored by then stands."""
+    return [CellEnd(job.key, 0.0, "" if store.load_row(job.key) else reason) for job in jobs]
+
+
+def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
+    """Cells that one process works out in turn: the linear probes of an encoder on a dataset, every other alone."""
+    groups: dict[tuple[str, str], list[CellJob]] = {}
+    for job in jobs:
+        together = (job.pretrain_key, job.dataset) if job.evaluation == "linear" else (job.key, "")
+        groups.setdefault(together, []).append(job)
+    return [tuple(group) for group in groups.values()]
 
 
 def cell_job(cell: Cell, config: Config, prepared: Path, results: Path, machine: Machine) -> CellJob:

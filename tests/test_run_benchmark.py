@@ -16,10 +16,11 @@ import pytest
 import torch
 
 import run_benchmark
-from benchmark import runner as runner_module
+from benchmark import cell as cell_module
 from benchmark.cell import CellJob, run_cell
 from benchmark.config import config_names
 from benchmark.data.registry import DATASETS
+from benchmark.linear import Known
 from benchmark.store import Row, Store
 from methods import METHODS
 from methods.pmq import PMQ
@@ -191,15 +192,15 @@ def test_a_method_that_fails_fails_its_own_cells(
 def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
     argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(job: CellJob) -> None:
+    def interrupt(job: CellJob, known: Known) -> None:
         if job.evaluation == "linear":
             signal.raise_signal(signal.SIGINT)
-        run_cell(job)
+        run_cell(job, known)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(runner_module, "run_cell", interrupt)
+            patch.setattr(cell_module, "run_cell", interrupt)
             assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED == 130
     finally:
         signal.signal(signal.SIGINT, before)

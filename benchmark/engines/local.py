@@ -16,24 +16,26 @@ from benchmark.allocator import keep_freed_memory
 from benchmark.workers import open_pool
 
 Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Ended(Generic[Task]):
-    """A task that ended; `error` is None where it went well."""
+class Ended(Generic[Task, Result]):
+    """A task that ended, with its result, or with the error that it ended by."""
 
     task: Task
+    result: Result | None
     error: Exception | None
 
 
 def run_tasks(
-    function: Callable[[Task], None],
+    function: Callable[[Task], Result],
     tasks: Sequence[Task],
     *,
     jobs: int,
     threads: int,
     on_start: Callable[[Task], None],
-) -> Iterator[Ended[Task]]:
+) -> Iterator[Ended[Task, Result]]:
     """Run every task and yield it as it ends; an exception in one does not stop the others.
 
     At most `jobs` run at a time, each on `threads` threads of a process of its own; one at a time runs in this process.
@@ -46,31 +48,30 @@ def run_tasks(
 
 
 def _one_by_one(
-    function: Callable[[Task], None], tasks: Sequence[Task], threads: int, on_start: Callable[[Task], None]
-) -> Iterator[Ended[Task]]:
+    function: Callable[[Task], Result], tasks: Sequence[Task], threads: int, on_start: Callable[[Task], None]
+) -> Iterator[Ended[Task, Result]]:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         for task in tasks:
             on_start(task)
             with threadpool_limits(threads):
-                error = _attempt(function, task)
-            yield Ended(task, error)
+                ended = _attempt(function, task)
+            yield ended
     finally:
         torch.set_num_threads(before)
 
 
-def _attempt(function: Callable[[Task], None], task: Task) -> Exception | None:
+def _attempt(function: Callable[[Task], Result], task: Task) -> Ended[Task, Result]:
     try:
-        function(task)
+        return Ended(task, function(task), None)
     except Exception as error:
-        return error
-    return None
+        return Ended(task, None, error)
 
 
 def _side_by_side(
-    function: Callable[[Task], None], tasks: Sequence[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
-) -> Iterator[Ended[Task]]:
+    function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
+) -> Iterator[Ended[Task, Result]]:
     """Keeps as many tasks under way as there are processes, so that what is said to run does run."""
     waiting = deque(tasks)
     while waiting:
@@ -78,11 +79,11 @@ def _side_by_side(
 
 
 def _until_broken(
-    function: Callable[[Task], None], waiting: deque[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
-) -> Iterator[Ended[Task]]:
+    function: Callable[[Task], Result], waiting: deque[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
+) -> Iterator[Ended[Task, Result]]:
     """Work off the queue in one pool. A process that is killed takes the pool, and the tasks under way, with it."""
     pool = open_pool(jobs, _begin_worker, (threads,))
-    running: dict[Future[None], Task] = {}
+    running: dict[Future[Result], Task] = {}
     broken = False
     try:
         while running or (waiting and not broken):
@@ -97,7 +98,7 @@ def _until_broken(
                     error = RuntimeError("its process, or one beside it, was killed (out of memory?): use fewer jobs")
                 if error is not None and not isinstance(error, Exception):
                     raise error
-                yield Ended(running.pop(future), error)
+                yield Ended(running.pop(future), None if error else future.result(), error)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from benchmark import cell as cell_module
-from benchmark.cell import CellJob, run_cell
+from benchmark import linear as linear_module
+from benchmark.cell import CellJob, run_cell, run_together
 from benchmark.config import Config, validate
 from benchmark.data.prepare import Prepared
 from benchmark.data.task import make_task as task_of
@@ -52,7 +53,7 @@ def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: 
 
 
 def run(job: CellJob) -> Row:
-    run_cell(job)
+    run_cell(job, {})
     row = Store(job.results).load_row(job.key)
     assert row is not None
     return row
@@ -161,10 +162,44 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
 def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None:
     job = replace(make_job(), pretrain_key="gone")
     with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
-        run_cell(job)
+        run_cell(job, {})
     assert Store(job.results).load_row(job.key) is None
 
 
 def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"the prepared data in .*nowhere are gone or damaged"):
-        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"))
+        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), {})
+
+
+def test_probes_together_look_at_each_window_once_and_score_the_same(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    real = linear_module.features
+
+    def counted(encoder: Encoder, signal: torch.Tensor, precision: str) -> np.ndarray:  # type: ignore[type-arg]
+        looks.append(len(signal))
+        return real(encoder, signal, precision)
+
+    monkeypatch.setattr(linear_module, "features", counted)
+    jobs = [
+        replace(make_job(evaluation="linear"), key=f"{ratio}-{seed}", ratio=ratio, seed=seed)
+        for ratio in (0.5, 0.2)
+        for seed in (41, 42)
+    ]
+    ends = run_together(jobs)
+    assert [(end.key, end.error) for end in ends] == [(job.key, "") for job in jobs]
+    assert len(looks) == 4  # two subsets, which the seeds share; validation; test
+    for job in jobs:
+        alone = run(replace(job, key="alone"))
+        together = Store(job.results).load_row(job.key)
+        assert together is not None
+        assert together.scores == alone.scores
+
+
+def test_an_error_stops_no_cell_beside_it(make_job: MakeJob, tmp_path: Path) -> None:
+    good = make_job(evaluation="linear")
+    ends = run_together([replace(good, key="bad", prepared=tmp_path / "nowhere"), good])
+    assert [end.key for end in ends] == ["bad", "cell"]
+    assert ends[0].error.startswith("FileNotFoundError: the prepared data in")
+    assert ends[1].error == ""

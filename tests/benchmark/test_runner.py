@@ -10,12 +10,25 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark import runner as runner_module
+from benchmark import cell as cell_module
 from benchmark.cell import CellJob, run_cell
 from benchmark.config import Config
 from benchmark.data.prepare import Prepared
 from benchmark.grid import Cell, Grid, Pretraining
-from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
+from benchmark.linear import Known
+from benchmark.runner import (
+    Machine,
+    Watch,
+    Work,
+    cell_job,
+    do,
+    groups_of,
+    killed,
+    make_grid,
+    make_plan,
+    missing,
+    task_name,
+)
 from benchmark.store import CARD, ILLUSTRATION, Row, Store
 from benchmark.weights import CHECKPOINT, WEIGHTS, load_encoder
 from methods.pmq import PMQ
@@ -38,7 +51,7 @@ class Heard:
         return Watch(
             started=self.begun.append,
             inner=lambda task, done, total, text: self.steps.append(f"{task} {done}/{total}"),
-            finished=self.done.append,
+            finished=lambda task, seconds: self.done.append(task),
             failed=self.lost.__setitem__,
         )
 
@@ -210,12 +223,12 @@ def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pyt
 def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     unlucky = cell_of(bench, "random", "linear").key
 
-    def broken(job: CellJob) -> None:
+    def broken(job: CellJob, known: Known) -> None:
         if job.key == unlucky:
             raise RuntimeError("out of luck")
-        run_cell(job)
+        run_cell(job, known)
 
-    monkeypatch.setattr(runner_module, "run_cell", broken)
+    monkeypatch.setattr(cell_module, "run_cell", broken)
     assert bench.work_off() == 1
     assert len(bench.rows()) == 3
     assert bench.store.failures([unlucky]) == {unlucky: "RuntimeError: out of luck"}
@@ -224,12 +237,12 @@ def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch
 
 def test_ctrl_c_keeps_what_is_finished(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def interrupt(job: CellJob) -> None:
+    def interrupt(job: CellJob, known: Known) -> None:
         if job.evaluation == "linear":
             raise KeyboardInterrupt
-        run_cell(job)
+        run_cell(job, known)
 
-    monkeypatch.setattr(runner_module, "run_cell", interrupt)
+    monkeypatch.setattr(cell_module, "run_cell", interrupt)
     with pytest.raises(KeyboardInterrupt):
         bench.work_off()
     monkeypatch.undo()
@@ -301,3 +314,28 @@ def test_another_caption_is_another_plan_of_the_same_cells(bench: Bench, small_c
     other = make_plan(bench.config, bench.prepared, bench.grid)
     assert other.key != plan.key
     assert other.cells == plan.cells
+
+
+def jobs_of(bench: Bench) -> list[CellJob]:
+    return [
+        cell_job(cell, bench.config, bench.prepared[cell.dataset].folder, bench.store.root, MACHINE)
+        for cell in bench.grid.cells
+    ]
+
+
+def test_linear_probes_of_an_encoder_go_together_and_every_other_cell_alone(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    bench = Bench(small_config({"ratios": [0.5, 0.2]}), cohorts, Store(tmp_path / "runs"))
+    groups = groups_of(jobs_of(bench))
+    assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2]
+    for group in groups:
+        assert len({(job.pretrain_key, job.evaluation) for job in group}) == 1
+    assert sorted(job.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
+
+
+def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
+    first, second, *_ = jobs_of(finished)
+    (finished.store.root / "cells" / f"{second.key}.json").unlink()
+    ends = killed([first, second], "RuntimeError: killed", finished.store)
+    assert [(end.key, end.error) for end in ends] == [(first.key, ""), (second.key, "RuntimeError: killed")]

@@ -36,6 +36,12 @@ def test_tasks_run_one_by_one_and_an_error_stops_none() -> None:
     assert str(ended[1].error) == "no luck"
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_come_with_their_tasks(jobs: int) -> None:
+    ended = list(run_tasks(abs, [-1, -2, -3], jobs=jobs, threads=1, on_start=nothing))
+    assert sorted((end.task, end.result) for end in ended) == [(-3, 3), (-2, 2), (-1, 1)]
+
+
 def test_no_tasks_are_no_work() -> None:
     assert list(run_tasks(os.mkdir, [], jobs=3, threads=1, on_start=nothing)) == []
 
