@@ -12,14 +12,16 @@ from functools import partial
 from typing import Annotated, ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.parts.at_once import with_gradients
 from methods.parts.encoder import Encoder, Mask
 from methods.parts.fields import Range, Share
-from methods.parts.losses import scaled_similarity, shared_id_nce, two_view_nce, unit_length
+from methods.parts.losses import shared_id_nce, two_view_nce
 from methods.parts.masks import continuous_mask
+from methods.parts.time_cosine import time_cosine
 
 ID_TEMPERATURE = 0.1
 Weight = Annotated[float, Range(least=0.0)]
@@ -66,16 +68,14 @@ def over_halvings(h1: Tensor, h2: Tensor, level: Loss) -> Tensor:
     """Mean of a loss over (B, S, K), (B, S // 2, K), ... down to two or three time steps, by max pooling: 0-d."""
     losses = [level(h1, h2)]
     while h1.shape[1] > 3:
-        end = h1.shape[1] // 2 * 2
-        h1, h2 = (torch.maximum(h[:, 0:end:2], h[:, 1:end:2]) for h in (h1, h2))  # (B, S // 2, K)
+        h1, h2 = (F.max_pool2d(h.mT.unsqueeze(2), (1, 2)).squeeze(2).mT for h in (h1, h2))  # (B, S // 2, K)
         losses.append(level(h1, h2))
     return torch.stack(losses).mean()
 
 
 def trial_loss(h1: Tensor, h2: Tensor, trial: Tensor) -> Tensor:
     """Windows of one pseudo-trial attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); trial: (B,)."""
-    z1, z2 = (unit_length(unit_length(h).flatten(1)) for h in (h1, h2))  # (B, S * K), first along time, then as a whole
-    return shared_id_nce(scaled_similarity(z1, z2, ID_TEMPERATURE), trial)
+    return shared_id_nce(time_cosine(h1, h2) / ID_TEMPERATURE, trial)
 
 
 def patient_loss(h1: Tensor, h2: Tensor, patient: Tensor) -> Tensor:
@@ -89,6 +89,7 @@ class COMET(PretrainMethod):
     name: ClassVar[str] = "comet"
     title: ClassVar[str] = "COMET"
     Config: ClassVar[type[MethodConfig]] = COMETConfig
+    version: ClassVar[int] = 2
     encoder_passes: ClassVar[float] = 55.0  # measured: 8 passes without the pooled shortcut, and the losses
 
     def __init__(self, encoder: Encoder, config: COMETConfig) -> None:

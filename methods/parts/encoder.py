@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from methods.parts.dropout import dropout
 from methods.parts.fields import Range, Share, check_fields
 
 KERNEL = 3
@@ -120,7 +121,7 @@ class Encoder(nn.Module):
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Representation of each time step: (B, S, L) -> (B, S, K). `mask` acts on the embedded input."""
         x = self.output(self.hidden(self.embed(x, mask)))  # (B, K, 1, S)
-        return F.dropout(steps_first(x), self.dropout, self.training)  # (B, S, K)
+        return dropout(steps_first(x), self.dropout, self.training)  # (B, S, K)
 
     def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def unit_length(x: Tensor) -> Tensor:
-    """L2-normalise along the second dimension, in float32 or better: rows of (N, K), the time axis of (B, S, K)."""
+    """L2-normalise rows, in float32 or better: (N, K) -> (N, K)."""
     return F.normalize(x.to(torch.promote_types(x.dtype, torch.float32)), dim=1)
 
 
@@ -23,7 +23,8 @@ def scaled_similarity(q: Tensor, k: Tensor, temperature: float) -> Tensor:
     """
     precision = torch.promote_types(q.dtype, torch.float32)
     with torch.autocast(q.device.type, enabled=False):
-        return (q.to(precision) / temperature) @ k.to(precision).mT  # (..., N, C)
+        q = q.to(precision)
+        return (q if temperature == 1 else q / temperature) @ k.to(precision).mT  # (..., N, C)
 
 
 def info_nce(q: Tensor, k: Tensor, temperature: float) -> Tensor:

@@ -1,0 +1,47 @@
+"""Cosine of windows by their outputs per time step, each channel first scaled to unit length along time (COMET)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from methods.parts.losses import scaled_similarity
+
+SHORTEST = 1e-12
+"""A channel that is shorter, so all but zero, is divided by this."""
+
+
+def time_cosine(h1: Tensor, h2: Tensor) -> Tensor:
+    """Windows of the first view by those of the second, in float32 or better: (B, S, K), (B, S, K) -> (B, B)."""
+    z1, z2 = (unit_in_time(h).flatten(1) for h in (h1, h2))  # (B, S * K)
+    # Exact: K channels of unit length are sqrt(K) long whatever they hold, so no gradient passes through the lengths.
+    length1, length2 = (torch.linalg.vector_norm(z.detach(), dim=1) for z in (z1, z2))  # (B,)
+    lengths = length1[:, None] * length2  # (B, B)
+    cosine: Tensor = scaled_similarity(z1, z2, 1.0) / lengths.clamp(min=SHORTEST)  # (B, B)
+    return cosine
+
+
+def unit_in_time(h: Tensor) -> Tensor:
+    """L2-normalise each channel along time, in float32 or better: (B, S, K) -> (B, S, K)."""
+    unit: Tensor = _UnitInTime.apply(h.to(torch.promote_types(h.dtype, torch.float32)))  # type: ignore[no-untyped-call]
+    return unit
+
+
+class _UnitInTime(torch.autograd.Function):
+    """The quotient with its gradient written out: autograd's own goes over (B, S, K) twice as often."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor) -> Tensor:
+        length = torch.linalg.vector_norm(h, dim=1, keepdim=True).clamp(min=SHORTEST)  # (B, 1, K)
+        unit: Tensor = h / length  # (B, S, K)
+        ctx.save_for_backward(unit, length)
+        return unit
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> Tensor:
+        unit, length = ctx.saved_tensors
+        along = (outer[0] * unit).sum(1, keepdim=True)  # (B, 1, K)
+        inner: Tensor = torch.addcmul(outer[0], unit, along, value=-1).div_(length)  # (B, S, K)
+        return inner
