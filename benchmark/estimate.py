@@ -21,7 +21,7 @@ TYPICAL_SAMPLES = 2500
 """Of a 10 s ECG at 250 Hz, cut into plain windows."""
 TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
-PROBE_PASSES = 10.0
+PROBE_PASSES = 1.5
 """What fitting the probes costs, as passes over the labelled windows."""
 BOOSTING_PASSES = 2.0
 """What boosting the features costs, likewise, besides measuring them."""

@@ -17,11 +17,11 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config import Config
-from benchmark.data.beats import clean, heartbeats, resample, standardise
+from benchmark.data.beats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.provenance import device_facts
 from benchmark.runner import Machine
-from benchmark.speed.plain.preparation import neurokit_peaks, plain_heartbeats
+from benchmark.speed.plain.preparation import plain_heartbeats
 from benchmark.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.speed.steps import PLAIN, Setting, finetuning_job, training_job
 from benchmark.speed.timing import gemm_flops, in_turns, peak_growth, ratio
@@ -192,12 +192,10 @@ def preparation_speed(effort: Effort) -> PreparationSpeed:
         for number in range(effort.recordings // len(RECORDING_DIAGNOSES))
         for diagnosis in RECORDING_DIAGNOSES
     ]
-    filtered = [clean(standardise(resample(signal, RECORDING_FS))) for signal in signals]  # (12, n) each
     jobs = {
         "plain": lambda: [plain_heartbeats(signal, RECORDING_FS) for signal in signals],
         "ours": lambda: [heartbeats(signal, RECORDING_FS) for signal in signals],
-        "peak finder": lambda: [neurokit_peaks(lead) for leads in filtered for lead in leads],
     }
     seconds = in_turns(jobs, effort.rounds, torch.device("cpu"), clock=time.process_time)
     each = {name: median(times) / len(signals) for name, times in seconds.items()}
-    return PreparationSpeed(each["plain"], each["ours"], each["peak finder"], ratio(seconds["plain"], seconds["ours"]))
+    return PreparationSpeed(each["plain"], each["ours"], ratio(seconds["plain"], seconds["ours"]))

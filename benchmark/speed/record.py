@@ -52,8 +52,6 @@ class PreparationSpeed:
 
     plain: float
     ours: float
-    peak_finder: float
-    """neurokit2's alone, on leads already filtered. It decides where the beats are, so that both sides call it."""
     ratio: Ratio
 
 

@@ -136,7 +136,7 @@ def made_up_speed(**per_update: float) -> Speed:
         for name, s in per_update.items()
     ]
     finetuning = StepSpeed("fine-tuning", 2, {"ours float32": 6.0}, {}, {"ours": 1e9}, {})
-    preparation = PreparationSpeed(0.08, 0.02, 0.01, Ratio(4.0, 3.0, 5.0))
+    preparation = PreparationSpeed(0.08, 0.02, Ratio(4.0, 3.0, 5.0))
     device = {"type": "cpu", "name": "x", "threads": 1}
     return Speed(
         "tiny", 1, "float32", device, EncoderConfig(), 300, {"float32": 2e9}, tuple(steps), finetuning, (), (),

@@ -46,10 +46,3 @@ def peaks_of(lead: NDArray[np.float64]) -> NDArray[np.int64]:
         warnings.simplefilter("ignore", RuntimeWarning)  # a lead without a whole QRS makes it average nothing
         _, found = neurokit2.ecg_peaks(neurokit2.ecg_clean(lead, sampling_rate=FS), sampling_rate=FS)
     return np.asarray(found["ECG_R_Peaks"], np.int64)
-
-
-def neurokit_peaks(cleaned: NDArray[np.float64]) -> NDArray[np.int64]:
-    """R peaks of a lead (T,) at 250 Hz that is filtered already: neurokit2's finder without what surrounds it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(neurokit2.ecg_findpeaks(cleaned, FS, method="neurokit")["ECG_R_Peaks"], np.int64)

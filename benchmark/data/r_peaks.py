@@ -1,0 +1,112 @@
+"""R peaks of all leads in one pass: the method "neurokit" of neurokit2 (Makowski et al. 2021), to the same peaks.
+
+A QRS complex is where the smoothed slope exceeds 1.5 times its own average; its R peak is its most prominent maximum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.signal
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
+
+SLOPE_WINDOW = 0.1
+"""Seconds over which the slope is smoothed."""
+AVERAGE_WINDOW = 0.75
+"""Seconds over which the smoothed slope is averaged for the threshold."""
+THRESHOLD = 1.5
+SHORTEST = 0.4
+"""A complex shorter than this share of the mean length of its lead's complexes is none."""
+REFRACTORY = 0.3
+"""Seconds; a peak that follows the last one no later is none."""
+
+Whole = NDArray[np.intp]
+
+
+def find_r_peaks(cleaned: NDArray[np.float64], fs: int) -> list[Whole]:
+    """Samples of the R peaks of each lead of (L, n), a filtered ECG at fs Hz; a lead may have none."""
+    lead, begin, end = complexes(cleaned, fs)
+    found = most_prominent(cleaned, lead, begin, end)  # (Q,), -1 where a complex has no maximum
+    return [
+        spaced(found[(lead == number) & (found >= 0)], int(np.rint(REFRACTORY * fs))) for number in range(len(cleaned))
+    ]
+
+
+def complexes(cleaned: NDArray[np.float64], fs: int) -> tuple[Whole, Whole, Whole]:
+    """Lead, first sample and the sample after the last of every QRS complex, (Q,) each, lead by lead."""
+    slope = np.abs(np.gradient(cleaned, axis=1))  # (L, n)
+    smooth = uniform_filter1d(slope, int(np.rint(SLOPE_WINDOW * fs)), axis=1, mode="nearest")  # (L, n)
+    average = uniform_filter1d(smooth, int(np.rint(AVERAGE_WINDOW * fs)), axis=1, mode="nearest")  # (L, n)
+    steep = smooth > THRESHOLD * average  # (L, n)
+    found = [_complexes_of(lead) for lead in steep]
+    leads = [np.full(len(begin), number, np.intp) for number, (begin, _) in enumerate(found)]
+    begins, ends = zip(*found, strict=True)
+    return np.concatenate(leads), np.concatenate(begins), np.concatenate(ends)
+
+
+def _complexes_of(steep: NDArray[np.bool_]) -> tuple[Whole, Whole]:
+    """Begins and ends (k,) of the stretches of one lead that are long enough; one that is cut off is left out."""
+    begin = np.flatnonzero(~steep[:-1] & steep[1:])
+    end = np.flatnonzero(steep[:-1] & ~steep[1:])
+    end = end[end > begin[0]] if len(begin) else end
+    count = min(len(begin), len(end))
+    begin, end = begin[:count], end[:count]
+    if count == 0:
+        return begin, end
+    long_enough = end - begin >= SHORTEST * np.mean(end - begin)
+    return begin[long_enough], end[long_enough]
+
+
+def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end: Whole) -> Whole:
+    """Sample of the most prominent local maximum between begin and end of each of Q stretches, -1 where it has none.
+
+    Prominence as in `scipy.signal.find_peaks` on the stretch alone; of equal ones the first counts.
+    """
+    best = np.full(len(lead), -1, np.intp)  # (Q,)
+    if len(lead) == 0:
+        return best
+    column = np.arange((end - begin).max())  # (W,)
+    inside = column < (end - begin)[:, None]  # (Q, W)
+    values = cleaned[lead[:, None], np.minimum(begin[:, None] + column, cleaned.shape[1] - 1)]  # (Q, W)
+    values = np.where(inside, values, np.inf)  # no maximum touches the end, and none reaches beyond it
+    rising = values[:, 1:] > values[:, :-1]  # (Q, W - 1)
+    stretch, place = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
+    prominence = _prominences(values[stretch], place + 1, column)  # (P,)
+    order = np.lexsort((place, -prominence, stretch))  # (P,) a stretch's best comes first among its own
+    winner = order[np.r_[True, np.diff(stretch[order]) > 0]] if len(order) else order
+    best[stretch[winner]] = begin[stretch[winner]] + 1 + place[winner]
+    level = (values[:, 1:] == values[:, :-1]) & inside[:, 1:]  # (Q, W - 1)
+    for number in np.flatnonzero(level.any(axis=1)):
+        best[number] = _with_plateaus(cleaned[lead[number]], int(begin[number]), int(end[number]))
+    return best
+
+
+def _prominences(values: NDArray[np.float64], peak: Whole, column: Whole) -> NDArray[np.float64]:
+    """Height of each of P maxima above the higher of the lowest values on its two sides, up to where one is higher.
+
+    values: (P, W), the stretch of each maximum, infinite beyond its end. peak: (P,) its column.
+    """
+    height = values[np.arange(len(peak)), peak]  # (P,)
+    higher = values > height[:, None]  # (P, W)
+    before, after = column < peak[:, None], column > peak[:, None]  # (P, W)
+    left = np.where(higher & before, column, -1).max(axis=1)  # (P,)
+    right = np.where(higher & after, column, len(column)).min(axis=1)  # (P,)
+    lowest_left = np.where(before & (column > left[:, None]), values, height[:, None]).min(axis=1)  # (P,)
+    lowest_right = np.where(after & (column < right[:, None]), values, height[:, None]).min(axis=1)  # (P,)
+    return np.asarray(height - np.maximum(lowest_left, lowest_right))
+
+
+def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
+    """The same of one stretch in which neighbours are equal, whose maxima may be several samples wide."""
+    places, properties = scipy.signal.find_peaks(lead[begin:end], prominence=(None, None))
+    return begin + int(places[np.argmax(properties["prominences"])]) if len(places) else -1
+
+
+def spaced(peaks: Whole, delay: int) -> Whole:
+    """Those of the peaks (k,) of a lead that come more than `delay` samples after the last one, or after sample 0."""
+    kept, last = [], 0
+    for peak in peaks.tolist():
+        if peak - last > delay:
+            kept.append(peak)
+            last = peak
+    return np.array(kept, np.intp)
