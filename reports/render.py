@@ -100,16 +100,17 @@ def _tex_character(character: str) -> str:
 
 
 def _tex_table(table: Table) -> str:
-    """A table that shrinks to the width of the page where it is wider, with its footnotes below in one paragraph."""
+    """A table with its footnotes below in one paragraph, which shrinks where it would not fit the page."""
     body = [line for block in table.blocks for line in _tex_block(block, len(table.columns))]
-    notes = [f"\\textsuperscript{{{mark}}}~{_tex(text)}" for mark, text in table.footnotes]
+    notes = [f"\\textsuperscript{{{mark}}}~{_tex(text)}." for mark, text in table.footnotes]
     return "\n".join(
         [
             r"\begin{table*}[t]",
             r"\centering",
             f"\\caption{{{_tex(table.title)}. {_tex(table.caption)}}}",
             f"\\label{{tab:{table.name}}}",
-            r"\par\smallskip\setlength{\tabcolsep}{4pt}",
+            r"\par\smallskip",
+            r"\sbox0{\begin{minipage}{\textwidth}\centering\setlength{\tabcolsep}{4pt}",
             r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
             f"\\begin{{tabular}}{{{'l' * (1 + len(table.columns))}}}",
             r"\toprule",
@@ -117,11 +118,11 @@ def _tex_table(table: Table) -> str:
             *body,
             r"\bottomrule",
             r"\end{tabular}}",
-            r"\par\smallskip",
-            r"\begin{minipage}{\textwidth}\scriptsize",
+            r"\par\smallskip\scriptsize\raggedright",
             *notes,
             *map(_tex, table.footers),
-            r"\end{minipage}",
+            r"\end{minipage}}",
+            r"\resizebox*{!}{\ifdim\totalheight>.8\textheight.8\textheight\else\totalheight\fi}{\usebox0}",
             r"\end{table*}",
         ]
     )

@@ -6,6 +6,7 @@ import csv
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,8 +74,9 @@ def test_csv_traces_each_number_to_its_cells(table: Table, store_root: Path) -> 
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_latex_compiles(table: Table, tmp_path: Path) -> None:
-    (tmp_path / "results.tex").write_text(latex([table]))
+@pytest.mark.parametrize("notes", [1, 30])
+def test_latex_compiles_and_fits_the_page(notes: int, table: Table, tmp_path: Path) -> None:
+    (tmp_path / "results.tex").write_text(latex([replace(table, footers=table.footers * notes)]))
     document = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{results.tex}\end{document}"
     (tmp_path / "paper.tex").write_text(document)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
