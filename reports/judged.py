@@ -13,7 +13,7 @@ import pandas as pd
 from reports.frame import Results
 from reports.layouts import Layout
 from reports.reach import reach
-from reports.runs import OVERALL, resampled_runs
+from reports.runs import resampled_runs
 from reports.statistics import intervals, pairwise, ties
 from reports.variance import components
 
@@ -40,11 +40,8 @@ def judge(results: Results, root: Path, layout: Layout, evaluation: str, unit: s
     rows = [variant for variant in layout.variants if variant not in layout.gates]
     cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in rows]
     shown = {cell.ratio for cell in cells if cell.variant in layout.changed or not layout.changed}
-    columns = [
-        runs
-        for runs in resampled_runs(results, root, [cell for cell in cells if cell.ratio in shown], unit)
-        if runs.metric in (*layout.metrics, OVERALL)
-    ]
+    cells = [cell for cell in cells if cell.ratio in shown]
+    columns = resampled_runs(results, root, cells, unit, metrics=tuple(layout.metrics))
     if not columns:
         return Judged()
     pairs = pairwise(columns)

@@ -59,13 +59,14 @@ def resampled_runs(
     cells: Sequence[PlannedCell],
     unit: str,
     *,
+    metrics: Sequence[str] = RESAMPLED,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> list[Runs]:
     """The runs of each column and label ratio of some cells in one score unit; Overall ends each ratio.
 
-    cells: those of one table, with one cell at most per variant, dataset, ratio and seed. root: the results folder,
-    whose predictions are read. Raises UnequalTestSets.
+    cells: those of one table, with one cell at most per variant, dataset, ratio and seed. metrics: its columns on each
+    dataset, of which Overall is the mean. root: the results folder, whose predictions are read. Raises UnequalTestSets.
     """
     planned = {cell.variant for cell in cells}
     variants = tuple(variant for variant in results.plan.variants if variant in planned)
@@ -78,7 +79,7 @@ def resampled_runs(
         scored, patients = _scored(results, Store(root), own, unit, resamples, seed)
         for ratio in dict.fromkeys(cell.ratio for cell in own):
             there = [cell for cell in own if cell.ratio == ratio]
-            for metric in RESAMPLED:
+            for metric in metrics:
                 values = {cell: scored[cell.key][metric] for cell in there}
                 scores = _laid_out(values, variants, seeds, np.full(1 + resamples, np.nan))  # (V, S, 1+R)
                 keys = {cell: np.array(results.rows[cell.key].pretrain_key) for cell in there}

@@ -62,7 +62,7 @@ def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
     oneself = torch.eye(z1.shape[-2], dtype=torch.bool, device=z1.device)  # (N, N)
     # The lowest finite number, not -inf: with N = 1 a row has no other candidate and must not give inf - inf.
     lowest = torch.finfo(across.dtype).min
-    within1, within2 = (scaled_similarity(z, z, temperature).masked_fill(oneself, lowest) for z in (z1, z2))
+    within1, within2 = (scaled_similarity(z, z, temperature).masked_fill_(oneself, lowest) for z in (z1, z2))
     total1 = torch.logaddexp(across.logsumexp(-1), within1.logsumexp(-1))  # (..., N) anchors in the first view
     total2 = torch.logaddexp(across.logsumexp(-2), within2.logsumexp(-1))  # (..., N) anchors in the second view
     own = across.diagonal(dim1=-2, dim2=-1)  # (..., N)
