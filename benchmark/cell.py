@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from benchmark.classical.boosting import boost
 from benchmark.classical.features import FEATURES_VERSION
@@ -66,7 +65,7 @@ def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
 
     Linear probes among them must be of one encoder: each then computes only the features that no earlier one did.
     """
-    known: dict[str, NDArray[np.float32]] = {}
+    known: Known = {}
     ends = []
     for job in jobs:
         started, error = time.perf_counter(), ""
