@@ -42,6 +42,7 @@ class PCLR(PretrainMethod):
     name: ClassVar[str] = "pclr"
     title: ClassVar[str] = "PCLR"
     Config: ClassVar[type[MethodConfig]] = PCLRConfig
+    version: ClassVar[int] = 2
     encoder_passes: ClassVar[float] = 6.0
 
     def __init__(self, encoder: Encoder, config: PCLRConfig) -> None:

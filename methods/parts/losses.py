@@ -6,6 +6,8 @@ COMET for pairs that share an id.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -53,20 +55,51 @@ def multi_positive_nce(logits: Tensor, positive: Tensor, valid: Tensor | None = 
 
 
 def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
-    """NT-Xent on raw dot products: 0-d, mean over all anchors (SimCLR, Eq. 1).
+    """NT-Xent on raw dot products, in float32 or better: 0-d, mean over all anchors (SimCLR, Eq. 1).
 
     z1, z2: (N, K), two views of N samples, or (G, N, K) for G groups that are contrasted each on its own. Each of a
     group's 2N rows is an anchor: its other view is the positive, all other rows of the group are the candidates.
     """
-    across = scaled_similarity(z1, z2, temperature)  # (..., N, N)
-    oneself = torch.eye(z1.shape[-2], dtype=torch.bool, device=z1.device)  # (N, N)
-    # The lowest finite number, not -inf: with N = 1 a row has no other candidate and must not give inf - inf.
-    lowest = torch.finfo(across.dtype).min
-    within1, within2 = (scaled_similarity(z, z, temperature).masked_fill_(oneself, lowest) for z in (z1, z2))
-    total1 = torch.logaddexp(across.logsumexp(-1), within1.logsumexp(-1))  # (..., N) anchors in the first view
-    total2 = torch.logaddexp(across.logsumexp(-2), within2.logsumexp(-1))  # (..., N) anchors in the second view
-    own = across.diagonal(dim1=-2, dim2=-1)  # (..., N)
-    return ((total1 + total2) / 2 - own).mean()
+    precision = torch.promote_types(z1.dtype, torch.float32)
+    with torch.autocast(z1.device.type, enabled=False):
+        value: Tensor = _TwoViews.apply(z1.to(precision), z2.to(precision), temperature)  # type: ignore[no-untyped-call]
+    return value
+
+
+class _TwoViews(torch.autograd.Function):
+    """NT-Xent with its gradient written out: the similarities within a view are symmetric, one product serves both."""
+
+    @staticmethod
+    def forward(ctx: Any, z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+        # The lowest finite number, not -inf: with N = 1 a row has no other candidate and must not give inf - inf.
+        lowest = torch.finfo(z1.dtype).min
+        across = scaled_similarity(z1, z2, temperature)  # (..., N, N)
+        within1, within2 = (scaled_similarity(z, z, temperature) for z in (z1, z2))  # (..., N, N)
+        for within in (within1, within2):
+            within.diagonal(dim1=-2, dim2=-1).fill_(lowest)
+        total1 = torch.logaddexp(across.logsumexp(-1), within1.logsumexp(-1))  # (..., N) anchors in the first view
+        total2 = torch.logaddexp(across.logsumexp(-2), within2.logsumexp(-1))  # (..., N) anchors in the second view
+        own = across.diagonal(dim1=-2, dim2=-1)  # (..., N)
+        ctx.save_for_backward(z1, z2, across, within1, within2, total1, total2)
+        ctx.temperature = temperature
+        return ((total1 + total2) / 2 - own).mean()
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, Tensor, None]:
+        z1, z2, across, within1, within2, total1, total2 = ctx.saved_tensors
+        pairs = (across - total1[..., :, None]).exp_()  # (..., N, N)
+        pairs += (across - total2[..., None, :]).exp_()  # (..., N, N)
+        pairs.diagonal(dim1=-2, dim2=-1).sub_(2)
+        scale = outer[0] / (2 * total1.numel() * ctx.temperature)  # ()
+        inner1 = pairs @ z2 + symmetric(within1, total1) @ z1  # (..., N, K)
+        inner2 = pairs.mT @ z1 + symmetric(within2, total2) @ z2  # (..., N, K)
+        return inner1.mul_(scale), inner2.mul_(scale), None
+
+
+def symmetric(within: Tensor, total: Tensor) -> Tensor:
+    """Gradient by the symmetric similarities of a view with itself: (..., N, N), (..., N) -> (..., N, N)."""
+    shares = (within - total[..., None]).exp_()  # (..., N, N)
+    return shares + shares.mT  # (..., N, N)
 
 
 def shared_id_nce(logits: Tensor, ids: Tensor) -> Tensor:

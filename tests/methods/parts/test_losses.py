@@ -135,6 +135,15 @@ def test_two_views_are_compared_in_single_precision_under_autocast() -> None:
         torch.testing.assert_close(two_view_nce(z1, z2, 1.0), exact)
 
 
+def test_the_gradient_of_half_precision_views_is_that_of_their_single_precision() -> None:
+    halves = [torch.randn(3, 6, 32).bfloat16().requires_grad_() for _ in range(2)]
+    singles = [half.detach().float().requires_grad_() for half in halves]
+    two_view_nce(*halves, 1.0).backward()
+    two_view_nce(*singles, 1.0).backward()
+    for half, single in zip(halves, singles, strict=True):
+        assert torch.equal(half.grad, single.grad.bfloat16())
+
+
 @pytest.mark.parametrize("ids", [[0, 0], [5, 5, 5], [1, 0, 1, 0, 2**40]])
 def test_pairs_of_an_id_are_normalised_over_rows_above_and_columns_below(ids: list[int]) -> None:
     count = len(ids)
@@ -161,5 +170,7 @@ def test_without_a_shared_id_the_loss_is_a_zero_with_a_graph() -> None:
 def test_gradients_of_pairs_are_right() -> None:
     z1, z2 = (torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
     torch.autograd.gradcheck(lambda a, b: two_view_nce(a, b, 0.5), (z1, z2))
+    groups = [torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+    torch.autograd.gradcheck(lambda a, b: two_view_nce(a.transpose(0, 1), b.transpose(0, 1), 1.0), groups)
     logits = torch.randn(4, 4, dtype=torch.float64, requires_grad=True)
     torch.autograd.gradcheck(lambda x: shared_id_nce(x, torch.tensor([1, 0, 1, 1])), logits)
