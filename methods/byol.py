@@ -54,6 +54,7 @@ class BYOL(PretrainMethod):
     name: ClassVar[str] = "byol"
     title: ClassVar[str] = "BYOL"
     Config: ClassVar[type[MethodConfig]] = BYOLConfig
+    version: ClassVar[int] = 2
     encoder_passes: ClassVar[float] = 8.0
 
     updates_done: Tensor  # ()

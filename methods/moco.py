@@ -58,6 +58,7 @@ class MoCo(PretrainMethod):
     name: ClassVar[str] = "moco"
     title: ClassVar[str] = "MoCo"
     Config: ClassVar[type[MethodConfig]] = MoCoConfig
+    version: ClassVar[int] = 2
 
     def __init__(self, encoder: Encoder, config: MoCoConfig) -> None:
         super().__init__(encoder, config)

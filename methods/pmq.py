@@ -17,9 +17,10 @@ from methods.parts.encoder import Encoder
 from methods.parts.fields import Range, Share
 from methods.parts.gather import gather
 from methods.parts.heads import batch_norm_head
-from methods.parts.losses import multi_positive_nce, scaled_similarity, unit_length
+from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.queue import EMPTY, Entries, KeyQueue
+from methods.parts.multi_positive import multi_positive_nce
+from methods.parts.queue import EMPTY, KeyQueue
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,13 @@ def patient_info_nce(
     ids = torch.cat([patient, queue_ids])  # (B + M,)
     same_patient = patient[:, None] == ids  # (B, B + M)
     attracts = same_patient if positive is None else positive  # (B, B + M)
-    valid = (ids != EMPTY) & (attracts | ~same_patient)  # (B, B + M)
-    logits = scaled_similarity(q, torch.cat([k, queue_keys]), temperature)  # (B, B + M)
-    return 2 * temperature * multi_positive_nce(logits, attracts, valid)
+    valid = ids != EMPTY  # (B + M,)
+    if positive is not None:
+        valid = valid & (positive | ~same_patient)  # (B, B + M)
+    return 2 * temperature * multi_positive_nce(q, torch.cat([k, queue_keys]), attracts, valid, temperature)
 
 
-def attracting(positives: str, batch: Batch, queue: Entries | KeyQueue) -> Tensor:
+def attracting(positives: str, batch: Batch, queue: KeyQueue) -> Tensor:
     """Which of the B current and M queued keys attract each query, (B, B + M) bool."""
     if positives == "own":
         pairs, queued = len(batch.patient), len(queue.patient)
@@ -80,6 +82,7 @@ class PMQ(PretrainMethod):
     name: ClassVar[str] = "pmq"
     title: ClassVar[str] = "PMQ"
     Config: ClassVar[type[MethodConfig]] = PMQConfig
+    version: ClassVar[int] = 2
 
     def __init__(self, encoder: Encoder, config: PMQConfig) -> None:
         super().__init__(encoder, config)
@@ -95,8 +98,8 @@ class PMQ(PretrainMethod):
     def forward(self, batch: Batch) -> Tensor:
         """Eq. 1 for a batch; in training mode the batch's keys then enter the queue."""
         q, k = self.query_and_key(batch)  # (B, K), (B, K)
-        queue = self.queue.snapshot()
-        positive = attracting(self.config.positives, batch, queue)
+        queue, which = self.queue, self.config.positives
+        positive = None if which == "patient" else attracting(which, batch, queue)
         loss = patient_info_nce(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature, positive)
         if self.training:
             self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))

@@ -68,7 +68,7 @@ class PMQReleased(PretrainMethod):
     name: ClassVar[str] = "pmq-released"
     title: ClassVar[str] = "PMQ (released code)"
     Config: ClassVar[type[MethodConfig]] = PMQReleasedConfig
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, encoder: Encoder, config: PMQReleasedConfig) -> None:
         super().__init__(encoder, config)

@@ -1,8 +1,4 @@
-"""Dropout (Srivastava et al. 2014) that is cheap on CPUs, where drawing a number per element took most of its time.
-
-A 64-bit draw serves four elements with 16 bits each, so that the share dropped is a multiple of 1 / 65,536; what is
-kept is scaled by that very share, and its mean is exact.
-"""
+"""Dropout (Srivastava et al. 2014) by cheap draws: what is kept is scaled by the share kept, and its mean is exact."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-LEVELS = 2**16
+from methods.parts.draws import LEVELS, survivors
 
 
 def dropout(x: Tensor, share: float, training: bool) -> Tensor:
@@ -21,22 +17,21 @@ def dropout(x: Tensor, share: float, training: bool) -> Tensor:
         return x
     if x.device.type != "cpu":
         return F.dropout(x, share)
-    dropped: Tensor = _SixteenBits.apply(x, min(round(share * LEVELS), LEVELS - 1))  # type: ignore[no-untyped-call]
+    drawn = min(round(share * LEVELS), LEVELS - 1) / LEVELS
+    dropped: Tensor = _KeptAndScaled.apply(x, survivors(x.shape, drawn, x.device), 1 / (1 - drawn))  # type: ignore[no-untyped-call]
     return dropped
 
 
-class _SixteenBits(torch.autograd.Function):
-    """Drops an element where its 16 bits are among the lowest `levels` of 65,536."""
+class _KeptAndScaled(torch.autograd.Function):
+    """The product with a mask and a number, which holds one byte per element for the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, levels: int) -> Tensor:
-        draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        kept = draws.view(torch.int16)[: x.numel()].view(x.shape) >= levels - LEVELS // 2
+    def forward(ctx: Any, x: Tensor, kept: Tensor, scale: float) -> Tensor:
         ctx.save_for_backward(kept)
-        ctx.scale = LEVELS / (LEVELS - levels)
-        return (x * kept).mul_(ctx.scale)
+        ctx.scale = scale
+        return (x * kept).mul_(scale)
 
     @staticmethod
-    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None, None]:
         (kept,) = ctx.saved_tensors
-        return (outer[0] * kept).mul_(ctx.scale), None
+        return (outer[0] * kept).mul_(ctx.scale), None, None

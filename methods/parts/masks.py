@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from methods.parts.draws import survivors
 from methods.parts.encoder import Mask
 
 
@@ -20,19 +22,41 @@ def time_mask(x: Tensor, mask_ratio: float) -> Tensor:
     """Set each time step of each sample to zero with probability `mask_ratio`, all channels together."""
     if mask_ratio == 0:
         return x
-    keep = torch.rand(*x.shape[:2], 1, device=x.device) >= mask_ratio  # (B, S, 1)
-    return x * keep  # (B, S, D)
+    return x * survivors((*x.shape[:2], 1), mask_ratio, x.device)  # (B, S, D)
 
 
 def frequency_mask(x: Tensor, mask_ratio: float) -> Tensor:
     """Set each element (sample, frequency bin, channel) of the spectrum to zero with probability `mask_ratio`."""
     if mask_ratio == 0:
         return x
+    batch, steps, channels = x.shape
+    # Drawn in the order in which an FFT leaves its results in memory.
+    keep = survivors((batch, channels, steps // 2 + 1), mask_ratio, x.device).mT  # (B, S // 2 + 1, D)
+    masked: Tensor = _KeptFrequencies.apply(x, keep)  # type: ignore[no-untyped-call]
+    return masked
+
+
+class _KeptFrequencies(torch.autograd.Function):
+    """The signal without the other elements of its spectrum, by fewer FFTs than autograd's own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, keep: Tensor) -> Tensor:
+        ctx.save_for_backward(keep)
+        return filtered(x, keep)
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None]:
+        (keep,) = ctx.saved_tensors
+        # Exact: a filter that only scales the elements of a real signal's spectrum is a symmetric matrix.
+        return filtered(outer[0], keep), None
+
+
+def filtered(x: Tensor, keep: Tensor) -> Tensor:
+    """Elements of the spectrum kept or set to zero: (B, S, D), (B, S // 2 + 1, D) bool -> (B, S, D)."""
     # Half precision has no FFT.
     spectrum = torch.fft.rfft(x.to(torch.promote_types(x.dtype, torch.float32)), dim=1)  # (B, S // 2 + 1, D)
-    keep = torch.rand(spectrum.shape, device=x.device) >= mask_ratio  # (B, S // 2 + 1, D)
-    masked: Tensor = torch.fft.irfft(spectrum * keep, n=x.shape[1], dim=1)  # (B, S, D)
-    return masked.to(x.dtype)
+    kept: Tensor = torch.fft.irfft(spectrum.mul_(keep), n=x.shape[1], dim=1)  # (B, S, D)
+    return kept.to(x.dtype)
 
 
 def continuous_mask(x: Tensor, spans: int, span_share: float) -> Tensor:

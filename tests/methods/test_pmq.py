@@ -84,7 +84,7 @@ def test_each_dial_of_positives_has_the_same_negatives() -> None:
     batch = make_batch([0, 0, 0, 1], [0, 0, 1, 2])
     method = make_pmq()
     method.queue.push(torch.randn(3, 8), torch.tensor([0, 0, 1]), torch.tensor([0, 1, 3]))
-    queue = method.queue.snapshot()
+    queue = method.queue
     own, recording, patient = (attracting(which, batch, queue) for which in ("own", "recording", "patient"))
     assert patient.tolist() == (batch.patient[:, None] == torch.cat([batch.patient, queue.patient])).tolist()
     assert own.nonzero().tolist() == [[i, i] for i in range(4)]
