@@ -89,7 +89,7 @@ class COMET(PretrainMethod):
     name: ClassVar[str] = "comet"
     title: ClassVar[str] = "COMET"
     Config: ClassVar[type[MethodConfig]] = COMETConfig
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     encoder_passes: ClassVar[float] = 55.0  # measured: 8 passes without the pooled shortcut, and the losses
 
     def __init__(self, encoder: Encoder, config: COMETConfig) -> None:

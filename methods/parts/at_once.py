@@ -30,7 +30,9 @@ class _AtOnce(torch.autograd.Function):
     def forward(ctx: Any, term: Callable[[], Tensor], *parameters: Tensor) -> Tensor:
         with torch.enable_grad():
             value = term()
-            ctx.gradients = torch.autograd.grad(value, parameters, allow_unused=True)
+            # A backward pass follows the types of its forward pass: under autocast it would round what was kept exact.
+            with torch.autocast(value.device.type, enabled=False):
+                ctx.gradients = torch.autograd.grad(value, parameters, allow_unused=True)
         return value.detach()
 
     @staticmethod

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from methods.parts.at_once import with_gradients
+from methods.parts.losses import scaled_similarity
 
 
 def layer() -> nn.Linear:
@@ -38,6 +39,19 @@ def test_what_a_term_does_not_use_or_that_does_not_learn_gets_no_gradient() -> N
     assert used.weight.grad is not None
     assert unused.weight.grad is None
     assert fixed.weight.grad is None
+
+
+def test_under_autocast_gradients_are_as_exact_as_those_of_a_usual_backward_pass() -> None:
+    torch.manual_seed(0)
+    weight, keys = torch.randn(64, 32, requires_grad=True), torch.randn(8, 32)
+
+    def similarity() -> Tensor:
+        return scaled_similarity(weight, keys, 0.1).logsumexp(1).mean()
+
+    (expected,) = torch.autograd.grad(similarity(), weight)
+    with torch.autocast("cpu", torch.bfloat16):
+        value = with_gradients(similarity, [weight])
+    assert torch.equal(torch.autograd.grad(value, weight)[0], expected)
 
 
 def test_without_gradients_it_is_the_value() -> None:
