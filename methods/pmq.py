@@ -36,8 +36,7 @@ class PMQConfig(MethodConfig):
     frequency_mask: Share = 0.1
     """Share of the spectrum's elements hidden in either view."""
     positives: Literal["own", "recording", "patient"] = "patient"
-    """Which keys attract: the one of the same pair, all of the recording, or all of the patient. Other patients' keys
-    are the negatives in each case; a key of the patient that does not attract is left out."""
+    """Keys that attract: the pair's, the recording's or the patient's. Other patients' repel, the rest is left out."""
     projection_layers: Annotated[int, Range(least=1)] = 3
     prediction_layers: Annotated[int, Range(least=0)] = 2
     """0: the projection is the query."""
@@ -58,13 +57,11 @@ def patient_info_nce(
     Candidates: the B current and the M queued keys, the queue after the paper's enqueue. Positives: those of the same
     patient, or of `positive` (B, B + M) bool, when the patient's others are left out of the denominator.
     """
-    ids = torch.cat([patient, queue_ids])  # (B + M,)
-    same_patient = patient[:, None] == ids  # (B, B + M)
-    attracts = same_patient if positive is None else positive  # (B, B + M)
-    valid = ids != EMPTY  # (B + M,)
-    if positive is not None:
-        valid = valid & (positive | ~same_patient)  # (B, B + M)
-    return 2 * temperature * multi_positive_nce(q, torch.cat([k, queue_keys]), attracts, valid, temperature)
+    keys, ids = torch.cat([k, queue_keys]), torch.cat([patient, queue_ids])  # (B + M, K), (B + M,)
+    same_patient, valid = patient[:, None] == ids, ids != EMPTY  # (B, B + M), (B + M,)
+    if positive is None:
+        return 2 * temperature * multi_positive_nce(q, keys, same_patient, valid, temperature)
+    return 2 * temperature * multi_positive_nce(q, keys, positive, valid & (positive | ~same_patient), temperature)
 
 
 def attracting(positives: str, batch: Batch, queue: KeyQueue) -> Tensor:
