@@ -37,7 +37,7 @@ def frequency_mask(x: Tensor, mask_ratio: float) -> Tensor:
 
 
 class _KeptFrequencies(torch.autograd.Function):
-    """The signal without the other elements of its spectrum, by fewer FFTs than autograd's own."""
+    """The signal with some elements of its spectrum. Its gradient takes real FFTs; autograd's takes a complex one."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, keep: Tensor) -> Tensor:
