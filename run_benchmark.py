@@ -11,6 +11,7 @@ from benchmark import console as terminal
 from benchmark.allocator import keep_freed_memory
 from benchmark.cli import Command, Place, parse
 from benchmark.cohorts import names_of
+from benchmark.compiled import require_compiler
 from benchmark.config import Config, ConfigError, config_names, load_config
 from benchmark.console import Console, GridProgress, note, open_console, print_lines, step
 from benchmark.data.base import DatasetError
@@ -77,6 +78,8 @@ def run(command: Command, console: Console) -> int:
         for line in dry_run_lines(config, place, machine):
             note(console, line)
         return OK
+    if machine.compiled:
+        require_compiler(machine.device)
     prepared = prepare_all(config, place, console)
     found = gate(config, prepared)
     if found.leaks and not command.allow_leak:
@@ -107,7 +110,7 @@ def run(command: Command, console: Console) -> int:
 def machine_of(config: Config, place: Place) -> Machine:
     """The device and precision a run computes with."""
     device = pick_device(place.device)
-    return Machine(device, pick_precision(config.precision, device), place.jobs)
+    return Machine(device, pick_precision(config.precision, device), place.jobs, config.compile)
 
 
 def prepare_all(config: Config, place: Place, console: Console) -> dict[str, Prepared]:
@@ -252,6 +255,8 @@ def speed(command: Command, console: Console) -> int:
 
     config, place = command.config, command.place
     machine = machine_of(config, place)
+    if machine.compiled:
+        require_compiler(machine.device)
     sizes, _ = sizes_of(config, place)
     with step(console, "measuring") as progress:
         found = measure_speed(config, machine, QUICK if command.quick else FULL, progress)

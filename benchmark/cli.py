@@ -127,6 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
     how = parser.add_argument_group("how it runs")
     how.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     how.add_argument("--precision", help="auto, float32 or bf16")
+    how.add_argument("--compile", action="store_true", help="pretrain through torch.compile; needs a C++ compiler")
     how.add_argument("--workers", type=int, default=cores(), metavar="N", help="processes that prepare data")
     how.add_argument("--jobs-per-device", type=int, metavar="N", help="cells at a time (CPU: one a core; GPU: 1)")
     how.add_argument("--quick", action="store_true", help="`speed` at small sizes: a minute instead of many")
@@ -236,6 +237,7 @@ def parse_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
         "protocol": arguments.protocol,
         "evaluate": arguments.evaluate,
         "precision": arguments.precision,
+        "compile": arguments.compile or None,
         "pretrain.preset": arguments.preset,
         "ablate": [*([ALL_ABLATIONS] if arguments.ablations else []), *(arguments.ablate or [])] or None,
         "sweeps.pmq.queue_size": arguments.queue_sizes,

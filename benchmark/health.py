@@ -8,6 +8,7 @@ the same patient. Features that no longer differ between windows show as a low r
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -105,10 +106,8 @@ def measure(epoch: int, encoder: Encoder, held_out: HeldOut | None, positives: T
 @torch.no_grad()
 def pooled_features(encoder: Encoder, signal: Tensor) -> Tensor:
     """Features (n, K) of windows (n, S, L), in evaluation mode and float32; on the CPU, in float64."""
-    training = encoder.training
-    encoder.eval()
-    features = torch.cat([encoder.pooled(chunk.float()) for chunk in torch.split(signal, CHUNK)])  # (n, K)
-    encoder.train(training)
+    probe = copy.deepcopy(encoder).eval()
+    features = torch.cat([probe.pooled(chunk.float()) for chunk in torch.split(signal, CHUNK)])  # (n, K)
     return features.cpu().double()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from benchmark.compiled import compile_encoders
 from benchmark.config import Config
 from benchmark.data.held_out import HeldOut, held_out_windows
 from benchmark.data.pairs import source_facts
@@ -36,6 +37,7 @@ class PretrainingJob:
     """Where the encoder goes."""
     device: torch.device
     precision: str
+    compiled: bool = False
 
 
 def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
@@ -54,6 +56,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
         "git": git_state(),
         "device": device_facts(job.device),
         "precision": job.precision,
+        "compiled": job.compiled,
         "health_sample": sample_facts(held_out),
     }
     save_encoder(job.folder, method.exported(), facts | found)
@@ -81,6 +84,8 @@ def train(job: PretrainingJob, method: PretrainMethod, held_out: HeldOut, on_ste
         config.pretrain.text_embedder if method.needs_text else None,
     )
     begin_peak_memory(job.device)
+    if job.compiled:
+        compile_encoders(method)
     recipe, epochs, seed = config.recipe(knobs), config.pretrain.epochs, job.task.seed
     history = pretrain(
         method,

@@ -52,11 +52,14 @@ class Machine:
     precision: str
     jobs: int
     """Cells at a time."""
+    compiled: bool = False
+    """Whether pretrainings go through torch.compile."""
 
     def mode(self) -> dict[str, str | int]:
         """What of the machine is part of a result's key: bits are only equal within one mode."""
         threads = torch.get_num_threads() if self.device.type == "cpu" else 0
-        return {"device": self.device.type, "precision": self.precision, "threads": threads}
+        mode: dict[str, str | int] = {"device": self.device.type, "precision": self.precision, "threads": threads}
+        return mode | ({"compiled": True} if self.compiled else {})
 
     def cell_threads(self) -> int:
         """Threads of a process that works on cells: one on the CPU, whatever the number of cores, for equal bits."""
@@ -146,7 +149,8 @@ def do(
         watch.started(name)
         try:
             folder = store.pretrained / pretraining.key
-            job = PretrainingJob(pretraining, config, prepared, folder, machine.device, machine.precision)
+            device, precision = machine.device, machine.precision
+            job = PretrainingJob(pretraining, config, prepared, folder, device, precision, machine.compiled)
             run_pretraining(job, partial(watch.inner, name))
         except Exception as error:
             failed[pretraining.key] = f"{type(error).__name__}: {error}"

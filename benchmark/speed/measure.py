@@ -7,7 +7,7 @@ rounds, given with the lowest and highest. Nothing here looks at data: windows a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from benchmark.runner import Machine
 from benchmark.speed.plain.preparation import plain_heartbeats
 from benchmark.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.speed.steps import PLAIN, Setting, finetuning_job, training_job
-from benchmark.speed.timing import gemm_flops, in_turns, peak_growth, ratio
+from benchmark.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 from methods import get_method
 from methods.base import MethodConfig, Recipe
 from methods.parts.encoder import EncoderConfig
@@ -74,7 +74,7 @@ def measure_speed(
     parts = len(settings) + 4
     steps = []
     for done, setting in enumerate(settings, start=1):
-        steps.append(step_speed(setting, precisions, effort))
+        steps.append(step_speed(setting, precisions, effort, compiled=machine.compiled))
         tell(done, parts)
     with threads(machine.cell_threads()):
         finetuning = step_speed(base, precisions, effort)
@@ -140,27 +140,40 @@ def job_of(setting: Setting) -> Callable[[], object]:
     return training_job(setting) if setting.method else finetuning_job(setting)
 
 
-def step_speed(setting: Setting, precisions: Sequence[str], effort: Effort) -> StepSpeed:
-    """An update of a method (or of fine-tuning) and its plain form in turns; ours alone where it has no plain form."""
+def step_speed(setting: Setting, precisions: Sequence[str], effort: Effort, *, compiled: bool = False) -> StepSpeed:
+    """An update of a method (or of fine-tuning), its plain form where it has one, and if asked compiled, in turns."""
     name = get_method(setting.method).name if setting.method else FINETUNING
-    sides = {"plain": True, "ours": False} if name in PLAIN or not setting.method else {"ours": False}
+    sides = {"ours": setting}
+    if name in PLAIN or not setting.method:
+        sides = {"plain": replace(setting, plain=True), **sides}
+    timed = {**sides, "compiled": replace(setting, compiled=True)} if compiled else sides
     forms = {
-        f"{side} {precision}": replace(setting, plain=plain, precision=precision)
-        for side, plain in sides.items()
+        f"{side} {precision}": replace(of, precision=precision)
+        for side, of in timed.items()
         for precision in precisions
     }
     jobs = {form: job_of(of) for form, of in forms.items()}
     seconds = in_turns(jobs, effort.rounds, torch.device(setting.device))
-    pairs = {precision: (f"plain {precision}", f"ours {precision}") for precision in precisions}
-    pairs["best"] = ("plain float32", f"ours {precisions[-1]}")
     return StepSpeed(
         name=name,
         batch=setting.batch,
         seconds={form: median(times) for form, times in seconds.items()},
-        ratios={what: ratio(seconds[a], seconds[b]) for what, (a, b) in pairs.items() if a in seconds},
+        ratios=dict(ratios_of(seconds, precisions, "ours")),
+        compiled=dict(ratios_of(seconds, precisions, "compiled")),
         flop={side: executed(jobs[f"{side} float32"]) for side in sides},
         gib={side: step_memory(forms[f"{side} float32"]) for side in sides if effort.memory},
     )
+
+
+def ratios_of(
+    seconds: Mapping[str, Sequence[float]], precisions: Sequence[str], side: str
+) -> Iterator[tuple[str, Ratio]]:
+    """Plain against a side in each precision, and plain float32 against its best; nothing where either is missing."""
+    pairs = {precision: (f"plain {precision}", f"{side} {precision}") for precision in precisions}
+    pairs["best"] = ("plain float32", f"{side} {precisions[-1]}")
+    for what, (slow, fast) in pairs.items():
+        if slow in seconds and fast in seconds:
+            yield what, ratio(seconds[slow], seconds[fast])
 
 
 def executed(job: Callable[[], object]) -> float:

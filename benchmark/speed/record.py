@@ -23,18 +23,21 @@ class StepSpeed:
     name: str
     batch: int
     seconds: dict[str, float]
-    """'ours' or 'plain', a space, and the precision -> median time of an update."""
+    """'ours', 'plain' or 'compiled', a space, and the precision -> median time of an update."""
     ratios: dict[str, Ratio]
     """'float32', 'bf16' (both sides in it), 'best' (plain in float32, ours as fast as it goes)."""
+    compiled: dict[str, Ratio]
+    """The same of ours through torch.compile; empty where it was not asked for."""
     flop: dict[str, float]
     """'ours', 'plain' -> floating-point operations of an update that convolutions and matrix products execute."""
     gib: dict[str, float | None]
     """'ours', 'plain' -> memory of an update in float32 beyond what it starts with; empty where not
     measured, None where the process was killed."""
 
-    def per_window(self, precision: str) -> float:
-        """Seconds per pair of windows, or per window of fine-tuning."""
-        return self.seconds[f"ours {precision}"] / self.batch
+    def per_window(self, precision: str, *, compiled: bool = False) -> float:
+        """Seconds per pair of windows, or per window of fine-tuning; `compiled` where that was measured."""
+        ours = self.seconds[f"ours {precision}"]
+        return (self.seconds.get(f"compiled {precision}", ours) if compiled else ours) / self.batch
 
 
 @dataclass(frozen=True)

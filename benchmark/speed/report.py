@@ -37,6 +37,12 @@ def step_lines(speed: Speed) -> Iterator[str]:
         yield f"  {step.name:<13}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
     yield f"  plain ms in float32; ratios with both sides in float32, in bf16, and plain float32 / ours {best}"
     yield "  GFLOP/s as executed by convolutions and matrix products; GiB an update takes in float32"
+    compiled = [step for step in speed.steps if step.compiled]
+    if compiled:
+        yield "  the same against ours through torch.compile (--compile)"
+    for step in compiled:
+        cells = compiled_cells(step, best)
+        yield f"  {step.name:<13}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=False))
 
 
 WIDTHS = (7, 9, 10, 10, 18, 18, 18, 9, 7, 11)
@@ -53,6 +59,18 @@ def step_cells(step: StepSpeed, precision: str) -> list[str]:
         *(ratio_text(step.ratios.get(what)) for what in ("float32", "bf16", "best")),
         f"{step.flop['ours'] / seconds / GIGA:.0f}",
         *(gib_text(step.gib.get(side)) for side in ("ours", "plain")),
+    ]
+
+
+def compiled_cells(step: StepSpeed, precision: str) -> list[str]:
+    """The line of a method through torch.compile after its name, in the first columns of its other line."""
+    seconds, plain = step.seconds[f"compiled {precision}"], step.seconds["plain float32"]
+    return [
+        str(step.batch),
+        f"{step.batch / seconds:.0f}",
+        f"{1000 * seconds:.1f}",
+        f"{1000 * plain:.1f}",
+        *(ratio_text(step.compiled.get(what)) for what in ("float32", "bf16", "best")),
     ]
 
 
@@ -107,5 +125,5 @@ def grid_seconds(
             pretraining += passes(task, config, sizes) * a_pass
         else:
             pairs = config.pretrain.epochs * sizes[config.data.pretrain].windows / 2
-            pretraining += pairs * step.per_window(speed.precision)
+            pretraining += pairs * step.per_window(speed.precision, compiled=config.compile)
     return pretraining, cells

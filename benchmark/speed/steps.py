@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+from benchmark.compiled import compile_encoders
 from benchmark.finetune import Classifier, loss_of
 from benchmark.health import count_positives
 from benchmark.pretrain import make_optimiser, train_step
@@ -55,6 +56,8 @@ class Setting:
     precision: str
     device: str
     plain: bool = False
+    compiled: bool = False
+    """Whether a method's encoders go through torch.compile."""
 
 
 def training_job(setting: Setting) -> Callable[[], Tensor]:
@@ -62,6 +65,8 @@ def training_job(setting: Setting) -> Callable[[], Tensor]:
     device = torch.device(setting.device)
     method = build(setting).to(device)
     method.train()
+    if setting.compiled:
+        compile_encoders(method)
     optimiser = make_optimiser(method, setting.recipe)
     width = getattr(setting.config, "text_width", None)
     batch = random_batch(setting.batch, setting.samples, setting.encoder.leads, width, device)

@@ -53,8 +53,10 @@ class Block(nn.Module):
         self.conv2 = nn.Conv1d(width, width, KERNEL, dilation=dilation)
         self.skip = nn.Conv1d(channels, width, 1) if output else None
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, C, 1, S) -> (B, O, 1, S)."""
+    def forward(self, x: Tensor, *, mean: bool = False) -> Tensor:
+        """(B, C, 1, S) -> (B, O, 1, S), or its mean over time, (B, O, 1, 1)."""
+        if mean:
+            return self.mean_over_time(x)  # (B, O, 1, 1)
         return convolve(self.conv2, self.between(x)) + self.shortcut(x)  # (B, O, 1, S)
 
     def mean_over_time(self, x: Tensor) -> Tensor:
@@ -107,6 +109,17 @@ def steps_first(x: Tensor) -> Tensor:
     return x.squeeze(2).transpose(1, 2)  # (B, S, C)
 
 
+class Blocks(nn.Sequential):
+    """One block after the other."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, 1, S) -> (B, C, 1, S)."""
+        # As `nn.Sequential` does it, but here: torch.compile takes a loop of torch's own block by block.
+        for block in self:
+            x = block(x)  # (B, C, 1, S)
+        return x
+
+
 class Encoder(nn.Module):
     """ECG windows -> representations. `encoder(x)` is per time step, `encoder.pooled(x)` the mean over time."""
 
@@ -115,7 +128,7 @@ class Encoder(nn.Module):
         self.config = config or EncoderConfig()
         self.dropout = self.config.dropout
         self.input = nn.Linear(self.config.leads, self.config.hidden)
-        self.hidden = nn.Sequential(*[Block(self.config.hidden, 2**i) for i in range(self.config.depth)])
+        self.hidden = Blocks(*[Block(self.config.hidden, 2**i) for i in range(self.config.depth)])
         self.output = Block(self.config.hidden, 2**self.config.depth, self.config.output)
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
@@ -128,7 +141,13 @@ class Encoder(nn.Module):
         if self.training and self.dropout > 0:
             steps: Tensor = self(x, mask)  # (B, S, K)
             return steps.mean(1)  # (B, K)
-        return self.output.mean_over_time(self.hidden(self.embed(x, mask))).flatten(1)  # (B, K)
+        mean: Tensor = self.output(self.hidden(self.embed(x, mask)), mean=True)  # (B, K, 1, 1)
+        return mean.flatten(1)  # (B, K)
+
+    def compile_blocks(self) -> None:
+        """Have torch.compile fuse what stands between the convolutions; a copy of the encoder is not compiled."""
+        for blocks in (self.hidden, self.output):
+            blocks.compile(dynamic=False)
 
     def embed(self, x: Tensor, mask: Mask | None) -> Tensor:
         """Leads -> hidden channels, then the mask: (B, S, L) -> (B, D, 1, S), a view of memory laid out (B, S, D)."""

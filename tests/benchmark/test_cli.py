@@ -131,14 +131,15 @@ def test_a_bare_command_is_the_demo_here() -> None:
 def test_flags_set_the_config() -> None:
     line = (
         "--config paper --methods pmq moco --datasets chapman ptb-xl --pretrain-dataset cpsc2018 --ratios 0.5 1 "
-        "--seeds 1 2 --protocol strict --labels multi --evaluate linear finetune --preset unified --precision bf16"
+        "--seeds 1 2 --protocol strict --labels multi --evaluate linear finetune --preset unified --precision bf16 "
+        "--compile"
     )
     config = parse(line.split()).config
     assert (config.name, config.compare) == ("paper", ["pmq", "moco"])
     assert (config.data.datasets, config.data.pretrain) == (["chapman", "ptb-xl"], "cpsc2018")
     assert (config.ratios, config.seeds) == ([0.5, 1.0], [1, 2])
     assert (config.protocol, config.data.labels, config.evaluate) == ("strict", "multi", ["linear", "finetune"])
-    assert (config.pretrain.preset, config.precision) == ("unified", "bf16")
+    assert (config.pretrain.preset, config.precision, config.compile) == ("unified", "bf16", True)
 
 
 def test_set_reaches_any_knob_and_is_laid_over_the_flags() -> None:

@@ -286,6 +286,7 @@ def test_device_type_precision_and_the_threads_of_a_cpu_are_part_of_a_key() -> N
     cuda = Machine(torch.device("cuda", 1), "bf16", 4)
     assert cuda.mode() == {"device": "cuda", "precision": "bf16", "threads": 0}
     assert replace(MACHINE, jobs=9).mode() == MACHINE.mode()
+    assert replace(MACHINE, compiled=True).mode() == MACHINE.mode() | {"compiled": True}
     assert MACHINE.mode()["threads"] == torch.get_num_threads()
     assert (MACHINE.cell_threads(), cuda.cell_threads()) == (1, torch.get_num_threads())
 

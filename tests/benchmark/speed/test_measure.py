@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmark.config import Config, load_config
+from benchmark.compiled import require_compiler
+from benchmark.config import Config, ConfigError, load_config
 from benchmark.runner import Machine
 from benchmark.speed import measure as module
 from benchmark.speed.measure import Effort, executed, measure_speed
@@ -38,6 +39,21 @@ def test_every_method_that_trains_is_measured_with_its_plain_form(measured: Spee
         assert all(seconds > 0 for seconds in step.seconds.values())
         assert set(step.ratios) == {"float32", "best"}
         assert step.flop["plain"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_updates_take_their_turn(config: Config) -> None:
+    base = module.base_setting(config, MACHINE.device, TINY)
+    try:
+        require_compiler(MACHINE.device)
+    except ConfigError as missing:
+        pytest.skip(str(missing))
+    (setting, *_) = module.method_settings(config, base, TINY)
+    found = module.step_speed(setting, ["float32"], TINY, compiled=True)
+    assert set(found.seconds) == {"ours float32", "plain float32", "compiled float32"}
+    assert set(found.compiled) == set(found.ratios) == {"float32", "best"}
+    assert set(found.flop) == {"ours", "plain"}
 
 
 def test_sizes_grow_as_they_were_asked_to(measured: Speed) -> None:
