@@ -83,8 +83,9 @@ def costs(cards: Cards) -> Costs:
 
 
 def machine_of(card: Card) -> str:
-    """Device, threads where it computes on a CPU, and precision: 'NVIDIA H200, bf16', 'x86_64, 2 threads, float32'."""
+    """Device, threads where it computes on a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 threads, float32'."""
     device = card.get("device", {})
     count = device.get("threads")
     threads = f", {count} thread{'' if count == 1 else 's'}" if device.get("type") == "cpu" else ""
-    return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {card.get('precision', '?')}"
+    mode = f"{card.get('precision', '?')}{', compiled' if card.get('compiled') else ''}"
+    return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {mode}"

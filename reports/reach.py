@@ -28,7 +28,7 @@ def reach(results: Results, columns: Sequence[Runs], pairs: pd.DataFrame) -> lis
         return []
     return [
         _method(results, columns),
-        *([_family(columns)] if len(columns[0].variants) > 1 else []),
+        *([_family(columns)] if any(len(runs.variants) > 1 for runs in columns) else []),
         _seeds(results, columns),
         *_few_seeds(len(columns[0].seeds)),
         *_detectable(pairs),
@@ -46,7 +46,7 @@ def _method(results: Results, columns: Sequence[Runs]) -> str:
 
 
 def _family(columns: Sequence[Runs]) -> str:
-    rows = len(columns[0].variants)
+    rows = max(len(runs.variants) for runs in columns)
     count = rows * (rows - 1) // 2
     return (
         f"A tie is what cannot be told from the best at {100 * LEVEL:g} % after Holm's correction over the {count} "

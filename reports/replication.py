@@ -108,7 +108,7 @@ def cells_of(frame: pd.DataFrame) -> dict[Place, Measured]:
 
 
 def seconds_of(store: Store, parts: list[Results]) -> dict[str, float]:
-    """Variant -> mean seconds of its pretraining, with the paper's encoder, on the device and precision of PMQ's."""
+    """Variant -> mean seconds of its pretraining, with the paper's encoder, on the device and in the mode of PMQ's."""
     runs = {
         (cell.variant, part.rows[cell.key].pretrain_key)
         for part in parts
@@ -149,4 +149,4 @@ def _timed(card: dict[str, Any]) -> bool:
 
 
 def _machine(card: dict[str, Any]) -> str:
-    return json.dumps([card.get("device"), card.get("precision")], sort_keys=True)
+    return json.dumps([card.get("device"), card.get("precision"), bool(card.get("compiled"))], sort_keys=True)

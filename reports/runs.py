@@ -36,7 +36,7 @@ class UnequalTestSets(Exception):
 
 @dataclass(frozen=True)
 class Runs:
-    """The scores of V variants x S seeds in one column at one label ratio, on the test set and on R resamples of it."""
+    """Scores of the V variants planned at a label ratio x S seeds in one column, on the test set and R resamples."""
 
     unit: str
     ratio: float
@@ -68,8 +68,7 @@ def resampled_runs(
     cells: those of one table, with one cell at most per variant, dataset, ratio and seed. metrics: its columns on each
     dataset, of which Overall is the mean. root: the results folder, whose predictions are read. Raises UnequalTestSets.
     """
-    planned = {cell.variant for cell in cells}
-    variants = tuple(variant for variant in results.plan.variants if variant in planned)
+    planned = {(cell.variant, cell.ratio) for cell in cells}
     seeds = tuple(sorted({cell.seed for cell in cells}))
     columns: list[Runs] = []
     for dataset in results.plan.datasets:
@@ -79,6 +78,7 @@ def resampled_runs(
         scored, patients = _scored(results, Store(root), own, unit, resamples, seed)
         for ratio in dict.fromkeys(cell.ratio for cell in own):
             there = [cell for cell in own if cell.ratio == ratio]
+            variants = tuple(variant for variant in results.plan.variants if (variant, ratio) in planned)
             for metric in metrics:
                 values = {cell: scored[cell.key][metric] for cell in there}
                 scores = _laid_out(values, variants, seeds, np.full(1 + resamples, np.nan))  # (V, S, 1+R)

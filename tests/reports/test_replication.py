@@ -59,6 +59,7 @@ def test_a_grid_run_in_parts_is_read_as_one(write_store: WriteStore) -> None:
     [
         ({}, {"pmq": 100.0, "moco": 250.0}),
         ({"device": "another"}, {"pmq": 100.0}),
+        ({"compiled": True}, {"pmq": 100.0}),
         ({"encoder": {"hidden": 16, "depth": 10, "output": 64}}, {"pmq": 100.0}),
     ],
 )

@@ -96,6 +96,15 @@ def test_a_run_that_is_missing_is_nan(
     assert columns[0].encoders[1].tolist() == [columns[0].encoders[1][0], ""]
 
 
+def test_a_variant_that_is_not_planned_at_a_ratio_is_no_row_there(
+    predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    results = load_results(write_predictions(predictions))
+    cells = [cell for cell in results.plan.cells if (cell.variant, cell.ratio) != ("m1", 0.01)]
+    columns = resampled_runs(results, write_predictions(predictions), cells, "recording", resamples=2)
+    assert {(runs.ratio, runs.variants) for runs in columns} == {(0.3, ("m0", "m1")), (0.01, ("m0",))}
+
+
 def test_other_test_windows_in_one_cell_are_named(
     predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from methods.parts.dropout import dropout
 from methods.parts.encoder import Encoder, EncoderConfig, load_released
 
-LENGTHS = [64, 151, 300, 600, 1500, 2500]
+LENGTHS = [64, 151, 300, 600, 1000, 1500, 2500]
 
 
 def plain(encoder: Encoder, x: Tensor) -> Tensor:
