@@ -78,8 +78,6 @@ def run(command: Command, console: Console) -> int:
         for line in dry_run_lines(config, place, machine):
             note(console, line)
         return OK
-    if machine.compiled:
-        require_compiler(machine.device)
     prepared = prepare_all(config, place, console)
     found = gate(config, prepared)
     if found.leaks and not command.allow_leak:
@@ -108,8 +106,10 @@ def run(command: Command, console: Console) -> int:
 
 
 def machine_of(config: Config, place: Place) -> Machine:
-    """The device and precision a run computes with."""
+    """What a run computes with. Raises ConfigError where it shall compile and cannot."""
     device = pick_device(place.device)
+    if config.compile:
+        require_compiler(device)
     return Machine(device, pick_precision(config.precision, device), place.jobs, config.compile)
 
 
@@ -255,8 +255,6 @@ def speed(command: Command, console: Console) -> int:
 
     config, place = command.config, command.place
     machine = machine_of(config, place)
-    if machine.compiled:
-        require_compiler(machine.device)
     sizes, _ = sizes_of(config, place)
     with step(console, "measuring") as progress:
         found = measure_speed(config, machine, QUICK if command.quick else FULL, progress)

@@ -86,7 +86,7 @@ class Config(Section):
     protocol: Protocol = "paper"
     precision: Literal["auto", "float32", "bf16"] = "auto"
     compile: bool = False
-    """Pretrain through torch.compile: faster after the half minute it takes, equal up to rounding."""
+    """Pretrain through torch.compile, equal up to rounding; docs/SPEED.md says where that is faster."""
 
     @model_validator(mode="after")
     def _known_names(self) -> Config:
