@@ -12,22 +12,21 @@ from benchmark.allocator import keep_freed_memory
 from benchmark.cli import Command, Place, parse
 from benchmark.cohorts import names_of
 from benchmark.compiled import require_compiler
-from benchmark.config import Config, ConfigError, config_names, load_config
+from benchmark.config import Config, ConfigError
 from benchmark.console import Console, GridProgress, note, open_console, print_lines, step
 from benchmark.data.base import DatasetError
 from benchmark.data.prepare import Prepared
-from benchmark.data.registry import DATASETS
 from benchmark.data.skipped import skip_summary, write_skipped
 from benchmark.dry_run import dry_run_lines, sizes_of, unkeyed_grid
 from benchmark.estimate import exact_size, passes
 from benchmark.grid import Cell, Grid, Pretraining
 from benchmark.health import health_lines, health_warnings
 from benchmark.inspection import gate, look_up, open_data, prepare_data, print_check, print_summary
+from benchmark.listing import listing
 from benchmark.pretraining import health_of
 from benchmark.provenance import pick_device, pick_precision
 from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
 from benchmark.store import NoResults, Store
-from methods import METHODS
 from reports.build import build_report
 from reports.capsule import pack
 from reports.compare import compare_results, comparison_lines
@@ -268,29 +267,10 @@ def speed(command: Command, console: Console) -> int:
 
 
 def list_all(console: Console) -> int:
-    """Methods, datasets, configs and ablations."""
-    note(console, "methods (--methods)")
-    for name, method in METHODS.items():
-        note(console, f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}")
-    note(console, "datasets (--datasets, --pretrain-dataset)")
-    for name, dataset in DATASETS.items():
-        classes = ", ".join(dataset.classes) or "no labels; for pretraining"
-        note(console, f"  {name:<14} {dataset.title}: {classes}")
-    note(console, "configs (--config)")
-    for name in config_names():
-        config = load_config(name)
-        note(console, f"  {name:<14} {config.caption}")
-    note(console, "ablations (--ablations, --ablate)")
-    for owner, named in load_config("demo").ablations.items():
-        for name, knobs in named.items():
-            changes = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
-            note(console, f"  {name:<14} {owner} with {changes}")
+    """The verb `list`."""
+    for line in listing():
+        note(console, line)
     return OK
-
-
-def first_line(text: str | None) -> str:
-    """First sentence of a docstring."""
-    return (text or "").strip().splitlines()[0]
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def step_lines(speed: Speed) -> Iterator[str]:
     if compiled:
         yield "  the same against ours through torch.compile (--compile)"
     for step in compiled:
-        cells = compiled_cells(step, best)
+        cells = timing_cells(step, "compiled", step.compiled, best)
         yield f"  {step.name:<13}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=False))
 
 
@@ -50,27 +50,22 @@ WIDTHS = (7, 9, 10, 10, 18, 18, 18, 9, 7, 11)
 
 def step_cells(step: StepSpeed, precision: str) -> list[str]:
     """The line of a method after its name."""
-    seconds, plain = step.seconds[f"ours {precision}"], step.seconds.get("plain float32")
+    return [
+        *timing_cells(step, "ours", step.ratios, precision),
+        f"{step.flop['ours'] / step.seconds[f'ours {precision}'] / GIGA:.0f}",
+        *(gib_text(step.gib.get(side)) for side in ("ours", "plain")),
+    ]
+
+
+def timing_cells(step: StepSpeed, side: str, ratios: Mapping[str, Ratio], precision: str) -> list[str]:
+    """Times of a side, 'ours' or 'compiled', and its ratios to the plain form: the first columns of a line."""
+    seconds, plain = step.seconds[f"{side} {precision}"], step.seconds.get("plain float32")
     return [
         str(step.batch),
         f"{step.batch / seconds:.0f}",
         f"{1000 * seconds:.1f}",
         NONE if plain is None else f"{1000 * plain:.1f}",
-        *(ratio_text(step.ratios.get(what)) for what in ("float32", "bf16", "best")),
-        f"{step.flop['ours'] / seconds / GIGA:.0f}",
-        *(gib_text(step.gib.get(side)) for side in ("ours", "plain")),
-    ]
-
-
-def compiled_cells(step: StepSpeed, precision: str) -> list[str]:
-    """The line of a method through torch.compile after its name, in the first columns of its other line."""
-    seconds, plain = step.seconds[f"compiled {precision}"], step.seconds["plain float32"]
-    return [
-        str(step.batch),
-        f"{step.batch / seconds:.0f}",
-        f"{1000 * seconds:.1f}",
-        f"{1000 * plain:.1f}",
-        *(ratio_text(step.compiled.get(what)) for what in ("float32", "bf16", "best")),
+        *(ratio_text(ratios.get(what)) for what in ("float32", "bf16", "best")),
     ]
 
 
