@@ -7,31 +7,33 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark import console as terminal
-from benchmark.allocator import keep_freed_memory
-from benchmark.cli import Command, Place, parse
-from benchmark.cohorts import names_of
-from benchmark.compiled import require_compiler
-from benchmark.config import Config, ConfigError
-from benchmark.console import Console, GridProgress, note, open_console, print_lines, step
-from benchmark.data.base import DatasetError
-from benchmark.data.prepare import Prepared
-from benchmark.data.skipped import skip_summary, write_skipped
-from benchmark.dry_run import dry_run_lines, sizes_of, unkeyed_grid
-from benchmark.estimate import exact_size, passes
-from benchmark.grid import Cell, Grid, Pretraining
-from benchmark.health import health_lines, health_warnings
-from benchmark.inspection import gate, look_up, open_data, prepare_data, print_check, print_summary
-from benchmark.listing import listing
-from benchmark.pretraining import health_of
-from benchmark.provenance import pick_device, pick_precision
-from benchmark.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
-from benchmark.store import NoResults, Store
+from benchmark.config.command_line import Command, Place, parse
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.skipped import skip_summary, write_skipped
+from benchmark.data.readers.base import DatasetError
+from benchmark.machine.device import pick_device, pick_precision
+from benchmark.machine.memory import keep_freed_memory
+from benchmark.results.store import NoResults, Store
+from benchmark.run.cohorts import names_of
+from benchmark.run.estimate import exact_size, passes
+from benchmark.run.grid import Cell, Grid, Pretraining
+from benchmark.run.pretraining import health_of
+from benchmark.run.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
+from benchmark.screen import console as terminal
+from benchmark.screen.console import Console, note, open_console, print_lines
+from benchmark.screen.progress import GridProgress, step
+from benchmark.training.compiled import require_compiler
+from benchmark.training.health import health_lines, health_warnings
+from benchmark.verbs.data import gate, look_up, open_data, prepare_data, print_check, print_summary
+from benchmark.verbs.dry_run import dry_run_lines, sizes_of, unkeyed_grid
+from benchmark.verbs.list import listing
 from reports.build import build_report
-from reports.capsule import pack
-from reports.compare import compare_results, comparison_lines
-from reports.sources import open_results
-from reports.terminal import terminal_lines
+from reports.compare.write import compare_results, comparison_lines
+from reports.runs.capsule import pack
+from reports.runs.open import open_results
+from reports.tables.terminal import terminal_lines
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -213,7 +215,9 @@ def look_at_data(command: Command, console: Console) -> int:
 
 def show_recording(command: Command, console: Console) -> int:
     """Draw one recording as a 12-lead sheet."""
-    from reports.plots import twelve_lead_sheet  # here, because matplotlib loads slowly and nothing else needs it
+    from reports.figures.draw import (
+        twelve_lead_sheet,  # here, because matplotlib loads slowly and nothing else needs it
+    )
 
     found = look_up(command, console)
     path = command.place.out / found.file_name
@@ -224,7 +228,7 @@ def show_recording(command: Command, console: Console) -> int:
 
 def verify(command: Command, console: Console) -> int:
     """The verb `verify-paper`: the paper's numbers and claims, and the results store beside them."""
-    from reports.verify import audit_lines, verify_paper  # here, because scipy.stats loads slowly
+    from reports.paper.write import audit_lines, verify_paper  # here, because scipy.stats loads slowly
 
     found = verify_paper(command.place.out, command.place.results)
     print_lines(console, audit_lines(found.audit, console.width))
@@ -236,7 +240,7 @@ def verify(command: Command, console: Console) -> int:
 
 def check(command: Command, console: Console) -> int:
     """The verb `check-method`: one line per promise."""
-    from benchmark.contract.check import check_method  # here, because no other verb needs it
+    from benchmark.verbs.contract.check import check_method  # here, because no other verb needs it
 
     kind = command.config.method_class(command.subject)
     kept = True
@@ -248,9 +252,9 @@ def check(command: Command, console: Console) -> int:
 
 def speed(command: Command, console: Console) -> int:
     """The verb `speed`."""
-    from benchmark.speed.measure import FULL, QUICK, measure_speed  # here, because no other verb needs them
-    from benchmark.speed.record import save_speed
-    from benchmark.speed.report import hours_line, speed_lines
+    from benchmark.verbs.speed.measure import FULL, QUICK, measure_speed  # here, because no other verb needs them
+    from benchmark.verbs.speed.record import save_speed
+    from benchmark.verbs.speed.report import hours_line, speed_lines
 
     config, place = command.config, command.place
     machine = machine_of(config, place)

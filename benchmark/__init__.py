@@ -1,1 +1,3 @@
-"""How the methods are compared: data, pretraining, fine-tuning, the grid and its store."""
+"""How the methods are compared. Rooms from top to bottom, each importing only those below it: verbs, run, training,
+config, data, results, screen, machine.
+"""

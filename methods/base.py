@@ -5,8 +5,8 @@ The loader makes the views, the method owns its momentum copies, queue and masks
     method.begin(updates); method.positives(batch)
     loss = method(batch); loss.backward(); optimiser.step(); schedule.step(); method.after_step()
 
-All state lives in parameters and buffers, so `state_dict()` is the checkpoint. Methods draw from torch's default
-generator, which the trainer seeds from (seed, epoch, step) before each step: there is no generator state to save.
+State lives in parameters and buffers: `state_dict()` is the checkpoint. Draws come from torch's default generator, which
+the trainer seeds from (seed, epoch, step) before each step.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from torch import Tensor, nn
 
-from methods.parts.encoder import Encoder, Mask
+from methods.encoders.dilated import Encoder
 from methods.parts.fields import Range, Share, check_fields
+from methods.parts.masks import Mask
 from methods.parts.positives import Positives as Positives  # a part of the contract
 
 Pairing = Literal["neighbor", "same", "patient"]

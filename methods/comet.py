@@ -16,11 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
+from methods.encoders.dilated import Encoder
 from methods.parts.at_once import with_gradients
-from methods.parts.encoder import Encoder, Mask
 from methods.parts.fields import Range, Share
 from methods.parts.losses import shared_id_nce, two_view_nce
-from methods.parts.masks import continuous_mask
+from methods.parts.masks import Mask, continuous_mask
 from methods.parts.time_cosine import time_cosine
 
 ID_TEMPERATURE = 0.1

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmark.store import NoResults
+from benchmark.results.store import NoResults
 from reports.build import UNITS, build_report
-from reports.capsule import pack
-from reports.compare import compare_results
-from reports.sources import open_results
+from reports.compare.write import compare_results
+from reports.runs.capsule import pack
+from reports.runs.open import open_results
 
 SOURCE = "a results folder or capsule, FOLDER@KEY for one of its runs, FOLDER@all for all that compare"
 

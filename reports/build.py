@@ -8,16 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.store import UNIT_OF_PROTOCOL, Store, write_atomic
-from reports.costs import cost_files, cost_lines
-from reports.frame import load_results, tidy, wide
+from benchmark.results.files import write_atomic
+from benchmark.results.names import UNIT_OF_PROTOCOL
+from benchmark.results.store import Store
 from reports.html import pictures_of, read_skipped, report_html
-from reports.judged import Judged, joined, judge
-from reports.layouts import layouts
-from reports.pretrainings import cards_of
-from reports.render import latex, long_csv, markdown
-from reports.runs import UnequalTestSets
-from reports.tables import Table, make_table, table_name
+from reports.runs.cards import cards_of
+from reports.runs.load import load_results, tidy, wide
+from reports.runs.planned_tables import layouts
+from reports.statistics.columns import UnequalTestSets
+from reports.statistics.of_table import Judged, joined, judge
+from reports.tables.costs import cost_files, cost_lines
+from reports.tables.table import Table, make_table, table_name
+from reports.tables.text import latex, long_csv, markdown
 
 UNITS = ("heartbeat", "recording")
 
@@ -40,7 +42,7 @@ def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, un
     """
     if unit not in (None, "both", *UNITS):
         raise ValueError(f"score unit {unit!r} is not known: choose {', '.join(UNITS)} or both")
-    from reports.figures import write_figures  # here, because matplotlib loads slowly
+    from reports.figures.choose import write_figures  # here, because matplotlib loads slowly
 
     results = load_results(store_root, plan_key)
     frame = tidy(results)

@@ -16,12 +16,13 @@ import pytest
 import torch
 
 import run_benchmark
-from benchmark import cell as cell_module
-from benchmark.cell import CellJob, run_cell
-from benchmark.config import config_names
-from benchmark.data.registry import DATASETS
-from benchmark.linear import Known
-from benchmark.store import Row, Store
+from benchmark.config.load import config_names
+from benchmark.data.readers.registry import DATASETS
+from benchmark.results.rows import Row
+from benchmark.results.store import Store
+from benchmark.run import cell as cell_module
+from benchmark.run.cell import CellJob, run_cell
+from benchmark.training.linear import Known
 from methods import METHODS
 from methods.pmq import PMQ
 
@@ -59,7 +60,7 @@ os.replace = rename_or_die
 import run_benchmark
 sys.exit(run_benchmark.main(sys.argv[3:]))
 """
-"""Runs a command line, and dies before the n-th time that a file with such a name would be put in its place."""
+"""ScoreColumn a command line, and dies before the n-th time that a file with such a name would be put in its place."""
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from PIL import Image
 
 from benchmark.data.simulate import DIAGNOSES, record
 from benchmark.data.simulate.anatomy import draw_anatomy
-from reports.plots import twelve_lead_sheet
+from reports.figures.draw import twelve_lead_sheet
 
 PATIENT, ANATOMY, NOISE = 1, 0.5, 0.4
 FS = 500

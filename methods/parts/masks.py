@@ -6,7 +6,7 @@ generator. The paper's order is frequency first, then time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 
 from methods.parts.draws import survivors
-from methods.parts.encoder import Mask
+
+Mask = Callable[[Tensor], Tensor]
+"""Hides part of the embedded input: (B, S, D) -> (B, S, D)."""
 
 
 def time_mask(x: Tensor, mask_ratio: float) -> Tensor:

@@ -1,6 +1,6 @@
 """The report as one HTML file that needs no network: tables that sort, figures, statistics, health, losses, cells.
 
-One idea, one file; page.py puts them together with the templates in reports/templates.
+One idea, one file; page.py puts them together with the templates in reports/html/templates.
 """
 
 from reports.html.losses import SkippedRecording, read_skipped

@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmark.store import PlannedCell, Row
-from reports.footers import ratio_text
-from reports.frame import Results
-from reports.pretrainings import machine_of
-from reports.tables import Block, Column, Line, Table
+from benchmark.results.plan import PlannedCell
+from benchmark.results.rows import Row
+from reports.runs.cards import machine_of
+from reports.runs.load import Results
+from reports.tables.captions import ratio_text
+from reports.tables.table import Block, Column, Line, Table
 
 Facts = list[list[str]]
 """(label, text) pairs, in the order of reading."""

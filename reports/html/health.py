@@ -1,6 +1,6 @@
 """What each pretraining learned, as one line of a table: its last epoch beside its untrained encoder, and courses.
 
-A course is a small line drawing of a measure over the epochs; the measures are those of benchmark/health.py.
+A course is a small line drawing of a measure over the epochs; the measures are those of benchmark/training/health.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.pretrainings import COUNTS, LOSS, Cards, machine_of
+from reports.runs.cards import COUNTS, LOSS, Cards, machine_of
 
 MEASURES = {
     "effective_rank": "Effective rank",
@@ -20,7 +20,7 @@ MEASURES = {
 }
 """Measures of the features -> heading of their column."""
 COLLAPSED_RANK, COLLAPSED_COSINE = 2.0, 0.99
-"""The bounds beyond which benchmark/health.py warns of collapsed features."""
+"""The bounds beyond which benchmark/training/health.py warns of collapsed features."""
 WIDTH, HEIGHT = 72, 20
 """Of a course, in pixels."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.judged import Judged, Place
-from reports.uncertainty import LEVEL
+from reports.statistics.interval import LEVEL
+from reports.statistics.of_table import Judged, Place
 
 
 def interval_texts(judged: Judged | None) -> dict[Place, str]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmark.store import Plan, PlannedCell
-from reports.footers import ratio_text
-from reports.frame import Results
+from benchmark.results.plan import Plan, PlannedCell
+from reports.runs.load import Results
+from reports.tables.captions import ratio_text
 
 ERROR_LIMIT = 4000
 """Characters of an error text that are shown: its end."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from reports.tables import Column, Table
-from reports.uncertainty import LEVEL
+from reports.statistics.interval import LEVEL
+from reports.tables.table import Column, Table
 
 LEAST_P = 0.001
 """Smaller ones are printed as being below it."""

@@ -16,7 +16,6 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reports.frame import Results
 from reports.html.cells import Behind, cell_data, dotted
 from reports.html.health import HEIGHT, MEASURES, WIDTH, learned
 from reports.html.intervals import interval_texts
@@ -24,11 +23,12 @@ from reports.html.losses import SkippedRecording, coverage, failures, sources
 from reports.html.matrices import matrices
 from reports.html.pictures import Embedded, Picture, embedded
 from reports.html.summary import compared, leads, statements
-from reports.judged import Judged
-from reports.pretrainings import Cards
-from reports.tables import Table
+from reports.runs.cards import Cards
+from reports.runs.load import Results
+from reports.statistics.of_table import Judged
+from reports.tables.table import Table
 
-TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+TEMPLATES = Path(__file__).resolve().parent / "templates"
 MAX_BYTES = 8_000_000
 FRAME = 1000
 """Bytes around a figure, its title and the sentence of one that is left out among them."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from struct import unpack
 from typing import NamedTuple
 
-from reports.notes import EVALUATIONS
+from reports.figures.captions import EVALUATIONS
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 SIZE_AT = slice(16, 24)

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from benchmark.store import Plan
-from reports.footers import unit_text
-from reports.frame import Results
-from reports.judged import Judged
-from reports.layouts import role_of
-from reports.runs import OVERALL
-from reports.tables import Block, Table
+from benchmark.results.plan import Plan
+from reports.runs.load import Results
+from reports.runs.planned_tables import role_of
+from reports.statistics.columns import OVERALL
+from reports.statistics.of_table import Judged
+from reports.tables.captions import unit_text
+from reports.tables.table import Block, Table
 
 ROLES = {"method": "Methods", "ablation": "Ablations", "sweep": "Sweeps", "gate": "Gates, to read the others against"}
 

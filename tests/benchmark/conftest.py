@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config import Config, load_config
-from benchmark.data.base import LEADS, Entry
-from benchmark.data.beats import WINDOW
-from benchmark.data.prepare import Prepared, prepare
-from benchmark.data.registry import open_dataset
+from benchmark.config.config import Config
+from benchmark.config.load import load_config
+from benchmark.data.prepared.beats import WINDOW
+from benchmark.data.prepared.prepare import Prepared, prepare
+from benchmark.data.readers.base import LEADS, Entry
+from benchmark.data.readers.registry import open_dataset
 from benchmark.data.simulate import CohortSettings, write_cohort
-from benchmark.data.task import Task, Windows
-from benchmark.speed.record import PreparationSpeed, Speed, StepSpeed
-from benchmark.speed.timing import Ratio
-from methods.parts.encoder import EncoderConfig
+from benchmark.data.tasks.task import Task, Windows
+from benchmark.verbs.speed.record import PreparationSpeed, Speed, StepSpeed
+from benchmark.verbs.speed.timing import Ratio
+from methods.encoders.dilated import EncoderConfig
 
 torch.set_num_threads(1)
 

@@ -9,7 +9,7 @@ import torch
 
 from methods.base import Batch
 from methods.byol import BYOL, BYOLConfig, byol_loss, cosine_momentum
-from methods.parts.encoder import Encoder, EncoderConfig
+from methods.encoders.dilated import Encoder, EncoderConfig
 
 
 def test_is_two_minus_twice_the_cosine() -> None:

@@ -12,10 +12,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from methods.base import Batch
 from methods.clocs import CLOCS, SINGLE_LEADS, CLOCSConfig, cmsc_loss, lead_views, single_lead_samples
-from methods.parts.encoder import Encoder, EncoderConfig
+from methods.encoders.dilated import Encoder, EncoderConfig
 
 
 @pytest.mark.parametrize("name", ["losses_a", "losses_c"])

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from methods.base import Batch
 from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
-from methods.parts.encoder import Encoder, EncoderConfig, Mask
+from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.parts.masks import Mask
 
 
 @pytest.mark.parametrize("name", ["losses_a", "losses_c"])

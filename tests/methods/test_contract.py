@@ -1,15 +1,15 @@
 """What every method must hold to, for all of `METHODS`: a new method is covered by being listed there.
 
-The promises are those of `benchmark.contract.check`, which `check-method` tries on a file.
+The promises are those of `benchmark.verbs.contract.check`, which `check-method` tries on a file.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from benchmark.contract.check import PROMISES, Promise, judge
-from benchmark.contract.tryout import changed, copied_state, small_method, small_optimiser, train, training_batch
-from benchmark.contract.two_processes import train_together
+from benchmark.verbs.contract.check import PROMISES, Promise, judge
+from benchmark.verbs.contract.tryout import changed, copied_state, small_method, small_optimiser, train, training_batch
+from benchmark.verbs.contract.two_processes import train_together
 from methods import METHODS
 from methods.base import MethodConfig, Recipe
 

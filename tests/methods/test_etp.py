@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from methods.base import Batch
+from methods.encoders.dilated import Encoder, EncoderConfig
 from methods.etp import ETP, ETPConfig, symmetric_info_nce
-from methods.parts.encoder import Encoder, EncoderConfig
 from methods.parts.losses import unit_length
 
 

@@ -9,7 +9,7 @@ import torch
 
 from methods import METHODS, get_method
 from methods.base import Batch
-from methods.parts.encoder import Encoder, EncoderConfig
+from methods.encoders.dilated import Encoder, EncoderConfig
 
 OUTSIDE = '''
 """A method that keeps representations small."""

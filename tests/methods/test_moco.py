@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from methods.base import Batch
+from methods.encoders.dilated import Encoder, EncoderConfig
 from methods.moco import MoCo, MoCoConfig, moco_loss
-from methods.parts.encoder import Encoder, EncoderConfig
 from methods.parts.losses import unit_length
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from methods.base import Batch
-from methods.parts.encoder import Encoder, EncoderConfig
+from methods.encoders.dilated import Encoder, EncoderConfig
 from methods.pclr import PCLR, PCLRConfig, nt_xent
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from methods.base import Batch
-from methods.parts.encoder import Encoder, EncoderConfig
+from methods.encoders.dilated import Encoder, EncoderConfig
 from methods.parts.losses import unit_length
 from methods.pmq import PMQ, PMQConfig, attracting, patient_info_nce
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from methods.base import Batch
-from methods.parts.encoder import Encoder, EncoderConfig, load_released
+from methods.encoders.dilated import Encoder, EncoderConfig, load_released
 from methods.pmq_released import KEY_LAYERS, PMQReleased, PMQReleasedConfig, released_loss
 
 BATCH, QUEUE, STEPS = 16, 64, 6

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from methods import METHODS
 from methods.base import Batch, Positives, PretrainMethod
+from methods.encoders.dilated import Encoder, EncoderConfig
 from methods.moco import moco_loss
-from methods.parts.encoder import Encoder, EncoderConfig
 from methods.parts.losses import shared_id_nce
 from methods.parts.queue import KeyQueue
 from methods.pmq import patient_info_nce

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.store import Plan, PlannedCell, Predictions, Row, Store, digest
-from reports.held_out import held_out
-from reports.resampled import resampled_scores
-from reports.runs import Runs
+from benchmark.results.keys import digest
+from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.rows import Predictions, Row
+from benchmark.results.store import Store
+from reports.statistics.bootstrap import resampled_scores
+from reports.statistics.columns import ScoreColumn
+from reports.statistics.test_set import resampled_test_set
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 METRICS = {"f1": 0.0, "auroc": 0.2, "acc": 0.1}
@@ -181,14 +184,14 @@ def simulated_predictions(
     return found
 
 
-def simulated_runs(generator: np.random.Generator, *, resamples: int, **design: Any) -> list[Runs]:
+def simulated_runs(generator: np.random.Generator, *, resamples: int, **design: Any) -> list[ScoreColumn]:
     """Simulated methods m0, m1, ... scored per recording: the runs of the columns F1, AUROC and ACC."""
     predictions = simulated_predictions(generator, **design)
-    test = held_out(predictions[0, 0], "recording", resamples=resamples)
+    test = resampled_test_set(predictions[0, 0], "recording", resamples=resamples)
     methods, seeds = design["methods"], design["seeds"]
     scored = {place: resampled_scores(test, p.probability, multi=False) for place, p in predictions.items()}
     return [
-        Runs(
+        ScoreColumn(
             unit="recording",
             ratio=0.1,
             dataset="ptb-xl",
@@ -210,7 +213,7 @@ def simulate_predictions() -> Callable[..., dict[tuple[int, int], Predictions]]:
 
 
 @pytest.fixture(scope="session")
-def simulate_runs() -> Callable[..., list[Runs]]:
+def simulate_runs() -> Callable[..., list[ScoreColumn]]:
     """`simulated_runs`, for the tests."""
     return simulated_runs
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.store import Plan
+from benchmark.results.plan import Plan
 from reports.__main__ import main
 from reports.build import build_report
 
@@ -107,8 +107,7 @@ def test_an_empty_folder_ends_with_one_line(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_reports_need_neither_torch_nor_rich() -> None:
-    code = (
-        "import sys, reports.__main__, reports.terminal; sys.exit(bool({'torch', 'rich', 'wfdb'} & set(sys.modules)))"
-    )
+    forbidden = "{'torch', 'rich', 'wfdb'}"
+    code = f"import sys, reports.__main__, reports.tables.terminal\nsys.exit(bool({forbidden} & set(sys.modules)))"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

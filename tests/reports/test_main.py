@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.store import Plan
+from benchmark.results.plan import Plan
 from reports.__main__ import main
 
 WriteStore = Callable[..., Path]

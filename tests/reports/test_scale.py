@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.store import Predictions
-from reports.frame import load_results
-from reports.runs import RESAMPLES, resampled_runs
-from reports.statistics import intervals, pairwise, ties
-from reports.variance import components
+from benchmark.results.rows import Predictions
+from reports.runs.load import load_results
+from reports.statistics.columns import RESAMPLES, score_columns
+from reports.statistics.components import components
+from reports.statistics.pairwise import intervals, pairwise, ties
 
 DATASETS = {
     "ptb-xl": (2158, 6, (0.5, 0.15, 0.17, 0.13, 0.05)),
@@ -43,7 +43,7 @@ def test_the_statistics_of_540_cells_take_20_seconds_of_two_cores(
     root = write_predictions(predictions)
     results = load_results(root)
     started = time.process_time()
-    columns = resampled_runs(results, root, results.plan.cells, "heartbeat")
+    columns = score_columns(results, root, results.plan.cells, "heartbeat")
     pairs = pairwise(columns)
     marked = ties(intervals(columns), pairs)
     parts = components(columns, strict=False)

@@ -113,5 +113,5 @@ def wave_trains(
 
 
 def twelve_leads(eight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """All twelve leads, (n, 12) in the order of `benchmark.data.base.LEADS`, from I, II, V1-V6, (n, 8)."""
+    """All twelve leads, (n, 12) in the order of `benchmark.data.readers.base.LEADS`, from I, II, V1-V6, (n, 8)."""
     return eight @ EIGHT_TO_TWELVE.T.astype(np.float32)  # (n, 12)

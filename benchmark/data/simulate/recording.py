@@ -27,7 +27,7 @@ STREAM_OF_SINGLE_RECORDINGS = 1000
 class Simulated:
     """A simulated recording and what is true of it."""
 
-    signal: NDArray[np.float32]  # (n, 12) mV, leads as in benchmark.data.base.LEADS
+    signal: NDArray[np.float32]  # (n, 12) mV, leads as in benchmark.data.readers.base.LEADS
     beats: Beats
     """Those of the ventricles whose R lies within the recording."""
     rate: float
@@ -64,7 +64,7 @@ def simulate(
         severity: dial of how far diseases change a beat's shape, 0 for not at all, 1 as drawn.
 
     Returns:
-        (n, 12) float32 in mV, leads in the order of `benchmark.data.base.LEADS`.
+        (n, 12) float32 in mV, leads in the order of `benchmark.data.readers.base.LEADS`.
 
     Raises:
         ValueError: unknown or contradictory diagnoses, or a length, rate or dial out of range.

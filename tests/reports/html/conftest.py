@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from benchmark.store import Store
-from reports.frame import Results, load_results, tidy
+from benchmark.results.store import Store
 from reports.html import report_html
-from reports.judged import Judged
-from reports.layouts import Layout, layouts
-from reports.pretrainings import cards_of
-from reports.runs import OVERALL, resampled_runs
-from reports.statistics import intervals, pairwise, ties
-from reports.tables import Table, make_table
+from reports.runs.cards import cards_of
+from reports.runs.load import Results, load_results, tidy
+from reports.runs.planned_tables import Layout, layouts
+from reports.statistics.columns import OVERALL, score_columns
+from reports.statistics.of_table import Judged
+from reports.statistics.pairwise import intervals, pairwise, ties
+from reports.tables.table import Table, make_table
 
 VOID = {"meta", "link", "img", "br"}
 
@@ -90,12 +90,12 @@ class Parts:
 
 
 def judge(results: Results, root: Path, layout: Layout, evaluation: str) -> Judged:
-    """As reports.judged does, with few resamples."""
+    """As reports.statistics.of_table does, with few resamples."""
     wanted = set(layout.variants) - layout.gates
     cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in wanted]
     columns = [
         runs
-        for runs in resampled_runs(results, root, cells, "heartbeat", resamples=20)
+        for runs in score_columns(results, root, cells, "heartbeat", resamples=20)
         if runs.metric in (*layout.metrics, OVERALL)
     ]
     if not columns:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.store import Row
-from reports.frame import load_results, tidy
+from benchmark.results.rows import Row
 from reports.html.cells import CONFIG_LIMIT, Behind, cell_data, config_differences, dotted, last_line
-from reports.layouts import layouts
-from reports.tables import make_table
+from reports.runs.load import load_results, tidy
+from reports.runs.planned_tables import layouts
+from reports.tables.table import make_table
 
 PLAN = {"seeds": [41, 42], "pretrain": {"epochs": 3, "recipe": {"lr": 1e-3}}, "name": "demo", "methods": {}}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmark import health as measured
+from benchmark.training import health as measured
 from reports.html.health import COLLAPSED_COSINE, COLLAPSED_RANK, HEIGHT, MEASURES, WIDTH, course, learned
 
 CARD: dict[str, Any] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark.data.skipped import Skipped, write_skipped
-from reports.frame import load_results
+from benchmark.data.prepared.skipped import Skipped, write_skipped
 from reports.html.losses import SkippedRecording, coverage, failures, read_skipped, sources
+from reports.runs.load import load_results
 
 RATE, LEAD = "rate under 50/min", "all-zero lead"
 

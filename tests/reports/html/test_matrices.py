@@ -9,8 +9,8 @@ import pytest
 
 from reports.html.intervals import interval_texts
 from reports.html.matrices import Square, matrices
-from reports.judged import Judged
-from reports.tables import Block, Column, Line, Table
+from reports.statistics.of_table import Judged
+from reports.tables.table import Block, Column, Line, Table
 
 PLACE = {"ratio": 0.1, "dataset": "", "metric": "overall"}
 

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.store import Plan, Predictions, Row, Store, write_atomic
+from benchmark.results.files import write_atomic
+from benchmark.results.plan import Plan
+from benchmark.results.rows import Predictions, Row
+from benchmark.results.store import Store
 from reports.html import Picture, SkippedRecording
 from reports.html import page as page_module
 from reports.html.page import TEMPLATES

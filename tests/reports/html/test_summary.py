@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reports.frame import load_results
 from reports.html.summary import compared, lead, statements
-from reports.tables import Block, Line, Score
+from reports.runs.load import load_results
+from reports.tables.table import Block, Line, Score
 
 NAN = float("nan")
 

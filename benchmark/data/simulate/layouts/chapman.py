@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate.layouts.layout import (
     Case,
     CohortSettings,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout, Row, one_recording, write_csv
 from benchmark.data.simulate.population import Population
 from benchmark.data.simulate.wfdb_files import Units, digitise, write_mat

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout, Row, ten_seconds, write_csv
 from benchmark.data.simulate.layouts.machine_report import machine_report
 from benchmark.data.simulate.population import Population

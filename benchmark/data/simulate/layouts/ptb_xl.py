@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import resample_poly
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout, Row, ten_seconds, write_csv
 from benchmark.data.simulate.layouts.scp import STATEMENT_COLUMNS, STATEMENTS, german_report, scp_codes, superclasses
 from benchmark.data.simulate.population import Population

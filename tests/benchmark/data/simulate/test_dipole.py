@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate.dipole import (
     CHEST_VECTORS,
     LIMB_VECTORS,

@@ -6,7 +6,7 @@ import neurokit2
 import numpy as np
 import pytest
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate.anatomy import draw_anatomy
 from benchmark.data.simulate.diagnoses import DIAGNOSES, check_diagnoses
 from benchmark.data.simulate.heart import SINUS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import wfdb
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate.recording import simulate
 from benchmark.data.simulate.wfdb_files import Units, digitise, write_dat, write_mat
 

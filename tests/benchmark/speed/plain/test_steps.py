@@ -7,12 +7,12 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from benchmark.speed.plain.network import PlainEncoder
-from benchmark.speed.plain.released_step import PlainReleased, overwrite_oldest
-from benchmark.speed.steps import PLAIN, released_knobs
+from benchmark.verbs.speed.plain.network import PlainEncoder
+from benchmark.verbs.speed.plain.released_step import PlainReleased, overwrite_oldest
+from benchmark.verbs.speed.steps import PLAIN, released_knobs
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
-from methods.parts.encoder import Encoder, EncoderConfig
+from methods.encoders.dilated import Encoder, EncoderConfig
 from methods.parts.losses import unit_length
 from methods.parts.queue import KeyQueue
 from methods.pmq import PMQConfig

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import wfdb
 
-from benchmark.data.base import LEADS
+from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate import COHORTS, CohortSettings, write_cohort
 
 PATIENTS = {"mimic-iv-ecg": 60, "ptb-xl": 250, "chapman": 220, "cpsc2018": 220}

@@ -1,0 +1,98 @@
+"""YAML and dotted overrides -> a config. A wrong key or value ends in `ConfigError`.
+
+A config is data: a YAML file in `configs/` (or anywhere), with `--set dotted.key=value` and the flags laid over it.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError, one_line, refuse_truth_values, unknown
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with the scalars people mean: 1e-3 is a number, `on` and `010` are text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag == "tag:yaml.org,2002:null"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
+    list("-+.0123456789"),
+)
+
+
+def parse_value(text: str) -> Any:
+    """One YAML scalar or flow list, as `--set` takes it. Raises ConfigError where it is not YAML."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError:
+        raise ConfigError(f"--set: {text!r} is not a YAML value") from None
+
+
+def config_names() -> list[str]:
+    """Names of the configs that come with the suite."""
+    folder = resources.files("benchmark.config") / "configs"
+    return sorted(path.name.removesuffix(".yaml") for path in folder.iterdir() if path.name.endswith(".yaml"))
+
+
+def config_text(name_or_file: str) -> str:
+    """The YAML text of a config by name or file. Raises ConfigError where there is none."""
+    packaged = resources.files("benchmark.config") / "configs" / f"{name_or_file}.yaml"
+    if name_or_file in config_names():
+        return packaged.read_text(encoding="utf-8")
+    path = Path(name_or_file)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return path.read_text(encoding="utf-8")
+    raise ConfigError(unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
+
+
+def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
+    """A config with dotted overrides laid over it. Raises ConfigError in one line."""
+    try:
+        values = yaml.load(config_text(name_or_file), Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"config {name_or_file!r} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
+    values.setdefault("name", Path(name_or_file).stem)
+    for key, value in (overrides or {}).items():
+        _lay(values, key, copy.deepcopy(value))
+    return validate(values)
+
+
+def validate(values: Mapping[str, Any]) -> Config:
+    """A config from plain values, e.g. those kept in a plan. Raises ConfigError in one line."""
+    try:
+        config = Config.model_validate(values)
+        refuse_truth_values(values, config.model_dump(), "")
+    except ValidationError as error:
+        raise ConfigError(one_line(error, "", Config)) from None
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return config
+
+
+def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set one dotted key in nested dicts, making the sections it passes."""
+    *sections, last = dotted.split(".")
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"config key {dotted!r}: {section!r} is a value, not a section")
+        values = inner
+    values[last] = value

@@ -1,0 +1,1 @@
+"""What is wrong with datasets, alone and together, and what they hold."""

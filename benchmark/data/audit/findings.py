@@ -1,0 +1,193 @@
+"""What is wrong with the data of a run: leaks into the test side, copies, damaged files, classes without recordings.
+
+A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name. A leak is a
+patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. What
+cannot be used at all is fatal. Everything else is a warning, and there is none for what lies in the nature of an ECG.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.audit.summary import some
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.skipped import Skipped, skip_summary
+from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.split import Labels, Protocol, Split, lacking, patients_on_two_sides, sides_of, target_matrix
+from benchmark.data.tasks.task import split_of
+
+Severity = Literal["fatal", "leak", "warning"]
+IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})
+"""Kinds of reasons for skipping that no repair of a file would change."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong."""
+
+    datasets: tuple[str, ...]
+    """Names of those concerned."""
+    severity: Severity
+    text: str
+    """One sentence with examples, without its stop."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a run does with the R usable recordings of a dataset."""
+
+    side: NDArray[np.str_]
+    """(R,) 'training', 'validation', 'test' or ''."""
+    pretraining: NDArray[np.bool_]
+    """(R,)"""
+
+
+def audit(
+    prepared: Mapping[str, Prepared], *, pretrain: str, tested: Sequence[str], labels: Labels, protocol: Protocol
+) -> list[Finding]:
+    """All that is wrong with prepared datasets, given by name, of which one is pretrained on and some are scored.
+
+    `pretrain` need not be among them.
+    """
+    splits: dict[str, Split] = {}
+    findings: list[Finding] = []
+    for name, data in prepared.items():
+        if name in tested or (name == pretrain and data.classes):
+            try:
+                splits[name] = split_of(data, labels, protocol)
+            except DatasetError as problem:
+                findings.append(Finding((name,), "fatal", str(problem)))
+        findings += unusable(data, splits.get(name))
+        findings += damaged_files(data)
+        findings += repeated_names(data)
+        if name in tested and name in splits:
+            findings += shared_patients(data, splits[name])
+            if not lacking(splits[name]):
+                findings += classes_without_recordings(data, splits[name], labels, protocol)
+    uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
+    return [*findings, *copies(prepared, uses), *names_in_two_datasets(prepared)]
+
+
+def use_of(data: Prepared, split: Split | None, pretrained: bool, tested: bool) -> Use:
+    """What a run does with a dataset: a corpus without labels is pretrained on whole, another on its training part."""
+    side = np.full(len(data.entries), "", dtype="<U10")  # (R,)
+    for name, indices in (sides_of(split) if split and tested else {}).items():
+        side[indices] = name
+    pretraining = np.full(len(data.entries), pretrained and not data.classes)  # (R,)
+    if split and pretrained:
+        pretraining[split.train] = True
+    return Use(side, pretraining)
+
+
+def unusable(data: Prepared, split: Split | None) -> Iterator[Finding]:
+    """A dataset without a usable recording, or too small to be split."""
+    if not data.entries:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
+        how_to_get = DATASETS[data.name].how_to_get
+        yield Finding((data.name,), "fatal", f"no recording is usable: {reasons or 'none is there'}. {how_to_get}")
+    elif split is not None and (problem := lacking(split)):
+        yield Finding((data.name,), "fatal", problem)
+
+
+def damaged_files(data: Prepared) -> Iterator[Finding]:
+    """Skipped recordings whose files or tables are at fault."""
+    faults: dict[str, list[Skipped]] = {}
+    for skip in data.skipped:
+        kind = skip.reason.partition(":")[0]
+        if kind not in IN_THE_ECG:
+            faults.setdefault(kind, []).append(skip)
+    for kind, skips in faults.items():
+        named = some([skip.recording for skip in skips])
+        yield Finding((data.name,), "warning", f"{recordings(len(skips))} cannot be used: {kind} ({named})")
+
+
+def repeated_names(data: Prepared) -> Iterator[Finding]:
+    """Identifiers that the dataset uses for several recordings."""
+    names = [entry.recording for entry in data.entries] + [skip.recording for skip in data.skipped]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        yield Finding((data.name,), "warning", f"listed more than once: {some(twice)}")
+
+
+def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
+    """Patients on two sides."""
+    shared = patients_on_two_sides(data.entries, split)
+    if not shared:
+        return
+    has_folds = any(entry.fold is not None for entry in data.entries)
+    remedy = "correct the folds" if has_folds else "use --protocol strict"
+    named = some([f"{patient}: {' and '.join(sides)}" for patient, sides in shared.items()])
+    patients = "1 patient is" if len(shared) == 1 else f"{len(shared)} patients are"
+    yield Finding((data.name,), "leak", f"{patients} on two sides of the split of {data.title} ({named}): {remedy}")
+
+
+def classes_without_recordings(data: Prepared, split: Split, labels: Labels, protocol: Protocol) -> Iterator[Finding]:
+    """Classes that cannot be learned, chosen by or scored."""
+    first_label_counts = DATASETS[data.name].first_label_counts
+    target = target_matrix(
+        data.entries, len(data.classes), labels=labels, protocol=protocol, first_label_counts=first_label_counts
+    )  # (R, C)
+    counts = {side: target[indices].sum(axis=0) for side, indices in sides_of(split).items()}  # (C,) each
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for index, name in enumerate(data.classes):
+        sides = tuple(side for side in counts if counts[side][index] == 0)
+        if sides:
+            lacking.setdefault(sides, []).append(name)
+    for sides, names in lacking.items():
+        yield Finding((data.name,), "warning", f"no usable recording of {', '.join(names)} for {' and '.join(sides)}")
+
+
+def copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Finding]:
+    """Recordings with the same signal, within and across datasets, those of one kind and one place together."""
+    counted = Counter(signal.digest for data in prepared.values() for signal in data.signals)
+    groups: dict[str, list[tuple[str, int]]] = {}
+    for name, data in prepared.items():
+        for index, signal in enumerate(data.signals):
+            if counted[signal.digest] > 1:
+                groups.setdefault(signal.digest, []).append((name, index))
+    found: dict[tuple[tuple[str, ...], Severity, str], list[str]] = {}
+    for group in groups.values():
+        datasets = tuple(dict.fromkeys(name for name, _ in group))
+        examples = " = ".join(f"{prepared[name].title} {prepared[name].entries[i].recording}" for name, i in group)
+        found.setdefault((datasets, *_kind_of_copy(group, uses)), []).append(examples)
+    for (datasets, severity, what), examples_of in found.items():
+        signals = "1 signal" if len(examples_of) == 1 else f"{len(examples_of)} signals"
+        yield Finding(datasets, severity, f"{signals} {what}: {some(examples_of)}")
+
+
+def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> tuple[Severity, str]:
+    """How bad it is that these recordings, as (dataset, index), are the same, and in what words."""
+    sides = {name: {uses[name].side[i] for member, i in group if member == name} - {""} for name, _ in group}
+    tested = any("test" in own for own in sides.values())
+    if any(len(own) > 1 for own in sides.values()):
+        return "leak", "on two sides of a split"
+    if tested and any(uses[name].pretraining[i] for name, i in group):
+        return "leak", "both pretrained on and tested"
+    return "warning", "in more than one recording"
+
+
+def names_in_two_datasets(prepared: Mapping[str, Prepared]) -> Iterator[Finding]:
+    """Names that are no mere number and stand in two datasets; numbers coincide by chance."""
+    homes: dict[str, list[str]] = {}
+    for name, data in prepared.items():
+        for recording in {entry.recording for entry in data.entries if not entry.recording.isdigit()}:
+            homes.setdefault(recording, []).append(name)
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for recording, datasets in homes.items():
+        if len(datasets) > 1:
+            shared.setdefault(tuple(datasets), []).append(recording)
+    for places, names in shared.items():
+        titles = " and ".join(prepared[name].title for name in places)
+        yield Finding(places, "warning", f"recording names that stand in both {titles}: {some(sorted(names))}")
+
+
+def recordings(count: int) -> str:
+    """'1 recording' or '3 recordings'."""
+    return "1 recording" if count == 1 else f"{count} recordings"

@@ -1,0 +1,178 @@
+"""What a dataset holds, from its tables and, where it is prepared, from its index: counts, classes, rates, lengths."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmark.data.prepared.prepare import Prepared, Signal
+from benchmark.data.prepared.skipped import Skipped, skip_summary
+from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
+from benchmark.data.readers.base import SIMULATED_MARK, Dataset, Entry, Listing
+from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.split import Labels, Protocol, task_labels
+
+HEADINGS = ("dataset", "form", "recordings", "usable", "patients", "windows", "Hz", "seconds")
+EXAMPLES = 3
+"""Names given where there are many."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The facts of one dataset. What only the signals tell is None where they have not been read yet."""
+
+    name: str
+    title: str
+    form: str
+    simulated: bool
+    listed: int
+    """Recordings in the dataset's tables."""
+    patients: int
+    """Of the usable recordings where those are known, else of the listed ones; so are the classes."""
+    classes: dict[str, dict[str, int]]
+    """Task ('single' or 'multi') -> class -> recordings that count for it."""
+    usable: int | None = None
+    windows: int | None = None
+    segmentation: Segmentation = HEARTBEATS
+    """What the windows are."""
+    signals: tuple[Signal, ...] | None = None
+    skipped: tuple[Skipped, ...] = ()
+    others: tuple[str, ...] = ()
+    """Forms that lie there too and are not read."""
+
+
+def of_prepared(prepared: Prepared, protocol: Protocol) -> Summary:
+    """The facts of a dataset whose signals have been read."""
+    return Summary(
+        name=prepared.name,
+        title=prepared.title,
+        form=prepared.form,
+        simulated=prepared.simulated,
+        listed=len(prepared.entries) + len(prepared.skipped),
+        patients=len({entry.patient for entry in prepared.entries}),
+        classes=class_counts(prepared.name, prepared.entries, protocol),
+        usable=len(prepared.entries),
+        windows=len(prepared.windows),
+        segmentation=prepared.segmentation,
+        signals=prepared.signals,
+        skipped=prepared.skipped,
+        others=prepared.others,
+    )
+
+
+def of_listing(dataset: Dataset, listing: Listing, protocol: Protocol) -> Summary:
+    """The facts that a dataset's tables alone tell."""
+    return Summary(
+        name=dataset.name,
+        title=dataset.title,
+        form=listing.form,
+        simulated=(dataset.root / SIMULATED_MARK).is_file(),
+        listed=len(listing.entries) + len(listing.skipped),
+        patients=len({entry.patient for entry in listing.entries}),
+        classes=class_counts(dataset.name, listing.entries, protocol),
+        others=listing.others,
+    )
+
+
+def class_counts(name: str, entries: Sequence[Entry], protocol: Protocol) -> dict[str, dict[str, int]]:
+    """Task -> class -> recordings that count for it, in the order of the classes; empty where there are no classes."""
+    dataset = DATASETS[name]
+    tasks: tuple[Labels, ...] = ("single", "multi") if dataset.classes else ()
+    counts: dict[str, dict[str, int]] = {}
+    for labels in tasks:
+        counted = Counter(
+            label
+            for entry in entries
+            for label in task_labels(
+                entry.labels, labels=labels, protocol=protocol, first_label_counts=dataset.first_label_counts
+            )
+        )
+        counts[labels] = {title: counted[index] for index, title in enumerate(dataset.classes)}
+    return counts
+
+
+def table_lines(summaries: Sequence[Summary]) -> Iterator[str]:
+    """One line per dataset under a heading, columns aligned; then the classes and the skipped recordings of each."""
+    rows = [HEADINGS, *(_row(summary) for summary in summaries)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    for summary in summaries:
+        yield f"{summary.title}"
+        facts = (*other_lines(summary), *class_lines(summary), *skipped_lines(summary))
+        yield from (f"  {line}" for line in facts)
+        if summary.usable is None:
+            yield "  not prepared yet: `data check` or a run prepares it and fills in the dashes"
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    """Cells of the table; a dash where nothing is known yet."""
+    return (
+        summary.name,
+        form_text(summary),
+        str(summary.listed),
+        "-" if summary.usable is None else str(summary.usable),
+        str(summary.patients),
+        "-" if summary.windows is None else str(summary.windows),
+        "-" if summary.signals is None else rates_text(summary.signals),
+        "-" if summary.signals is None else lengths_text(summary.signals),
+    )
+
+
+def fact_lines(summary: Summary) -> Iterator[str]:
+    """All facts of a dataset whose signals have been read, one kind a line."""
+    yield f"form        {form_text(summary)}"
+    yield from other_lines(summary)
+    yield f"recordings  {summary.listed} listed; {summary.usable} usable, of {summary.patients} patients"
+    yield f"{summary.segmentation.word + 's':<12}{summary.windows}"
+    if summary.signals is not None:
+        yield f"signals     {rates_text(summary.signals)} Hz; {lengths_text(summary.signals)} s"
+    yield from class_lines(summary)
+    yield from skipped_lines(summary)
+
+
+def form_text(summary: Summary) -> str:
+    """The on-disk form, and whether a simulator wrote it."""
+    return f"{summary.form} (simulated)" if summary.simulated else summary.form
+
+
+def other_lines(summary: Summary) -> Iterator[str]:
+    """The forms that were seen and left alone: a recording can stand in two of them."""
+    if summary.others:
+        yield f"also there  {', '.join(summary.others)}; not read, forms are never pooled"
+
+
+def class_lines(summary: Summary) -> Iterator[str]:
+    """One line per task: recordings of each class."""
+    for task, counts in summary.classes.items():
+        yield f"{task:<6}      {', '.join(f'{name} {count}' for name, count in counts.items())}"
+
+
+def skipped_lines(summary: Summary) -> Iterator[str]:
+    """One line per kind of reason, the most frequent first: how many recordings, and which for example."""
+    for kind, count in skip_summary(summary.skipped).items():
+        named = [skip.recording for skip in summary.skipped if skip.reason.partition(":")[0] == kind]
+        yield f"skipped     {count} {kind} ({some(named)})"
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few of many, and how many more there are."""
+    more = f" and {len(names) - EXAMPLES} more" if len(names) > EXAMPLES else ""
+    return ", ".join(names[:EXAMPLES]) + more
+
+
+def rates_text(signals: Sequence[Signal]) -> str:
+    """'500', or '500 (97 of 100), 1000 (3 of 100)' where rates differ."""
+    rates = Counter(signal.fs for signal in signals).most_common()
+    if len(rates) == 1:
+        return f"{rates[0][0]:g}"
+    return ", ".join(f"{rate:g} ({count} of {len(signals)})" for rate, count in rates)
+
+
+def lengths_text(signals: Sequence[Signal]) -> str:
+    """'10', or '6 to 60, median 12' where lengths differ; in seconds."""
+    seconds = sorted(signal.samples / signal.fs for signal in signals)
+    if seconds[0] == seconds[-1]:
+        return f"{seconds[0]:g}"
+    return f"{seconds[0]:g} to {seconds[-1]:g}, median {seconds[len(seconds) // 2]:g}"

@@ -1,0 +1,1 @@
+"""Recordings -> arrays of heartbeats or plain windows in a cache, and the pseudo-trials made of them."""

@@ -1,0 +1,297 @@
+"""A dataset's recordings as one memory-mapped array of windows with an index, made in parallel and kept in a cache.
+
+    cache/KEY/windows.f16      (N, S, 12) float16, heartbeats or plain windows, recording after recording
+    cache/KEY/index.json       entries, their signals in brief, first windows, skipped recordings, fingerprint
+    cache/KEY/index.sha256     digest that vouches for the index
+    cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.prepared.trials)
+
+KEY is a hash of what the files are (names, sizes, times), so an unchanged dataset is recognised without being read;
+the fingerprint is a hash of what came out, so equal data prepared in different places are known to be equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.prepared.skipped import Skipped
+from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
+from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing, Unusable
+from benchmark.machine.workers import open_pool
+from benchmark.results.keys import KEY_LENGTH
+
+PIPELINE_VERSION = 1
+"""Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
+INDEX_FORMAT = 4
+"""Raised with every change of what the index holds; a cache with another one is made anew."""
+CHUNK = 16
+"""Recordings a worker takes at a time."""
+WORTH_A_WORKER = 512
+"""Recordings that a further process must have to do: it takes as long as some 300 of them to start."""
+
+
+class Signal(NamedTuple):
+    """What is kept of a recording's signal besides its windows."""
+
+    fs: float
+    """Hz."""
+    samples: int
+    """Per lead."""
+    digest: str
+    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared dataset. R usable recordings, N windows of S samples."""
+
+    name: str
+    title: str
+    classes: tuple[str, ...]
+    form: str
+    """The on-disk form that was read, e.g. 'records500'."""
+    simulated: bool
+    """Whether its folder says that a simulator wrote it."""
+    windows: NDArray[np.float16]
+    """(N, S, 12) memory map, standardised per recording and lead; heartbeats are zero-padded."""
+    first_window: NDArray[np.int64]
+    """(R + 1,) recording r has the windows first_window[r] to first_window[r + 1]."""
+    entries: tuple[Entry, ...]
+    """The R usable recordings."""
+    signals: tuple[Signal, ...]
+    """Of the R usable recordings."""
+    skipped: tuple[Skipped, ...]
+    fingerprint: str
+    """16 hex digits of the SHA-256 of windows and index; no path, time or number of workers enters."""
+    folder: Path
+    """Where it lies in the cache."""
+    others: tuple[str, ...] = ()
+    """Forms that lie in the dataset's folder too and were not read."""
+    segmentation: Segmentation = HEARTBEATS
+    """What the recordings are cut into."""
+
+
+def prepare(
+    dataset: Dataset,
+    cache: Path,
+    *,
+    workers: int,
+    segmentation: Segmentation = HEARTBEATS,
+    prefix: str = "",
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Prepared:
+    """Prepare a dataset, or take it from the cache where its files have not changed.
+
+    With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'.
+    Up to `workers` processes share the recordings; a small dataset or one worker is done in this process.
+    `on_progress(done, total)` is called after each recording, and not at all on a cache hit. A dataset without a usable
+    recording comes out empty; what is skipped and why is in it. Raises DatasetError where the folder is not the
+    dataset's.
+    """
+    listing = list_part(dataset, prefix)
+    folder = cache / _key(dataset, listing, segmentation)
+    prepared = load_prepared(folder)
+    if prepared is not None:
+        return prepared
+    unfinished = cache / f".{folder.name}.{os.getpid()}.tmp"
+    shutil.rmtree(unfinished, ignore_errors=True)  # of a killed process of the same number
+    unfinished.mkdir(parents=True)
+    try:
+        _build(unfinished, dataset, listing, segmentation, workers, on_progress)
+        if load_prepared(folder) is None:  # else another process has finished the same meanwhile
+            shutil.rmtree(folder, ignore_errors=True)
+            unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    prepared = load_prepared(folder)
+    if prepared is None:
+        raise DatasetError(f"{dataset.title}: {folder} is damaged right after it was written: is the disk full?")
+    return prepared
+
+
+def cached(dataset: Dataset, cache: Path, listing: Listing, segmentation: Segmentation = HEARTBEATS) -> Prepared | None:
+    """What the cache holds of a listed dataset as its files are now; None where it has to be prepared."""
+    return load_prepared(cache / _key(dataset, listing, segmentation))
+
+
+def list_part(dataset: Dataset, prefix: str) -> Listing:
+    """The listing of a dataset, or its part whose paths begin with a prefix. Raises DatasetError where none does."""
+    listing = dataset.listing()
+    if not prefix:
+        return listing
+    entries = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
+    if not entries:
+        raise DatasetError(
+            f"{dataset.title}: none of {len(listing.entries)} recordings has a path with prefix {prefix!r}"
+        )
+    return replace(listing, entries=entries)
+
+
+def _key(dataset: Dataset, listing: Listing, segmentation: Segmentation) -> str:
+    """Hash of all that decides the outcome, without opening a signal."""
+    versions = {"pipeline": PIPELINE_VERSION, "neurokit2": version("neurokit2")}
+    about = [dataset.name, listing.form, listing.skipped, versions, asdict(segmentation)]
+    content = hashlib.sha256(json.dumps(about).encode())
+    for entry in listing.entries:
+        files = [_stamp(path) for path in dataset.files(entry)]
+        content.update(json.dumps([asdict(entry), files]).encode())
+    return content.hexdigest()[:KEY_LENGTH]
+
+
+def _stamp(path: Path) -> tuple[str, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return path.name, -1, -1
+    return path.name, status.st_size, status.st_mtime_ns
+
+
+def _build(
+    folder: Path,
+    dataset: Dataset,
+    listing: Listing,
+    segmentation: Segmentation,
+    workers: int,
+    on_progress: Callable[[int, int], None] | None,
+) -> None:
+    """Write windows and index of a listing into an empty folder."""
+    entries: list[Entry] = []
+    signals: list[Signal] = []
+    first_window = [0]
+    skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
+    content = hashlib.sha256()
+    found = _outcomes(dataset, listing.entries, segmentation, workers)
+    with open(folder / "windows.f16", "wb") as file, closing(found) as outcomes:
+        for done, (entry, outcome) in enumerate(zip(listing.entries, outcomes, strict=True), start=1):
+            if isinstance(outcome, str):
+                skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome))
+            else:
+                windows, signal = outcome
+                data = windows.tobytes()
+                content.update(data)
+                file.write(data)
+                entries.append(entry)
+                signals.append(signal)
+                first_window.append(first_window[-1] + len(windows))
+            if on_progress is not None:
+                on_progress(done, len(listing.entries))
+    index = {
+        "name": dataset.name,
+        "classes": dataset.classes,
+        "segmentation": asdict(segmentation),
+        "first_window": first_window,
+        "entries": [asdict(entry) for entry in entries],
+        "skipped": [asdict(skip) for skip in skipped],
+    }
+    simulated = (dataset.root / SIMULATED_MARK).is_file()
+    shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
+    fingerprint = _fingerprint(index, content.hexdigest())
+    about = {"format": INDEX_FORMAT, "fingerprint": fingerprint, "others": listing.others}
+    _write_index(folder, index | shown | about)
+
+
+Outcome = tuple[NDArray[np.float16], Signal] | str
+"""Windows (n, S, 12) and signal of an entry, or the reason why it cannot be used."""
+
+
+def _outcomes(
+    dataset: Dataset, entries: Sequence[Entry], segmentation: Segmentation, workers: int
+) -> Generator[Outcome, None, None]:
+    """The outcome of each entry, in order."""
+    chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
+    work = partial(_prepare_chunk, dataset, segmentation)
+    processes = min(workers, len(entries) // WORTH_A_WORKER)
+    if processes <= 1:
+        yield from chain.from_iterable(map(work, chunks))
+        return
+    pool = open_pool(processes)
+    try:
+        yield from chain.from_iterable(pool.map(work, chunks))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare_chunk(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
+    return [_prepare_entry(dataset, segmentation, entry) for entry in entries]
+
+
+def _prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Outcome:
+    try:
+        recording = dataset.read(entry)
+        windows = segmentation.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12)
+    except Unusable as reason:
+        return str(reason)
+    return windows, Signal(recording.fs, len(recording.signal), signal_digest(recording.signal))
+
+
+def signal_digest(signal: NDArray[np.float32]) -> str:
+    """Hash of (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter."""
+    microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
+    return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
+
+
+def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
+    """Hash of the prepared content; where the files lay is left out."""
+    entries = [{name: value for name, value in entry.items() if name != "path"} for entry in index["entries"]]
+    content = json.dumps([windows_digest, index | {"entries": entries}], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def _write_index(folder: Path, index: dict[str, Any]) -> None:
+    content = json.dumps(index, separators=(",", ":")).encode()
+    (folder / "index.json").write_bytes(content)
+    (folder / "index.sha256").write_text(hashlib.sha256(content).hexdigest())
+
+
+def memory_map(path: Path, shape: tuple[int, ...]) -> NDArray[np.float16]:
+    """A file of float16 numbers as a read-only array; an empty file cannot be mapped, but is an empty array."""
+    return np.memmap(path, np.float16, "r", shape=shape) if path.stat().st_size else np.empty(shape, np.float16)
+
+
+def load_prepared(folder: Path) -> Prepared | None:
+    """The prepared dataset in a folder of the cache; None where it is missing or not whole."""
+    try:
+        content = (folder / "index.json").read_bytes()
+        vouched = (folder / "index.sha256").read_text()
+        size = (folder / "windows.f16").stat().st_size
+    except FileNotFoundError:
+        return None
+    if hashlib.sha256(content).hexdigest() != vouched:
+        return None
+    index = json.loads(content)
+    if index.get("format") != INDEX_FORMAT:
+        return None
+    segmentation = Segmentation(**index["segmentation"])
+    first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
+    shape = (int(first_window[-1]), segmentation.samples, len(LEADS))  # N, S, L
+    if size != np.prod(shape) * np.dtype(np.float16).itemsize:
+        return None
+    return Prepared(
+        name=index["name"],
+        title=index["title"],
+        classes=tuple(index["classes"]),
+        form=index["form"],
+        simulated=index["simulated"],
+        windows=memory_map(folder / "windows.f16", shape),
+        first_window=first_window,
+        entries=tuple(Entry(**entry | {"labels": tuple(entry["labels"])}) for entry in index["entries"]),
+        signals=tuple(Signal(*signal) for signal in index["signals"]),
+        skipped=tuple(Skipped(**skip | {"labels": tuple(skip["labels"])}) for skip in index["skipped"]),
+        fingerprint=index["fingerprint"],
+        folder=folder,
+        others=tuple(index["others"]),
+        segmentation=segmentation,
+    )

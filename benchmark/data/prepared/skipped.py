@@ -1,0 +1,40 @@
+"""Recordings that could not be used: their reasons, counted by kind and written to skipped.csv."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from benchmark.results.files import write_atomic
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """One recording that is in the dataset's tables and not in the prepared data."""
+
+    recording: str
+    patient: str
+    """The recording's own name where the tables alone ruled it out."""
+    labels: tuple[int, ...]
+    """What it would have counted for, so that a table can say which classes lost patients."""
+    reason: str
+    """Kind, a colon, and what is particular to this recording."""
+
+
+def skip_summary(skipped: Iterable[Skipped]) -> dict[str, int]:
+    """Kind of reason (the part before the colon) -> recordings, the most frequent first."""
+    return dict(Counter(skip.reason.partition(":")[0] for skip in skipped).most_common())
+
+
+def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
+    """Write one line per skipped recording of every dataset, given by name: dataset, recording, patient, reason."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("dataset", "recording", "patient", "reason"))
+    for dataset, recordings in skipped.items():
+        writer.writerows((dataset, skip.recording, skip.patient, skip.reason) for skip in recordings)
+    write_atomic(path, text.getvalue().encode())

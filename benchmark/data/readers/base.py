@@ -1,0 +1,99 @@
+"""What a dataset is to the rest of the house: a table of entries, and a way to read one entry's signal.
+
+A reader lists its entries from the dataset's own tables without opening a signal, so that listing is cheap and
+the signals can be read by many processes. Reading one entry either returns a `Recording` or raises `Unusable`
+with the reason, which ends in `skipped.csv`; it never changes a label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+SIMULATED_MARK = "SIMULATED.json"
+"""File in the root of a dataset that was simulated."""
+LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+
+
+class Unusable(Exception):
+    """One recording cannot be used. The message is the reason: its kind, a colon, then what is particular to this one.
+
+    Kinds are counted in tables ('heart rate below 50/min'), so they hold no number and no path that varies.
+    """
+
+
+class DatasetError(Exception):
+    """A dataset as a whole cannot be used: the message says what was looked for, where, and how to get it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recording as the dataset's tables describe it; its signal is still on disk."""
+
+    recording: str
+    """Identifier, unique within the dataset."""
+    patient: str
+    """Identifier of the person, unique within the dataset; the recording's own where the dataset names none."""
+    path: str
+    """Signal file relative to the dataset's root, as its reader wants it (without extension for WFDB)."""
+    labels: tuple[int, ...] = ()
+    """Indices into the dataset's `classes`, in the order the dataset states them; empty in a pretraining corpus."""
+    report: str = ""
+    """Report lines joined by '. ', empty where there is none."""
+    fold: int | None = None
+    """Official fold, where the dataset has any."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One 12-lead ECG."""
+
+    signal: NDArray[np.float32]
+    """(n, 12) in mV, leads in the order of `LEADS`."""
+    fs: float
+    """Sampling rate in Hz."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a reader found in a folder: the recordings it can offer and those its tables already rule out."""
+
+    entries: tuple[Entry, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+    """(recording, reason) of those that the tables alone show to be unusable."""
+    form: str = ""
+    """Which on-disk form was recognised and read, e.g. 'records500'."""
+    others: tuple[str, ...] = ()
+    """Further forms seen in the folder; they are not read, for a recording can stand in two of them."""
+
+
+class Dataset(Protocol):
+    """A dataset on disk. One implementation per file in this folder; `registry` lists them."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    """As printed in a table, e.g. 'PTB-XL'."""
+    classes: ClassVar[tuple[str, ...]]
+    """Class names; empty for a pretraining corpus without labels."""
+    first_label_counts: ClassVar[bool]
+    """Single-label rule of the paper: True = the first label stands for the recording, False = exactly one or skip."""
+    how_to_get: ClassVar[str]
+    """One line: where the real data are to be had."""
+    folders: ClassVar[tuple[str, ...]]
+    """Names its folder has under a data root, e.g. as unpacked or mirrored from the publisher; first found wins."""
+    root: Path
+
+    def __init__(self, root: Path) -> None: ...
+
+    def listing(self) -> Listing:
+        """Entries of the folder, in the dataset's own order. Raises DatasetError where it is not this dataset."""
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """The files an entry is read from, there or not; a change of their size or time makes a cache stale."""
+
+    def read(self, entry: Entry) -> Recording:
+        """The signal of one entry. Raises Unusable with the reason where it cannot be used."""

@@ -1,0 +1,68 @@
+"""The form in which Chapman-Shaoxing was first published (figshare): Diagnostics.xlsx and ECGDataDenoised/*.csv.
+
+A CSV file is 10 s at 500 Hz, 5,000 lines of 12 leads in microvolt, without a line of names. This is the form the
+compared papers read; its signals are denoised, those of the other forms are not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pandas as pd
+
+from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Recording, Unusable
+from benchmark.data.readers.checks import checked_recording
+from benchmark.data.readers.tables import Table
+
+SAMPLES, FS = 5000, 500.0
+MILLIVOLTS_PER_MICROVOLT = 1e-3
+COLUMNS = ("FileName", "Rhythm")
+RHYTHMS = {
+    "SB": "SB",
+    "AFIB": "AFIB",
+    "AF": "AFIB",  # atrial flutter
+    "ST": "GSVT",
+    "SVT": "GSVT",
+    "AT": "GSVT",
+    "AVNRT": "GSVT",
+    "AVRT": "GSVT",
+    "SAAWR": "GSVT",
+    "SR": "SR",
+    "SA": "SR",  # sinus irregularity
+}
+"""Rhythm of Diagnostics.xlsx -> rhythm group, as the dataset's authors merge them."""
+
+
+def read_diagnostics(dataset: Dataset, path: Path) -> Table:
+    """File name and rhythm of each row of Diagnostics.xlsx, as text.
+
+    Raises DatasetError where it is no workbook or lacks a column.
+    """
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        cells = [["" if cell is None else str(cell).strip() for cell in row] for row in book.worksheets[0].values]
+        book.close()
+    except Exception as error:  # openpyxl raises whatever a damaged archive makes it stumble on
+        raise DatasetError(f"{dataset.title}: {path} is no workbook: {error}. {dataset.how_to_get}") from error
+    header = cells[0] if cells else []
+    lacking = [column for column in COLUMNS if header.count(column) != 1]
+    if lacking:
+        raise DatasetError(f"{dataset.title}: {path} has no column {', '.join(lacking)}. {dataset.how_to_get}")
+    places = [header.index(column) for column in COLUMNS]
+    return Table([tuple(row[place] for place in places) for row in cells[1:] if any(row)], [])
+
+
+def read_csv_recording(path: Path) -> Recording:
+    """One CSV file in mV, leads in the order of `LEADS`; raises Unusable where it is not 5,000 lines of 12 numbers."""
+    if not path.exists():
+        raise Unusable("file missing: signal")
+    try:
+        table = pd.read_csv(path, header=None, dtype=np.float64, encoding="utf-8-sig")
+    except (OSError, ValueError) as error:  # pandas' own errors of parsing are ValueErrors
+        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
+    signal = table.to_numpy() * MILLIVOLTS_PER_MICROVOLT  # (n, 12)
+    if signal.shape != (SAMPLES, len(LEADS)):
+        raise Unusable(f"not {SAMPLES} lines of {len(LEADS)} leads: {signal.shape[0]} of {signal.shape[1]}")
+    return checked_recording(signal, FS)

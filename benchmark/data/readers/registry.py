@@ -1,0 +1,55 @@
+"""The datasets there are, by name, and where the folder of each is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from benchmark.data.readers.base import Dataset, DatasetError
+from benchmark.data.readers.chapman import Chapman
+from benchmark.data.readers.cpsc2018 import CPSC2018
+from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG
+from benchmark.data.readers.ptb_xl import PTBXL
+
+DATASETS: dict[str, type[Dataset]] = {
+    "mimic-iv-ecg": MIMICIVECG,
+    "ptb-xl": PTBXL,
+    "chapman": Chapman,
+    "cpsc2018": CPSC2018,
+}
+
+
+def dataset_class(name: str) -> type[Dataset]:
+    """The reader of a dataset. Raises ValueError with the nearest name where there is none."""
+    if name in DATASETS:
+        return DATASETS[name]
+    near = get_close_matches(name.lower(), DATASETS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(DATASETS)}"
+    raise ValueError(f"unknown dataset {name!r}: {hint}")
+
+
+def open_dataset(name: str, root: Path) -> Dataset:
+    """The dataset in a folder; nothing is read yet. Raises ValueError for an unknown name."""
+    return dataset_class(name)(root)
+
+
+def find_root(name: str, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
+    """The folder of a dataset: the one given for it, else the first of its known folder names under the data root.
+
+    Raises ValueError for an unknown name, DatasetError where no such folder is there.
+    """
+    reader = dataset_class(name)
+    if name in paths:
+        if not paths[name].is_dir():
+            raise DatasetError(f"{reader.title}: {paths[name]} is not a folder. {reader.how_to_get}")
+        return paths[name]
+    if data_root is None:
+        raise DatasetError(f"{reader.title}: no folder given: use --data-root DIR or --data {name}=DIR")
+    for folder in reader.folders:
+        if (data_root / folder).is_dir():
+            return data_root / folder
+    raise DatasetError(
+        f"{reader.title}: none of {', '.join(reader.folders)} is in {data_root}: "
+        f"use --data {name}=DIR. {reader.how_to_get}"
+    )

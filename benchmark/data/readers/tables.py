@@ -1,0 +1,124 @@
+"""Read the CSV tables of a dataset as text: a faulty table is one DatasetError line, a faulty row is a counted skip."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Unusable
+
+Row = tuple[str, ...]
+WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
+SHOWN = 60
+"""Characters of a wrong cell that a reason shows."""
+LONGEST_NAME, LONGEST_PATH = 250, 2000
+"""Bytes of a file name and of a path that every file system takes."""
+
+
+class Table(NamedTuple):
+    """The rows of a table, and the lines of it that are no row of their own."""
+
+    rows: list[Row]
+    skipped: list[tuple[str, str]]
+    """(recording, or file and line where the recording is not known; reason)."""
+
+
+def read_table(dataset: Dataset, path: Path, columns: Sequence[str]) -> Table:
+    """The named columns of a comma-separated file in the order asked for, every cell a string without outer blanks.
+
+    Takes UTF-8 with or without a byte-order mark, else Latin-1. Raises DatasetError where the file cannot be read,
+    has no rows, or lacks one of the columns.
+    """
+    if not path.is_file():
+        raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}")
+    try:
+        with open(path, encoding=_encoding(path), newline="") as file:
+            return _select(dataset, path, file, columns)
+    except (OSError, csv.Error) as error:
+        raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
+
+
+def _encoding(path: Path) -> str:
+    with open(path, encoding="utf-8") as file:
+        try:
+            for _ in file:
+                pass
+        except UnicodeDecodeError:
+            return "latin-1"
+    return "utf-8-sig"
+
+
+def _select(dataset: Dataset, path: Path, file: Iterable[str], columns: Sequence[str]) -> Table:
+    reader = csv.reader(file, strict=True)
+    header = [name.strip() for name in next(reader, [])]
+    lacking = [name for name in columns if name not in header]
+    if lacking:
+        separator = "; its cells are separated by ';', not ','" if len(header) == 1 and ";" in header[0] else ""
+        named = ", ".join(name or "without a name" for name in lacking)
+        raise DatasetError(f"{dataset.title}: {path} has no column {named}{separator}. {dataset.how_to_get}")
+    repeated = [name for name in columns if header.count(name) > 1]
+    if repeated:
+        raise DatasetError(f"{dataset.title}: {path} has two columns {', '.join(repeated)}. {dataset.how_to_get}")
+    places = [header.index(name) for name in columns]
+    table = Table([], [])
+    for cells in reader:
+        if len(cells) == len(header):
+            table.rows.append(tuple(cells[place].strip() for place in places))
+        elif cells:
+            reason = f"ragged row: {len(cells)} cells, the header has {len(header)}"
+            table.skipped.append((f"{path.name} line {reader.line_num}", reason))
+    if not table.rows:
+        raise DatasetError(f"{dataset.title}: {path} has no rows. {dataset.how_to_get}")
+    return table
+
+
+def keyed(table: Table, identify: Callable[[str], str | None]) -> Table:
+    """The table with its first cell as an identifier that is its row's alone.
+
+    `identify` gives the identifier in its one spelling, None where the text is none. Equal rows count once; where
+    rows of one identifier differ, nobody can tell which is right, and none is kept.
+    """
+    rows: dict[Row, None] = {}
+    skipped = list(table.skipped)
+    for text, *rest in table.rows:
+        name = identify(text)
+        if name is None:
+            skipped.append((text[:SHOWN], f"no identifier: {text[:SHOWN]!r}"))
+        else:
+            rows[(name, *rest)] = None
+    times = Counter(row[0] for row in rows)
+    skipped += [(name, f"listed twice: {count} rows differ") for name, count in times.items() if count > 1]
+    return Table([row for row in rows if times[row[0]] == 1], skipped)
+
+
+def listing_of(table: Table, entry_of: Callable[[Row], Entry], *, form: str, others: Sequence[str] = ()) -> Listing:
+    """An entry of each row; a row for which `entry_of` raises Unusable is skipped with that reason."""
+    entries, skipped = [], list(table.skipped)
+    for row in table.rows:
+        try:
+            entries.append(entry_of(row))
+        except Unusable as reason:
+            skipped.append((row[0], str(reason)))
+    return Listing(tuple(entries), tuple(skipped), form, tuple(others))
+
+
+def whole_number(text: str) -> str | None:
+    """'10000032' of '10000032' and of '10000032.0', which a spreadsheet or a float column makes of it.
+
+    None for anything else: '1.00E+07' has lost the digits that tell patients apart.
+    """
+    match = WHOLE_NUMBER.fullmatch(text)
+    return match.group(1) if match else None
+
+
+def path_within(text: str) -> str:
+    """A table's path, as it stands. Raises Unusable where it leaves the dataset's folder or can be no path at all."""
+    parts = PurePosixPath(text).parts
+    inside = bool(parts) and not text.startswith("/") and ".." not in parts and text.isprintable()
+    if not inside or len(text.encode()) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
+        raise Unusable(f"path refused: {text[:SHOWN]!r}")
+    return text

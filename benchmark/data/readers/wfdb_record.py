@@ -1,0 +1,188 @@
+"""Read one WFDB record: checked against its header's checksums, in millivolts, leads in the order of `LEADS`.
+
+The header is first read strictly (header(5) of the WFDB specification), because wfdb fills in what a damaged one
+does not say: 250 Hz for a rate it cannot read, a gain of 200 for none, and 'V' for a 'µV' that is not ASCII.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import wfdb
+from numpy.typing import NDArray
+
+from benchmark.data.readers.base import LEADS, Recording, Unusable
+from benchmark.data.readers.checks import check_extent, checked_recording
+
+MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "nv": 1e-6}
+"""Millivolts per unit, by the unit's name in lower case."""
+RECORD_LINE = re.compile(
+    r"(?P<name>[-\w]+)(?P<suffix>\.\w+)?\s+(?P<signals>\d{1,4})\s+(?P<fs>\d{1,9}(\.\d{1,9})?)(/\S*)?"
+    r"(\s+(?P<samples>\d{1,12}))?(\s[ -~\t]*)?",
+    re.ASCII,
+)
+"""Record, number of signals, Hz, samples. Some Challenge headers name the record with its suffix, 'E0001.mat'."""
+SIGNAL_LINE = re.compile(
+    r"(?P<file>[-\w]+\.\w+)\s+(?P<format>\d{1,3})(x1)?(?P<offset>\+\d{1,6})?\s+"
+    r"(?P<gain>\d+(\.\d*)?(e[-+]?\d+)?)(\(-?\d+\))?(/[-\w^%]+)?(\s[ -~\t]*)?",
+    re.ASCII,
+)
+"""File, format with its offset, and a gain that is stated and not negative, with its baseline and unit.
+
+No skew and no samples per frame: a resting ECG's leads are sampled together and alike.
+"""
+SMALLEST_GAIN, LARGEST_GAIN = 1e-6, 1e9
+"""Steps per unit of any converter, whatever the unit; a header with 0 means that the gain is not known."""
+
+
+def record_files(record: Path, suffix: str) -> tuple[Path, Path]:
+    """Header and signal file of a record named without extension; the suffix is '.dat' or '.mat'."""
+    return record.with_name(record.name + ".hea"), record.with_name(record.name + suffix)
+
+
+def records_at(root: Path, pattern: str) -> dict[str, list[Path]]:
+    """Records that a glob pattern finds by header or .mat file, paths without extension by name, in the paths' order.
+
+    A name has several paths where it stands in several folders.
+    """
+    records: dict[str, list[Path]] = {}
+    for path in sorted({file.with_suffix("") for suffix in (".hea", ".mat") for file in root.glob(pattern + suffix)}):
+        records.setdefault(path.name, []).append(path)
+    return records
+
+
+def one_of(copies: Sequence[Path], suffix: str) -> Path:
+    """The first of a record's copies, paths without the suffix of the file that tells them apart.
+
+    Raises Unusable where these files differ: nobody can tell which is right.
+    """
+    if len(copies) > 1 and len({_content(copy.with_name(copy.name + suffix)) for copy in copies}) > 1:
+        raise Unusable(f"in several folders: {len(copies)} files that differ")
+    return copies[0]
+
+
+def read_recording(record: Path) -> Recording:
+    """One record, named without extension, as (n, 12) float32 in mV.
+
+    Raises Unusable where a file is missing or truncated, the header says what cannot be, a checksum or a lead is
+    wrong, or the signal is NaN, infinite or zero.
+    """
+    raw = _read_digital(record, _checked_header(record))
+    columns = _lead_columns(raw.sig_name)
+    signal = raw.dac()[:, columns] * _millivolts([raw.units[column] for column in columns])  # (n, 12)
+    return checked_recording(signal, float(raw.fs))
+
+
+def diagnosis_codes(record: Path) -> tuple[str, ...]:
+    """Codes of the `#Dx:` or `# Dx:` lines of a record's header, in their order; empty where there is none.
+
+    Raises Unusable where the header cannot be read.
+    """
+    codes: dict[str, None] = {}
+    for line in _header_text(record).splitlines():
+        name, _, stated = line.lstrip("# \t").partition(":")
+        if line.startswith("#") and name.strip().lower() == "dx":
+            codes |= dict.fromkeys(re.findall(r"[^,;\s\0]+", stated))
+    return tuple(codes)
+
+
+def _header_text(record: Path) -> str:
+    header = record_files(record, "")[0]
+    return _content(header).decode("ascii", errors="replace")  # comments may hold any byte
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise Unusable(f"file missing: {'header' if path.suffix == '.hea' else 'signal'}") from None
+    except OSError as error:
+        raise Unusable(f"unreadable file: {type(error).__name__}") from error
+
+
+def _checked_header(record: Path) -> list[str]:
+    """The lines of a header that are no comment, once nothing in them can be misread."""
+    text = _header_text(record)
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    first = RECORD_LINE.fullmatch(lines[0]) if lines else None
+    if first is None:
+        raise Unusable(f"damaged header: first line {lines[0][:60]!r}" if lines else "damaged header: empty")
+    check_extent(int(first["samples"] or 1), float(first["fs"]))
+    if len(lines) - 1 != int(first["signals"]):
+        raise Unusable(f"damaged header: {len(lines) - 1} signal lines, {first['signals']} stated")
+    layouts = {_checked_signal_line(record, line) for line in lines[1:]}
+    if len(layouts) > len({file for file, _, _ in layouts}):
+        raise Unusable("damaged header: one file in two formats")
+    return lines
+
+
+def _checked_signal_line(record: Path, line: str) -> tuple[str, str, str]:
+    """File, format and offset of one signal."""
+    match = SIGNAL_LINE.fullmatch(line)
+    if match is None:
+        raise Unusable(f"damaged header: signal line {line[:60]!r}")
+    if not SMALLEST_GAIN <= float(match["gain"]) <= LARGEST_GAIN:
+        raise Unusable(f"gain is none or no ECG's: {match['gain'][:60]}")
+    if Path(match["file"]).stem != record.name:  # its samples are another recording's
+        raise Unusable(f"header names another file: {match['file']}")
+    return match["file"], match["format"], match["offset"] or ""
+
+
+def _read_digital(record: Path, lines: list[str]) -> wfdb.Record:
+    read = _read_without_suffix if "." in lines[0].split()[0] else _read_as_it_stands
+    try:
+        raw = read(record, lines)
+    except FileNotFoundError:
+        raise Unusable("file missing: signal") from None
+    except Exception as error:  # wfdb raises whatever a damaged header or a short file makes it stumble on
+        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
+    if raw.d_signal is None or raw.d_signal.size == 0:
+        raise Unusable("no samples")
+    _check_sums(raw, record)
+    return raw
+
+
+def _read_as_it_stands(record: Path, lines: list[str]) -> wfdb.Record:
+    return wfdb.rdrecord(str(record), physical=False)
+
+
+def _read_without_suffix(record: Path, lines: list[str]) -> wfdb.Record:
+    """A record whose first line names it 'E0001.mat', which wfdb refuses, read through a header that does not."""
+    name, rest = lines[0].split(maxsplit=1)
+    with TemporaryDirectory() as folder:
+        (Path(folder) / f"{record.name}.hea").write_text("\n".join([f"{Path(name).stem} {rest}", *lines[1:]]))
+        for file in {line.split()[0] for line in lines[1:]}:
+            (Path(folder) / file).symlink_to((record.parent / file).absolute())
+        return wfdb.rdrecord(str(Path(folder) / record.name), physical=False)
+
+
+def _check_sums(raw: wfdb.Record, record: Path) -> None:
+    """Checksums tell damage, and a header that lies about the layout; without them the file's length has to."""
+    for stated, found in zip(raw.checksum, raw.calc_checksum(), strict=True):
+        if stated is not None and (stated - found) % 65536:
+            raise Unusable("wrong checksum")
+    if None in raw.checksum and set(raw.fmt) == {"16"} and len(set(raw.file_name)) == 1:
+        size = (record.parent / raw.file_name[0]).stat().st_size
+        if size != raw.d_signal.size * 2 + (raw.byte_offset[0] or 0):
+            raise Unusable(f"length differs from the header: {size} bytes")
+
+
+def _lead_columns(names: list[str | None]) -> list[int]:
+    """Column of each of `LEADS`; sources order and capitalise them differently."""
+    lowered = [(name or "").strip().lower() for name in names]
+    for fault, times in (("missing", 0), ("twice", 2)):
+        wrong = [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]
+        if wrong:
+            raise Unusable(f"lead {fault}: {', '.join(wrong)}")
+    return [lowered.index(lead.lower()) for lead in LEADS]
+
+
+def _millivolts(units: list[str]) -> NDArray[np.float64]:
+    unknown = sorted({unit for unit in units if unit.lower() not in MILLIVOLTS})
+    if unknown:
+        raise Unusable(f"unknown unit: {', '.join(unknown)}")
+    return np.array([MILLIVOLTS[unit.lower()] for unit in units])  # (12,)

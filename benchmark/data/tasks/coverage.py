@@ -1,0 +1,56 @@
+"""Coverage: which patients of which class a run cannot score, and why.
+
+A recording is scored where it gives a pseudo-trial. Slow hearts do not fit a heartbeat's window and short recordings
+have too few of them, so that whole classes (bradycardia above all) may stand on fewer patients than the dataset has.
+Patients count whatever side of a split they are on: a recording that was skipped is on none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypedDict
+
+import numpy as np
+
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.split import Labels, Protocol, task_labels
+
+
+class ClassCoverage(TypedDict):
+    """One class of a dataset."""
+
+    patients: int
+    """Who have a recording that counts for the class."""
+    unscored: dict[str, str]
+    """Of these, those without one that can be scored -> why."""
+
+
+def coverage(prepared: Prepared, per_trial: int, labels: Labels, protocol: Protocol) -> dict[str, ClassCoverage]:
+    """Class -> its coverage, for pseudo-trials of so many windows; all classes of the dataset, in order."""
+    reasons: list[dict[str, str]] = [{} for _ in prepared.classes]
+    scored: list[set[str]] = [set() for _ in prepared.classes]
+    first_label_counts = DATASETS[prepared.name].first_label_counts
+    for patient, stated, reason in recordings_of(prepared, per_trial):
+        for label in task_labels(stated, labels=labels, protocol=protocol, first_label_counts=first_label_counts):
+            if reason:
+                reasons[label].setdefault(patient, reason)
+            else:
+                scored[label].add(patient)
+    return {
+        name: ClassCoverage(
+            patients=len(there | why.keys()),
+            unscored={patient: reason for patient, reason in why.items() if patient not in there},
+        )
+        for name, why, there in zip(prepared.classes, reasons, scored, strict=True)
+    }
+
+
+def recordings_of(prepared: Prepared, per_trial: int) -> Iterator[tuple[str, tuple[int, ...], str]]:
+    """Patient, labels and the kind of reason why it cannot be scored ('' where it can) of every known recording."""
+    counts = np.diff(prepared.first_window)  # (R,)
+    too_few = f"fewer than {per_trial} {prepared.segmentation.word}s"
+    for entry, count in zip(prepared.entries, counts, strict=True):
+        yield entry.patient, entry.labels, "" if count >= per_trial else too_few
+    for skip in prepared.skipped:
+        yield skip.patient, skip.labels, skip.reason.partition(":")[0]

@@ -1,0 +1,87 @@
+"""Windows of patients that pretraining never sees, to look at what it learns; cut as the downstream tasks get them.
+
+They come from the downstream datasets, never from a test part: what is seen here may move a choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.trials import trials
+from benchmark.data.tasks.split import Labels, Protocol
+from benchmark.data.tasks.task import split_of
+
+RECORDINGS = 256
+"""At most so many: a look at an encoder costs half a thousand forward passes."""
+
+
+@dataclass(frozen=True)
+class ProbeWindows:
+    """Two windows of each recording."""
+
+    signal: Tensor  # (n, S, L) float16, on the device
+    recording: Tensor  # (n,) int64, on the CPU
+    patient: Tensor  # (n,) int64, on the CPU
+
+
+def probe_windows(
+    datasets: Sequence[Prepared],
+    corpus: str,
+    per_trial: int,
+    labels: Labels,
+    protocol: Protocol,
+    device: torch.device,
+) -> ProbeWindows:
+    """Windows of recordings that are neither tested on nor in the pretraining corpus (the name of a dataset).
+
+    Patients with several recordings come first. Empty where there are none with two windows.
+    """
+    found = [unseen_recordings(data, corpus, per_trial, labels, protocol) for data in datasets]
+    source = np.repeat(np.arange(len(found)), [len(unseen.patient) for unseen in found])  # (R,)
+    if not len(source):
+        nobody = torch.empty(0, dtype=torch.int64)  # (0,)
+        return ProbeWindows(torch.empty(0, 0, 0), nobody, nobody)
+    ids = np.concatenate([unseen.patient for unseen in found])  # (R,)
+    pair = np.concatenate([unseen.pair for unseen in found])  # (R, 2)
+    _, patient, count = np.unique(source * (ids.max() + 1) + ids, return_inverse=True, return_counts=True)
+    chosen = np.lexsort((patient, count[patient] == 1))[:RECORDINGS]  # (R',)
+    signal = np.stack([found[source[r]].windows[pair[r]] for r in chosen])  # (R', 2, S, L)
+    return ProbeWindows(
+        signal=torch.from_numpy(signal).flatten(0, 1).to(device),
+        recording=torch.arange(len(chosen)).repeat_interleave(2),
+        patient=torch.from_numpy(patient[chosen]).repeat_interleave(2),
+    )
+
+
+class Unseen(NamedTuple):
+    """Recordings of a dataset that are neither pretrained nor tested on."""
+
+    windows: NDArray[np.float16]  # (N, S, L) all windows of the dataset, a memory map
+    pair: NDArray[np.int64]  # (R, 2) two windows of each recording
+    patient: NDArray[np.int64]  # (R,)
+
+
+def unseen_recordings(prepared: Prepared, corpus: str, per_trial: int, labels: Labels, protocol: Protocol) -> Unseen:
+    """The recordings of a dataset that can be looked at, of two windows or more.
+
+    The pair lies a quarter from either end: the heartbeats at the ends of a recording may be cut off.
+    """
+    split = split_of(prepared, labels, protocol)
+    unseen = split.validation if prepared.name == corpus else np.concatenate([split.train, split.validation])
+    all_trials = trials(prepared, per_trial)
+    held = np.flatnonzero(np.isin(all_trials.recording, unseen))  # (T,)
+    _, start, count = np.unique(all_trials.recording[held], return_index=True, return_counts=True)  # (R,), (R,)
+    first, size = held[start] * per_trial, count * per_trial  # (R,), (R,) windows
+    first, size = first[size > 1], size[size > 1]
+    pair = np.stack([first + size // 4, first + size - 1 - size // 4], axis=1)  # (R, 2)
+    samples = all_trials.signal.shape[1] // per_trial
+    windows = all_trials.signal.reshape(-1, samples, all_trials.signal.shape[-1])  # (N, S, L)
+    return Unseen(windows, pair, all_trials.patient[pair[:, 0] // per_trial])

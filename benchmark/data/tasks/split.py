@@ -1,0 +1,222 @@
+"""Which recordings train, validate and test, and which windows of the training part are labelled.
+
+Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
+the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. No
+split here ever depends on the run's seed. Folds and names may put a patient on two sides: `patients_on_two_sides` tells
+it, and a run refuses it (`benchmark.data.audit.findings`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.readers.base import DatasetError, Entry
+
+Labels = Literal["single", "multi"]
+Protocol = Literal["paper", "strict"]
+Item = TypeVar("Item")
+SPLIT_VERSION = 1
+"""Results version: raised with any change that can move a split or a labelled subset."""
+SPLIT_SEED = 42
+"""Seed of the strict split, and of the paper protocol's one shuffle of training pseudo-trials (the authors' value)."""
+VALIDATION_FOLD, TEST_FOLD = 9, 10
+
+
+@dataclass(frozen=True)
+class Split:
+    """Indices into the entries that were split, each ascending."""
+
+    train: NDArray[np.int64]
+    validation: NDArray[np.int64]
+    test: NDArray[np.int64]
+    unlabelled: dict[str, int]
+    """Why recordings are on no side -> how many."""
+
+
+def task_labels(
+    stated: tuple[int, ...], *, labels: Labels, protocol: Protocol, first_label_counts: bool
+) -> tuple[int, ...]:
+    """The classes that a recording with these stated labels counts for; empty where the task has no use for it.
+
+    `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label counts.
+    """
+    if labels == "multi":
+        return stated
+    if first_label_counts and protocol == "paper":
+        return stated[:1]
+    return stated if len(stated) == 1 else ()
+
+
+def target_matrix(
+    entries: Sequence[Entry], n_classes: int, *, labels: Labels, protocol: Protocol, first_label_counts: bool
+) -> NDArray[np.int64]:
+    """(R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
+    target = np.zeros((len(entries), n_classes), np.int64)
+    for row, entry in zip(target, entries, strict=True):
+        counted = task_labels(entry.labels, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
+        row[list(counted)] = 1
+    return target
+
+
+def split_recordings(
+    entries: Sequence[Entry], *, labels: Labels, protocol: Protocol, first_label_counts: bool
+) -> Split:
+    """Training, validation and test recordings of a labelled dataset; a side may be empty (`lacking`).
+
+    Raises DatasetError where some recordings have an official fold and others have none.
+    """
+    classes = [
+        task_labels(entry.labels, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
+        for entry in entries
+    ]
+    usable = [index for index, labels_of in enumerate(classes) if labels_of]
+    if any(entries[index].fold is not None for index in usable):
+        sides = _by_fold(entries, usable)
+    elif protocol == "paper":
+        sides = _by_name(entries, classes, usable)
+    else:
+        sides = _by_patient(entries, classes, usable)
+    dropped = Counter(
+        "no label" if not entry.labels else "several labels"
+        for entry, labels_of in zip(entries, classes, strict=True)
+        if not labels_of
+    )
+    train, validation, test = (np.array(sorted(indices), np.int64) for indices in sides)
+    return Split(train, validation, test, dict(dropped))
+
+
+Sides = tuple[list[int], list[int], list[int]]
+"""Recordings to train, validate and test on, in any order."""
+
+
+def _by_fold(entries: Sequence[Entry], usable: list[int]) -> Sides:
+    """Folds 1 to 8, 9 and 10, as PTB-XL's authors recommend."""
+    sides: Sides = ([], [], [])
+    for index in usable:
+        fold = entries[index].fold
+        if fold is None:
+            raise DatasetError(f"recording {entries[index].recording} has no official fold, others of its dataset have")
+        sides[{VALIDATION_FOLD: 1, TEST_FOLD: 2}.get(fold, 0)].append(index)
+    return sides
+
+
+def _by_name(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:
+    """The authors' split: the recordings of a (first) class in name order, cut at the end."""
+    sides: Sides = ([], [], [])
+    for label in sorted({classes[index][0] for index in usable}):
+        members = [index for index in usable if classes[index][0] == label]
+        _cut(sorted(members, key=lambda index: entries[index].recording), sides)
+    return sides
+
+
+def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:
+    """Patients, each of the rarest class among his recordings, shuffled within that class and cut as in `_by_name`."""
+    patients_with = Counter(label for _, label in {(entries[i].patient, label) for i in usable for label in classes[i]})
+    recordings: dict[str, list[int]] = {}
+    for index in usable:
+        recordings.setdefault(entries[index].patient, []).append(index)
+    strata: dict[int, list[str]] = {}
+    for patient in sorted(recordings):
+        own = {label for index in recordings[patient] for label in classes[index]}
+        strata.setdefault(min(own, key=lambda label: (patients_with[label], label)), []).append(patient)
+    random = np.random.default_rng(SPLIT_SEED)
+    sides: tuple[list[str], list[str], list[str]] = ([], [], [])
+    for label in sorted(strata):
+        _cut([strata[label][position] for position in random.permutation(len(strata[label]))], sides)
+    train, validation, test = ([index for patient in side for index in recordings[patient]] for side in sides)
+    return train, validation, test
+
+
+def _cut(members: list[Item], sides: tuple[list[Item], list[Item], list[Item]]) -> None:
+    """The last rint(10 %) of the members test, as many before them validate, the rest trains."""
+    tenth = int(np.rint(0.1 * len(members)))
+    train, validation, test = sides
+    train += members[: len(members) - 2 * tenth]
+    validation += members[len(members) - 2 * tenth : len(members) - tenth]
+    test += members[len(members) - tenth :]
+
+
+def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
+    """'training', 'validation' and 'test' -> indices of the recordings there."""
+    return {"training": split.train, "validation": split.validation, "test": split.test}
+
+
+def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, tuple[str, ...]]:
+    """Patients whose recordings stand on more than one side -> those sides."""
+    sides: dict[str, dict[str, None]] = {}
+    for name, indices in sides_of(split).items():
+        for index in indices:
+            sides.setdefault(entries[index].patient, {})[name] = None
+    return {patient: tuple(names) for patient, names in sides.items() if len(names) > 1}
+
+
+def lacking(split: Split) -> str | None:
+    """What is wrong with a split that has an empty side; None where all three have recordings."""
+    sides = sides_of(split)
+    empty = [name for name, indices in sides.items() if len(indices) == 0]
+    if not empty:
+        return None
+    counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
+    return f"no labelled recording for {' and '.join(empty)} ({counts}): the dataset is too small"
+
+
+@dataclass(frozen=True)
+class LabelledSubset:
+    """The windows that a downstream task may learn from."""
+
+    windows: NDArray[np.int64]
+    """Window numbers, pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's."""
+    notes: tuple[str, ...]
+    """What a reader of the score must know, e.g. 'no labelled window of class HYP'."""
+
+
+def labelled_subset(
+    trial: NDArray[np.int64],
+    patient: NDArray[np.int64],
+    target: NDArray[np.int64],
+    ratio: float,
+    *,
+    per_trial: int,
+    protocol: Protocol,
+    seed: int,
+    classes: Sequence[str],
+) -> LabelledSubset:
+    """The labelled share of the N training pseudo-trials, given as their numbers (N,), patients (N,), targets (N, C).
+
+    `paper`: pseudo-trials shuffled once, by `RandomState(42)` whatever the seed; the first int(windows * ratio) windows
+    count. `strict`: the first int(patients * ratio) patients count, in an order drawn from the seed that begins with
+    one patient per class. Both take at least one. Raises ValueError for a ratio outside (0, 1].
+    """
+    if not 0 < ratio <= 1:
+        raise ValueError(f"label ratio {ratio} is not above 0 and at most 1")
+    if protocol == "paper":
+        order = np.random.RandomState(SPLIT_SEED).permutation(len(trial))  # (N,)
+        size = max(1, int(len(trial) * per_trial * ratio))
+    else:
+        patients = _patient_order(patient, target, np.random.default_rng(seed))
+        chosen = patients[: max(1, int(len(patients) * ratio))]
+        order = np.concatenate([np.flatnonzero(patient == name) for name in chosen])  # (n,)
+        size = len(order) * per_trial
+    windows = (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
+    labelled = set(np.nonzero(target[order[: -(-size // per_trial)]])[1].tolist())
+    absent = [name for index, name in enumerate(classes) if index not in labelled]
+    return LabelledSubset(windows, (f"no labelled window of class {', '.join(absent)}",) if absent else ())
+
+
+def _patient_order(
+    patient: NDArray[np.int64], target: NDArray[np.int64], random: np.random.Generator
+) -> list[np.int64]:
+    """All patients in random order, but one of each class first, the classes in random order too."""
+    drawn = list(random.permutation(np.unique(patient)))
+    first: dict[np.int64, None] = {}
+    for label in random.permutation(target.shape[1]):
+        having = set(patient[target[:, label] == 1])
+        if having and having.isdisjoint(first):
+            first[next(name for name in drawn if name in having)] = None
+    return [*first, *(name for name in drawn if name not in first)]

@@ -1,0 +1,229 @@
+"""Prepared recordings -> what a pretraining or a cell learns from, on the device.
+
+A window is a heartbeat or a plain one, as the dataset was cut. A cell's task is the labelled subset of the training
+windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.trials import Trials, trials
+from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.pairs import PairSource
+from benchmark.data.tasks.split import (
+    Labels,
+    Protocol,
+    Split,
+    labelled_subset,
+    lacking,
+    split_recordings,
+    target_matrix,
+)
+from benchmark.data.tasks.text import embed_reports, has_text
+from benchmark.results.keys import digest
+from benchmark.results.names import UNIT_OF_PROTOCOL
+
+FIRST_PATIENT = 1
+"""Patients are numbered from here, as the PMQ authors do: their queue marks its empty slots with patient 0."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Labelled windows of one split."""
+
+    signal: Tensor  # (n, S, L) float16, on the device
+    target: Tensor  # (n, C) float32 multi-hot, on the device
+    recording: NDArray[np.str_]  # (n,)
+    patient: NDArray[np.str_]  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.recording)
+
+    def first(self, count: int) -> Windows:
+        """The first `count` of them."""
+        return Windows(self.signal[:count], self.target[:count], self.recording[:count], self.patient[:count])
+
+    def truth(self) -> NDArray[np.int64]:
+        """Multi-hot labels (n, C) on the host."""
+        return self.target.cpu().numpy().astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a cell learns from and is scored on."""
+
+    train: Windows
+    validation: Windows
+    test: Windows
+    multi: bool
+    """Sigmoid per class instead of softmax over classes."""
+    unit: str
+    """'heartbeat' (any window) or 'recording': what the validation score counts."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader of the scores must know of the data, e.g. a class without a labelled window."""
+
+    def sides(self) -> dict[str, Windows]:
+        """The three splits by name."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
+
+    def digests(self) -> dict[str, str]:
+        """A hash of the recordings of each split, to tell two splits apart by."""
+        return {split: digest(sorted(set(windows.recording.tolist()))) for split, windows in self.sides().items()}
+
+    def counts(self) -> dict[str, int]:
+        """Windows, recordings and patients of each split."""
+        counts = {}
+        for split, windows in self.sides().items():
+            counts[f"{split}_windows"] = len(windows)
+            counts[f"{split}_recordings"] = len(np.unique(windows.recording))
+            counts[f"{split}_patients"] = len(np.unique(windows.patient))
+        return counts
+
+
+def split_of(prepared: Prepared, labels: Labels, protocol: Protocol) -> Split:
+    """Training, validation and test recordings of a prepared, labelled dataset."""
+    first_label_counts = DATASETS[prepared.name].first_label_counts
+    return split_recordings(prepared.entries, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
+
+
+def corpus_trials(prepared: Prepared, per_trial: int, labels: Labels, protocol: Protocol) -> NDArray[np.int64]:
+    """Numbers of the pseudo-trials to pretrain on: all of a corpus without labels, else those of its training part."""
+    recording = trials(prepared, per_trial).recording  # (T,)
+    if not prepared.classes:
+        return np.arange(len(recording))
+    return np.flatnonzero(np.isin(recording, split_of(prepared, labels, protocol).train))
+
+
+def pretraining_source(
+    prepared: Prepared,
+    per_trial: int,
+    labels: Labels,
+    protocol: Protocol,
+    device: torch.device,
+    text_embedder: str | None = None,
+) -> PairSource:
+    """The pretraining corpus on the device; with an embedder, the recordings that have a report, and its embedding.
+
+    Raises DatasetError where there is no such recording.
+    """
+    chosen = corpus_trials(prepared, per_trial, labels, protocol)  # (T,)
+    if not len(chosen):
+        raise DatasetError(
+            f"{prepared.title}: no recording to pretrain on has the {per_trial} {prepared.segmentation.word}s of a "
+            "pseudo-trial"
+        )
+    all_trials = trials(prepared, per_trial)
+    text, without_text = None, 0
+    if text_embedder is not None:
+        every = np.unique(all_trials.recording[chosen])  # (R,)
+        told = np.array([r for r in every if has_text(prepared.entries[r].report)], np.int64)  # (R',)
+        if not len(told):
+            raise DatasetError(
+                f"{prepared.title}: no recording has a report; leave out the methods that learn from text"
+            )
+        chosen, without_text = chosen[np.isin(all_trials.recording[chosen], told)], len(every) - len(told)
+        reports = [prepared.entries[r].report for r in told]
+        vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
+        text = torch.from_numpy(vectors[np.searchsorted(told, all_trials.recording[chosen])]).to(device)  # (T, E)
+    signal = torch.from_numpy(np.asarray(all_trials.signal[chosen]))  # (T, P * S, L)
+    return PairSource(
+        signal=signal.view(len(chosen), per_trial, prepared.segmentation.samples, -1).to(device),
+        recording=torch.from_numpy(all_trials.recording[chosen]).to(device),
+        patient=torch.from_numpy(all_trials.patient[chosen] + FIRST_PATIENT).to(device),
+        text=text,
+        recordings_without_text=without_text,
+        anywhere=prepared.segmentation.kind == "windows",
+    )
+
+
+def make_task(
+    prepared: Prepared,
+    per_trial: int,
+    labels: Labels,
+    protocol: Protocol,
+    *,
+    ratio: float,
+    seed: int,
+    device: torch.device,
+) -> Task:
+    """The task of a cell. A side that no usable recording is left for comes out empty, and the notes say so."""
+    all_trials = trials(prepared, per_trial)
+    split = split_of(prepared, labels, protocol)
+    target = target_matrix(
+        prepared.entries,
+        len(prepared.classes),
+        labels=labels,
+        protocol=protocol,
+        first_label_counts=DATASETS[prepared.name].first_label_counts,
+    )  # (R, C)
+    sides = {
+        name: np.flatnonzero(np.isin(all_trials.recording, recordings))
+        for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
+    }
+    problem = lacking(split)
+    notes = [problem] if problem else []
+    notes += [
+        f"no {name} window: its recordings have fewer than {per_trial} {prepared.segmentation.word}s each"
+        for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
+        if len(recordings) and not len(sides[name])
+    ]
+    labelled = np.empty(0, np.int64)  # (n,)
+    if len(sides["train"]):
+        recording = all_trials.recording[sides["train"]]
+        subset = labelled_subset(
+            sides["train"],
+            all_trials.patient[sides["train"]],
+            target[recording],
+            ratio,
+            per_trial=per_trial,
+            protocol=protocol,
+            seed=seed,
+            classes=prepared.classes,
+        )
+        labelled = subset.windows
+        notes += subset.notes
+
+    def windows(index: NDArray[np.int64]) -> Windows:
+        return _windows(prepared, all_trials, target, index, device)
+
+    return Task(
+        train=windows(labelled),
+        validation=windows(_all_windows(sides["validation"], per_trial)),
+        test=windows(_all_windows(sides["test"], per_trial)),
+        multi=labels == "multi",
+        unit=UNIT_OF_PROTOCOL[protocol],
+        notes=notes,
+    )
+
+
+def _all_windows(trial: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
+    """Window numbers of whole pseudo-trials."""
+    return np.asarray((trial[:, None] * per_trial + np.arange(per_trial)).ravel(), np.int64)
+
+
+def _windows(
+    prepared: Prepared,
+    all_trials: Trials,
+    target: NDArray[np.int64],
+    index: NDArray[np.int64],
+    device: torch.device,
+) -> Windows:
+    """Signals and labels of the numbered windows."""
+    shape = (-1, prepared.segmentation.samples, all_trials.signal.shape[-1])
+    every = all_trials.signal.reshape(shape)  # (T * P, S, L)
+    recording = all_trials.recording[index // all_trials.per_trial]  # (n,)
+    entries = [prepared.entries[r] for r in recording]
+    return Windows(
+        signal=torch.from_numpy(np.asarray(every[index])).to(device),
+        target=torch.from_numpy(target[recording]).float().to(device),
+        recording=np.array([entry.recording for entry in entries], dtype=np.str_),
+        patient=np.array([entry.patient for entry in entries], dtype=np.str_),
+    )

@@ -1,0 +1,65 @@
+"""Memory of this process: freed tensors kept for reuse, and the peak of what is held.
+
+glibc maps each large tensor anew, and the system then clears every page of it; on a CPU that is a fifth of a training
+step. No value depends on it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+
+PROCESS_STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+"""Where Linux tells the most memory a process held (VmHWM), and lets it begin anew."""
+
+
+def begin_peak_memory(device: torch.device) -> None:
+    """Forget the peak so far, so that `peak_memory_gib` tells that of what follows, where the system can (Linux)."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    elif PEAK_RESET.is_file():
+        give_back_freed_memory()
+        with suppress(OSError):  # a container may forbid it; the peak is then that of the whole process
+            PEAK_RESET.write_text("5")
+
+
+def peak_memory_gib(device: torch.device) -> float:
+    """Most memory held: on the GPU where there is one, else by this process, in GiB."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**30
+    if PROCESS_STATUS.is_file():
+        # Not getrusage: there a process begins with the peak of the one that started it.
+        lines = PROCESS_STATUS.read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
+    import resource
+
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes / (2**30 if os.uname().sysname == "Darwin" else 2**20)
+
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+MOST = 2**31 - 1
+
+
+def keep_freed_memory() -> None:
+    """Raise glibc's thresholds for mapping and trimming; does nothing where the C library is another."""
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, MOST)
+        mallopt(M_TRIM_THRESHOLD, MOST)
+
+
+def give_back_freed_memory() -> None:
+    """Return to the system what was kept, so that what is held from now on can be measured; glibc only."""
+    if not sys.platform.startswith("linux"):
+        return
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

@@ -1,0 +1,73 @@
+"""A finished cell as it is stored: its row, which vouches for itself, and its predictions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROW_FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """One finished cell: what was run, what came out, and where it came from. Scores lie in [0, 1]."""
+
+    key: str
+    pretrain_key: str
+    """Of the encoder; '' where there is none."""
+    variant: str
+    """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
+    method: str
+    evaluation: str
+    """'finetune', 'linear', or 'features' (hand-crafted ones, boosted)."""
+    dataset: str
+    ratio: float
+    seed: int
+    pretrain_seed: int | None
+    protocol: str
+    labels: str
+    scores: dict[str, dict[str, float | None]]
+    """Unit ('heartbeat' or 'recording') -> metric -> value; None where the metric is undefined."""
+    undefined: dict[str, dict[str, str]]
+    """Unit -> metric -> why it is undefined."""
+    notes: list[str]
+    """What a reader of the number must know, e.g. 'no labelled window of class HYP'."""
+    counts: dict[str, int]
+    """Windows, recordings and patients of each split."""
+    coverage: dict[str, Any]
+    """Class -> {'patients': of the dataset, 'unscored': {patient: why}} (benchmark.data.tasks.coverage)."""
+    training: dict[str, Any]
+    """Best epoch (or C of the probe), history of the validation score, seconds."""
+    provenance: dict[str, Any]
+    """Full config, data fingerprints, versions, git state, device, precision, threads."""
+    format: int = ROW_FORMAT
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Test-set output of one cell, one line per window (a heartbeat or a plain segment)."""
+
+    probability: NDArray[np.float32]
+    """(n, C)"""
+    truth: NDArray[np.int64]
+    """(n, C) multi-hot; one-hot for single-label tasks."""
+    recording: NDArray[np.str_]
+    """(n,)"""
+    patient: NDArray[np.str_]
+    """(n,)"""
+
+
+def row_bytes(row: Row, predictions: bytes) -> bytes:
+    """The file of a row, which vouches for itself and for the file of its predictions."""
+    body = asdict(row)
+    envelope = {
+        "row": body,
+        "row_sha256": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+        "predictions_sha256": hashlib.sha256(predictions).hexdigest(),
+    }
+    return json.dumps(envelope, indent=1, sort_keys=True).encode()

@@ -1,0 +1,150 @@
+"""The results store: one JSON row and one .npz of predictions per finished cell, each written whole or not at all.
+
+    runs/plans/KEY.json        what a run set out to do: its config and its cells
+    runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs
+    runs/cells/KEY.json        one finished cell; KEY.npz its predictions; KEY.error.json why it failed
+
+Keys are hashes of content, so stores made in different places merge by copying, and a finished cell is one whose
+file is there and whose digests match. Nothing here imports torch: reports read the store on any machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.results.files import npz_bytes, write_atomic
+from benchmark.results.keys import KEY
+from benchmark.results.names import CARD
+from benchmark.results.plan import Plan, PlannedCell, check_plan
+from benchmark.results.rows import ROW_FORMAT, Predictions, Row, row_bytes
+
+
+class CorruptRow(Exception):
+    """A row or its predictions are truncated or altered; the message names the file."""
+
+
+class NoResults(Exception):
+    """There is nothing to report; the message says what was looked for."""
+
+
+class Store:
+    """A results folder. Reading never creates anything."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.cells = root / "cells"
+        self.plans = root / "plans"
+        self.pretrained = root / "pretrained"
+
+    def save_row(self, row: Row, predictions: Predictions) -> None:
+        """Write predictions first, then the row that vouches for them, then drop an earlier failure's note."""
+        arrays = npz_bytes(
+            {name: getattr(predictions, name) for name in ("probability", "truth", "recording", "patient")}
+        )
+        write_atomic(self.cells / f"{row.key}.npz", arrays)
+        write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
+        (self.cells / f"{row.key}.error.json").unlink(missing_ok=True)
+
+    def load_row(self, key: str) -> Row | None:
+        """The finished row of a key, or None where there is none. Raises CorruptRow where it is damaged."""
+        path = self.cells / f"{key}.json"
+        if not path.is_file():
+            return None
+        try:
+            envelope = json.loads(path.read_bytes())
+            body = envelope["row"]
+            if hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() != envelope["row_sha256"]:
+                raise CorruptRow(f"{path}: the row does not match its digest")
+            arrays = (self.cells / f"{key}.npz").read_bytes()
+            if hashlib.sha256(arrays).hexdigest() != envelope["predictions_sha256"]:
+                raise CorruptRow(f"{path.with_suffix('.npz')}: the predictions do not match their digest")
+            if body["format"] != ROW_FORMAT or set(body) != {f.name for f in fields(Row)}:
+                raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
+            if body["key"] != key or not KEY.fullmatch(body["pretrain_key"] or key):
+                raise CorruptRow(f"{path}: this is no row of key {key}")
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise CorruptRow(f"{path}: {error}") from error
+        return Row(**body)
+
+    def load_rows(self, keys: Iterable[str]) -> tuple[list[Row], list[str]]:
+        """Rows of the keys that are finished, in that order, and one line per damaged row."""
+        rows, problems = [], []
+        for key in keys:
+            try:
+                row = self.load_row(key)
+            except CorruptRow as error:
+                problems.append(str(error))
+                continue
+            if row is not None:
+                rows.append(row)
+        return rows, problems
+
+    def card(self, pretrain_key: str) -> dict[str, Any] | None:
+        """How an encoder was pretrained; None where that is not there or damaged. Its weights are not looked at."""
+        try:
+            card = json.loads((self.pretrained / pretrain_key / CARD).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return card if isinstance(card, dict) else None
+
+    def row_keys(self) -> list[str]:
+        """Keys of all rows there are, whole or damaged."""
+        return sorted(path.stem for path in self.cells.glob("*.json") if not path.stem.endswith(".error"))
+
+    def predictions(self, key: str) -> Predictions:
+        """Predictions of a finished cell."""
+        with np.load(self.cells / f"{key}.npz", allow_pickle=False) as arrays:
+            return Predictions(arrays["probability"], arrays["truth"], arrays["recording"], arrays["patient"])
+
+    def save_failure(self, key: str, what: str, error: str) -> None:
+        """Leave the reason of a failed cell or pretraining beside where its row would be."""
+        body = {"key": key, "what": what, "error": error}
+        write_atomic(self.cells / f"{key}.error.json", json.dumps(body, indent=1).encode())
+
+    def failures(self, keys: Iterable[str]) -> dict[str, str]:
+        """Key -> error text, for those of the keys whose last attempt failed."""
+        found = {}
+        for key in keys:
+            path = self.cells / f"{key}.error.json"
+            if path.is_file():
+                found[key] = str(json.loads(path.read_text())["error"])
+        return found
+
+    def save_plan(self, plan: Plan) -> None:
+        """Keep a plan under its key and make it the latest."""
+        write_atomic(self.plans / f"{plan.key}.json", json.dumps(asdict(plan), indent=1).encode())
+        write_atomic(self.plans / "latest", plan.key.encode())
+
+    def plan_keys(self) -> list[str]:
+        """Keys of all plans, the latest first. Raises NoResults where no run was ever started."""
+        latest = self.plans / "latest"
+        if not latest.is_file():
+            raise NoResults(
+                f"no results in {self.root}: {latest} is not there; start a run with `python run_benchmark.py`, "
+                "or name the folder of results with --results"
+            )
+        key = latest.read_text().strip()
+        return [key, *sorted(path.stem for path in self.plans.glob("*.json") if path.stem != key)]
+
+    def load_plan(self, key: str | None = None) -> Plan:
+        """A plan by key, or the latest. Raises NoResults with what was looked for."""
+        if key is None:
+            key, *_ = self.plan_keys()
+        path = self.plans / f"{key}.json"
+        if not path.is_file():
+            raise NoResults(f"no plan {key} in {self.root}: {path} is not there")
+        try:
+            body = json.loads(path.read_text())
+            cells = [PlannedCell(**cell) for cell in body.pop("cells")]
+            plan = Plan(**body, cells=cells)
+            check_plan(plan)
+            return plan
+        except (ValueError, KeyError, TypeError) as error:
+            raise NoResults(f"{path} is damaged ({error}); the same run command writes it again") from None

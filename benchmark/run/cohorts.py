@@ -1,0 +1,65 @@
+"""Where a run's data are: real folders, or simulated cohorts written in the same layouts; then prepared for use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.config.sections import Simulation
+from benchmark.data.readers.base import Dataset
+from benchmark.data.readers.registry import find_root, open_dataset
+from benchmark.data.simulate import SIMULATOR_VERSION, CohortSettings, write_cohort
+from benchmark.results.keys import digest
+
+OnProgress = Callable[[int, int], None]
+
+
+def names_of(config: Config) -> list[str]:
+    """Every dataset a run reads: the pretraining corpus first, then the columns of the table."""
+    return list(dict.fromkeys([config.data.pretrain, *config.data.datasets]))
+
+
+def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
+    """Where a simulated cohort lies; the folder's name is a hash of all that decides its content."""
+    content = [SIMULATOR_VERSION, name, cohort_settings(name, simulation).__dict__, simulation.seed]
+    return simulated / digest(content) / name
+
+
+def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
+    """Settings of one cohort."""
+    return CohortSettings(
+        patients=simulation.patients[name],
+        recordings_per_patient=simulation.recordings_per_patient,
+        noise=simulation.noise,
+        anatomy=simulation.anatomy,
+        severity=simulation.severity,
+        report_errors=simulation.report_errors,
+    )
+
+
+def locate(
+    config: Config,
+    name: str,
+    *,
+    simulated: Path,
+    data_root: Path | None,
+    paths: dict[str, Path],
+    on_progress: OnProgress | None = None,
+) -> Dataset:
+    """One dataset of a run, simulated first where the config says so and it is not there yet.
+
+    Raises DatasetError where a real folder is missing.
+    """
+    simulation = config.data.simulation
+    if simulation is None:
+        return open_dataset(name, find_root(name, data_root, paths))
+    folder = cohort_folder(name, simulation, simulated)
+    if not folder.is_dir():
+        settings = cohort_settings(name, simulation)
+        try:
+            write_cohort(name, folder, settings, seed=simulation.seed, on_progress=on_progress)
+        except ValueError as error:
+            raise ConfigError(f"data.simulation: {error}") from None
+    return open_dataset(name, folder)

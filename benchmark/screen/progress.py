@@ -1,0 +1,154 @@
+"""How far a step or a grid is: bars on a terminal, elsewhere a plain line per finished task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console as Console  # callers name the type without knowing rich
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
+
+from benchmark.screen.console import harmless, note
+from benchmark.screen.tally import Tally, duration
+
+INNER_SECONDS = 30.0
+"""Shortest time between two plain lines about the inside of a running task."""
+
+
+WIDTH_OF_BARS = 72
+
+
+@contextmanager
+def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """Progress of one step before the grid: call the result with (done, total). Silent where nothing is called."""
+    bar = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
+    started = spoke = time.monotonic()
+    task: TaskID | None = None
+
+    def progress(done: int, total: int) -> None:
+        nonlocal task, spoke
+        now = time.monotonic()
+        words = f"{done} of {total}, about {duration((now - started) / done * (total - done))} left" if done else ""
+        if bar:
+            task = bar.add_task(what, total=total, text="") if task is None else task
+            bar.update(task, completed=done, text=words)
+        elif done < total and now - spoke >= INNER_SECONDS:
+            spoke = now
+            note(console, f"{what}: {words}")
+        if done == total:
+            rate = total / max(now - started, 1e-3)
+            speed = f" ({rate:.0f}/s)" if rate >= 1 else ""
+            note(console, f"{what}: {total} in {duration(now - started)}{speed}")
+
+    if bar:
+        bar.start()
+    try:
+        yield progress
+    finally:
+        if bar:
+            bar.stop()
+
+
+class GridProgress:
+    """Shows a grid at work, as bars on a terminal and as plain lines elsewhere; a context manager.
+
+    costs: every task that will run, by a unique name that is printed, with its estimated cost in any one unit.
+    Several tasks may run at once. Leaving the context, by Ctrl-C too, gives the terminal back as it was.
+    """
+
+    def __init__(
+        self, console: Console, costs: Mapping[str, float], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._console = console
+        self._clock = clock
+        self._tally = Tally(costs)
+        self._since: dict[str, float] = {}
+        self._bars: dict[str, TaskID] = {}
+        self._spoke = self._start = clock()
+        self._live = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
+        self._grid = self._live.add_task("all", total=sum(costs.values()), text="") if self._live else None
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        self._refresh()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+        word = "stopped" if kind else "finished"
+        note(self._console, f"{word}: {self._tally.counts()}, in {duration(self._clock() - self._start)}")
+
+    def started(self, task: str) -> None:
+        """A task begins to run."""
+        self._tally.running[task] = 0.0
+        self._since[task] = self._clock()
+        if self._live:
+            self._bars[task] = self._live.add_task(task, total=1.0, text="")
+
+    def inner(self, task: str, done: int, total: int, text: str) -> None:
+        """How far a running task is: `done` of `total` steps, and a few words, e.g. 'epoch 3/10 loss 1.234'."""
+        self._tally.running[task] = done / total
+        if self._live:
+            self._live.update(self._bars[task], completed=done / total, text=text)
+            self._refresh()
+        elif self._clock() - self._spoke >= INNER_SECONDS:
+            self._say(f"        {task}: {text}; {self._ahead()}")
+
+    def finished(self, task: str, seconds: float | None = None) -> None:
+        """A task is done; in so many seconds where it shared the time since it was started with others."""
+        since_started = self._close(task)
+        seconds = since_started if seconds is None else seconds
+        self._tally.finished.append(task)
+        self._refresh()
+        if not self._live:
+            self._say(f"done    {task} ({duration(seconds)}); {self._tally.counts()}; {self._ahead()}")
+
+    def failed(self, task: str, reason: str) -> None:
+        """A task failed while it ran, or could not begin; the reason stays on the screen."""
+        seconds = self._close(task)
+        self._tally.failed.append(task)
+        self._refresh()
+        where = "" if self._live else f"; {self._tally.counts()}; {self._ahead()}"
+        self._say(f"FAILED  {task} ({duration(seconds)}){where}")
+        self._say(f"        {reason}")
+
+    def _close(self, task: str) -> float:
+        """Take a task out of the running ones; the seconds it ran."""
+        self._tally.running.pop(task, None)
+        if self._live and task in self._bars:
+            self._live.remove_task(self._bars.pop(task))
+        now = self._clock()
+        return now - self._since.pop(task, now)
+
+    def _ahead(self) -> str:
+        seconds = self._tally.seconds_left(self._clock() - self._start)
+        return "time left not known yet" if seconds is None else f"about {duration(seconds)} left"
+
+    def _refresh(self) -> None:
+        if self._live and self._grid is not None:
+            through = sum(self._tally.costs.values()) - self._tally.ahead()
+            self._live.update(self._grid, completed=through, text=f"{self._tally.counts()}, {self._ahead()}")
+
+    def _say(self, line: str) -> None:
+        self._spoke = self._clock()
+        self._console.print(harmless(line))
+
+
+def _live_bars(console: Console) -> Progress:
+    """The grid's line, and below it one per running task; a narrow terminal has no bars, and cuts rather than wraps."""
+    name, words = "{task.description}", "{task.fields[text]}"
+    if console.width < WIDTH_OF_BARS:
+        return Progress(_cut_text(f"{name} {words}"), console=console, transient=True)
+    return Progress(_cut_text(name), BarColumn(bar_width=16), _cut_text(words), console=console, transient=True)
+
+
+def _cut_text(text_format: str) -> TextColumn:
+    return TextColumn(text_format, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))

@@ -1,0 +1,149 @@
+"""Fine-tuning (paper, Implementation Details): encoder + head, best epoch by validation macro-F1, one test pass.
+
+The head's first weights and the order of the batches depend on the seed, never on the method.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from benchmark.config.sections import Finetune
+from benchmark.data.tasks.task import Task
+from benchmark.machine.seeds import seed_torch, stream
+from benchmark.results.metrics import macro_f1, per_recording
+from benchmark.training.pretrain import TrainingStopped, autocast
+from methods.encoders.dilated import Encoder
+
+FINETUNE_VERSION = 2
+EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
+"""Windows at a time, by device type: a CPU is fastest in its cache, a GPU with few launches."""
+
+
+@dataclass
+class Outcome:
+    """What came out of one cell before it is scored."""
+
+    probability: NDArray[np.float32]  # (n_test, C)
+    training: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+class Classifier(nn.Module):
+    """Encoder, then K-128-C with batch normalisation and ReLU, and dropout on the logits as the paper has it."""
+
+    def __init__(self, encoder: Encoder, classes: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Sequential(
+            nn.Linear(encoder.config.output, hidden),
+            nn.BatchNorm1d(hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, classes),
+            nn.Dropout(dropout),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (B, C) of windows (B, S, L)."""
+        logits: Tensor = self.head(self.encoder.pooled(x))  # (B, C)
+        return logits
+
+
+def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, precision: str) -> Outcome:
+    """Train a copy of the encoder with a new head and predict the test windows with its best epoch.
+
+    Raises TrainingStopped on a loss that is not finite.
+    """
+    started = time.perf_counter()
+    model = new_classifier(encoder, task.train.target.shape[1], settings, seed=seed).to(task.train.signal.device)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+    best_score, best_epoch, best_state, scores = -1.0, -1, copy.deepcopy(model.state_dict()), []
+    notes: list[str] = []
+    if len(task.train) == 1:
+        notes.append("one labelled window: repeated, since batch normalisation needs two")
+    for epoch in range(settings.epochs):
+        seed_torch("finetune", seed, epoch)
+        model.train()
+        for batch in updates_of(len(task.train), settings, seed=seed, epoch=epoch):
+            index = batch.to(task.train.signal.device)
+            loss = loss_of(model, task.train.signal[index], task.train.target[index], task.multi, precision)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        if not torch.isfinite(loss):
+            raise TrainingStopped(
+                f"fine-tuning: the loss was {loss.item()} in epoch {epoch + 1}; lower --set finetune.lr={settings.lr}"
+            )
+        score = validation_score(predict(model, task.validation.signal, task.multi, precision), task)
+        scores.append(score)
+        if score > best_score:
+            best_score, best_epoch, best_state = score, epoch, copy.deepcopy(model.state_dict())
+    model.load_state_dict(best_state)
+    training = {"best_epoch": best_epoch + 1, "validation_f1": scores, "seconds": time.perf_counter() - started}
+    return Outcome(predict(model, task.test.signal, task.multi, precision), training, notes)
+
+
+def new_classifier(encoder: Encoder, classes: int, settings: Finetune, *, seed: int) -> Classifier:
+    """A classifier around a copy of the encoder; its head depends on the seed alone."""
+    seed_torch("head", seed)
+    return Classifier(copy.deepcopy(encoder), classes, settings.head_hidden, settings.dropout)
+
+
+def updates_of(windows: int, settings: Finetune, *, seed: int, epoch: int) -> Iterator[Tensor]:
+    """Batches of an epoch: one pass over the windows, or as many whole ones as `least_updates` takes."""
+    per_pass = len(batches_of(windows, settings.batch_size, seed=seed, epoch=epoch))
+    for again in range(math.ceil(settings.least_updates / per_pass)):
+        yield from batches_of(windows, settings.batch_size, seed=seed, epoch=epoch, again=again)
+
+
+def batches_of(windows: int, batch_size: int, *, seed: int, epoch: int, again: int = 0) -> list[Tensor]:
+    """Shuffled batches of a pass; a last batch of one joins the one before, a lone window stands twice."""
+    if windows == 1:
+        return [torch.zeros(2, dtype=torch.long)]
+    parts = (seed, epoch, again) if again else (seed, epoch)
+    generator = torch.Generator().manual_seed(stream("finetune-order", *parts))
+    batches = list(torch.split(torch.randperm(windows, generator=generator), batch_size))
+    if len(batches) > 1 and len(batches[-1]) == 1:
+        last = batches.pop()
+        batches[-1] = torch.cat([batches[-1], last])
+    return batches
+
+
+def loss_of(model: Classifier, signal: Tensor, target: Tensor, multi: bool, precision: str) -> Tensor:
+    """Cross-entropy (single label) or mean binary cross-entropy (multi-label) of a batch, in float32."""
+    with autocast(signal.device, precision):
+        logits = model(signal.float()).float()  # (B, C)
+    if multi:
+        return F.binary_cross_entropy_with_logits(logits, target)
+    return F.cross_entropy(logits, target)
+
+
+@torch.no_grad()
+def predict(model: Classifier, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
+    """Class probabilities (n, C) of windows, in evaluation mode."""
+    model.eval()
+    logits = []
+    for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
+        with autocast(signal.device, precision):
+            logits.append(model(chunk.float()).float())  # (b, C)
+    stacked = torch.cat(logits)  # (n, C)
+    probability = stacked.sigmoid() if multi else stacked.softmax(dim=1)
+    return np.asarray(probability.cpu().numpy(), dtype=np.float32)
+
+
+def validation_score(probability: NDArray[np.float32], task: Task) -> float:
+    """Macro-F1 on the validation windows, or on their recordings where those are the unit; 0 where undefined."""
+    truth = task.validation.target.cpu().numpy().astype(np.int64)  # (n, C)
+    if task.unit == "recording":
+        probability, truth, _ = per_recording(probability, truth, task.validation.recording)
+    return macro_f1(probability, truth, multi=task.multi) or 0.0

@@ -1,0 +1,138 @@
+"""Pictures of a finished pretraining, as arrays beside its weights; `reports` draws them.
+
+What the masks hide of one window's embedded input, and what the queries of a batch resemble: the cosine of each with
+the batch's keys and the queue's, and whose keys these are (PMQ, Fig. 1). The batch is the one that would have come
+next, with the masks and dropout of training. All is worked out on a copy, so that the method stays as it is.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from benchmark.data.tasks.pairs import PairSource, make_batch
+from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
+from benchmark.machine.seeds import seed_torch
+from benchmark.results.files import write_atomic
+from benchmark.results.names import ILLUSTRATION, KEY_KINDS
+from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
+from methods.parts.masks import Mask, Masks
+from methods.parts.queue import EMPTY, KeyQueue
+
+OTHER, OWN, ATTRACTS, SAME = range(len(KEY_KINDS))
+QUERIES = 24
+"""Queries that are shown at most."""
+QUEUED_EACH, QUEUED_OTHERS = 3, 24
+"""Keys of the queue that are shown at most: of each shown patient, and of others."""
+BINS = 50
+"""Of the cosine, from -1 to 1."""
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def illustrate(
+    method: PretrainMethod, config: MethodConfig, source: PairSource, recipe: Recipe, *, epochs: int, seed: int
+) -> Arrays:
+    """The pictures of a method after `epochs` epochs on a corpus; none of what it does not have."""
+    shape = epoch_shape(source.patient_of_pair, config.batching, recipe.batch_size)
+    trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
+    pairs = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epochs)[0]  # (B,)
+    seed_torch("illustrate", seed)
+    batch = make_batch(source, pairs.to(source.signal.device), config.pairing)
+    probe = deepcopy(method).train()
+    with torch.no_grad():
+        return masked_input(probe, batch.x1[:1]) | similarity(probe, batch)
+
+
+def write_illustration(folder: Path, arrays: Arrays) -> None:
+    """Keep the pictures in a pretraining's folder; without any, no file."""
+    if arrays:
+        buffer = BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        write_atomic(folder / ILLUSTRATION, buffer.getvalue())
+
+
+def masked_input(method: PretrainMethod, window: Tensor) -> Arrays:
+    """One window's embedded input as it is, under each mask alone, and under all: `masked` (P, S, D), names (P,).
+
+    window: (1, S, L). Empty where the method masks nothing.
+    """
+    if method.mask is None:
+        return {}
+    steps: dict[str, Mask] = dict(method.mask.steps) if isinstance(method.mask, Masks) else {}
+    masks: dict[str, Mask] = steps | {"all": method.mask}
+    embedded: Tensor = method.encoder.input(window)  # (1, S, D)
+    shown = [embedded, *(mask(embedded) for mask in masks.values())]
+    return {
+        "masked": torch.cat(shown).cpu().numpy().astype(np.float16),  # (P, S, D)
+        "masked_names": np.array(["none", *masks]),
+    }
+
+
+def similarity(method: PretrainMethod, batch: Batch) -> Arrays:
+    """Cosines of some queries with their keys and some of the queue's, and how the cosines of all are spread.
+
+    `cosine` and `kind` (Q, C), number of a `KEY_KINDS`; `query_patient` (Q,); `key_patient` and `key_queued` (C,);
+    `spread` (KEY_KINDS, BINS), counts over all queries and keys. Empty where the method tells no query, or has no
+    queue.
+    """
+    queue = getattr(method, "queue", None)
+    pair = method.query_and_key(batch)
+    positives = method.positives(batch)
+    if pair is None or positives is None or not isinstance(queue, KeyQueue):
+        return {}
+    query, key = pair  # (B, K), (B, K)
+    there = queue.patient != EMPTY  # (M,)
+    cosine = (query.float() @ torch.cat([key, queue.keys[there]]).float().T).clamp(-1, 1)  # (B, B + M')
+    patient = torch.cat([batch.patient, queue.patient[there]])  # (B + M',)
+    attracts = torch.zeros(len(query), len(query) + len(there), dtype=torch.bool, device=patient.device)  # (B, B + M)
+    attracts[:, : positives.attracts.shape[1]] = positives.attracts
+    attracts = torch.cat([attracts[:, : len(query)], attracts[:, len(query) :][:, there]], 1)  # (B, B + M')
+    kind = kinds(attracts, batch.patient, patient)  # (B, B + M')
+    rows, columns = chosen(batch.patient.cpu(), patient.cpu(), age(queue)[there].cpu())  # (Q,), (C,)
+    spread = [torch.histc(cosine[kind == number].cpu(), BINS, -1, 1) for number in range(len(KEY_KINDS))]
+    return {
+        "cosine": cosine.cpu()[rows][:, columns].numpy(),  # (Q, C)
+        "kind": kind.cpu()[rows][:, columns].numpy(),  # (Q, C)
+        "query_patient": batch.patient.cpu()[rows].numpy(),  # (Q,)
+        "key_patient": patient.cpu()[columns].numpy(),  # (C,)
+        "key_queued": (columns >= len(query)).numpy(),  # (C,)
+        "spread": torch.stack(spread).numpy().astype(np.int64),  # (KEY_KINDS, BINS)
+    }
+
+
+def kinds(attracts: Tensor, query_patient: Tensor, key_patient: Tensor) -> Tensor:
+    """What each key is to each query: (B, C) uint8 out of attracts (B, C) and patients (B,), (C,)."""
+    kind = torch.where(query_patient[:, None] == key_patient, SAME, OTHER)  # (B, C)
+    kind = torch.where(attracts, ATTRACTS, kind)  # (B, C)
+    return kind.fill_diagonal_(OWN).to(torch.uint8)
+
+
+def age(queue: KeyQueue) -> Tensor:
+    """How many keys came into the queue after that of each slot, (M,)."""
+    size = len(queue.patient)
+    return (queue.pointer - 1 - torch.arange(size, device=queue.patient.device)) % max(size, 1)
+
+
+def chosen(query_patient: Tensor, key_patient: Tensor, queued_age: Tensor) -> tuple[Tensor, Tensor]:
+    """Which queries and keys are shown: (Q,), (C,).
+
+    query_patient (B,), key_patient (B + M'), age of the queued keys (M',). Queries of the patients with the most keys,
+    grouped by patient; their own keys in the same order; then the newest queued keys of each of these patients, and the
+    newest of others.
+    """
+    keys = (query_patient[:, None] == key_patient).sum(1)  # (B,)
+    order = sorted(range(len(keys)), key=lambda row: (-int(keys[row]), int(query_patient[row])))[:QUERIES]
+    patients = list(dict.fromkeys(query_patient[order].tolist()))
+    newest = (len(query_patient) + queued_age.argsort(stable=True)).tolist()  # columns of queued keys
+    of = {column: int(key_patient[column]) for column in newest}
+    queued = [[column for column in newest if of[column] == patient][:QUEUED_EACH] for patient in patients]
+    others = [column for column in newest if of[column] not in patients][:QUEUED_OTHERS]
+    return torch.tensor(order), torch.tensor([*order, *(column for own in queued for column in own), *others])

@@ -1,0 +1,107 @@
+"""The linear probe: frozen pooled features, standardised, logistic regression, C by validation macro-F1."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Callable, MutableMapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+
+from benchmark.data.tasks.task import Task
+from benchmark.training.finetune import EVALUATION_BATCH, Outcome, validation_score
+from benchmark.training.pretrain import autocast
+from methods.encoders.dilated import Encoder
+
+LINEAR_VERSION = 2
+MAX_ITERATIONS = 1000
+
+Floats = NDArray[np.float32]
+Probe = Callable[[Floats], Floats]
+"""Standardised features (n, K) -> class probabilities (n, C)."""
+Known = MutableMapping[str, Floats]
+"""Digest of windows -> their features, all by one encoder: probes of several label ratios look at the same windows."""
+
+
+@torch.no_grad()
+def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
+    """Pooled features (n, K) of windows (n, S, L), in evaluation mode."""
+    encoder.eval()
+    pooled = []
+    for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
+        with autocast(signal.device, precision):
+            pooled.append(encoder.pooled(chunk.float()).float())  # (b, K)
+    return np.asarray(torch.cat(pooled).cpu().numpy(), dtype=np.float32)
+
+
+def features_once(encoder: Encoder, signal: Tensor, precision: str, known: Known) -> Floats:
+    """`features`, computed only where they are not known yet."""
+    digest = hashlib.sha256(signal.cpu().contiguous().numpy().data).hexdigest()
+    if digest not in known:
+        known[digest] = features(encoder, signal, precision)
+    return known[digest]
+
+
+def linear_probe(
+    encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, known: Known | None = None
+) -> Outcome:
+    """Fit a logistic regression on frozen features and predict the test windows with the best of the strengths.
+
+    `known` holds features by this encoder in this precision from earlier probes, and takes up new ones.
+    """
+    started = time.perf_counter()
+    encoder = encoder.to(task.train.signal.device)
+    known = {} if known is None else known
+    raw = [features_once(encoder, split.signal, precision, known) for split in task.sides().values()]
+    scaler = StandardScaler().fit(raw[0])
+    train, validation, test = (scaler.transform(x) if len(x) else x for x in raw)
+    target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
+    probes, scores, unconverged = [], [], 0
+    for strength in strengths:
+        probe, converged = fit_probe(train, target, strength, multi=task.multi)
+        probes.append(probe)
+        scores.append(validation_score(probe(validation), task))
+        unconverged += not converged
+    best = int(np.argmax(scores))
+    notes = (
+        [f"{unconverged} of {len(strengths)} probes stopped after {MAX_ITERATIONS} iterations"] if unconverged else []
+    )
+    training = {"C": strengths[best], "validation_f1": scores, "seconds": time.perf_counter() - started}
+    return Outcome(probes[best](test), training, notes)
+
+
+def fit_probe(x: Floats, target: NDArray[np.int64], strength: float, *, multi: bool) -> tuple[Probe, bool]:
+    """One softmax regression, or one binary regression per class, and whether all of them converged."""
+    if not multi:
+        return _fit(x, target.argmax(axis=1), target.shape[1], strength)
+    fitted = [_fit(x, target[:, c], 2, strength) for c in range(target.shape[1])]
+
+    def probe(x: Floats) -> Floats:
+        return np.stack([positive(x)[:, 1] for positive, _ in fitted], axis=1)  # (n, C)
+
+    return probe, all(converged for _, converged in fitted)
+
+
+def _fit(x: Floats, y: NDArray[np.int64], classes: int, strength: float) -> tuple[Probe, bool]:
+    """A softmax regression over the classes present in y; the others get probability 0."""
+    present = np.unique(y)
+    if len(present) == 1:
+        return lambda x: np.eye(classes, dtype=np.float32)[np.full(len(x), present[0])], True
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model = LogisticRegression(C=strength, max_iter=MAX_ITERATIONS).fit(x, y)
+
+    def probe(x: Floats) -> Floats:
+        probability = np.zeros((len(x), classes), dtype=np.float32)  # (n, C)
+        if len(x):
+            probability[:, present] = model.predict_proba(x)
+        return probability
+
+    return probe, not any(issubclass(w.category, ConvergenceWarning) for w in caught)

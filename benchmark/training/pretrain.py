@@ -1,0 +1,200 @@
+"""The one training loop of all methods: optimiser, schedule, precision, checkpoint, resume.
+
+It knows no method by name: `method.begin(updates)`, then `loss = method(batch); backward; step; schedule;
+method.after_step()`. Torch is seeded from (seed, epoch, step) before each step and the order of an epoch from (seed,
+epoch), so a run that was killed and is resumed from its last epoch gives the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmark.data.tasks.pairs import PairSource, make_batch
+from benchmark.data.tasks.probe_windows import ProbeWindows
+from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
+from benchmark.machine.energy import Meter, open_meter
+from benchmark.machine.seeds import seed_torch
+from benchmark.results.files import write_atomic
+from benchmark.training.health import count_positives, measure
+from methods.base import MethodConfig, PretrainMethod, Recipe
+
+PRETRAIN_VERSION = 2
+WARMUP_SHARE = 0.05
+DIGEST_BYTES = 32
+
+OnStep = Callable[[int, int, str], None]
+
+
+class TrainingStopped(RuntimeError):
+    """Training cannot go on; the message says where it stopped and what to change."""
+
+
+@dataclass
+class History:
+    """What a pretraining did, epoch by epoch."""
+
+    loss: list[float]
+    seconds: float
+    windows_per_epoch: int
+    updates: int
+    batch_size: int
+    joules: float | None = 0.0
+    """Energy of the device and all that ran on it; None where some of it could not be read."""
+    health: list[dict[str, Any]] = field(default_factory=list)
+    """The fields of an `EpochHealth` before the first epoch and after each."""
+
+
+def learning_rate(recipe: Recipe, step: int, total: int) -> float:
+    """Learning rate of update `step` (from 0) of `total`: linear warm-up over 5 %, then half a cosine to zero."""
+    if recipe.schedule == "constant":
+        return recipe.lr
+    warmup = max(1, int(WARMUP_SHARE * total))
+    if step < warmup:
+        return recipe.lr * (step + 1) / warmup
+    return recipe.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total - warmup)))
+
+
+def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
+    """AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that learn."""
+    kinds: dict[str, type[torch.optim.AdamW | torch.optim.Adam]] = {
+        "adamw": torch.optim.AdamW,
+        "adam": torch.optim.Adam,
+    }
+    learning = [p for p in method.parameters() if p.requires_grad]
+    return kinds[recipe.optimiser](learning, lr=recipe.lr, weight_decay=recipe.weight_decay)
+
+
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """bf16 autocast where asked for; losses, FFT and normalisation cast themselves back to float32."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+def pretrain(
+    method: PretrainMethod,
+    config: MethodConfig,
+    source: PairSource,
+    recipe: Recipe,
+    *,
+    epochs: int,
+    seed: int,
+    precision: str,
+    checkpoint: Path,
+    probe: ProbeWindows | None = None,
+    on_step: OnStep | None = None,
+) -> History:
+    """Train a method in place on a corpus, going on from `checkpoint` where that holds an earlier part of this run.
+
+    `probe` is looked at before the first epoch and after each, and never learned from.
+    Raises TrainingStopped on a loss that is not finite or a GPU that runs out of memory.
+    """
+    device = source.signal.device
+    trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
+    shape = epoch_shape(patient, config.batching, recipe.batch_size)
+    per_epoch, total = shape.updates, shape.updates * epochs
+    optimiser = make_optimiser(method, recipe)
+    history = History([], 0.0, per_epoch * shape.batch_size, total, shape.batch_size)
+    done = resume(checkpoint, method, optimiser, history)
+    method.begin(total)
+    method.train()
+    if not history.health:
+        history.health.append(vars(measure(0, method.exported(), probe)))
+    for epoch in range(done, epochs):
+        started, meter = time.perf_counter(), open_meter(device)
+        batches = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epoch)  # (n, B)
+        batches = batches.to(device)
+        losses = torch.zeros(per_epoch, device=device)  # (n,)
+        positives = torch.zeros(per_epoch, 3, device=device)  # (n, 3)
+        for step in range(per_epoch):
+            rate = learning_rate(recipe, epoch * per_epoch + step, total)
+            seed_torch("pretrain", seed, epoch, step)
+            batch = make_batch(source, batches[step], config.pairing)
+            positives[step] = count_positives(method.positives(batch), device)
+            losses[step] = train_step(method, optimiser, batch, rate, precision)
+            if meter:
+                meter.look()
+            if on_step:
+                text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
+                on_step(epoch * per_epoch + step + 1, total, f"epoch {epoch + 1}/{epochs} {text}".strip())
+        history.loss.append(finite_mean(losses, method.name, epoch))
+        history.seconds += time.perf_counter() - started
+        history.joules = added_energy(history.joules, meter)
+        history.health.append(vars(measure(epoch + 1, method.exported(), probe, positives.mean(0))))
+        save_checkpoint(checkpoint, method, optimiser, history)
+    return history
+
+
+def train_step(
+    method: PretrainMethod, optimiser: torch.optim.Optimizer, batch: Any, rate: float, precision: str
+) -> torch.Tensor:
+    """One update; returns the loss without waiting for the device."""
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    try:
+        with autocast(batch.x1.device, precision):
+            loss: torch.Tensor = method(batch)  # ()
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        method.after_step()
+    except torch.OutOfMemoryError:
+        raise TrainingStopped(
+            f"{method.name}: the GPU is full at batch size {len(batch.x1)}; use a smaller one "
+            "(--set pretrain.recipe.batch_size=128), a smaller queue or --precision bf16"
+        ) from None
+    return loss.detach()
+
+
+def added_energy(before: float | None, meter: Meter | None) -> float | None:
+    """Joules before an epoch and of it; None where a part is unknown."""
+    return None if meter is None or before is None else before + meter.total()
+
+
+def finite_mean(losses: torch.Tensor, name: str, epoch: int) -> float:
+    """Mean loss of an epoch; one look at the device per epoch. Raises TrainingStopped where a loss is not finite."""
+    bad = torch.nonzero(~torch.isfinite(losses)).flatten()
+    if len(bad):
+        raise TrainingStopped(
+            f"{name}: the loss was {losses[bad[0]].item()} at update {int(bad[0]) + 1} of epoch {epoch + 1}; lower the "
+            "learning rate (--set pretrain.recipe.lr=1e-4, or the method's own) or use --precision float32"
+        )
+    return float(losses.mean())
+
+
+def save_checkpoint(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> None:
+    """All state after an epoch, behind its own digest, written whole or not at all."""
+    buffer = io.BytesIO()
+    torch.save({"method": method.state_dict(), "optimiser": optimiser.state_dict(), "history": vars(history)}, buffer)
+    body = buffer.getvalue()
+    write_atomic(path, hashlib.sha256(body).digest() + body)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any] | None:
+    """The state in a checkpoint file; None where there is none or it is truncated or altered."""
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    digest, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+    return state
+
+
+def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> int:
+    """Put a checkpoint's state in place; returns the number of epochs it holds (0 without a usable one)."""
+    state = load_checkpoint(path)
+    if state is None:
+        return 0
+    method.load_state_dict(state["method"])
+    optimiser.load_state_dict(state["optimiser"])
+    vars(history).update(state["history"])
+    return len(history.loss)

@@ -1,0 +1,147 @@
+"""Methods trained by two processes together, each with its half of every batch, and the state that each then holds.
+
+The method runs under DistributedDataParallel: gradients are averaged, and what enters a queue passes through `gather`,
+so that parameters and queue stay equal. Each process's own are the candidates inside its half of the batch and the
+statistics of its batch normalisation. A method with neither, such as MoCo with the head of v2, computes the same as on
+one process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from multiprocessing import connection, get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import shorten
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from benchmark.machine.seeds import seed_torch
+from benchmark.verbs.contract.tryout import small_method, small_optimiser, training_batch
+from methods import METHODS, get_method
+from methods.base import Batch, PretrainMethod
+from methods.parts.gather import gather, join_processes
+
+PROCESSES = 2
+UPDATES = 4
+LIMIT = 120.0
+"""Seconds after which processes that wait for each other are stopped."""
+MESSAGE_WIDTH = 200
+RUNNING_STATISTICS = ("running_mean", "running_var")
+
+Knobs = dict[str, Any]
+
+
+class Held(NamedTuple):
+    """State of a method in one process."""
+
+    shared: dict[str, Tensor]
+    """What must be equal in all processes."""
+    own: dict[str, Tensor]
+    """Running statistics of batch normalisation, which only evaluation reads."""
+
+
+def train_together(methods: Sequence[tuple[type[PretrainMethod], Knobs]]) -> list[tuple[Held, Held]]:
+    """Train each method, with its knobs, in the same two processes; what either holds afterwards.
+
+    Raises RuntimeError with the reason where a process fails, or where the two wait for each other in vain.
+    """
+    tasks = [(source_of(kind), knobs) for kind, knobs in methods]
+    context = get_context("spawn")
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        workers: list[BaseProcess] = [
+            context.Process(target=train_as, args=(rank, folder, tasks), daemon=True) for rank in range(PROCESSES)
+        ]
+        for worker in workers:
+            worker.start()
+        try:
+            wait_for(workers, folder)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.join()
+        first, second = (torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(PROCESSES))
+    return [(Held(*one), Held(*other)) for one, other in zip(first, second, strict=True)]
+
+
+def source_of(kind: type[PretrainMethod]) -> str:
+    """What `get_method` finds a class by in another process. Raises ValueError where it would not."""
+    if METHODS.get(getattr(kind, "name", "")) is kind:
+        return kind.name
+    if kind.__module__.endswith(".py"):
+        return kind.__module__
+    raise ValueError(
+        f"{kind.__name__} is not in METHODS: put it into a file of its own, which another process can load"
+    )
+
+
+def wait_for(workers: Sequence[BaseProcess], folder: Path) -> None:
+    """Until all have ended well. Raises RuntimeError as soon as one fails, or when it takes too long."""
+    deadline = time.monotonic() + LIMIT
+    while True:
+        codes = [worker.exitcode for worker in workers]
+        if any(codes):
+            # The first to fail has the cause; the other may have failed for want of it.
+            reasons = sorted(folder.glob("*.txt"), key=lambda file: file.stat().st_mtime_ns)
+            raise RuntimeError(reasons[0].read_text(encoding="utf-8") if reasons else "a process was killed")
+        running = [worker.sentinel for worker, code in zip(workers, codes, strict=True) if code is None]
+        if not running:
+            return
+        if not connection.wait(running, timeout=max(0.0, deadline - time.monotonic())):
+            raise RuntimeError(f"not done after {LIMIT:g} s: does every process call `gather` equally often?")
+
+
+def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]]) -> None:
+    """All that one process does: join the other, train, leave its state in the folder, and end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the parent acts
+    torch.set_num_threads(1)
+    doing = "joining the other process"
+    try:
+        join_processes(rank, PROCESSES, folder / "meeting")
+        held = []
+        for doing, knobs in tasks:
+            held.append(tuple(train_half(get_method(doing), knobs, rank)))
+        torch.save(held, folder / f"{rank}.pt")
+        gather(torch.zeros(1))  # a process that leaves early would fail the other's last exchange
+    except Exception as error:
+        (folder / f"{rank}.txt").write_text(f"{doing}: {in_one_line(error)}", encoding="utf-8")
+        os._exit(1)
+    os._exit(0)  # gloo's threads may abort the interpreter's own exit
+
+
+def train_half(kind: type[PretrainMethod], knobs: Knobs, rank: int) -> Held:
+    """Train a small method on this process's half of the batches."""
+    method = small_method(kind, **knobs)
+    method.begin(UPDATES)
+    together = DistributedDataParallel(method)
+    optimiser = small_optimiser(method)
+    for update in range(UPDATES):
+        batch = half_of(training_batch(kind, update), rank)
+        seed_torch("two processes", update, rank)  # each draws masks of its own
+        loss = together(batch)  # ()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        method.after_step()
+    state = method.state_dict()
+    own = {name for name in state if name.rpartition(".")[2] in RUNNING_STATISTICS}
+    return Held({name: state[name] for name in state if name not in own}, {name: state[name] for name in own})
+
+
+def in_one_line(error: Exception) -> str:
+    """Kind of an error and the first line of what it says, cut where that is long."""
+    first_line = next(iter(str(error).splitlines()), "without a message")
+    return f"{type(error).__name__}: {shorten(first_line, MESSAGE_WIDTH, placeholder=' ...')}"
+
+
+def half_of(batch: Batch, rank: int) -> Batch:
+    """A process's part of a batch, which the number of processes divides."""
+    return Batch(*(None if part is None else part.chunk(PROCESSES)[rank] for part in batch))  # type: ignore[arg-type]

@@ -1,0 +1,141 @@
+"""`--dry-run`: what a run would do, in cells, hours and disk, without doing any of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import torch
+
+from benchmark.config.command_line import Place
+from benchmark.config.config import Config
+from benchmark.data.prepared.prepare import Prepared, cached, list_part
+from benchmark.machine.device import device_facts
+from benchmark.results.store import Store
+from benchmark.run.cohorts import cohort_folder, locate, names_of
+from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
+from benchmark.run.grid import Cell, Grid, Pretraining, encoder_config, expand
+from benchmark.run.runner import Machine, Work, make_grid, missing
+from benchmark.screen.tally import duration
+from benchmark.verbs.speed.record import load_speed
+from benchmark.verbs.speed.report import grid_seconds
+from methods.encoders.dilated import Encoder, EncoderConfig
+
+GIB = 2**30
+
+
+def dry_run_lines(config: Config, place: Place, machine: Machine) -> Iterator[str]:
+    """The plan of a run, line by line. Raises DatasetError where real data are missing."""
+    sizes, prepared = sizes_of(config, place)
+    work = work_of(config, place, machine, prepared)
+    if work is None:
+        grid = unkeyed_grid(config, machine)
+        work = Work(grid, grid.pretrainings, grid.cells, ())
+    grid = work.grid
+    pretrainings = sum(p.method.trains for p in grid.pretrainings)
+    yield f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings"
+    for name, size in sizes.items():
+        known = "counted" if size.exact else "estimated; not prepared yet"
+        yield f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})"
+    yield from cell_lines(grid, work)
+    yield from cost_lines(config, place, machine, sizes, work)
+
+
+def counts_line(grid: Grid) -> str:
+    """'360 cells, 135 of gates': cells by what their rows are for, a cell that stands in two tables once."""
+    role_of = {cell.key: cell.variant.role for cell in reversed(grid.cells)}
+    counts: Counter[str] = Counter(role_of.values())
+    words = {"method": "cells", "gate": "of gates", "ablation": "of ablations", "sweep": "of sweeps"}
+    return ", ".join(f"{counts[role]} {word}" for role, word in words.items() if role in counts)
+
+
+def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, Prepared]]:
+    """Size of every dataset, and those that are prepared already."""
+    sizes, prepared = {}, {}
+    simulation = config.data.simulation
+    for name in names_of(config):
+        if simulation is not None and not cohort_folder(name, simulation, place.simulated).is_dir():
+            per_patient = simulation.recordings_per_patient if name == config.data.pretrain else 1
+            sizes[name] = estimated_size(round(simulation.patients[name] * per_patient), config.data.cut())
+            continue
+        dataset = locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
+        listing = list_part(dataset, config.data.prefix_of(name))
+        found = cached(dataset, place.cache, listing, config.data.cut())
+        if found is None:
+            sizes[name] = estimated_size(len(listing.entries), config.data.cut())
+        else:
+            sizes[name], prepared[name] = exact_size(found), found
+    return sizes, prepared
+
+
+def work_of(config: Config, place: Place, machine: Machine, prepared: Mapping[str, Prepared]) -> Work | None:
+    """What is missing of the grid; None where data are not prepared, so that results cannot be looked up."""
+    if len(prepared) < len(names_of(config)):
+        return None
+    return missing(make_grid(config, prepared, machine), Store(place.results))
+
+
+def unkeyed_grid(config: Config, machine: Machine) -> Grid:
+    """The grid with dataset names in place of the fingerprints that preparation will give."""
+    names = {name: name for name in config.data.datasets}
+    return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
+
+
+def cell_lines(grid: Grid, work: Work) -> Iterator[str]:
+    """The cells of each variant and evaluation: how many are done of how many, dataset by dataset."""
+    todo = {cell.key for cell in work.cells}
+    ratios = ", ".join(f"{ratio:g}" for ratio in dict.fromkeys(cell.ratio for cell in grid.cells))
+    seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
+    yield f"cells done of those planned, at ratios {ratios} x seeds {seeds}"
+    groups: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    for cell in grid.cells:
+        row = groups.setdefault((cell.variant.name, cell.evaluation), {})
+        row.setdefault(cell.dataset, []).append(cell.key not in todo)
+    for (variant, evaluation), row in groups.items():
+        counts = "  ".join(f"{dataset} {sum(done)}/{len(done)}" for dataset, done in row.items())
+        yield f"  {variant:<14} {evaluation:<9} {counts}"
+
+
+def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
+    """Hours by stage, from a measurement on this machine, and disk."""
+    encoder = replace(encoder_config(config, work.grid.variants[0].config), dropout=0.0)
+    source, pretraining, cells = seconds_of(config, place, machine, encoder, sizes, work)
+    parameters = sum(p.numel() for p in Encoder(encoder).parameters())
+    disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
+    there = next(folder for folder in place.results.resolve().parents if folder.is_dir())
+    free = shutil.disk_usage(there).free
+    yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time, {source}:"
+    yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
+    yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
+
+
+def seconds_of(
+    config: Config, place: Place, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
+) -> tuple[str, float, float]:
+    """Where the estimate comes from, and the time of the pretrainings and of the cells."""
+    file = place.out / "speed.json"
+    speed = load_speed(file)
+    if speed is None:
+        source = "from an encoder pass timed just now; `speed` looks closer"
+        return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
+    misfit = speed.misfit(encoder, config.data.cut().samples, device_facts(machine.device), machine.precision)
+    if misfit:
+        source = f"from an encoder pass timed just now, since {file} is of another {misfit}"
+        return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
+    tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
+    return f"from {file}, which `speed` wrote", *grid_seconds(config, tasks, sizes, speed, machine.jobs)
+
+
+def seconds_from_a_pass(
+    config: Config, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
+) -> tuple[float, float]:
+    """Time of the pretrainings and of the cells, from how long one pass of the encoder takes now."""
+    together, alone = (
+        seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision, threads=threads)
+        for threads in (torch.get_num_threads(), machine.cell_threads())
+    )
+    pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * together
+    cells = sum(passes(task, config, sizes) for task in work.cells) * alone / machine.jobs
+    return pretraining, cells

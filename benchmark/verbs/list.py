@@ -1,0 +1,34 @@
+"""What there is to choose from: the lines of the verb `list`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from benchmark.config.load import config_names, load_config
+from benchmark.data.readers.registry import DATASETS
+from methods import METHODS
+
+
+def listing() -> Iterator[str]:
+    """Methods, datasets, configs and ablations, a line each."""
+    yield "methods (--methods)"
+    for name, method in METHODS.items():
+        yield f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}"
+    yield "datasets (--datasets, --pretrain-dataset)"
+    for name, dataset in DATASETS.items():
+        classes = ", ".join(dataset.classes) or "no labels; for pretraining"
+        yield f"  {name:<14} {dataset.title}: {classes}"
+    yield "configs (--config)"
+    for name in config_names():
+        yield f"  {name:<14} {load_config(name).caption}"
+    yield "ablations (--ablations, --ablate)"
+    for owner, named in load_config("demo").ablations.items():
+        for name, knobs in named.items():
+            changes = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
+            yield f"  {name:<14} {owner} with {changes}"
+
+
+def first_line(text: str | None) -> str:
+    """First line of a docstring."""
+    return (text or "").strip().splitlines()[0]

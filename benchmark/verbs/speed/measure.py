@@ -1,0 +1,214 @@
+"""How fast this machine is at what the suite does, against each task's plain form: the values of the verb `speed`.
+
+Plain form and ours take turns in one run, at the same dropout, in both precisions; a ratio is the median over the
+rounds, given with the lowest and highest. Nothing here looks at data: windows are noise, recordings simulated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from statistics import median
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmark.config.config import Config
+from benchmark.data.prepared.beats import heartbeats
+from benchmark.data.simulate import simulate
+from benchmark.machine.device import device_facts
+from benchmark.run.runner import Machine
+from benchmark.verbs.speed.plain.preparation import plain_heartbeats
+from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
+from benchmark.verbs.speed.steps import PLAIN, Setting, finetuning_job, training_job
+from benchmark.verbs.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
+from methods import get_method
+from methods.base import MethodConfig, Recipe
+from methods.encoders.dilated import EncoderConfig
+from methods.pmq import PMQConfig
+
+FINETUNING = "fine-tuning"
+GROWTH_ROUNDS = 3
+MOST_PAIRS = {"comet": 64}
+"""Batch of a method whose plain form would not fit into 24 GiB at 256 pairs."""
+RECORDING_SECONDS, RECORDING_FS = 10.0, 500.0
+RECORDING_DIAGNOSES = ("NORM", "LBBB", "MI-ANT", "LVH")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+
+    name: str
+    rounds: int
+    batch: int
+    queue: int
+    """The most keys of a queue in the comparison of methods."""
+    recordings: int
+    growth_batch: int
+    """Pairs in a batch while the queue grows."""
+    queues: tuple[int, ...]
+    batches: tuple[int, ...]
+    memory: bool
+    """Each figure takes a process of its own, which takes seconds to start."""
+
+
+QUICK = Effort("quick", 3, 16, 1024, 4, 8, (1024, 4096, 16384), (4, 8, 16), False)
+FULL = Effort("full", 7, 256, 16384, 16, 32, (1024, 4096, 16384, 65536, 262144, 1048576), (32, 64, 128, 256), True)
+
+
+def measure_speed(
+    config: Config, machine: Machine, effort: Effort, on_part: Callable[[int, int], None] | None = None
+) -> Speed:
+    """Measure the methods, encoder and windows of a config in float32 and in the machine's precision.
+
+    `on_part(done, total)` is told after each method and each of the four other measurements.
+    """
+    precisions = list(dict.fromkeys(["float32", machine.precision]))
+    base = base_setting(config, machine.device, effort)
+    settings = list(method_settings(config, base, effort))
+    tell = on_part or (lambda done, total: None)
+    parts = len(settings) + 4
+    steps = []
+    for done, setting in enumerate(settings, start=1):
+        steps.append(step_speed(setting, precisions, effort, compiled=machine.compiled))
+        tell(done, parts)
+    with threads(machine.cell_threads()):
+        finetuning = step_speed(base, precisions, effort)
+    tell(parts - 3, parts)
+    pmq = replace(base, method="pmq", config=PMQConfig(queue_size=effort.queue), precision=machine.precision)
+    queues = [growth(replace(pmq, batch=effort.growth_batch), queue=size) for size in effort.queues]
+    tell(parts - 2, parts)
+    batches = [growth(replace(pmq, batch=size), queue=effort.queue) for size in effort.batches]
+    tell(parts - 1, parts)
+    preparation = preparation_speed(effort)
+    tell(parts, parts)
+    return Speed(
+        effort=effort.name,
+        rounds=effort.rounds,
+        precision=machine.precision,
+        device=device_facts(machine.device),
+        encoder=base.encoder,
+        samples=base.samples,
+        gemm={precision: gemm_flops(machine.device, precision) for precision in precisions},
+        steps=tuple(steps),
+        finetuning=finetuning,
+        queue_growth=tuple(queues),
+        batch_growth=tuple(batches),
+        preparation=preparation,
+    )
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """Compute on so many threads for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def base_setting(config: Config, device: torch.device, effort: Effort) -> Setting:
+    """Fine-tuning at the encoder and windows of a config."""
+    size = config.encoder
+    encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
+    samples = config.data.cut().samples
+    return Setting("", MethodConfig(), Recipe(), encoder, samples, effort.batch, "float32", str(device))
+
+
+def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[Setting]:
+    """The compared methods that train anything, with a config's knobs and at most the effort's sizes."""
+    for name in config.compare:
+        kind, knobs = config.method_class(name), config.method_config(name)
+        if not kind.trains:
+            continue
+        batch = min(effort.batch, MOST_PAIRS.get(kind.name, effort.batch))
+        queue = getattr(knobs, "queue_size", 0)
+        if queue:
+            # The plain queue is overwritten by whole batches.
+            knobs = replace(knobs, queue_size=max(min(queue, effort.queue) // batch, 1) * batch)  # type: ignore[call-arg]
+        yield replace(base, method=name, config=knobs, recipe=config.recipe(knobs), batch=batch)
+
+
+def job_of(setting: Setting) -> Callable[[], object]:
+    """One update per call."""
+    return training_job(setting) if setting.method else finetuning_job(setting)
+
+
+def step_speed(setting: Setting, precisions: Sequence[str], effort: Effort, *, compiled: bool = False) -> StepSpeed:
+    """An update of a method (or of fine-tuning), its plain form where it has one, and if asked compiled, in turns."""
+    name = get_method(setting.method).name if setting.method else FINETUNING
+    sides = {"ours": setting}
+    if name in PLAIN or not setting.method:
+        sides = {"plain": replace(setting, plain=True), **sides}
+    timed = {**sides, "compiled": replace(setting, compiled=True)} if compiled else sides
+    forms = {
+        f"{side} {precision}": replace(of, precision=precision)
+        for side, of in timed.items()
+        for precision in precisions
+    }
+    jobs = {form: job_of(of) for form, of in forms.items()}
+    seconds = in_turns(jobs, effort.rounds, torch.device(setting.device))
+    return StepSpeed(
+        name=name,
+        batch=setting.batch,
+        seconds={form: median(times) for form, times in seconds.items()},
+        ratios=dict(ratios_of(seconds, precisions, "ours")),
+        compiled=dict(ratios_of(seconds, precisions, "compiled")),
+        flop={side: executed(jobs[f"{side} float32"]) for side in sides},
+        gib={side: step_memory(forms[f"{side} float32"]) for side in sides if effort.memory},
+    )
+
+
+def ratios_of(
+    seconds: Mapping[str, Sequence[float]], precisions: Sequence[str], side: str
+) -> Iterator[tuple[str, Ratio]]:
+    """Plain against a side in each precision, and plain float32 against its best; nothing where either is missing."""
+    pairs = {precision: (f"plain {precision}", f"{side} {precision}") for precision in precisions}
+    pairs["best"] = ("plain float32", f"{side} {precisions[-1]}")
+    for what, (slow, fast) in pairs.items():
+        if slow in seconds and fast in seconds:
+            yield what, ratio(seconds[slow], seconds[fast])
+
+
+def executed(job: Callable[[], object]) -> float:
+    """Floating-point operations of one call, padding included where it is computed with."""
+    with FlopCounterMode(display=False) as counter:
+        job()
+    return float(counter.get_total_flops())
+
+
+def step_memory(setting: Setting) -> float | None:
+    """GiB that the first update takes beyond what it starts with."""
+    try:
+        return peak_growth(job_of, (setting,), torch.device(setting.device))
+    except BrokenProcessPool:
+        return None
+
+
+def growth(setting: Setting, queue: int) -> Growth:
+    """Median time of a few PMQ updates with a queue of so many keys."""
+    job = training_job(replace(setting, config=PMQConfig(queue_size=queue)))
+    seconds = in_turns({"update": job}, GROWTH_ROUNDS, torch.device(setting.device))["update"]
+    return Growth(setting.batch, queue, median(seconds))
+
+
+def preparation_speed(effort: Effort) -> PreparationSpeed:
+    """Heartbeats of simulated recordings, ours and plain in turns, in seconds of one core."""
+    signals = [
+        simulate(diagnosis, seed=number, seconds=RECORDING_SECONDS, fs=RECORDING_FS)
+        for number in range(effort.recordings // len(RECORDING_DIAGNOSES))
+        for diagnosis in RECORDING_DIAGNOSES
+    ]
+    jobs = {
+        "plain": lambda: [plain_heartbeats(signal, RECORDING_FS) for signal in signals],
+        "ours": lambda: [heartbeats(signal, RECORDING_FS) for signal in signals],
+    }
+    seconds = in_turns(jobs, effort.rounds, torch.device("cpu"), clock=time.process_time)
+    each = {name: median(times) / len(signals) for name, times in seconds.items()}
+    return PreparationSpeed(each["plain"], each["ours"], ratio(seconds["plain"], seconds["ours"]))

@@ -1,0 +1,48 @@
+"""Heartbeat windows in plain form: one lead after the other through neurokit2, as the authors' notebooks go.
+
+The windows are those of `data.prepared.beats`: resample, standardise, clean, find peaks, cut around the median beat.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import neurokit2
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import interp1d
+from sklearn.preprocessing import StandardScaler
+
+from benchmark.data.prepared.beats import FS, WINDOW
+
+
+def plain_heartbeats(signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
+    """Beats (n, 300, L) of a recording (T, L) at fs Hz that has a rate of at least 50/min and a beat in some lead."""
+    leads = [resampled(lead, fs) for lead in signal.T]
+    standard = StandardScaler().fit_transform(np.stack(leads, axis=1))  # (T, L)
+    peaks = [peaks_of(lead) for lead in standard.T]
+    median_rr = np.median([np.median(np.diff(lead)) for lead in peaks if len(lead) > 1])
+    beats = []
+    for number in range(max(len(lead) for lead in peaks)):
+        centre = int(np.median([lead[number] for lead in peaks if number < len(lead)]))
+        half = int(median_rr / 2)
+        beat = standard[max(centre - half, 0) : centre + half]
+        before = (WINDOW - len(beat)) // 2
+        beats.append(np.pad(beat, ((before, WINDOW - len(beat) - before), (0, 0))))
+    return np.asarray(beats, np.float32)
+
+
+def resampled(lead: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float64]:
+    """Linear interpolation of a lead (T,) to 250 Hz."""
+    samples = len(lead)
+    line = interp1d(np.arange(1, samples + 1), lead, kind="linear")
+    return np.asarray(line(np.linspace(1, samples, int(samples * FS / fs))), np.float64)
+
+
+def peaks_of(lead: NDArray[np.float64]) -> NDArray[np.int64]:
+    """R peaks of a lead (T,) at 250 Hz."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a lead without a whole QRS makes it average nothing
+        _, found = neurokit2.ecg_peaks(neurokit2.ecg_clean(lead, sampling_rate=FS), sampling_rate=FS)
+    return np.asarray(found["ECG_R_Peaks"], np.int64)

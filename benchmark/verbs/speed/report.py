@@ -1,0 +1,124 @@
+"""What `speed` says of its measurements: a table, and from them the hours of the configured grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from benchmark.config.config import Config
+from benchmark.run.estimate import PASSES_PER_STEP, Size, passes
+from benchmark.run.grid import Cell, Pretraining
+from benchmark.screen.tally import duration
+from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
+from benchmark.verbs.speed.timing import Ratio
+
+GIGA = 1e9
+NONE = "-"
+
+
+def speed_lines(speed: Speed) -> Iterator[str]:
+    """All of it, line by line."""
+    device, gemm = speed.device, ", ".join(f"{name} {flops / GIGA:.0f}" for name, flops in speed.gemm.items())
+    yield f"speed ({speed.effort}) on {device['type']} {device['name']}, {device['threads']} threads"
+    yield f"  a large matrix product: {gemm} GFLOP/s"
+    yield f"  medians of {speed.rounds} rounds in which all forms take turns; ratios are plain / ours [lowest-highest]"
+    yield from step_lines(speed)
+    yield growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth])
+    yield growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth])
+    yield preparation_line(speed.preparation)
+
+
+def step_lines(speed: Speed) -> Iterator[str]:
+    """A line per method and one for fine-tuning; pairs of windows there, windows here."""
+    best = speed.precision
+    heads = ("batch", f"{best}/s", f"ms {best}", "plain ms", "float32", "bf16", "best", "GFLOP/s", "GiB", "plain GiB")
+    yield f"  {'':<13}" + "".join(f"{head:>{width}}" for head, width in zip(heads, WIDTHS, strict=True))
+    for step in (*speed.steps, speed.finetuning):
+        cells = step_cells(step, best)
+        yield f"  {step.name:<13}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+    yield f"  plain ms in float32; ratios with both sides in float32, in bf16, and plain float32 / ours {best}"
+    yield "  GFLOP/s as executed by convolutions and matrix products; GiB an update takes in float32"
+    compiled = [step for step in speed.steps if step.compiled]
+    if compiled:
+        yield "  the same against ours through torch.compile (--compile)"
+    for step in compiled:
+        cells = timing_cells(step, "compiled", step.compiled, best)
+        yield f"  {step.name:<13}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=False))
+
+
+WIDTHS = (7, 9, 10, 10, 18, 18, 18, 9, 7, 11)
+
+
+def step_cells(step: StepSpeed, precision: str) -> list[str]:
+    """The line of a method after its name."""
+    return [
+        *timing_cells(step, "ours", step.ratios, precision),
+        f"{step.flop['ours'] / step.seconds[f'ours {precision}'] / GIGA:.0f}",
+        *(gib_text(step.gib.get(side)) for side in ("ours", "plain")),
+    ]
+
+
+def timing_cells(step: StepSpeed, side: str, ratios: Mapping[str, Ratio], precision: str) -> list[str]:
+    """Times of a side, 'ours' or 'compiled', and its ratios to the plain form: the first columns of a line."""
+    seconds, plain = step.seconds[f"{side} {precision}"], step.seconds.get("plain float32")
+    return [
+        str(step.batch),
+        f"{step.batch / seconds:.0f}",
+        f"{1000 * seconds:.1f}",
+        NONE if plain is None else f"{1000 * plain:.1f}",
+        *(ratio_text(ratios.get(what)) for what in ("float32", "bf16", "best")),
+    ]
+
+
+def ratio_text(ratio: Ratio | None) -> str:
+    """'2.71 [2.60-2.83]'."""
+    return NONE if ratio is None else f"{ratio.median:.2f} [{ratio.lowest:.2f}-{ratio.highest:.2f}]"
+
+
+def gib_text(gib: float | None) -> str:
+    """'0.52'."""
+    return NONE if gib is None else f"{gib:.2f}"
+
+
+def growth_line(what: str, growths: Iterable[Growth], sizes: Iterable[int]) -> str:
+    """'PMQ update by queue: 1024 0.10 s, 16384 0.12 s'."""
+    return f"  {what}: " + ", ".join(f"{n} {growth.seconds:.3f} s" for growth, n in zip(growths, sizes, strict=True))
+
+
+def preparation_line(preparation: PreparationSpeed) -> str:
+    """Recordings per core-second, ours and plain."""
+    return (
+        f"  preparation: {1 / preparation.ours:.0f} recordings per core-second, plain {1 / preparation.plain:.0f}, "
+        f"ratio {ratio_text(preparation.ratio)}"
+    )
+
+
+def hours_line(
+    config: Config, tasks: Iterable[Pretraining | Cell], sizes: Mapping[str, Size], speed: Speed, jobs: int
+) -> str:
+    """'the grid of paper: pretraining 3 h 20 min, cells 2 h 1 min, together 5 h 21 min'."""
+    pretraining, cells = grid_seconds(config, tasks, sizes, speed, jobs)
+    parts = f"pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
+    return f"the grid of {config.name} at this speed: {parts}"
+
+
+def grid_seconds(
+    config: Config, tasks: Iterable[Pretraining | Cell], sizes: Mapping[str, Size], speed: Speed, jobs: int
+) -> tuple[float, float]:
+    """Time of the pretrainings, and of the cells with so many at a time.
+
+    A change of a method (an ablation, a sweep) is taken to be as fast as the method; one that was not measured is told
+    from its encoder passes.
+    """
+    a_pass = speed.finetuning.per_window(speed.precision) / PASSES_PER_STEP
+    pretraining = cells = 0.0
+    for task in tasks:
+        if isinstance(task, Cell):
+            cells += passes(task, config, sizes) * a_pass / jobs
+            continue
+        step = speed.step(task.method.name)
+        if step is None or not task.method.trains:
+            pretraining += passes(task, config, sizes) * a_pass
+        else:
+            pairs = config.pretrain.epochs * sizes[config.data.pretrain].windows / 2
+            pretraining += pairs * step.per_window(speed.precision, compiled=config.compile)
+    return pretraining, cells

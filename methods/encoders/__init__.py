@@ -1,0 +1,1 @@
+"""The encoders that a method can pretrain, one file each."""

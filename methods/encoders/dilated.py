@@ -1,0 +1,192 @@
+"""The encoder all methods share: a dilated convolution network over time (PMQ, section "Implementation details").
+
+Linear leads -> hidden, `depth` residual blocks and an output block; block i is GELU-Conv-GELU-Conv with kernel 3 and
+dilation 2^i. Two exact shortcuts make it cheap: taps that read only padding are not computed, and the mean over time
+is taken before the last convolution.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from methods.parts.dropout import dropout
+from methods.parts.fields import Range, Share, check_fields
+from methods.parts.masks import Mask
+
+KERNEL = 3
+
+Size = Annotated[int, Range(least=1)]
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Sizes of the encoder; the defaults are the paper's and give 637,952 parameters."""
+
+    leads: Size = 12
+    hidden: Size = 64
+    depth: Annotated[int, Range(least=0)] = 10
+    """Hidden blocks, before the output block."""
+    output: Size = 320
+    dropout: Share = 0.0
+    """On the output of each time step, in training mode."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+class Block(nn.Module):
+    """Residual block. In the output block, which changes the number of channels, `skip` is a 1x1 convolution."""
+
+    def __init__(self, channels: int, dilation: int, output: int | None = None) -> None:
+        super().__init__()
+        width = output or channels
+        self.conv1 = nn.Conv1d(channels, width, KERNEL, dilation=dilation)
+        self.conv2 = nn.Conv1d(width, width, KERNEL, dilation=dilation)
+        self.skip = nn.Conv1d(channels, width, 1) if output else None
+
+    def forward(self, x: Tensor, *, mean: bool = False) -> Tensor:
+        """(B, C, 1, S) -> (B, O, 1, S), or its mean over time, (B, O, 1, 1)."""
+        if mean:
+            return self.mean_over_time(x)  # (B, O, 1, 1)
+        return convolve(self.conv2, self.between(x)) + self.shortcut(x)  # (B, O, 1, S)
+
+    def mean_over_time(self, x: Tensor) -> Tensor:
+        """Mean over time of `forward`: (B, C, 1, S) -> (B, O, 1, 1)."""
+        # Exact: the last convolution and the skip are linear, so that the mean can be taken of what they read.
+        means = mean_per_tap(self.between(x), self.conv2.dilation[0])  # (B, O, 1, KERNEL)
+        last = F.conv2d(means, self.conv2.weight.unsqueeze(2), self.conv2.bias)  # (B, O, 1, 1)
+        mean = steps_first(x).mean(1)  # (B, C)
+        return last + self.shortcut(mean[..., None, None])  # (B, O, 1, 1)
+
+    def between(self, x: Tensor) -> Tensor:
+        """What the second convolution reads: (B, C, 1, S) -> (B, O, 1, S)."""
+        return F.gelu(convolve(self.conv1, F.gelu(x)))  # (B, O, 1, S)
+
+    def shortcut(self, x: Tensor) -> Tensor:
+        """The residual path: (B, C, 1, S) -> (B, O, 1, S)."""
+        return x if self.skip is None else convolve(self.skip, x)  # (B, O, 1, S)
+
+
+def convolve(conv: nn.Conv1d, x: Tensor) -> Tensor:
+    """Length-preserving convolution with the weights of `conv` on (B, C, 1, S) -> (B, O, 1, S).
+
+    The singleton axis lets activations lie in memory as (B, S, C), which on CPUs is up to twice as fast.
+    """
+    weight = conv.weight.unsqueeze(2)  # (O, C, 1, KERNEL)
+    (dilation,) = conv.dilation
+    if conv.kernel_size == (1,):
+        return F.conv2d(x, weight, conv.bias)
+    if dilation >= x.shape[-1]:
+        # Exact: the outer taps would read zeros. Slicing leaves them a gradient of exact zeros, as the zeros would,
+        # so that weight decay moves them in the same way.
+        return F.conv2d(x, weight[..., 1:2], conv.bias)
+    return F.conv2d(x, weight, conv.bias, padding=(0, dilation), dilation=(1, dilation))
+
+
+def mean_per_tap(x: Tensor, dilation: int) -> Tensor:
+    """Mean over time of what each tap of a length-preserving convolution reads: (B, C, 1, S) -> (B, C, 1, KERNEL).
+
+    The outer taps miss the last or first `dilation` samples and read as many zeros in their place.
+    """
+    steps = steps_first(x)  # (B, S, C)
+    if dilation >= steps.shape[1]:
+        return F.pad(steps.mean(1)[..., None, None], (1, 1))  # (B, C, 1, KERNEL)
+    sums = [steps[:, :-dilation].sum(1), steps.sum(1), steps[:, dilation:].sum(1)]  # each (B, C)
+    return torch.stack(sums, -1).unsqueeze(2) / steps.shape[1]  # (B, C, 1, KERNEL)
+
+
+def steps_first(x: Tensor) -> Tensor:
+    """(B, C, 1, S) -> (B, S, C), the order in memory. What is computed from it has its gradient in that order too."""
+    return x.squeeze(2).transpose(1, 2)  # (B, S, C)
+
+
+class Blocks(nn.Sequential):
+    """One block after the other."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, 1, S) -> (B, C, 1, S)."""
+        # As `nn.Sequential` does it, but here: torch.compile takes a loop of torch's own block by block.
+        for block in self:
+            x = block(x)  # (B, C, 1, S)
+        return x
+
+
+class Encoder(nn.Module):
+    """ECG windows -> representations. `encoder(x)` is per time step, `encoder.pooled(x)` the mean over time."""
+
+    def __init__(self, config: EncoderConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or EncoderConfig()
+        self.dropout = self.config.dropout
+        self.input = nn.Linear(self.config.leads, self.config.hidden)
+        self.hidden = Blocks(*[Block(self.config.hidden, 2**i) for i in range(self.config.depth)])
+        self.output = Block(self.config.hidden, 2**self.config.depth, self.config.output)
+
+    def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        """Representation of each time step: (B, S, L) -> (B, S, K). `mask` acts on the embedded input."""
+        x = self.output(self.hidden(self.embed(x, mask)))  # (B, K, 1, S)
+        return dropout(steps_first(x), self.dropout, self.training)  # (B, S, K)
+
+    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
+        if self.training and self.dropout > 0:
+            steps: Tensor = self(x, mask)  # (B, S, K)
+            return steps.mean(1)  # (B, K)
+        mean: Tensor = self.output(self.hidden(self.embed(x, mask)), mean=True)  # (B, K, 1, 1)
+        return mean.flatten(1)  # (B, K)
+
+    def compile_blocks(self) -> None:
+        """Have torch.compile fuse what stands between the convolutions; a copy of the encoder is not compiled."""
+        for blocks in (self.hidden, self.output):
+            blocks.compile(dynamic=False)
+
+    def embed(self, x: Tensor, mask: Mask | None) -> Tensor:
+        """Leads -> hidden channels, then the mask: (B, S, L) -> (B, D, 1, S), a view of memory laid out (B, S, D)."""
+        x = self.input(x)  # (B, S, D)
+        if mask is not None:
+            x = mask(x).contiguous()  # (B, S, D), for an FFT leaves it laid out otherwise
+        return x.transpose(1, 2).unsqueeze(2)  # (B, D, 1, S)
+
+
+_RELEASED_BLOCK = re.compile(r"feature_extractor\.net\.(\d+)\.(?:(conv[12])\.conv|projector)\.(weight|bias)")
+
+
+def load_released(state_dict: Mapping[str, Tensor]) -> Encoder:
+    """An encoder with the weights of a checkpoint by the authors of PMQ or COMET; its sizes follow the tensors.
+
+    `state_dict` is bare or as `AveragedModel` saves it (prefix `module.`, entry `n_averaged`). Raises ValueError where
+    it is anything else.
+    """
+    released = {name.removeprefix("module."): value for name, value in state_dict.items() if name != "n_averaged"}
+    blocks = [int(match[1]) for match in map(_RELEASED_BLOCK.fullmatch, released) if match]
+    depth = max(blocks, default=0)
+    state = {_our_name(name, depth): value for name, value in released.items()}
+    missing = {"input.weight", "output.skip.weight"} - state.keys()
+    if missing:
+        raise ValueError(f"released encoder: no tensor for {min(missing)}; pass the whole state_dict of an encoder")
+    hidden, leads = state["input.weight"].shape
+    output = len(state["output.skip.weight"])
+    encoder = Encoder(EncoderConfig(leads=leads, hidden=hidden, depth=depth, output=output))
+    try:
+        encoder.load_state_dict(state, strict=True)
+    except RuntimeError as error:
+        raise ValueError(f"released encoder: {' '.join(str(error).split())}") from error
+    return encoder
+
+
+def _our_name(released: str, depth: int) -> str:
+    """Name in `Encoder` of a tensor of the released encoder with `depth` hidden blocks."""
+    if released in ("input_fc.weight", "input_fc.bias"):
+        return released.replace("input_fc", "input")
+    match = _RELEASED_BLOCK.fullmatch(released)
+    if match is None:
+        raise ValueError(f"released encoder: unknown tensor {released!r}; pass the state_dict of an encoder alone")
+    block, conv, kind = match.groups()
+    return f"{'output' if int(block) == depth else f'hidden.{block}'}.{conv or 'skip'}.{kind}"

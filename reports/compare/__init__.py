@@ -1,0 +1,1 @@
+"""Two runs side by side: where they differ, and whether by more than chance."""

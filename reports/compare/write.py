@@ -1,0 +1,146 @@
+"""`report --compare A B` on files and on a terminal: compare.md and compare.csv."""
+
+from __future__ import annotations
+
+import csv
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from benchmark.results.files import write_atomic
+from reports.compare.find import Comparison, Pair, Side, compare
+from reports.runs.open import open_results
+from reports.runs.planned_tables import METRICS
+from reports.tables.captions import ratio_text
+from reports.tables.table import DASH, EVALUATIONS
+from reports.tables.terminal import Span
+from reports.tables.text import literal, pipe_table
+
+ON_TERMINAL = 20
+"""Numbers that a terminal shows; the files have all."""
+NUMBER, GAP = 9, 2
+CSV_HEADER = (
+    "evaluation", "unit", "ratio", "variant", "dataset", "metric", "a_mean", "a_std", "a_seeds", "b_mean", "b_std",
+    "b_seeds", "difference", "equal_cells",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was found, and the files that say it."""
+
+    comparison: Comparison
+    files: tuple[Path, ...]
+    said: tuple[str, ...]
+    """What the sources hold besides the two runs, one line each."""
+
+
+def compare_results(first: str, second: str, out: Path, *, unit: str | None = None) -> Compared:
+    """Hold two runs, named as in reports.runs.open, against each other, and write what was found under `out`.
+
+    unit: 'heartbeat' or 'recording'; by default that of the first run's protocol. Raises NoResults.
+    """
+    with open_results([first]) as one, open_results([second]) as two:
+        found = compare(one.run, two.run, unit)
+        said = tuple(dict.fromkeys([*one.said, *two.said]))
+    contents = {"compare.md": markdown(found), "compare.csv": long_csv(found)}
+    for name, text in contents.items():
+        write_atomic(out / name, text.encode())
+    return Compared(found, tuple(out / name for name in contents), said)
+
+
+def markdown(found: Comparison) -> str:
+    """The words, the settings that differ, and the numbers, but for those whose cells are all equal to the bit."""
+    parts = ["# Two runs compared", "\n".join(f"- {literal(text)}" for text in words(found))]
+    if found.settings:
+        rows = [[literal(cell) for cell in row] for row in found.settings]
+        parts += ["## What differs in their settings", pipe_table(["Setting", "A", "B"], rows)]
+    rows = [
+        [
+            literal(pair.method), EVALUATIONS.get(pair.evaluation, pair.evaluation), literal(pair.corpus),
+            ratio_text(pair.ratio), METRICS[pair.metric], side_text(pair.first), side_text(pair.second),
+            difference_text(pair), _equal_text(pair),
+        ]
+        for pair in found.pairs if not pair.same
+    ]  # fmt: skip
+    if rows:
+        header = ["Method", "Evaluation", "Dataset", "Labels", "Metric", "A", "B", "B − A", "Equal cells"]
+        parts += ["## Numbers, the largest difference first", pipe_table(header, rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def words(found: Comparison) -> Iterator[str]:
+    """What is compared and how much of it agrees, one line each."""
+    yield f"A: {found.names[0]}"
+    yield f"B: {found.names[1]}"
+    counts = ", ".join(f"{number} {what}" for what, number in found.cells.items())
+    yield f"Finished cells: {counts}. Equal: all scores and predictions, whatever it took to compute them."
+    yield f"Numbers: percent, scored per {found.unit}, mean±std over the seeds that both runs have."
+    same = sum(pair.same for pair in found.pairs)
+    yield f"{same} of {len(found.pairs)} numbers rest on equal cells alone and are left out below."
+    if found.reasons:
+        yield f"The two may not stand in one table, since in B {'; '.join(found.reasons)}."
+
+
+def side_text(side: Side | None) -> str:
+    """'70.1±0.8', or a dash where there is no number."""
+    if side is None:
+        return DASH
+    return f"{side.mean:.1f}" + ("" if side.std is None else f"±{side.std:.1f}")
+
+
+def difference_text(pair: Pair) -> str:
+    """'+1.2', or a dash."""
+    return DASH if pair.difference is None else f"{pair.difference:+.1f}"
+
+
+def _equal_text(pair: Pair) -> str:
+    """'1 of 2': how many of the cells behind a number are equal to the bit."""
+    return f"{pair.equal} of {max(len(side.seeds) for side in (pair.first, pair.second) if side)}"
+
+
+def long_csv(found: Comparison) -> str:
+    """One line per number that either run has, in percent, unrounded."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_HEADER)
+    for pair in found.pairs:
+        place = (pair.evaluation, found.unit, pair.ratio, pair.variant, pair.dataset, pair.metric)
+        writer.writerow((*place, *_csv_side(pair.first), *_csv_side(pair.second), pair.difference, pair.equal))
+    return text.getvalue()
+
+
+def _csv_side(side: Side | None) -> tuple[object, ...]:
+    return ("", "", "") if side is None else (side.mean, side.std, " ".join(map(str, side.seeds)))
+
+
+def comparison_lines(found: Comparison, width: int) -> Iterator[list[Span]]:
+    """The words, the settings that differ and the largest differences, in lines of at most `width` (40 or more)."""
+    yield [("Two runs compared", "title")]
+    settings = [f"{name}: {one} in A, {two} in B" for name, one, two in found.settings]
+    for text in [*words(found), *settings]:
+        for line in textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False):
+            yield [(line, "faint")]
+    rows = [pair for pair in found.pairs if not pair.same]
+    if not rows:
+        return
+    room = width - 3 * (GAP + NUMBER)
+    yield []
+    yield [("Number".ljust(room), "title"), ("".join(_right(text) for text in ("A", "B", "B − A")), "title")]
+    for pair in rows[:ON_TERMINAL]:
+        numbers = (side_text(pair.first), side_text(pair.second), difference_text(pair))
+        yield [(_label(pair, room), ""), ("".join(map(_right, numbers)), "")]
+    if len(rows) > ON_TERMINAL:
+        yield [(f"and {len(rows) - ON_TERMINAL} more in compare.md", "faint")]
+
+
+def _label(pair: Pair, room: int) -> str:
+    how = EVALUATIONS.get(pair.evaluation, pair.evaluation).lower()
+    text = f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio)}, {METRICS[pair.metric]}, {how}"
+    return text.ljust(room) if len(text) <= room else f"{text[: room - 1]}…"
+
+
+def _right(text: str) -> str:
+    return " " * GAP + text.rjust(NUMBER)

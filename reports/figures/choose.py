@@ -1,0 +1,179 @@
+"""All figures that a store can give: which ones these are, their small print, and their files.
+
+A figure that a plan does not call for is left out; one that cannot be drawn is named, and the others are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.results.store import Store
+from reports.figures import draw as plots
+from reports.figures.captions import (
+    compute_note,
+    confusion_note,
+    masking_note,
+    score_note,
+    similarity_note,
+    sweep_note,
+    titles_of,
+    training_note,
+)
+from reports.figures.confusion import confusions
+from reports.figures.illustrations import illustrations_of
+from reports.figures.score_bands import OVERALL, bands, compared, label_curves, panels, sweeps
+from reports.runs.cards import Cards, cards_of, costs, courses
+from reports.runs.load import Results, tidy
+
+FOLDER = "figures"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was drawn."""
+
+    files: tuple[Path, ...]
+    problems: tuple[str, ...]
+    """One line per figure that could not be drawn."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the figures are made of, and where they go."""
+
+    results: Results
+    frame: pd.DataFrame
+    store: Store
+    cards: Cards
+    folder: Path
+
+    def stem(self, *parts: str) -> Path:
+        """Path of a figure without its ending; its name is fit for LaTeX."""
+        return self.folder / "-".join(parts).replace("_", "-").replace(" ", "-")
+
+
+def write_figures(results: Results, store: Store, out: Path, units: Sequence[str]) -> Figures:
+    """Draw the figures of a plan under `out`/figures, each as PNG and PDF.
+
+    units: what is scored, 'heartbeat', 'recording' or both; a figure of scores is drawn for each.
+    """
+    cards = cards_of(results, store, compared(results.plan))
+    shown = Shown(results, tidy(results), store, cards, out / FOLDER)
+    files: list[Path] = []
+    problems: list[str] = []
+    for what, draw in figures_of(shown, units):
+        try:
+            files += draw()
+        except Exception as error:  # whatever it is: the tables and the other figures are worth having
+            problems.append(f"figure of {what}: {type(error).__name__}: {error}")
+    return Figures(tuple(files), tuple(problems))
+
+
+def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callable[[], Iterable[Path]]]]:
+    """What is drawn, and how: each call draws its figures, none where the store has nothing for them."""
+    plan = shown.results.plan
+    for evaluation in dict.fromkeys(cell.evaluation for cell in plan.cells):
+        for unit in units:
+            place = f"{evaluation} per {unit}"
+            yield f"sweeps, {place}", partial(draw_sweeps, shown, evaluation, unit)
+            yield f"label efficiency, {place}", partial(draw_label_efficiency, shown, evaluation, unit)
+            yield f"compute, {place}", partial(draw_compute, shown, evaluation, unit)
+    for dataset in plan.datasets if plan.cells else ():
+        for unit in units:
+            first = plan.cells[0].evaluation
+            yield f"confusion, {dataset} per {unit}", partial(draw_confusion, shown, first, unit, dataset)
+    yield "training", partial(draw_training, shown)
+    yield "masking", partial(draw_masking, shown)
+    yield "similarity", partial(draw_similarity, shown)
+
+
+def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
+    """One figure per swept knob and label ratio."""
+    plan = shown.results.plan
+    found = list(sweeps(shown.results, bands(shown.frame, evaluation, unit), evaluation))
+    for sweep in found:
+        note = f"{score_note(plan, evaluation, unit, sweep.ratio)} {sweep_note(sweep)}"
+        several = len({other.ratio for other in found if (other.of, other.knob) == (sweep.of, sweep.knob)}) > 1
+        at = [f"{100 * sweep.ratio:g}"] if several else []
+        stem = shown.stem(evaluation, unit, sweep.of, sweep.knob, *at)
+        rows = titles_of(plan, [sweep.of, *sweep.lines["variant"]])
+        yield from plots.plot_sweep(sweep, panels(sweep.points, plan), rows, note, stem)
+
+
+def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
+    """Scores over label ratios, where there are two or more."""
+    plan = shown.results.plan
+    curves = label_curves(plan, bands(shown.frame, evaluation, unit))
+    if len(curves):
+        note, rows = score_note(plan, evaluation, unit), titles_of(plan, curves["variant"])
+        stem = shown.stem(evaluation, unit, "label-efficiency")
+        yield from plots.plot_label_efficiency(curves, panels(curves, plan), rows, note, stem)
+
+
+def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
+    """Overall, or the score of the only dataset, over pretraining time, where two rows or more have one."""
+    plan, spent = shown.results.plan, costs(shown.cards)
+    rows = [variant for variant in compared(plan) if variant not in spent.elsewhere]
+    found = bands(shown.frame, evaluation, unit)
+    own = found[found["variant"].isin(rows)]
+    names = panels(own, plan)
+    dataset = OVERALL if OVERALL in names else next(iter(names), OVERALL)
+    scores = own[own["dataset"] == dataset]
+    timed = scores[scores["variant"].isin(list(spent.seconds))]
+    if timed["variant"].nunique() > 1:
+        scores = scores[scores["ratio"].isin(timed["ratio"])]
+        note = f"{score_note(plan, evaluation, unit)} {compute_note(plan, spent)}"
+        seconds = {variant: spent.seconds[variant] for variant in timed["variant"]}
+        stem = shown.stem(evaluation, unit, "compute")
+        yield from plots.plot_compute(scores, names[dataset], seconds, titles_of(plan, scores["variant"]), note, stem)
+
+
+def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:
+    """Decisions on one dataset at the smallest label ratio that is compared, in one evaluation."""
+    plan, variants = shown.results.plan, compared(shown.results.plan)
+    ratios = [
+        cell.ratio
+        for cell in plan.cells
+        if (cell.evaluation, cell.dataset) == (evaluation, dataset) and cell.variant in variants
+    ]
+    if not ratios:
+        return
+    where = {"evaluation": evaluation, "dataset": dataset, "unit": unit}
+    found = confusions(shown.results, shown.store, variants, ratio=min(ratios), **where)
+    if found:
+        note = confusion_note(plan, evaluation, unit, dataset, min(ratios), found)
+        classes = plan.datasets[dataset]["classes"]
+        stem = shown.stem(evaluation, unit, "confusion", dataset)
+        yield from plots.plot_confusion(found, classes, titles_of(plan, [own.variant for own in found]), note, stem)
+
+
+def draw_training(shown: Shown) -> Iterator[Path]:
+    """Loss and health of the pretrainings."""
+    found = courses(shown.cards)
+    rows = titles_of(shown.results.plan, dict.fromkeys(found["variant"]))
+    if len(found):
+        note = training_note(shown.results.plan, shown.cards)
+        yield from plots.plot_training(found, rows, note, shown.stem("training"))
+
+
+def draw_masking(shown: Shown) -> Iterator[Path]:
+    """The masks of the last row that has any: a table ends with the method that it is about."""
+    plan = shown.results.plan
+    masked = illustrations_of(shown.results, shown.store, compared(plan)).masked
+    if masked:
+        note = masking_note(plan, masked[-1])
+        yield from plots.plot_masking(masked[-1], note, shown.stem("masking"))
+
+
+def draw_similarity(shown: Shown) -> Iterator[Path]:
+    """What the queries of the rows with a queue resemble."""
+    plan = shown.results.plan
+    found = illustrations_of(shown.results, shown.store, compared(plan)).similarities
+    if found:
+        rows = titles_of(plan, [own.variant for own in found])
+        yield from plots.plot_similarity(found, rows, similarity_note(plan, found), shown.stem("similarity"))

@@ -1,0 +1,61 @@
+"""Which class a task's recordings or heartbeats were taken for: confusion matrices from stored predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.results.rows import Predictions
+from benchmark.results.store import Store
+from reports.runs.load import Results
+from reports.statistics.test_set import pooled, resampled_test_set
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """One row's decisions on one test set, summed over seeds."""
+
+    variant: str
+    seeds: int
+    counts: NDArray[np.int64]
+    """(C, C) true class by decision."""
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(C, C) of each true class, in percent; NaN for a class that the test set lacks."""
+        total = self.counts.sum(axis=1, keepdims=True)  # (C, 1)
+        return np.where(total > 0, 100 * self.counts / np.maximum(total, 1), np.nan)
+
+
+def confusions(
+    results: Results, store: Store, variants: Sequence[str], *, evaluation: str, dataset: str, ratio: float, unit: str
+) -> list[Confusion]:
+    """One per row with a finished cell there; none where a window can have several labels."""
+    keys: dict[str, list[str]] = {}
+    for cell in results.plan.cells:
+        if (cell.evaluation, cell.dataset, cell.ratio) == (evaluation, dataset, ratio) and cell.key in results.rows:
+            keys.setdefault(cell.variant, []).append(cell.key)
+    if any(results.rows[key].labels != "single" for own in keys.values() for key in own):
+        return []
+    found = {
+        variant: [confusion(store.predictions(key), unit) for key in keys[variant]]
+        for variant in variants
+        if variant in keys
+    }
+    return [
+        Confusion(variant, len(counts), np.sum(counts, axis=0)) for variant, counts in found.items() if np.any(counts)
+    ]
+
+
+def confusion(predictions: Predictions, unit: str) -> NDArray[np.int64]:
+    """(C, C) counts of true class by most probable one, of heartbeats or of recordings with their mean probability."""
+    classes = predictions.truth.shape[1]
+    if not len(predictions.truth):
+        return np.zeros((classes, classes), np.int64)
+    test = resampled_test_set(predictions, unit, resamples=0)
+    decision = pooled(test, predictions.probability).argmax(axis=1)  # (n,)
+    place = test.truth.argmax(axis=1) * classes + decision  # (n,)
+    return np.bincount(place, minlength=classes**2).reshape(classes, classes)

@@ -1,0 +1,64 @@
+"""Confusion matrices of a task: a panel per row of the table, true class by decision, in percent of the true class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from reports.figures.confusion import Confusion
+from reports.figures.draw.style import (
+    ONE_COLUMN,
+    SHARES,
+    TINY,
+    TWO_COLUMNS,
+    new_figure,
+    save,
+    small_print,
+    styled,
+    words_height,
+)
+
+MANY_CLASSES, MANY_ROWS = 6, 8
+"""Three panels stand abreast from so many classes on, else four, and five beyond so many rows of the table."""
+PANEL_HEAD = 0.5
+"""Inches of what stands around the matrix of a panel."""
+
+
+def plot_confusion(
+    found: Sequence[Confusion], classes: Sequence[str], rows: Mapping[str, str], note: str, stem: Path
+) -> tuple[Path, Path]:
+    """Draw the matrices of one dataset. rows: variant -> title; classes: names; note: the small print."""
+    abreast = 3 if len(classes) >= MANY_CLASSES else 4 if len(found) <= MANY_ROWS else 5
+    columns = min(abreast, len(found))
+    lines = -(-len(found) // abreast)
+    width = TWO_COLUMNS if columns > 1 else ONE_COLUMN
+    with styled():
+        figure = new_figure(width, lines * (width / abreast - 0.15 + PANEL_HEAD) + words_height({}, note, width))
+        grid = figure.subplots(lines, columns, squeeze=False, sharey=True)
+        for number, axes in enumerate(grid.flat):
+            if number < len(found):
+                draw_matrix(axes, found[number], classes)
+                axes.set_title(rows[found[number].variant])
+            else:
+                axes.set_axis_off()
+        small_print(figure, note)
+        return save(figure, stem)
+
+
+def draw_matrix(axes: Axes, found: Confusion, classes: Sequence[str]) -> None:
+    """Shares in percent, below 1 left blank; a class that the test set lacks is a line of dashes."""
+    shares = found.shares  # (C, C)
+    axes.imshow(np.nan_to_num(shares), cmap=SHARES, vmin=0, vmax=100)
+    for (truth, decision), share in np.ndenumerate(shares):
+        text = "–" if np.isnan(share) else f"{share:.0f}" if share >= 1 else ""
+        colour = "white" if share > 65 else "black"
+        words = axes.text(decision, truth, text, ha="center", va="center", fontsize=TINY, color=colour)
+        words.set_in_layout(False)  # a hundred numbers inside the axes need no room of their own
+    axes.set_xticks(range(len(classes)), classes, rotation=90)
+    axes.set_yticks(range(len(classes)), classes)
+    axes.tick_params(length=0, labelsize=TINY)
+    for spine in axes.spines.values():
+        spine.set_visible(False)

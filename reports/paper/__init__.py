@@ -1,0 +1,1 @@
+"""One paper: its printed numbers and claims, what can be checked of them, and a results store beside them."""

@@ -1,0 +1,153 @@
+"""A results store read as a replication of the paper: its cells, where its setting differs, and both side by side.
+
+Scores are those of fine-tuned encoders per heartbeat, as the paper counts them, whatever the run's protocol. A grid
+that was run in parts (the table, then the ablations, then the queue sizes) is read as one: all plans of the store
+that compare with the latest one (reports.runs.compatible).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from benchmark.results.plan import Plan
+from benchmark.results.store import Store
+from reports.paper.claims import Evidence
+from reports.paper.printed import PMQ, Cells, Measured, Place
+from reports.runs.compatible import comparable
+from reports.runs.load import Results, tidy
+from reports.runs.open import every_run
+
+EVALUATION, UNIT = "finetune", "heartbeat"
+PAPER_ENCODER = {"hidden": 64, "depth": 10, "output": 320}
+PAPER_SETTING = {
+    "protocol": "paper",
+    "seeds": [41, 42, 43, 44, 45],
+    "data.labels": "single",
+    "data.pretrain": "mimic-iv-ecg",
+    **{f"encoder.{name}": size for name, size in PAPER_ENCODER.items()},
+    "pretrain.preset": "paper",
+    "pretrain.epochs": 100,
+    "finetune.epochs": 50,
+}
+"""What the paper states, by dotted config key."""
+
+
+@dataclass(frozen=True)
+class Replication:
+    """What a store has to say on the paper."""
+
+    evidence: Evidence
+    simulated: bool
+    """Some of its ECGs are simulated, so that it says nothing of real ones."""
+    differences: tuple[str, ...]
+    """Where its setting is not the paper's, one phrase each."""
+    damaged: tuple[str, ...] = ()
+    """What is wrong with the rows that were left out."""
+
+
+class Beside(NamedTuple):
+    """One cell of the paper and of a store."""
+
+    place: Place
+    paper: Measured
+    ours: Measured
+
+    @property
+    def difference(self) -> float:
+        """Ours minus the paper's, in points."""
+        return self.ours.mean - self.paper.mean
+
+    @property
+    def inside(self) -> bool | None:
+        """At most the joint spread sqrt(s1^2 + s2^2) apart; None where one of the two has no spread."""
+        if self.paper.std is None or self.ours.std is None:
+            return None
+        return abs(self.difference) <= math.hypot(self.paper.std, self.ours.std)
+
+
+def load_replication(root: Path) -> Replication:
+    """The latest plan of a store and those that go with it. Raises NoResults where there is none."""
+    runs, _ = comparable(every_run(root, Store(root)))
+    parts = [run.results for run in runs]
+    frame = pd.concat([tidy(part) for part in parts], ignore_index=True)
+    plans = [part.plan for part in parts]
+    facts = [source for plan in plans for source in (*plan.datasets.values(), plan.pretraining)]
+    return Replication(
+        evidence=Evidence(cells_of(frame), seconds_of(Store(root), parts), printed=False),
+        simulated=any(source.get("simulated") for source in facts),
+        differences=tuple(_differences(plans[0])),
+        damaged=tuple(dict.fromkeys(line for part in parts for line in part.damaged.values())),
+    )
+
+
+def beside(paper: Cells, ours: Cells) -> list[Beside]:
+    """The cells that both have, in the paper's order."""
+    return [Beside(place, paper[place], ours[place]) for place in paper if place in ours]
+
+
+def cells_of(frame: pd.DataFrame) -> dict[Place, Measured]:
+    """Mean and standard deviation over seeds, in percent, of a tidy frame's fine-tuned cells per heartbeat.
+
+    A seed without a score is left out, a cell without any is not there.
+    """
+    scored = frame[(frame["evaluation"] == EVALUATION) & (frame["unit"] == UNIT)].dropna(subset=["value"])
+    once = scored.drop_duplicates(["variant", "ratio", "dataset", "metric", "seed"])
+    cells: dict[Place, Measured] = {}
+    for where, group in once.groupby(["variant", "ratio", "dataset", "metric"]):
+        variant, ratio, dataset, metric = map(str, where)
+        values = 100 * group["value"]  # (seeds,)
+        std = float(values.std(ddof=1)) if len(values) > 1 else None
+        cells[Place(variant, float(ratio), dataset, metric)] = Measured(float(values.mean()), std, len(values))
+    return cells
+
+
+def seconds_of(store: Store, parts: list[Results]) -> dict[str, float]:
+    """Variant -> mean seconds of its pretraining, with the paper's encoder, on the device and in the mode of PMQ's."""
+    runs = {
+        (cell.variant, part.rows[cell.key].pretrain_key)
+        for part in parts
+        for cell in part.plan.cells
+        if cell.key in part.rows
+    }
+    cards: dict[str, list[dict[str, Any]]] = {}
+    for variant, key in sorted(runs):
+        card = store.card(key)
+        cards.setdefault(variant, []).extend([card] if card and _timed(card) else [])
+    machines = {_machine(card) for card in cards.get(PMQ, [])}
+    return {
+        variant: sum(card["seconds"] for card in own) / len(own)
+        for variant, own in cards.items()
+        if own and {_machine(card) for card in own} == machines and len(machines) == 1
+    }
+
+
+def _differences(plan: Plan) -> Iterator[str]:
+    for name, stated in PAPER_SETTING.items():
+        value = _at(plan.config, name)
+        if value != stated:
+            yield f"{name} {'not recorded' if value is None else value} (paper: {stated})"
+
+
+def _at(config: Mapping[str, Any], dotted: str) -> Any:
+    """The value of a dotted key, None where it is not there."""
+    value: Any = config
+    for part in dotted.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _timed(card: dict[str, Any]) -> bool:
+    """Whether a pretraining has a time and the paper's encoder."""
+    encoder = card.get("encoder", {})
+    return bool(card.get("seconds")) and {name: encoder.get(name) for name in PAPER_ENCODER} == PAPER_ENCODER
+
+
+def _machine(card: dict[str, Any]) -> str:
+    return json.dumps([card.get("device"), card.get("precision"), bool(card.get("compiled"))], sort_keys=True)

@@ -1,0 +1,93 @@
+"""The ledger: every claim of the paper, judged supported, not supported or not testable, with the numbers.
+
+The same rules judge the paper's printed cells and a store's. Simulated ECGs neither support nor refute what is said
+of real ones: their numbers are shown, and the claim stays untested. Computing time is the exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reports.paper.claims import COST_RULE, Claim, Evidence, load_claims, title_of
+from reports.paper.printed import PRETRAINING_SECONDS, printed_cells
+from reports.paper.replication import Replication
+from reports.paper.rules import RULES
+
+SUPPORTED, REFUTED, UNTESTED = "supported", "not supported", "cannot be tested"
+VERDICTS = (SUPPORTED, REFUTED, UNTESTED)
+QUEUE_SIZE = "pmq:queue_size="
+ABLATION = "pmq:w/o "
+COMMAND = "python run_benchmark.py --config paper --data-root DIR"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim held against one kind of evidence."""
+
+    claim: Claim
+    verdict: str
+    """One of `VERDICTS`."""
+    numbers: str
+    """What the verdict rests on, '' where there is nothing."""
+    reason: str
+    """Why a claim cannot be tested, and what would test it; else ''."""
+    remark: str = ""
+    """What a reader must know of the paper's own evidence; '' for a store's."""
+
+    @property
+    def text(self) -> str:
+        """Numbers and reason in one line."""
+        return "; ".join(filter(None, [self.reason, self.numbers]))
+
+
+def judge_paper() -> list[Judgement]:
+    """Every claim against the cells that the paper prints."""
+    evidence = Evidence(printed_cells(), PRETRAINING_SECONDS, printed=True)
+    return [_judge_printed(claim, evidence) for claim in load_claims()]
+
+
+def judge_store(replication: Replication) -> list[Judgement]:
+    """Every claim against a store."""
+    return [_judge_measured(claim, replication) for claim in load_claims()]
+
+
+def counts(judgements: Sequence[Judgement]) -> dict[str, int]:
+    """How many claims have each verdict."""
+    return {verdict: sum(judgement.verdict == verdict for judgement in judgements) for verdict in VERDICTS}
+
+
+def command_for(variants: Sequence[str]) -> str:
+    """The run that would measure these rows; what is done of it is not done again."""
+    sizes = [variant.removeprefix(QUEUE_SIZE) for variant in variants if variant.startswith(QUEUE_SIZE)]
+    ablations = " --ablations" if any(variant.startswith(ABLATION) for variant in variants) else ""
+    queues = f" --queue-sizes {' '.join(sorted(sizes, key=int))}" if sizes else ""
+    return COMMAND + ablations + queues
+
+
+def _judge_printed(claim: Claim, evidence: Evidence) -> Judgement:
+    lacking = evidence.lacking(claim)
+    if lacking:
+        what = "pretraining time" if claim.rule == COST_RULE else "number"
+        return Judgement(claim, UNTESTED, "", f"the paper prints no {what} of {_named(lacking)}", claim.remark)
+    found = RULES[claim.rule](claim, evidence)
+    return Judgement(claim, SUPPORTED if found.holds else REFUTED, found.numbers, "", claim.remark)
+
+
+def _judge_measured(claim: Claim, replication: Replication) -> Judgement:
+    rows = (claim.subject, *claim.rivals)
+    cost = claim.rule == COST_RULE
+    lacking = replication.evidence.lacking(claim)
+    if lacking:
+        what = "pretraining times, with the paper's encoder and on one machine," if cost else "all cells"
+        return Judgement(claim, UNTESTED, "", f"needs {what} of {_named(lacking)}: {command_for(rows)}")
+    found = RULES[claim.rule](claim, replication.evidence)
+    if replication.simulated and not cost:
+        return Judgement(claim, UNTESTED, found.numbers, "simulated data")
+    if found.holds is None:
+        return Judgement(claim, UNTESTED, found.numbers, "the intervals leave it open: more seeds")
+    return Judgement(claim, SUPPORTED if found.holds else REFUTED, found.numbers, "")
+
+
+def _named(variants: Sequence[str]) -> str:
+    return ", ".join(map(title_of, variants))

@@ -1,0 +1,117 @@
+"""`verify-paper` on files and on a terminal: verify-paper.md, and beside a store verify-paper.csv and its figures."""
+
+from __future__ import annotations
+
+import csv
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from benchmark.results.files import write_atomic
+from reports.paper.figure import paper_and_store
+from reports.paper.printed import METRICS
+from reports.paper.replication import Beside
+from reports.paper.sections import Audit, Section, audit
+from reports.paper.verdicts import REFUTED, SUPPORTED, Judgement
+from reports.tables.terminal import Span
+from reports.tables.text import literal as literal
+from reports.tables.text import pipe_table as pipe_table
+
+CSV_HEADER = (
+    "variant", "ratio", "dataset", "metric", "paper_mean", "paper_std", "store_mean", "store_std", "store_seeds",
+    "difference", "inside_joint_spread",
+)  # fmt: skip
+SHOWN = ("Verdict", "Claims")
+"""How the titles begin of the sections that a terminal shows; the files have all."""
+ROLES = {SUPPORTED: "best", REFUTED: "block"}
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found, and the files that say it."""
+
+    audit: Audit
+    files: tuple[Path, ...]
+
+
+def verify_paper(out: Path, results: Path | None = None) -> Verified:
+    """Audit the paper, and a store beside it where `results` holds one; write what was found under `out`."""
+    found = audit(results)
+    write_atomic(out / "verify-paper.md", markdown(found).encode())
+    files = [out / "verify-paper.md"]
+    if found.beside:
+        write_atomic(out / "verify-paper.csv", long_csv(found.beside).encode())
+        files += [out / "verify-paper.csv", *_figures(found, out)]
+    return Verified(found, tuple(files))
+
+
+def markdown(found: Audit) -> str:
+    """All sections."""
+    parts = ["# The PMQ paper, verified"]
+    for section in found.sections:
+        parts.append(f"## {literal(section.title)}")
+        if section.said:
+            parts.append("\n".join(f"- {literal(text)}" for text in section.said))
+        if section.ledger:
+            parts.append("\n".join(map(_md_judgement, section.ledger)))
+        if section.rows:
+            parts.append(pipe_table(section.header, [[literal(cell) for cell in row] for row in section.rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _md_judgement(judgement: Judgement) -> str:
+    claim = judgement.claim
+    lines = [f"- **{judgement.verdict}**: {literal(claim.text)} ({_lines_of(judgement)})", literal(judgement.text)]
+    return "  \n  ".join([*lines, *([f"*{literal(judgement.remark)}*"] if judgement.remark else [])])
+
+
+def _lines_of(judgement: Judgement) -> str:
+    return f"{'lines' if ',' in judgement.claim.lines else 'line'} {judgement.claim.lines}"
+
+
+def long_csv(pairs: Sequence[Beside]) -> str:
+    """One line per cell that paper and store both have, in percent, unrounded."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_HEADER)
+    for pair in pairs:
+        numbers = (pair.paper.mean, pair.paper.std, pair.ours.mean, pair.ours.std, pair.ours.seeds, pair.difference)
+        writer.writerow((*pair.place, *numbers, "" if pair.inside is None else int(pair.inside)))
+    return text.getvalue()
+
+
+def _figures(found: Audit, out: Path) -> Iterator[Path]:
+    """One figure per metric, as PNG and PDF."""
+    for metric in METRICS:
+        shown = [pair for pair in found.beside if pair.place.metric == metric]
+        if shown:
+            yield from paper_and_store(shown, out / f"verify-paper-{metric}", simulated=found.simulated)
+
+
+def audit_lines(found: Audit, width: int) -> Iterator[list[Span]]:
+    """Verdict and ledgers for a terminal, each line at most `width` characters."""
+    for section in found.sections:
+        if section.title.startswith(SHOWN):
+            yield from _section_lines(section, width)
+
+
+def _section_lines(section: Section, width: int) -> Iterator[list[Span]]:
+    yield []
+    yield [(section.title, "title")]
+    for text in section.said:
+        yield from _wrapped(text, width, "", "")
+    for judgement in section.ledger:
+        yield []
+        yield [(judgement.verdict, ROLES.get(judgement.verdict, "faint"))]
+        yield from _wrapped(f"{judgement.claim.text} ({_lines_of(judgement)})", width, "  ", "")
+        for text in filter(None, (judgement.text, judgement.remark)):
+            yield from _wrapped(text, width, "  ", "faint")
+
+
+def _wrapped(text: str, width: int, indent: str, role: str) -> Iterator[list[Span]]:
+    for line in textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+    ):
+        yield [(line, role)]

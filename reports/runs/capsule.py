@@ -1,0 +1,140 @@
+"""A results capsule: one zip with all that a report is made from, fit to be handed on. No signals, no weights.
+
+    contents.json                 format, what it is, digest of every file and of them all, digest of each test set
+    plans/KEY.json, plans/latest  the run
+    cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json why a cell failed
+    pretrained/KEY/pretraining.json    how each encoder was trained
+
+Recordings and patients go by the ids of the dataset's own tables, as in the rows: these tie a prediction to its
+recording, and fall under the dataset's licence. Paths of the machine are shortened to their last part. The same run
+gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from benchmark.results.files import write_atomic
+from benchmark.results.keys import KEY
+from benchmark.results.names import CARD
+from benchmark.results.rows import Row, row_bytes
+from benchmark.results.store import NoResults, Store
+from reports.runs.compatible import Run, tested_on
+from reports.runs.scrub_paths import portable
+
+FORMAT = 1
+CONTENTS = "contents.json"
+WHAT = "Results of an ECG pretraining benchmark: rows and test-set predictions, by the datasets' own ids; no signals."
+MEMBER = re.compile(
+    rf"plans/latest|plans/{KEY.pattern}\.json|cells/{KEY.pattern}(\.npz|\.json|\.error\.json)"
+    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}"
+)
+FILE_MODE = 0o644 << 16
+
+
+class BadCapsule(NoResults):
+    """A capsule cannot be written or read; the message is one line with the file, what is wrong, and the remedy."""
+
+
+def pack(run: Run, file: Path) -> str:
+    """Write a run's finished cells, failures and cards as a capsule; returns the digest of its contents.
+
+    Damaged rows stay out. Raises BadCapsule where an id is a path of this machine.
+    """
+    _refuse_paths(run)
+    members = dict(sorted(_members(run)))
+    files = {name: hashlib.sha256(body).hexdigest() for name, body in members.items()}
+    contents = {
+        "format": FORMAT,
+        "what": WHAT,
+        "digest": _digest(files),
+        "test_sets": tested_on(run),
+        "files": files,
+    }
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as archive:
+        for name, body in {CONTENTS: _json(contents), **members}.items():
+            entry = ZipInfo(name)  # dated 1980, so that the same contents are the same bytes
+            entry.external_attr, entry.create_system = FILE_MODE, 3
+            archive.writestr(entry, body, ZIP_STORED if name.endswith(".npz") else ZIP_DEFLATED)
+    write_atomic(file, buffer.getvalue())
+    return str(contents["digest"])
+
+
+def unpack(file: Path, folder: Path) -> Store:
+    """The store in a capsule, written to a folder, once every file is as its contents say. Raises BadCapsule."""
+    try:
+        with ZipFile(file) as archive:
+            contents = json.loads(archive.read(CONTENTS))
+            problem = _problem(contents, archive.namelist())
+            members = {} if problem else {name: archive.read(name) for name in contents["files"]}
+    except (BadZipFile, OSError, EOFError, zlib.error, KeyError, ValueError, TypeError, RuntimeError) as error:
+        problem = f"it cannot be read ({error})"
+    if not problem:
+        wrong = [n for n, body in members.items() if hashlib.sha256(body).hexdigest() != contents["files"][n]]
+        problem = f"{wrong[0]} does not match its digest" if wrong else ""
+    if problem:
+        raise BadCapsule(f"{file} is no whole results capsule: {problem}; copy it anew, or pack it with --capsule")
+    for name, body in members.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+    return Store(folder)
+
+
+def _problem(contents: Mapping[str, Any], names: list[str]) -> str:
+    """What is wrong with the table of contents of a zip that has these names; '' where nothing is."""
+    if contents["format"] != FORMAT:
+        return f"its format is {contents['format']}, this version reads {FORMAT}"
+    files = contents["files"]
+    strange = [name for name in files if not MEMBER.fullmatch(name)]
+    if strange:
+        return f"it holds {strange[0]!r}, which no capsule does"
+    if sorted(names) != sorted([CONTENTS, *files]):
+        return "its files are not those of its contents"
+    return "" if _digest(files) == contents["digest"] else "its contents do not match their digest"
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _members(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every file."""
+    store, results = run.store, run.results
+    yield f"plans/{results.plan.key}.json", _json(portable(asdict(results.plan)))
+    yield "plans/latest", results.plan.key.encode()
+    for key, row in results.rows.items():
+        predictions = (store.cells / f"{key}.npz").read_bytes()
+        yield f"cells/{key}.npz", predictions
+        yield f"cells/{key}.json", row_bytes(Row(**portable(asdict(row))), predictions)
+    for key, error in results.failures.items():
+        yield f"cells/{key}.error.json", _json({"key": key, "error": portable(error)})
+    for key in {row.pretrain_key for row in results.rows.values() if row.pretrain_key}:
+        if card := store.card(key):
+            yield f"pretrained/{key}/{CARD}", _json(portable(card))
+
+
+def _refuse_paths(run: Run) -> None:
+    """Raise BadCapsule where an id of a recording or patient is an absolute path: an id cannot be shortened."""
+    checked: set[str] = set()
+    for key in run.results.rows:
+        found = run.store.predictions(key)
+        ids = {*found.recording.tolist(), *found.patient.tolist()} - checked
+        paths = sorted(name for name in ids if portable(name) != name)
+        if paths:
+            raise BadCapsule(f"cell {key}: the id {paths[0]!r} is a path of this machine; give recordings relative ids")
+        checked |= ids
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1).encode()

@@ -1,0 +1,174 @@
+"""What makes two runs comparable: only then may their cells stand in one table. This is the one place that decides it.
+
+Two runs compare when their configs differ in nothing but the choice of cells, the datasets that both use are the same
+and were tested on the same windows, and their rows were computed in one precision by one version of each stage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.results.plan import Plan
+from benchmark.results.rows import Row
+from benchmark.results.store import Store
+from reports.runs.load import Results
+from reports.runs.scrub_paths import portable
+
+CHOICE = (
+    "name", "caption", "compare", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
+    "data.datasets", "data.simulation", "precision",
+)  # fmt: skip
+"""Config keys that choose cells, and those whose effect is compared itself: ablations, data, precision."""
+
+WITHOUT_ENCODER = "features"
+"""The evaluation that no precision can move."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: what it planned and finished, and the store that holds it."""
+
+    name: str
+    """As its user would call it: FOLDER@KEY."""
+    source: Path
+    """The folder or capsule that it came in."""
+    store: Store
+    results: Results
+
+
+def comparable(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, tuple[str, ...]]]]:
+    """The first run with those that compare with it and with each other, and the rest with their reasons."""
+    pooled: list[Run] = []
+    apart: list[tuple[Run, tuple[str, ...]]] = []
+    for run in runs:
+        reasons = next(filter(None, (why_not(run, other) for other in pooled)), ())
+        if reasons:
+            apart.append((run, reasons))
+        else:
+            pooled.append(run)
+    return pooled, apart
+
+
+def why_not(run: Run, other: Run) -> tuple[str, ...]:
+    """Why the cells of a run may not stand beside another's, one phrase each; empty where they may."""
+    one, two = run.results.plan, other.results.plan
+    settings = (
+        f"{key} is {shown(own)}, not {shown(others)}"
+        for key, own, others in config_differences(one, two)
+        if not any(key == choice or key.startswith(f"{choice}.") for choice in CHOICE)
+    )
+    return (*settings, *_redefined(one, two), *_other_data(one, two), *_other_tests(run, other), *_made(run, other))
+
+
+def config_differences(one: Plan, two: Plan) -> list[tuple[str, Any, Any]]:
+    """(dotted key, value of the first, of the second) where two configs differ; None where a key is not set."""
+    first, second = (flat(portable(plan.config)) for plan in (one, two))
+    keys = sorted(first.keys() | second.keys())
+    return [(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)]
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested sections as dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return found
+
+
+def shown(value: Any) -> str:
+    """A config's value as a person reads it."""
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def windows_digest(store: Store, row: Row) -> str:
+    """SHA-256 of the test windows of a row: recording, patient and label of each, in order."""
+    found = store.predictions(row.key)
+    content = hashlib.sha256()
+    for names in (found.recording, found.patient):
+        content.update(json.dumps(names.tolist()).encode())
+    content.update(json.dumps(found.truth.tolist()).encode())
+    return content.hexdigest()
+
+
+def tested_on(run: Run) -> dict[str, str]:
+    """Dataset -> digest of the windows that its first finished cell was tested on."""
+    first: dict[str, Row] = {}
+    for row in run.results.rows.values():
+        first.setdefault(row.dataset, row)
+    return {dataset: windows_digest(run.store, row) for dataset, row in first.items()}
+
+
+def same_outcome(one: Run, key: str, other: Run, other_key: str) -> bool:
+    """Whether two finished cells have the same scores and predictions, to the bit; times and machines may differ."""
+    first, second = one.results.rows[key], other.results.rows[other_key]
+    if (first.scores, first.undefined) != (second.scores, second.undefined):
+        return False
+    if one.store.root == other.store.root and key == other_key:
+        return True
+    found, again = one.store.predictions(key), other.store.predictions(other_key)
+    return all(
+        getattr(found, name).shape == getattr(again, name).shape
+        and getattr(found, name).tobytes() == getattr(again, name).tobytes()
+        for name in ("probability", "truth", "recording", "patient")
+    )
+
+
+def made(run: Run) -> dict[str, set[str]]:
+    """What computed the finished cells: the precision, and by stage the results version of the code."""
+    found: dict[str, set[str]] = {}
+    for row in run.results.rows.values():
+        stages = row.provenance.get("results_versions", {})
+        facts = {f"results version of {stage}": number for stage, number in stages.items()}
+        if row.evaluation != WITHOUT_ENCODER:
+            facts["precision"] = row.provenance.get("precision")
+        for name, fact in facts.items():
+            found.setdefault(name, set()).add(shown(fact))
+    return found
+
+
+def _redefined(one: Plan, two: Plan) -> Iterator[str]:
+    """Ablations of the same name that are not the same change."""
+    for variant in one.variants:
+        if variant in two.variants and _overrides(one, variant) != _overrides(two, variant):
+            yield f"{variant} is {shown(_overrides(one, variant))}, not {shown(_overrides(two, variant))}"
+
+
+def _overrides(plan: Plan, variant: str) -> Any:
+    method, _, name = variant.partition(":")
+    return plan.config.get("ablations", {}).get(method, {}).get(name)
+
+
+def _other_data(one: Plan, two: Plan) -> Iterator[str]:
+    both = [name for name in one.datasets if name in two.datasets]
+    sources = [(one.datasets[name], two.datasets[name], str(one.datasets[name].get("title") or name)) for name in both]
+    sources.append((one.pretraining, two.pretraining, "the pretraining corpus"))
+    for own, others, title in sources:
+        if own.get("fingerprint") != others.get("fingerprint"):
+            yield f"{title} is other data ({size_text(own)}, not {size_text(others)})"
+
+
+def size_text(facts: Mapping[str, Any]) -> str:
+    """How many recordings a dataset has, and its fingerprint."""
+    count = f"{facts.get('recordings')} recordings"
+    return f"{count}, fingerprint {facts['fingerprint']}" if facts.get("fingerprint") else count
+
+
+def _other_tests(run: Run, other: Run) -> Iterator[str]:
+    own, others = tested_on(run), tested_on(other)
+    for dataset in own:
+        if dataset in others and own[dataset] != others[dataset]:
+            yield f"{dataset} was tested on other windows"
+
+
+def _made(run: Run, other: Run) -> Iterator[str]:
+    own, others = made(run), made(other)
+    for name in own:
+        if name in others and own[name] != others[name]:
+            yield f"{name} is {' and '.join(sorted(own[name]))}, not {' and '.join(sorted(others[name]))}"

@@ -1,0 +1,194 @@
+"""Several runs put together in one store, so that everything a report computes is computed on all of them.
+
+The first run is the measure: those that compare with it (`compatible`) are put together, cell by cell; all others
+stay apart, and it is said why. Nothing is ever averaged over two computations of one cell: of a cell that two runs
+computed under different keys the first run's stands, and one of which two stores hold different outcomes under one key
+is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmark.results.keys import digest
+from benchmark.results.names import CARD
+from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.rows import Row
+from benchmark.results.store import Store
+from reports.runs.compatible import Run, comparable, same_outcome
+from reports.runs.load import load_results
+
+NAMED = 3
+"""Things that a line names before it only counts."""
+Place = tuple[str, str, str, float, int]
+"""Evaluation, variant, dataset, ratio and seed of a cell."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where the outcome of a key was found, or why there is none that may be used."""
+
+    run: Run | None
+    problem: str = ""
+    """Printed under the tables: without paths."""
+    conflict: str = ""
+    """Which stores do not agree."""
+
+
+def merge(runs: Sequence[Run], folder: Path) -> tuple[Run, list[str]]:
+    """The first run with those that compare with it, as one run in a new store; and what must be said of it, by line.
+
+    folder: where the store is made, of links to the files of the runs' own. Alone, the first run stays where it is.
+    """
+    pooled, apart = comparable(runs)
+    said = [f"put together: {', '.join(run.name for run in pooled)}"] if len(pooled) > 1 else []
+    said += [f"not put together: {run.name}: {some(reasons)}" for run, reasons in apart]
+    if len(pooled) == 1:
+        return pooled[0], said
+    found: dict[str, _Found] = {}
+    for run in pooled:
+        for cell in run.results.plan.cells:
+            if cell.key not in found:
+                found[cell.key] = _find(cell.key, pooled)
+    cells, twice = _chosen(pooled, found)
+    plan = _plan_of(pooled, cells)
+    store = Store(folder)
+    _fill(store, plan, found, pooled)
+    merged = Run(" + ".join(run.name for run in pooled), folder, store, load_results(folder, plan.key))
+    said += _computed_twice(plan, twice)
+    damaged = [line for run in pooled for line in run.results.damaged.values()]
+    conflicts = [found[cell.key].conflict for cell in cells if found[cell.key].conflict]
+    said += [f"left out: {line}" for line in dict.fromkeys([*damaged, *conflicts])]
+    return merged, said
+
+
+def _find(key: str, runs: Sequence[Run]) -> _Found:
+    """The first whole row of a key; none where two stores have different outcomes, or all rows are damaged."""
+    holders = [run for run in runs if key in run.results.rows]
+    if not holders:
+        damaged = any(key in run.results.damaged for run in runs)
+        return _Found(None, "left out, the stored row is damaged" if damaged else "")
+    first, *rest = holders
+    for run in rest:
+        if not same_outcome(first, key, run, key):
+            conflict = (
+                f"cell {key}: {first.name} and {run.name} hold different outcomes of it; name one of the two alone"
+            )
+            return _Found(None, "left out, two stores hold different outcomes", conflict)
+    return _Found(first)
+
+
+def place_of(cell: PlannedCell) -> Place:
+    """Where a cell stands, whatever its key."""
+    return cell.evaluation, cell.variant, cell.dataset, cell.ratio, cell.seed
+
+
+def _chosen(runs: Sequence[Run], found: dict[str, _Found]) -> tuple[list[PlannedCell], list[PlannedCell]]:
+    """One cell per place, the first that is finished; and those that a later run has finished under another key."""
+    cells: dict[Place, PlannedCell] = {}
+    twice = []
+    for cell in (cell for run in runs for cell in run.results.plan.cells):
+        chosen = cells.setdefault(place_of(cell), cell)
+        if chosen.key == cell.key or found[cell.key].run is None:
+            continue
+        if found[chosen.key].run is None:
+            cells[place_of(cell)] = cell
+        else:
+            twice.append(cell)
+    return list(cells.values()), twice
+
+
+def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
+    """The first run's plan with the rows, columns and cells of all."""
+    plans = [run.results.plan for run in runs]
+    config = dict(plans[0].config)
+    for name in ("compare", "ablate", "gates", "evaluate", "ratios", "seeds"):
+        if name in config:
+            config[name] = _union(plan.config.get(name, []) for plan in plans)
+    datasets = _first_wins(plan.datasets for plan in plans)
+    config["data"] = config.get("data", {}) | {"datasets": list(datasets)}
+    plan = replace(
+        plans[0],
+        config=config,
+        variants=_first_wins(plan.variants for plan in plans),
+        datasets=datasets,
+        roles=_first_wins(plan.roles for plan in plans),
+        cells=cells,
+    )
+    warnings = _union([*(own.warnings for own in plans), _devices(runs), _seeds(plan)])
+    plan = replace(plan, warnings=warnings)
+    return replace(plan, key=digest([config, plan.variants, warnings, [cell.key for cell in cells]]))
+
+
+def _devices(runs: Sequence[Run]) -> list[str]:
+    """A warning where the cells were not all computed on one type of device."""
+    rows = (row for run in runs for row in run.results.rows.values())
+    types = sorted({str(row.provenance["device"]["type"]) for row in rows if row.provenance.get("device")})
+    return [f"the cells were computed on several types of device: {', '.join(types)}"] if len(types) > 1 else []
+
+
+def _seeds(plan: Plan) -> list[str]:
+    """A warning where some rows were planned on fewer seeds than others."""
+    seeds: dict[str, set[int]] = {}
+    for cell in plan.cells:
+        seeds.setdefault(cell.variant, set()).add(cell.seed)
+    every = set().union(*seeds.values())
+    fewer = [
+        f"{plan.variants[name]} has {', '.join(map(str, sorted(own)))}" for name, own in seeds.items() if own < every
+    ]
+    return [f"not every row has every seed: {some(fewer)}"] if fewer else []
+
+
+def _union(lists: Iterable[list[Any]]) -> list[Any]:
+    return list(dict.fromkeys(value for values in lists for value in values))
+
+
+def _first_wins(tables: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for table in tables:
+        for name, value in table.items():
+            found.setdefault(name, value)
+    return found
+
+
+def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run]) -> None:
+    """Put plan, rows, predictions, cards and reasons of failures in a new store; files are linked, not copied."""
+    store.save_plan(plan)
+    for key in dict.fromkeys(cell.key for cell in plan.cells):
+        source = found[key]
+        if source.run is not None:
+            _link(store, source.run.store, key, source.run.results.rows[key])
+            continue
+        failures = [run.results.failures[key] for run in runs if key in run.results.failures]
+        if source.problem or failures:
+            store.save_failure(key, "merge", source.problem or failures[0])
+
+
+def _link(store: Store, source: Store, key: str, row: Row) -> None:
+    names = [Path("cells") / f"{key}.{kind}" for kind in ("json", "npz")]
+    names += [Path("pretrained") / row.pretrain_key / CARD] if row.pretrain_key else []
+    for name in names:
+        target, original = store.root / name, source.root / name
+        if original.is_file() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(original.resolve())
+
+
+def _computed_twice(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    if cells:
+        names = [f"{plan.variants[c.variant]}, {c.dataset}, ratio {c.ratio:g}, seed {c.seed}" for c in cells]
+        yield f"{counted(len(cells), 'cell')} computed twice in different ways, the first run's shown: {some(names)}"
+
+
+def counted(number: int, word: str) -> str:
+    """'1 row', '2 rows'."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    rest = len(names) - NAMED
+    return "; ".join(names[:NAMED]) + (f"; and {rest} more" if rest > 0 else "")

@@ -1,0 +1,140 @@
+"""All runs of a column of a table under the same resamples of its test patients.
+
+A column is a metric on a dataset, or Overall, the mean of these; its runs are the variants x seeds at one label ratio.
+Everything that statistics say of differences is computed from these values. Which cells make up the table is the
+caller's choice, and with it which rows are compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmark.results.plan import PlannedCell
+from benchmark.results.rows import Predictions
+from benchmark.results.store import Store
+from reports.runs.load import Results
+from reports.statistics.bootstrap import RESAMPLED, resampled_scores
+from reports.statistics.test_set import Floats, resampled_test_set
+
+OVERALL = "overall"
+RESAMPLES = 2000
+
+Scored = Mapping[str, Floats]
+"""Metric -> (1+R,) scores of one cell."""
+
+
+class UnequalTestSets(Exception):
+    """Two cells of one dataset were not tested on the same windows; the message names both."""
+
+
+@dataclass(frozen=True)
+class ScoreColumn:
+    """Scores of the V variants planned at a label ratio x S seeds in one column, on the test set and R resamples."""
+
+    unit: str
+    ratio: float
+    dataset: str
+    """Empty for Overall."""
+    metric: str
+    variants: tuple[str, ...]
+    seeds: tuple[int, ...]
+    patients: int
+    """Test patients; of Overall, those of the dataset that has the fewest."""
+    encoders: NDArray[np.str_]
+    """(V, S) key of the pretrained encoder that each run started from; '' where it had none or is missing."""
+    scores: Floats
+    """(V, S, 1+R) in [0, 1]: the test set, then its resamples. NaN where a run is missing or a score undefined."""
+
+
+def score_columns(
+    results: Results,
+    root: Path,
+    cells: Sequence[PlannedCell],
+    unit: str,
+    *,
+    metrics: Sequence[str] = RESAMPLED,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> list[ScoreColumn]:
+    """The runs of each column and label ratio of some cells in one score unit; Overall ends each ratio.
+
+    cells: those of one table, with one cell at most per variant, dataset, ratio and seed. metrics: its columns on each
+    dataset, of which Overall is the mean. root: the results folder, whose predictions are read. Raises UnequalTestSets.
+    """
+    planned = {(cell.variant, cell.ratio) for cell in cells}
+    seeds = tuple(sorted({cell.seed for cell in cells}))
+    columns: list[ScoreColumn] = []
+    for dataset in results.plan.datasets:
+        own = [cell for cell in cells if cell.dataset == dataset and cell.key in results.rows]
+        if not own:
+            continue
+        scored, patients = _scored(results, Store(root), own, unit, resamples, seed)
+        for ratio in dict.fromkeys(cell.ratio for cell in own):
+            there = [cell for cell in own if cell.ratio == ratio]
+            variants = tuple(variant for variant in results.plan.variants if (variant, ratio) in planned)
+            for metric in metrics:
+                values = {cell: scored[cell.key][metric] for cell in there}
+                scores = _laid_out(values, variants, seeds, np.full(1 + resamples, np.nan))  # (V, S, 1+R)
+                keys = {cell: np.array(results.rows[cell.key].pretrain_key) for cell in there}
+                encoders = _laid_out(keys, variants, seeds, np.array(""))  # (V, S)
+                columns.append(ScoreColumn(unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores))
+    ordered: list[ScoreColumn] = []
+    for ratio in dict.fromkeys(cell.ratio for cell in cells):
+        at_ratio = [runs for runs in columns if runs.ratio == ratio]
+        ordered += [*at_ratio, *_overall(at_ratio)]
+    return ordered
+
+
+def _scored(
+    results: Results, store: Store, cells: Sequence[PlannedCell], unit: str, resamples: int, seed: int
+) -> tuple[dict[str, Scored], int]:
+    """Cell key -> its scores under the resamples of the one test set of these cells; and the number of its patients."""
+    keys = list(dict.fromkeys(cell.key for cell in cells))
+    expected = store.predictions(keys[0])
+    test = resampled_test_set(expected, unit, resamples=resamples, seed=seed)
+
+    def score(key: str) -> Scored:
+        row, found = results.rows[key], store.predictions(key)
+        _must_agree(expected, found, keys[0], key, row.dataset)
+        return resampled_scores(test, found.probability, multi=row.labels == "multi")
+
+    # One thread of the linear algebra per cell: more would wait for each other, and could add in another order.
+    with threadpool_limits(1), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return dict(zip(keys, pool.map(score, keys), strict=True)), test.patients
+
+
+def _must_agree(expected: Predictions, found: Predictions, first: str, key: str, dataset: str) -> None:
+    """Raise UnequalTestSets where two cells do not have the same test windows in the same order."""
+    for name in ("patient", "recording", "truth"):
+        if not np.array_equal(getattr(expected, name), getattr(found, name)):
+            raise UnequalTestSets(
+                f"cells {first} and {key} were tested on different windows of {dataset} ({name} differs): their "
+                "difference cannot be paired; run the plan again on one version of the data"
+            )
+
+
+def _laid_out(
+    values: Mapping[PlannedCell, NDArray[Any]], variants: Sequence[str], seeds: Sequence[int], missing: NDArray[Any]
+) -> NDArray[Any]:
+    """(V, S, ...) values by variant and seed."""
+    places = {(cell.variant, cell.seed): value for cell, value in values.items()}
+    return np.array([[places.get((variant, seed), missing) for seed in seeds] for variant in variants])
+
+
+def _overall(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
+    """The mean of the columns of one ratio that any variant has a score in; each dataset resampled on its own."""
+    filled = [runs for runs in columns if np.isfinite(runs.scores[..., 0]).any()]
+    if not filled:
+        return []
+    mean = np.mean([runs.scores for runs in filled], axis=0)  # (V, S, 1+R)
+    first, fewest = filled[0], min(runs.patients for runs in filled)
+    return [replace(first, dataset="", metric=OVERALL, patients=fewest, scores=mean)]

@@ -1,0 +1,102 @@
+"""Intervals of all rows of a table, their paired differences with Holm's correction, and which tie with the best.
+
+A family of tests is one column of a table at one label ratio: all pairs of its rows. Holm (1979, "A simple sequentially
+rejective multiple test procedure") bounds the chance of any false claim in that family, not over several columns.
+Its test_calibration.py simulates how often equal methods are told apart, and unequal ones are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from reports.statistics.columns import ScoreColumn
+from reports.statistics.interval import LEVEL, estimate
+from reports.statistics.test_set import Floats
+
+PLACE = ["unit", "ratio", "dataset", "metric"]
+INTERVAL = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
+PAIR = [
+    *PLACE, "first", "second", "difference", "low", "high", "p", "p_holm", "probability_of_improvement",
+    "patients_se", "seeds_se", "seeds", "detectable", "remark",
+]  # fmt: skip
+
+
+def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
+    """One line per variant of each column: place, variant, mean, low, high in [0, 1], standard errors, seeds."""
+    lines = []
+    for runs in columns:
+        for variant, scores in zip(runs.variants, runs.scores, strict=True):
+            found = asdict(estimate(scores, runs.patients))
+            found |= {name: float(np.clip(found[name], 0, 1)) for name in ("low", "high")}
+            lines.append(_place(runs) | {"variant": variant} | found)
+    return pd.DataFrame(lines, columns=INTERVAL)
+
+
+def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
+    """One line per pair of variants of each column: place, first, second, difference, low, high, p, p_holm and more.
+
+    The difference is that of first minus second over the seeds both have, in [-1, 1]; low and high are not adjusted,
+    p_holm is, within the column at its ratio. probability_of_improvement: in how many pairs of one seed and one
+    resample of the patients the first is ahead, ties half.
+    """
+    return pd.DataFrame([line for runs in columns for line in _pairs(runs)], columns=PAIR)
+
+
+def _pairs(runs: ScoreColumn) -> list[dict[str, object]]:
+    lines: list[dict[str, object]] = []
+    for (first, one), (second, other) in combinations(zip(runs.variants, runs.scores, strict=True), 2):
+        difference = one - other  # (S, 1+R)
+        found = asdict(estimate(difference, runs.patients))
+        found["difference"] = found.pop("mean")
+        found["probability_of_improvement"] = _share_ahead(difference[:, 1:])
+        if 0 < found["seeds"] < len(runs.seeds):
+            both = f"over the {found['seeds']} of {len(runs.seeds)} seeds that both have"
+            found["remark"] = "; ".join(filter(None, [both, found["remark"]]))
+        lines.append(_place(runs) | {"first": first, "second": second} | found)
+    adjusted = holm(np.array([line["p"] for line in lines], dtype=float))
+    return [line | {"p_holm": p} for line, p in zip(lines, adjusted, strict=True)]
+
+
+def _place(runs: ScoreColumn) -> dict[str, object]:
+    return {name: getattr(runs, name) for name in PLACE}
+
+
+def _share_ahead(difference: Floats) -> float:
+    """The share of (S, R) differences above zero, ties half; NaN where none is defined."""
+    defined = difference[np.isfinite(difference)]
+    return float((defined > 0).mean() + (defined == 0).mean() / 2) if len(defined) else float("nan")
+
+
+def holm(p: Floats) -> Floats:
+    """Holm's adjusted p values of one family; NaN stays NaN and is no member."""
+    adjusted = np.full(len(p), np.nan)
+    known = np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
+def ties(cells: pd.DataFrame, pairs: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
+    """The lines of `intervals` with two more columns, `best` and `tie`, decided within each column and ratio.
+
+    best: the highest mean. tie: another variant that cannot be told from a best one, for p_holm of their difference is
+    not below `level`. A variant without a score is neither, and nothing is best where only one has a score.
+    """
+    top = cells.groupby(PLACE, sort=False)["mean"].transform("max")
+    rivals = cells.groupby(PLACE, sort=False)["mean"].transform("count")
+    best = (cells["mean"] == top) & (rivals > 1)
+    leaders = {tuple(line) for line in cells.loc[best, [*PLACE, "variant"]].itertuples(index=False)}
+    told = pairs.loc[pairs["p_holm"] < level, [*PLACE, "first", "second"]] if len(pairs) else pairs
+    behind = set[tuple[object, ...]]()
+    for *place, first, second in told.itertuples(index=False):
+        behind |= {(*place, second)} if (*place, first) in leaders else set()
+        behind |= {(*place, first)} if (*place, second) in leaders else set()
+    told_from_best = [tuple(line) in behind for line in cells[[*PLACE, "variant"]].itertuples(index=False)]
+    tie = ~best & cells["mean"].notna() & (rivals > 1) & ~np.array(told_from_best, dtype=bool)
+    return cells.assign(best=best, tie=tie)

@@ -1,0 +1,78 @@
+"""A test set as clusters of patients, and the bootstrap of its patients.
+
+Patients, not windows, are drawn with replacement: the windows of one patient are no independent evidence (Field and
+Welsh, 2007, "Bootstrapping clustered data"). One test set has one sequence of draws, made from its patients' names,
+so every method, seed, label ratio and score unit is judged on the same resamples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.results.keys import digest
+from benchmark.results.rows import Predictions
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ResampledTestSet:
+    """A test set in one score unit: n lines (windows or recordings) of P patients, under R resamples."""
+
+    truth: NDArray[np.int64]
+    """(n, C) multi-hot."""
+    patient: NDArray[np.intp]
+    """(n,) place of the line's patient among the P patients in order of their names."""
+    recording: NDArray[np.intp] | None
+    """(windows,) line that a window of the predictions is averaged into; None where a window is a line."""
+    excess: NDArray[np.float32]
+    """(1+R, P) how often a patient is drawn beyond once. Line 0 is all zero: the test set itself."""
+
+    @property
+    def patients(self) -> int:
+        """P."""
+        return int(self.excess.shape[1])
+
+
+def resampled_test_set(predictions: Predictions, unit: str, *, resamples: int, seed: int = 0) -> ResampledTestSet:
+    """The test set that predictions were made on, in the score unit 'heartbeat' or 'recording'."""
+    names, patient = np.unique(predictions.patient, return_inverse=True)  # (P,), (windows,)
+    excess = drawn_beyond_once(names, resamples, seed)  # (1+R, P)
+    if unit == "heartbeat":
+        return ResampledTestSet(predictions.truth, patient, None, excess)
+    _, first, recording = np.unique(predictions.recording, return_index=True, return_inverse=True)
+    return ResampledTestSet(predictions.truth[first], patient[first], recording, excess)
+
+
+def drawn_beyond_once(names: NDArray[np.str_], resamples: int, seed: int) -> NDArray[np.float32]:
+    """(1+R, P): P draws with replacement out of the P named patients, R times, below a line for the test set itself."""
+    count = len(names)
+    generator = np.random.default_rng(int(digest([names.tolist(), seed]), 16))
+    drawn = generator.integers(max(count, 1), size=(resamples, count))  # (R, P)
+    drawn += count * np.arange(resamples)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=resamples * count).reshape(resamples, count)  # (R, P)
+    return np.vstack([np.zeros((1, count)), times - 1]).astype(np.float32)
+
+
+def pooled(test: ResampledTestSet, probability: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n, C) probabilities of the lines from those of the windows: a recording's is the mean of its windows'."""
+    if test.recording is None:
+        return probability
+    total = [np.bincount(test.recording, weights=column) for column in probability.T]  # C of (n,)
+    mean = np.stack(total, axis=1) / np.bincount(test.recording)[:, None]  # (n, C)
+    return mean.astype(np.float32)
+
+
+def by_patient(test: ResampledTestSet, values: NDArray[Any]) -> Floats:
+    """(P, K) sums of (n, K) values over the lines of each patient."""
+    sums = [np.bincount(test.patient, weights=column, minlength=test.patients) for column in values.T]
+    return np.stack(sums, axis=1)
+
+
+def resampled_sums(test: ResampledTestSet, sums: Floats) -> Floats:
+    """(1+R, K) sums over the patients of each resample of (P, K) sums by patient; exact for counts below 2^24."""
+    return np.asarray(sums.sum(axis=0) + test.excess @ sums.astype(np.float32))

@@ -1,0 +1,174 @@
+"""The words around a table: what its numbers are (caption), and what they rest on (footers).
+
+Neither holds a time, a device or a path: the same results print the same words, however often a run was resumed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmark.results.plan import Plan, PlannedCell
+from reports.runs.load import Results
+from reports.runs.planned_tables import Layout, role_of
+
+SHOWN_DIGITS = 12
+METRIC_NAMES = {"f1": "macro F1", "auroc": "macro AUROC", "acc": "ACC"}
+
+
+def ratio_text(ratio: float) -> str:
+    """0.3 -> '30 %', 0.005 -> '0.5 %'."""
+    return f"{100 * ratio:g} %"
+
+
+def unit_text(plan: Plan, unit: str) -> str:
+    """What a score counts: a 'heartbeat' is a plain window where recordings were cut into those."""
+    plain = plan.config["data"].get("segmentation") == "windows"
+    return "window" if plain and unit == "heartbeat" else unit
+
+
+def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:
+    """What the numbers are, whether the ECGs are simulated, and what the config itself says of its results."""
+    *others, last = (METRIC_NAMES[metric] for metric in layout.metrics)
+    metrics = " and ".join(filter(None, [", ".join(others), last]))
+    seeds = sorted({cell.seed for cell in cells})
+    over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
+    sentences = [
+        f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
+        *([f"Overall is the mean of the {columns} columns."] if columns > 1 else []),
+        "Bold: best of its block; ≈: a tie, not to be told from the best.",
+    ]
+    if layout.gates:
+        sentences.append("Italics: gates, to read the other rows against; they do not compete.")
+    facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
+    if cells[0].evaluation == "linear" and plan.config["protocol"] == "paper" and len(seeds) > 1:
+        sentences.append("The probe draws nothing at random: ±0.0 is one encoder on one labelled subset.")
+    if any(source.get("simulated") for source in [*facts, plan.pretraining]):
+        sentences.append("Simulated ECGs: no ranking of methods follows from these numbers.")
+    own = str(plan.config.get("caption") or "").strip()
+    return " ".join([*sentences, own]).strip()
+
+
+def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
+    """What a table rests on, one line each: cells, protocol, data, skipped recordings, notes, failures, code."""
+    plan = results.plan
+    datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
+    yield _cells_line(results, cells)
+    yield from (f"Warning: {warning}." for warning in plan.warnings)
+    yield (
+        f"Protocol: {plan.config['protocol']}; labels: {plan.config['data']['labels']}; scores per "
+        f"{unit_text(plan, unit)}."
+    )
+    yield f"Data: {'; '.join(map(_source_text, datasets))}."
+    yield f"Pretraining: {_source_text(plan.pretraining)}."
+    yield from _reports(plan, cells)
+    skipped = dict.fromkeys(map(_skipped_text, [*datasets, plan.pretraining]))
+    yield f"Skipped recordings: {'; '.join(skipped)}."
+    yield from _coverage(results, cells)
+    yield from _notes(results, cells)
+    yield from _unusable("Failed", results, cells, results.failures)
+    yield from _unusable("Left out", results, cells, dict.fromkeys(results.damaged, "the stored row is damaged"))
+    yield from _commits(results, cells)
+
+
+def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """How the rows that learn from reports read them."""
+    rows = [title for name, title in plan.variants.items() if role_of(plan, name).get("reads_reports")]
+    there = {plan.variants[cell.variant] for cell in cells}
+    readers = [title for title in rows if title in there]
+    if readers:
+        embedder = plan.config["pretrain"]["text_embedder"]
+        how = "TF-IDF and truncated SVD, fitted on them" if embedder == "tfidf" else f"{embedder}, frozen"
+        without = plan.pretraining.get("without_report", 0)
+        left_out = f"; {without} recordings without a report are left out there" if without else ""
+        yield f"Reports: {', '.join(readers)} learns from the corpus's, embedded by {how}{left_out}."
+
+
+def _cells_line(results: Results, cells: Sequence[PlannedCell]) -> str:
+    groups = {"failed": results.failures, "damaged": results.damaged}
+    finished = sum(cell.key in results.rows for cell in cells)
+    counts = {what: sum(cell.key in keys for cell in cells) for what, keys in groups.items()}
+    counts["not run"] = len(cells) - finished - sum(counts.values())
+    rest = "".join(f", {number} {what}" for what, number in counts.items() if number)
+    return f"Cells: {finished} of {len(cells)} finished{rest}."
+
+
+def _source_text(facts: Mapping[str, Any]) -> str:
+    kind = "simulated" if facts.get("simulated") else "real"
+    title = facts.get("title") or facts["name"]
+    return f"{title} ({kind}, {facts['recordings']} recordings, {facts['patients']} patients)"
+
+
+def _skipped_text(facts: Mapping[str, Any]) -> str:
+    """`skipped` is a count, or counts by reason."""
+    skipped = facts.get("skipped") or 0
+    title = facts.get("title") or facts["name"]
+    if not isinstance(skipped, Mapping):
+        return f"{title} {skipped}"
+    reasons = ", ".join(f"{reason}: {number}" for reason, number in sorted(skipped.items()))
+    return f"{title} {sum(skipped.values())} ({reasons})"
+
+
+def _coverage(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Per dataset, the patients of each class that no recording could be scored of, and why."""
+    rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
+    texts = []
+    for dataset, row in rows.items():
+        losses = [
+            f"{name} {len(found['unscored'])} of {found['patients']} ({_counted(found['unscored'].values())})"
+            for name, found in row.coverage.items()
+            if found["unscored"]
+        ]
+        texts.append(f"{results.plan.datasets[dataset]['title']}: {', '.join(losses) or 'none'}")
+    if texts:
+        yield f"Patients without a scored recording, by class: {'; '.join(texts)}."
+
+
+def _counted(reasons: Iterable[str]) -> str:
+    """'heart rate below 50/min: 12, too short: 1'."""
+    return ", ".join(f"{reason}: {number}" for reason, number in Counter(reasons).most_common())
+
+
+def _place(plan: Plan, cell: PlannedCell) -> str:
+    return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
+
+
+def _notes(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Notes of the rows, each once per dataset and ratio with the number of cells that carry it."""
+    counted = Counter(
+        (note, _place(results.plan, cell))
+        for cell in cells
+        if cell.key in results.rows
+        for note in results.rows[cell.key].notes
+    )
+    for (note, place), number in counted.items():
+        yield f"{place}: {note} ({number} {'cell' if number == 1 else 'cells'})."
+
+
+def _unusable(word: str, results: Results, cells: Sequence[PlannedCell], reasons: Mapping[str, str]) -> Iterator[str]:
+    """One line per reason: the cells concerned, those of one variant, dataset and ratio together."""
+    by_reason: dict[str, dict[str, list[str]]] = {}
+    for cell in cells:
+        if cell.key not in reasons:
+            continue
+        reason = (reasons[cell.key].strip().splitlines() or ["no error text"])[-1]
+        place = f"{results.plan.variants[cell.variant]} ({_place(results.plan, cell)}"
+        by_reason.setdefault(reason, {}).setdefault(place, []).append(str(cell.seed))
+    for reason, places in by_reason.items():
+        named = "; ".join(
+            f"{place}, {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)})" for place, seeds in places.items()
+        )
+        yield f"{word}: {named}: {reason}"
+
+
+def _commits(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """The commits that made the rows; work that was not committed is said."""
+    commits: dict[str, None] = {}
+    for cell in cells:
+        git = results.rows[cell.key].provenance.get("git") if cell.key in results.rows else None
+        if git and git.get("commit"):
+            dirty = " with uncommitted changes" if git.get("dirty") else ""
+            commits[str(git["commit"])[:SHOWN_DIGITS] + dirty] = None
+    if commits:
+        yield f"Code: commit {', '.join(commits)}."

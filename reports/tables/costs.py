@@ -1,0 +1,85 @@
+"""What each row's pretraining took: parameters, windows, updates, encoder passes, time and memory, from the cards.
+
+A method may make twice the passes of another in an update, or more updates of smaller batches in an epoch: whoever
+compares two rows should see it. A pass is one of a window forwards; one backwards counts as two.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+
+from reports.runs.cards import Card, Cards, machine_of
+from reports.tables.text import latex_table, literal, pipe_table
+
+HEADER = (
+    "Pretraining", "parameters", "epochs", "window pairs", "batch", "updates", "encoder passes", "seconds", "peak GiB",
+    "Wh", "machine",
+)  # fmt: skip
+JOULES_PER_WH = 3600
+CAPTION = (
+    "What each pretraining took. An epoch is the same number of window pairs for every method, but for what a batching "
+    "or missing reports leave out. An encoder pass is one window forwards; one backwards counts as two. Several "
+    "pretrainings of a row: their mean. Wh: energy of the GPU or the CPU packages and all that ran on them, where "
+    "it can be read."
+)
+
+
+def cost_lines(cards: Cards, titles: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """One line per row that was trained, as text under `HEADER`; rows that share all their encoders stand once."""
+    lines = []
+    seen: set[tuple[str, ...]] = set()
+    for variant, own in cards.items():
+        trained = [card for card in own.values() if card.get("updates")]
+        if trained and tuple(own) not in seen:
+            seen.add(tuple(own))
+            lines.append((titles.get(variant, variant), *_line(trained)))
+    return lines
+
+
+def _line(cards: Sequence[Card]) -> Iterator[str]:
+    epochs = [len(card["loss"]) for card in cards]
+    pairs = [len(card["loss"]) * card["windows_per_epoch"] for card in cards]
+    yield from (
+        _mean([card["parameters"] for card in cards]),
+        _mean(epochs),
+        _mean(pairs),
+        _mean([card["batch_size"] for card in cards]),
+        _mean([card["updates"] for card in cards]),
+        _mean([card["encoder_passes"] for card in cards if "encoder_passes" in card]),
+        _mean([card["seconds"] for card in cards]),
+        _mean([card["peak_memory_gib"] for card in cards], digits=2),
+        _mean([card["joules"] / JOULES_PER_WH for card in cards if card.get("joules") is not None], digits=1),
+        "; ".join(dict.fromkeys(map(machine_of, cards))),
+    )
+
+
+def _mean(values: Sequence[float], digits: int = 0) -> str:
+    """With thousands set apart; a dash where nothing is known."""
+    return f"{sum(values) / len(values):,.{digits}f}" if values else "–"
+
+
+def costs_markdown(lines: Sequence[tuple[str, ...]]) -> str:
+    """The table under a heading."""
+    table = pipe_table(HEADER, [[literal(text) for text in line] for line in lines])
+    return f"## Pretraining cost\n\n{CAPTION}\n\n{table}\n"
+
+
+def costs_latex(lines: Sequence[tuple[str, ...]]) -> str:
+    """The table as a `table*` environment."""
+    return f"{latex_table(HEADER, lines, CAPTION, 'costs')}\n"
+
+
+def costs_csv(lines: Sequence[tuple[str, ...]]) -> str:
+    """The table as CSV, numbers without thousands' marks."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER)
+    writer.writerows([line[0], *(text.replace(",", "") for text in line[1:-1]), line[-1]] for line in lines)
+    return out.getvalue()
+
+
+def cost_files(lines: Sequence[tuple[str, ...]]) -> dict[str, str]:
+    """File name -> content."""
+    return {"costs.md": costs_markdown(lines), "costs.tex": costs_latex(lines), "costs.csv": costs_csv(lines)}

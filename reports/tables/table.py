@@ -1,0 +1,280 @@
+"""The results table as a value: one block per label ratio, one line per variant, three metrics per dataset, Overall.
+
+The layout is that of Table 1 of the PMQ paper. Nothing is printed here: Markdown, LaTeX, CSV and the console all
+show the same `Table`, so what is bold, what is a dash and what stands in a footnote is decided once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import pandas as pd
+
+from benchmark.results.plan import Plan, PlannedCell
+from reports.runs.load import Results
+from reports.runs.planned_tables import Layout
+from reports.statistics.of_table import Judged
+from reports.tables.captions import caption_of, footers_of, ratio_text, unit_text
+
+OVERALL = "overall"
+EVALUATIONS = {"finetune": "Fine-tuned", "linear": "Linear probe"}
+DASH = "–"
+LETTERS = "abcdefghijklmnoprstuvwxyz"
+"""Footnote marks: q is left out because it has no superscript in Unicode."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number of a table, in percent: a mean over seeds, or the Overall of a line over its columns."""
+
+    mean: float | None
+    """None: undefined or not there, printed as a dash; `remark` says why."""
+    std: float | None
+    """Standard deviation over seeds with ddof = 1; None for a single seed and for Overall."""
+    n: int
+    """Seeds (Overall: columns) that the mean rests on."""
+    planned: int
+    """Seeds (Overall: columns) that were planned."""
+    keys: tuple[str, ...]
+    """Cells behind the number."""
+    remark: str = ""
+    """What a reader must know of this number; becomes a footnote."""
+    spread: str = ""
+    """Printed after the mean: '±0.8', or ' (k=6)' for an Overall of 6 columns where more were planned."""
+    best: bool = False
+    tie: bool = False
+    """Cannot be told from the best."""
+    mark: str = ""
+    """Letter of the footnote that holds `remark`."""
+
+    @property
+    def printed(self) -> str:
+        """The mean with one decimal, or a dash."""
+        return DASH if self.mean is None else f"{self.mean:.1f}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One variant within a block."""
+
+    variant: str
+    title: str
+    scores: tuple[Score, ...]
+    """One per column of the table."""
+    gate: bool = False
+    """A row that the others are read against: never bold, set apart by italics."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """All variants at one label ratio."""
+
+    ratio: float
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One metric on one dataset; Overall has neither dataset nor group."""
+
+    dataset: str
+    metric: str
+    group: str
+    """Title of the dataset, printed once above its metrics."""
+    title: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """What every renderer prints."""
+
+    name: str
+    """Unique within a report, fit for a file name or a LaTeX label."""
+    evaluation: str
+    unit: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    blocks: tuple[Block, ...]
+    footnotes: tuple[tuple[str, str], ...]
+    """(mark, text), in the order of reading."""
+    footers: tuple[str, ...]
+
+
+def make_table(
+    results: Results, frame: pd.DataFrame, layout: Layout, evaluation: str, unit: str, judged: Judged | None = None
+) -> Table:
+    """A table of one evaluation ('finetune', 'linear') in one score unit ('heartbeat', 'recording').
+
+    `frame` is `tidy(results)`, `layout` one of `layouts(results.plan, evaluation)`, `judged` what statistics say of it.
+    """
+    rows = set(layout.variants)
+    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in rows]
+    shown = _ratios(cells, layout)
+    cells = [cell for cell in cells if cell.ratio in shown]
+    columns = _columns(results.plan, cells, layout)
+    scored = frame[(frame["evaluation"] == evaluation) & (frame["unit"] == unit)]
+    blocks = [
+        _block(results, scored, [cell for cell in cells if cell.ratio == ratio], columns, layout) for ratio in shown
+    ]
+    if judged is not None:
+        blocks = [_with_ties(block, columns, judged) for block in blocks]
+    footnotes = _footnotes(blocks)
+    what = f"{EVALUATIONS.get(evaluation, evaluation)}, scored per {unit_text(results.plan, unit)}"
+    return Table(
+        name=table_name(layout, evaluation, unit),
+        evaluation=evaluation,
+        unit=unit,
+        title=f"{layout.title}: {what[0].lower()}{what[1:]}" if layout.title else what,
+        caption=caption_of(results.plan, cells, layout, len(columns) - 1),
+        columns=columns,
+        blocks=tuple(_with_marks(block, footnotes) for block in blocks),
+        footnotes=tuple((mark, text) for text, mark in footnotes.items()),
+        footers=(*footers_of(results, cells, unit), *(judged.words if judged else ())),
+    )
+
+
+def table_name(layout: Layout, evaluation: str, unit: str) -> str:
+    """Unique within a report, fit for a file name."""
+    return "-".join(filter(None, [evaluation, unit, layout.name.replace("_", "-")]))
+
+
+def _with_ties(block: Block, columns: Sequence[Column], judged: Judged) -> Block:
+    """The block with the numbers marked that cannot be told from the best."""
+
+    def tied(line: Line, column: Column, score: Score) -> bool:
+        place = (block.ratio, column.dataset, column.metric, line.variant)
+        return place in judged.tied and not score.best and not line.gate
+
+    lines = [
+        replace(
+            line,
+            scores=tuple(
+                replace(score, tie=tied(line, column, score))
+                for column, score in zip(columns, line.scores, strict=True)
+            ),
+        )
+        for line in block.lines
+    ]
+    return replace(block, lines=tuple(lines))
+
+
+def _ratios(cells: Sequence[PlannedCell], layout: Layout) -> list[float]:
+    """Ratios of the blocks: in a table of changes those at which something was changed."""
+    wanted = {cell.ratio for cell in cells if cell.variant in layout.changed or not layout.changed}
+    return [ratio for ratio in dict.fromkeys(cell.ratio for cell in cells) if ratio in wanted]
+
+
+def _columns(plan: Plan, cells: Sequence[PlannedCell], layout: Layout) -> tuple[Column, ...]:
+    there = {cell.dataset for cell in cells}
+    scores = [
+        Column(name, metric, str(facts["title"]), title)
+        for name, facts in plan.datasets.items()
+        if name in there
+        for metric, title in layout.metrics.items()
+    ]
+    return (*scores, Column("", OVERALL, "", "Overall"))
+
+
+def _block(
+    results: Results, scored: pd.DataFrame, cells: Sequence[PlannedCell], columns: Sequence[Column], layout: Layout
+) -> Block:
+    ratio = cells[0].ratio
+    lines = []
+    for variant in layout.variants:
+        own = [cell for cell in cells if cell.variant == variant]
+        if not own:
+            continue
+        at_variant = scored[(scored["ratio"] == ratio) & (scored["variant"] == variant)]
+        scores = [_score(results, at_variant, own, column) for column in columns[:-1]]
+        title = results.plan.variants[variant]
+        lines.append(Line(variant, title, (*scores, _overall(scores)), gate=variant in layout.gates))
+    return Block(ratio, f"{ratio_text(ratio)} of the labels", _with_best(lines))
+
+
+def _score(results: Results, scored: pd.DataFrame, cells: Sequence[PlannedCell], column: Column) -> Score:
+    planned = [cell.key for cell in cells if cell.dataset == column.dataset]
+    if not planned:
+        return Score(None, None, 0, 0, (), "not planned")
+    keys = tuple(key for key in planned if key in results.rows)
+    own = scored[(scored["dataset"] == column.dataset) & (scored["metric"] == column.metric)]
+    values = 100 * own["value"].dropna()  # (seeds,)
+    remarks = [] if len(keys) == len(planned) else [f"{len(keys)} of {len(planned)} seeds finished"]
+    if len(values) < len(keys):
+        reasons = ", ".join(dict.fromkeys(own.loc[own["value"].isna(), "reason"])) or f"{column.title} was not scored"
+        undefined = len(keys) - len(values)
+        remarks.append(f"undefined in {undefined} of {len(keys)} finished seeds: {reasons}")
+    mean = float(values.mean()) if len(values) else None
+    std = float(values.std(ddof=1)) if len(values) > 1 else None
+    spread = "" if std is None else f"±{std:.1f}"
+    return Score(mean, std, len(values), len(planned), keys, "; ".join(remarks), spread)
+
+
+def _overall(scores: Sequence[Score]) -> Score:
+    """The mean of the numbers there are; k is printed where some are missing."""
+    means = [score.mean for score in scores if score.mean is not None]
+    keys = tuple(dict.fromkeys(key for score in scores for key in score.keys))
+    if not means:
+        return Score(None, None, 0, len(scores), keys, "no column has a number")
+    if len(means) == len(scores):
+        return Score(sum(means) / len(means), None, len(means), len(scores), keys)
+    remark = f"k: Overall rests on k of {len(scores)} columns"
+    return Score(sum(means) / len(means), None, len(means), len(scores), keys, remark, f" (k={len(means)})")
+
+
+def _with_best(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Mark the best of each column, all of them where several print the same, none where only one has a number.
+
+    Two Overalls compare only when they rest on the same columns: those that any line of the block could fill.
+    """
+    width = len(lines[0].scores)
+    rivals = [line for line in lines if not line.gate]
+    by_column = [
+        [line.scores[index] for line in rivals if line.scores[index].mean is not None] for index in range(width)
+    ]
+    filled = sum(bool(scores) for scores in by_column[:-1])
+    by_column[-1] = [overall for overall in by_column[-1] if overall.n == filled]
+    best = [_best_of(scores) for scores in by_column]
+    return tuple(
+        replace(
+            line,
+            scores=tuple(
+                replace(score, best=score in tops and not line.gate)
+                for score, tops in zip(line.scores, best, strict=True)
+            ),
+        )
+        for line in lines
+    )
+
+
+def _best_of(scores: Sequence[Score]) -> list[Score]:
+    """All scores that print as the highest does; none where fewer than two compete."""
+    if len(scores) < 2:
+        return []
+    highest = max(float(score.printed) for score in scores)
+    return [score for score in scores if float(score.printed) == highest]
+
+
+def _marks() -> Iterator[str]:
+    """a, b, ... z, aa, bb, ..."""
+    for repeat in count(1):
+        yield from (letter * repeat for letter in LETTERS)
+
+
+def _footnotes(blocks: Sequence[Block]) -> dict[str, str]:
+    """Remark -> mark, in the order of reading."""
+    remarks = dict.fromkeys(
+        score.remark for block in blocks for line in block.lines for score in line.scores if score.remark
+    )
+    return dict(zip(remarks, _marks(), strict=False))
+
+
+def _with_marks(block: Block, footnotes: dict[str, str]) -> Block:
+    lines = [
+        replace(line, scores=tuple(replace(score, mark=footnotes.get(score.remark, "")) for score in line.scores))
+        for line in block.lines
+    ]
+    return replace(block, lines=tuple(lines))

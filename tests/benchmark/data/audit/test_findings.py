@@ -1,0 +1,186 @@
+"""The audit names every planted defect, once and with its gravity, and none where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark.data.audit.findings import Finding, audit
+from benchmark.data.prepared.beats import WINDOW
+from benchmark.data.prepared.prepare import Prepared, Signal
+from benchmark.data.prepared.skipped import Skipped
+from benchmark.data.readers.base import LEADS, Entry
+from benchmark.data.readers.registry import DATASETS
+
+FOLDS = 10
+
+
+def prepared(name: str, entries: Sequence[Entry], digests: dict[str, str] | None = None, **other: Any) -> Prepared:
+    """A prepared dataset without a beat; a recording's digest is its dataset and name unless another is given."""
+    given = digests or {}
+    return Prepared(
+        name=name,
+        title=DATASETS[name].title,
+        classes=DATASETS[name].classes,
+        form="made up",
+        simulated=True,
+        windows=np.zeros((0, WINDOW, len(LEADS)), np.float16),
+        first_window=np.zeros(len(entries) + 1, np.int64),
+        entries=tuple(entries),
+        signals=tuple(Signal(500.0, 5000, given.get(e.recording, f"{name} {e.recording}")) for e in entries),
+        skipped=other.get("skipped", ()),
+        fingerprint="",
+        folder=Path(),
+    )
+
+
+def ptb_xl(digests: dict[str, str] | None = None, **patients: str) -> Prepared:
+    """One recording, named r<fold>-<class>, of a patient of its own, per fold and class, unless a patient is given."""
+    entries = [
+        Entry(recording, patients.get(recording, recording), recording, (label,), fold=fold)
+        for fold in range(1, FOLDS + 1)
+        for label in range(len(DATASETS["ptb-xl"].classes))
+        for recording in [f"r{fold}_{label}"]
+    ]
+    return prepared("ptb-xl", entries, digests)
+
+
+def chapman(digests: dict[str, str] | None = None) -> Prepared:
+    """Ten recordings of each class: JS...9 tests, JS...8 validates."""
+    entries = [Entry(f"JS{label}{n}", f"JS{label}{n}", "", (label,)) for label in range(4) for n in range(10)]
+    return prepared("chapman", entries, digests)
+
+
+def mimic(digests: dict[str, str] | None = None) -> Prepared:
+    return prepared("mimic-iv-ecg", [Entry(f"4{n}", f"1{n // 2}", "") for n in range(6)], digests)
+
+
+def findings(*data: Prepared, pretrain: str = "mimic-iv-ecg") -> list[Finding]:
+    tested = [one.name for one in data if one.classes]
+    by_name = {one.name: one for one in data}
+    return audit(by_name, pretrain=pretrain, tested=tested, labels="single", protocol="paper")
+
+
+def test_sound_data_have_no_finding() -> None:
+    assert findings(mimic(), ptb_xl(), chapman()) == []
+    assert findings(ptb_xl(), chapman(), pretrain="ptb-xl") == []
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+@pytest.mark.parametrize("labels", ["single", "multi"])
+def test_simulated_cohorts_have_no_leak(cohorts: dict[str, Prepared], labels: Any, protocol: Any) -> None:
+    tested = [name for name in cohorts if DATASETS[name].classes]
+    for pretrain in ("mimic-iv-ecg", "ptb-xl"):
+        found = audit(cohorts, pretrain=pretrain, tested=tested, labels=labels, protocol=protocol)
+        assert [f for f in found if f.severity != "warning" or not f.text.startswith("no usable recording of")] == []
+
+
+def test_a_patient_on_two_sides_is_a_leak_with_its_remedy() -> None:
+    (found,) = findings(ptb_xl(r3_1="p", r4_1="p", r10_1="p"))
+    assert (found.datasets, found.severity) == (("ptb-xl",), "leak")
+    assert found.text == "1 patient is on two sides of the split of PTB-XL (p: training and test): correct the folds"
+
+
+def test_a_patient_of_several_recordings_on_one_side_is_none() -> None:
+    assert findings(ptb_xl(r1_0="p", r2_0="p", r8_3="p")) == []
+
+
+def test_a_pretraining_recording_in_a_test_set_is_a_leak() -> None:
+    (found,) = findings(mimic({"42": "same"}), chapman({"JS19": "same"}))
+    assert (found.datasets, found.severity) == (("mimic-iv-ecg", "chapman"), "leak")
+    assert found.text == "1 signal both pretrained on and tested: MIMIC-IV-ECG 42 = Chapman JS19"
+
+
+@pytest.mark.parametrize("recording", ["JS10", "JS18"])
+def test_a_pretraining_recording_on_another_side_is_a_warning(recording: str) -> None:
+    (found,) = findings(mimic({"42": "same"}), chapman({recording: "same"}))
+    assert (found.severity, found.text) == (
+        "warning",
+        f"1 signal in more than one recording: MIMIC-IV-ECG 42 = Chapman {recording}",
+    )
+
+
+@pytest.mark.parametrize(("fold", "severity"), [(1, "leak"), (9, "warning"), (10, "warning")])
+def test_of_a_labelled_corpus_the_training_part_alone_counts(fold: int, severity: str) -> None:
+    (found,) = findings(ptb_xl({f"r{fold}_0": "same"}), chapman({"JS19": "same"}), pretrain="ptb-xl")
+    assert found.severity == severity
+
+
+def test_a_corpus_that_is_not_scored_may_have_a_patient_on_two_sides() -> None:
+    corpus, scored = ptb_xl(r3_1="p", r10_1="p"), chapman()
+    by_name = {"ptb-xl": corpus, "chapman": scored}
+    assert audit(by_name, pretrain="ptb-xl", tested=["chapman"], labels="single", protocol="paper") == []
+
+
+@pytest.mark.parametrize(
+    ("copy", "severity", "what"),
+    [("r2_0", "warning", "in more than one recording"), ("r9_0", "leak", "on two sides"), ("r10_0", "leak", "on two")],
+)
+def test_a_copy_within_a_dataset_is_a_leak_where_it_crosses_the_split(copy: str, severity: str, what: str) -> None:
+    (found,) = findings(ptb_xl({"r1_0": "same", copy: "same"}))
+    assert (found.datasets, found.severity) == (("ptb-xl",), severity)
+    assert f"1 signal {what}" in found.text
+    assert found.text.endswith(f"PTB-XL r1_0 = PTB-XL {copy}")
+
+
+def test_copies_of_one_kind_are_counted_together() -> None:
+    same = {f"r1_{label}": f"{label}" for label in range(5)}
+    (found,) = findings(ptb_xl(same | {f"r2_{label}": f"{label}" for label in range(5)}))
+    assert found.text.startswith("5 signals in more than one recording: PTB-XL r1_0 = PTB-XL r2_0, ")
+    assert found.text.endswith("and 2 more")
+
+
+def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
+    reasons = [
+        "wrong checksum",
+        "heart rate below 50/min: median RR 375",
+        "file missing: signal",
+        "file missing: header",
+    ]
+    skipped = tuple(Skipped(f"s{index}", "p", (), reason) for index, reason in enumerate(reasons))
+    found = findings(prepared("chapman", chapman().entries, skipped=skipped))
+    assert [(f.severity, f.text) for f in found] == [
+        ("warning", "1 recording cannot be used: wrong checksum (s0)"),
+        ("warning", "2 recordings cannot be used: file missing (s2, s3)"),
+    ]
+
+
+def test_a_name_listed_twice_is_a_warning() -> None:
+    entries = chapman().entries
+    (found,) = findings(prepared("chapman", entries, skipped=(Skipped("JS10", "JS10", (), "too short: 1 s"),)))
+    assert (found.severity, found.text) == ("warning", "listed more than once: JS10")
+
+
+def test_a_name_in_two_datasets_is_a_warning_unless_it_is_a_number() -> None:
+    corpus = prepared("mimic-iv-ecg", [Entry("JS10", "p", ""), Entry("7", "q", "")])
+    scored = prepared("chapman", [*chapman().entries, Entry("7", "7", "", (0,))])
+    (found,) = findings(corpus, scored)
+    assert found.text == "recording names that stand in both MIMIC-IV-ECG and Chapman: JS10"
+
+
+def test_a_dataset_that_is_too_small_is_fatal_and_the_others_are_audited() -> None:
+    small = prepared("cpsc2018", [Entry(f"A{n}", f"A{n}", "", (0,)) for n in range(4)])
+    found = findings(small, ptb_xl(r3_1="p", r10_1="p"))
+    assert [(f.datasets, f.severity) for f in found] == [(("cpsc2018",), "fatal"), (("ptb-xl",), "leak")]
+    assert found[0].text.endswith("the dataset is too small")
+
+
+def test_a_dataset_without_a_usable_recording_is_fatal_with_the_reasons_and_where_to_get_it() -> None:
+    skipped = [Skipped(f"A{n}", f"A{n}", (), "file missing: header") for n in range(3)]
+    found, _ = findings(prepared("cpsc2018", [], skipped=tuple(skipped)))
+    assert (found.severity, found.datasets) == ("fatal", ("cpsc2018",))
+    assert found.text.startswith("no recording is usable: file missing (3). ")
+    assert DATASETS["cpsc2018"].how_to_get in found.text
+
+
+def test_classes_without_recordings_are_named_with_their_sides() -> None:
+    entries = [entry for entry in ptb_xl().entries if entry.recording not in ("r9_1", "r9_2", "r10_1", "r10_4")]
+    assert [f.text for f in findings(prepared("ptb-xl", entries))] == [
+        "no usable recording of MI for validation and test",
+        "no usable recording of STTC for validation",
+        "no usable recording of HYP for test",
+    ]

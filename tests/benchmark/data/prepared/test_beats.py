@@ -1,0 +1,152 @@
+"""The heartbeat pipeline against the authors' values, neurokit2's own functions, and signals one can reason about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import neurokit2
+import numpy as np
+import pytest
+
+from benchmark.data.prepared.beats import (
+    WINDOW,
+    clean,
+    heartbeats,
+    normalise_trials,
+    pseudo_trials,
+    resample,
+    standardise,
+)
+from benchmark.data.readers.base import Unusable
+from benchmark.data.readers.wfdb_record import read_recording
+
+REFERENCES = [("beats_ptbxl_dev.npz", "ptb-xl/records500/00000"), ("beats_cpsc_dev.npz", "cpsc2018/Training_WFDB")]
+
+
+@pytest.mark.parametrize(("numbers", "folder"), REFERENCES)
+def test_authors_values(shared_reference: Path, shared_ecgs: Path, numbers: str, folder: str):
+    reference = np.load(shared_reference / numbers)
+    records = sorted({name.partition("/")[0] for name in reference.files})
+    assert records
+    for record in records:
+        recording = read_recording(shared_ecgs / folder / record)
+        trials = pseudo_trials(recording.signal, recording.fs, 6)
+        assert trials.shape == reference[f"{record}/trials"].shape
+        assert len(trials) == reference[f"{record}/n_trials"]
+        np.testing.assert_allclose(trials, reference[f"{record}/trials"], atol=1e-5, rtol=0)
+        if reference[f"{record}/n_beats"] == 0:
+            with pytest.raises(Unusable, match=f"median RR {reference[f'{record}/median_rr']:g} samples"):
+                heartbeats(recording.signal, recording.fs)
+            continue
+        beats = heartbeats(recording.signal, recording.fs)
+        assert len(beats.windows) == reference[f"{record}/n_beats"]
+        assert beats.median_rr == reference[f"{record}/median_rr"]
+
+
+@pytest.mark.parametrize("folder", [folder for _, folder in REFERENCES])
+def test_the_filter_is_neurokits_own_to_the_bit(shared_ecgs: Path, folder: str):
+    headers = sorted((shared_ecgs / folder).glob("*.hea"))[:6]
+    assert headers
+    for header in headers:
+        recording = read_recording(header.with_suffix(""))
+        signal = standardise(resample(recording.signal, recording.fs))
+        theirs = [neurokit2.ecg_clean(lead, sampling_rate=250, method="neurokit") for lead in signal.T]
+        np.testing.assert_array_equal(clean(signal), theirs)
+
+
+def test_each_window_has_its_r_peak_in_the_middle_and_spans_one_interval(make_ecg):
+    beats = heartbeats(make_ecg(rate=75), 500)
+    assert beats.windows.shape[1:] == (WINDOW, 12)
+    assert beats.windows.dtype == np.float32
+    assert beats.median_rr == 200
+    np.testing.assert_array_equal(np.diff(beats.r_peaks), 200)
+    inner = beats.windows[1:-1, :, 0]
+    np.testing.assert_array_equal(inner.argmax(axis=1), 150)
+    assert not inner[:, :50].any()
+    assert not inner[:, 250:].any()
+    assert inner[:, 50:250].all()
+
+
+def test_a_beat_at_the_edge_is_clipped_and_centred(make_ecg):
+    signal = make_ecg(rate=60)
+    beats = heartbeats(signal[300:], 500)  # 0.4 s before a beat; within 0.3 s the detector finds none
+    before, half = beats.r_peaks[0], int(beats.median_rr / 2)
+    assert before < half
+    left = (WINDOW - (before + half)) // 2
+    first = beats.windows[0, :, 0]
+    assert not first[:left].any()
+    assert first[left]
+    assert not first[left + before + half :].any()
+
+
+@pytest.mark.parametrize(("fs", "n"), [(100, 999), (500, 5001), (1000, 10000)])
+def test_resampling_keeps_first_and_last_sample(fs, n):
+    signal = np.random.default_rng(0).normal(size=(n, 2))
+    resampled = resample(signal, fs)
+    assert len(resampled) == int(n * 250 / fs)
+    np.testing.assert_array_equal(resampled[[0, -1]], signal[[0, -1]])
+
+
+@pytest.mark.parametrize(("fs", "n"), [(100, 999), (257, 700), (500, 5001), (500, 1)])
+def test_resampling_is_linear_interpolation_to_the_bit(fs, n):
+    signal = np.random.default_rng(0).normal(size=(n, 2))
+    grid = np.linspace(1, n, int(n * 250 / fs))
+    expected = [np.interp(grid, np.arange(1, n + 1), lead) for lead in signal.T]
+    np.testing.assert_array_equal(resample(signal, fs).T, expected)
+
+
+def test_250_hz_passes_unchanged():
+    signal = np.random.default_rng(0).normal(size=(2500, 2)).astype(np.float32)
+    np.testing.assert_array_equal(resample(signal, 250), signal)
+
+
+def test_the_same_beats_are_found_at_another_sampling_rate(make_ecg):
+    fast, slow = (heartbeats(make_ecg(fs=fs), fs) for fs in (500, 250))
+    assert np.abs(fast.r_peaks - slow.r_peaks).max() <= 1
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1])
+def test_a_flat_lead_stays_zero(make_ecg, value):
+    """0.1 has no exact mean, so its standard deviation is not exactly zero: still no noise is blown up."""
+    signal = make_ecg()
+    signal[:, 4] = value
+    trials = pseudo_trials(signal, 500, 3)
+    assert len(trials) > 0
+    assert not trials[:, :, 4].any()
+    assert np.isfinite(trials).all()
+
+
+def test_rates_under_50_are_refused_and_50_passes(make_ecg):
+    assert heartbeats(make_ecg(rate=50), 500).median_rr == 300
+    with pytest.raises(Unusable, match=r"^heart rate below 50/min: median RR 3\d\d(\.5)? samples at 250 Hz$"):
+        heartbeats(make_ecg(rate=49), 500)
+
+
+def test_other_reasons_of_refusal(make_ecg):
+    signal = make_ecg()
+    with pytest.raises(Unusable, match=r"^too short: 1\.00 s$"):
+        heartbeats(signal[:500], 500)
+    with pytest.raises(Unusable, match=r"^no beats found: no lead has two R peaks$"):
+        heartbeats(np.zeros((5000, 12)), 500)
+    signal[10, 2] = np.nan
+    with pytest.raises(Unusable, match=r"^NaN samples$"):
+        heartbeats(signal, 500)
+
+
+def test_an_unusable_recording_has_no_pseudo_trial(make_ecg):
+    assert pseudo_trials(make_ecg(rate=40), 500, 6).shape == (0, 1800, 12)
+
+
+def test_pseudo_trials_are_z_scored_and_the_rest_dropped():
+    windows = np.random.default_rng(0).normal(3, 2, size=(8, WINDOW, 12)).astype(np.float32)
+    windows[:, :40] = 0
+    trials = normalise_trials(windows, 3)
+    assert trials.shape == (2, 900, 12)
+    assert trials.dtype == np.float32
+    np.testing.assert_allclose(trials.mean(axis=1), 0, atol=1e-5)
+    np.testing.assert_allclose(trials.std(axis=1), 1, atol=1e-5)
+    assert (trials[:, :40] < 0).all()  # the padding takes part and is no longer zero
+
+
+def test_any_number_of_leads(make_ecg):
+    assert pseudo_trials(make_ecg()[:, :2], 500, 6).shape == (2, 1800, 2)

@@ -1,0 +1,197 @@
+"""Preparation and its cache: same content whatever the workers, redone when files change or the cache is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.data.prepared import prepare as prepare_module
+from benchmark.data.prepared.beats import heartbeats
+from benchmark.data.prepared.prepare import Prepared, Signal, load_prepared, prepare, signal_digest
+from benchmark.data.prepared.skipped import Skipped, skip_summary
+from benchmark.data.prepared.windows import plain_seconds, plain_windows
+from benchmark.data.readers.base import DatasetError, Listing
+from benchmark.data.readers.cpsc2018 import CPSC2018
+from benchmark.data.readers.ptb_xl import PTBXL
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, make_ecg: Callable[..., np.ndarray], write_record: Callable[..., Path]) -> CPSC2018:
+    """Four recordings: two usable ones, one that beats too slowly, one that is missing its signal."""
+    folder = tmp_path / "cpsc2018" / "Training_WFDB"
+    for name, rate, label in [("A0001", 75, "AF"), ("A0002", 40, "PVC"), ("A0003", 90, "Normal"), ("A0004", 75, "STE")]:
+        write_record(folder / name, make_ecg(rate=rate), comments=[f"Dx: {label}"], mat=True)
+    (folder / "A0004.mat").unlink()
+    return CPSC2018(tmp_path / "cpsc2018")
+
+
+def same(a: Prepared, b: Prepared) -> bool:
+    return a.fingerprint == b.fingerprint and np.array_equal(a.windows, b.windows) and a.entries == b.entries
+
+
+def test_beats_lie_recording_after_recording(dataset: CPSC2018, tmp_path: Path):
+    prepared = prepare(dataset, tmp_path / "cache", workers=1)
+    assert [entry.recording for entry in prepared.entries] == ["A0001", "A0003"]
+    assert prepared.windows.shape == (prepared.first_window[-1], 300, 12)
+    assert prepared.windows.dtype == np.float16
+    for index, entry in enumerate(prepared.entries):
+        recording = dataset.read(entry)
+        expected = heartbeats(recording.signal, recording.fs).windows.astype(np.float16)
+        first, end = prepared.first_window[index : index + 2]
+        np.testing.assert_array_equal(prepared.windows[first:end], expected)
+    assert (prepared.name, prepared.title, prepared.classes) == ("cpsc2018", "CPSC2018", CPSC2018.classes)
+
+
+def test_signals_of_the_usable_recordings_are_kept_in_brief(dataset: CPSC2018, tmp_path: Path):
+    prepared = prepare(dataset, tmp_path / "cache", workers=1)
+    digests = [signal_digest(dataset.read(entry).signal) for entry in prepared.entries]
+    assert prepared.signals == tuple(Signal(500.0, 5000, digest) for digest in digests)
+    assert len(set(digests)) == 2
+
+
+def test_a_digest_is_of_whole_microvolts(make_ecg):
+    signal = make_ecg().astype(np.float32)
+    signal[0] = 0.0
+    rounded = np.asfortranarray(np.rint(signal * 1000) / 1000)
+    rounded[0] = -0.0
+    assert signal_digest(rounded) == signal_digest(signal)
+    assert signal_digest(-signal) != signal_digest(signal)
+    changed = signal.copy()
+    changed[17, 3] += 1e-3
+    assert signal_digest(changed) != signal_digest(signal)
+
+
+def test_a_cache_of_another_format_is_made_anew(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    monkeypatch.setattr(prepare_module, "INDEX_FORMAT", prepare_module.INDEX_FORMAT + 1)
+    assert load_prepared(before.folder) is None
+    assert same(before, prepare(dataset, tmp_path / "cache", workers=1))
+    assert load_prepared(before.folder) is not None
+
+
+def test_skipped_recordings_keep_patient_label_and_reason(dataset: CPSC2018, tmp_path: Path):
+    slow, missing = prepare(dataset, tmp_path / "cache", workers=1).skipped
+    assert slow == Skipped("A0002", "A0002", (6,), "heart rate below 50/min: median RR 375 samples at 250 Hz")
+    assert missing == Skipped("A0004", "A0004", (8,), "file missing: signal")
+
+
+def test_a_warm_cache_is_read_and_no_signal_is(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    first = prepare(dataset, tmp_path / "cache", workers=1)
+    monkeypatch.delattr(CPSC2018, "read")
+    assert same(first, prepare(dataset, tmp_path / "cache", workers=1))
+
+
+def test_progress_counts_every_recording(dataset: CPSC2018, tmp_path: Path):
+    seen: list[tuple[int, int]] = []
+    prepare(dataset, tmp_path / "cache", workers=1, on_progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_the_number_of_workers_changes_nothing(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    alone = prepare(dataset, tmp_path / "one", workers=1)
+    monkeypatch.setattr(prepare_module, "WORTH_A_WORKER", 1)
+    monkeypatch.setattr(prepare_module, "CHUNK", 1)
+    shared = prepare(dataset, tmp_path / "two", workers=2)
+    assert same(alone, shared)
+    assert alone.folder.name == shared.folder.name
+
+
+def test_a_changed_signal_is_noticed(dataset: CPSC2018, tmp_path: Path, make_ecg, write_record):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    record = dataset.root / "Training_WFDB" / "A0001"
+    write_record(record, make_ecg(rate=80), comments=["Dx: AF"], mat=True)
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert after.folder != before.folder
+    assert after.fingerprint != before.fingerprint
+
+
+def test_a_changed_label_changes_the_fingerprint(dataset: CPSC2018, tmp_path: Path):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    header = dataset.root / "Training_WFDB" / "A0001.hea"
+    header.write_text(header.read_text().replace("Dx: AF", "Dx: PAC"))
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert np.array_equal(after.windows, before.windows)
+    assert after.fingerprint != before.fingerprint
+
+
+def test_where_the_files_lie_is_not_in_the_fingerprint(dataset: CPSC2018, tmp_path: Path):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    inside = CPSC2018(dataset.root / "Training_WFDB")
+    assert prepare(inside, tmp_path / "cache", workers=1).fingerprint == before.fingerprint
+
+
+@pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_a_damaged_cache_is_made_anew(dataset: CPSC2018, tmp_path: Path, name: str, damage: str):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    file = before.folder / name
+    content = file.read_bytes()
+    file.unlink()
+    if damage == "cut":
+        file.write_bytes(content[:-10])
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert file.read_bytes() == content
+    assert after.fingerprint == before.fingerprint
+
+
+def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp_path: Path):
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(dataset, tmp_path / "cache", workers=1, on_progress=interrupt)
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert len(prepare(dataset, tmp_path / "cache", workers=1).entries) == 2
+
+
+def test_without_a_usable_recording_it_comes_out_empty_with_the_reasons(dataset: CPSC2018, tmp_path: Path):
+    for name in ("A0001", "A0003"):
+        (dataset.root / "Training_WFDB" / f"{name}.mat").unlink()
+    for prepared in (prepare(dataset, tmp_path / "cache", workers=1) for _ in range(2)):  # made, then from the cache
+        assert prepared.windows.shape == (0, 300, 12)
+        assert not prepared.entries
+        assert skip_summary(prepared.skipped) == {"file missing": 3, "heart rate below 50/min": 1}
+
+
+def test_plain_windows_are_kept_apart_from_heartbeats(dataset: CPSC2018, tmp_path: Path):
+    beats = prepare(dataset, tmp_path / "cache", workers=1)
+    plain = prepare(dataset, tmp_path / "cache", workers=1, segmentation=plain_seconds(2.5))
+    assert plain.segmentation == plain_seconds(2.5)
+    assert plain.windows.shape[1:] == (625, 12)
+    assert plain.fingerprint != beats.fingerprint
+    assert same(prepare(dataset, tmp_path / "cache", workers=1), beats)
+    for index, entry in enumerate(plain.entries):
+        recording = dataset.read(entry)
+        expected = plain_windows(recording.signal, recording.fs, 625).astype(np.float16)
+        first, end = plain.first_window[index : index + 2]
+        np.testing.assert_array_equal(plain.windows[first:end], expected)
+    assert "heart rate below 50/min" not in skip_summary(plain.skipped)
+
+
+class FirstTen(PTBXL):
+    """PTB-XL's first ten recordings."""
+
+    def listing(self) -> Listing:
+        listing = super().listing()
+        return replace(listing, entries=listing.entries[:10])
+
+
+def test_real_recordings(shared_ecgs: Path, tmp_path: Path):
+    prepared = prepare(FirstTen(shared_ecgs / "ptb-xl"), tmp_path, workers=1)
+    assert prepared.form == "records100"
+    assert len(prepared.entries) + len(prepared.skipped) == 10
+    assert [skip.recording for skip in prepared.skipped] == ["2"]
+    assert np.isfinite(prepared.windows).all()
+
+
+def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
+    whole = prepare(dataset, tmp_path / "cache", workers=1)
+    part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.entries[0].path[:-1] + "1")
+    assert [entry.recording for entry in part.entries] == ["A0001"]
+    assert not same(whole, part)
+    with pytest.raises(DatasetError, match=r"none of 4 recordings .* 'elsewhere/'"):
+        prepare(dataset, tmp_path / "cache", workers=1, prefix="elsewhere/")

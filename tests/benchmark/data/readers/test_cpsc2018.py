@@ -1,0 +1,113 @@
+"""The CPSC2018 reader: which label is the first, texts and codes, and forms never pooled."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.data.readers.base import DatasetError, Unusable
+from benchmark.data.readers.cpsc2018 import CPSC2018
+
+REFERENCE = "Recording,First_label,Second_label,Third_label\nA0001,5,2,\nA0002,9,,\n"
+
+
+def add(root: Path, folder: str, name: str, codes: str) -> None:
+    (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / folder / f"{name}.hea").write_text(f"{name} 12 500 5000\n#Dx: {codes}\n")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    add(tmp_path, "Training_WFDB", "A0001", "AF,RBBB")
+    add(tmp_path, "Training_WFDB", "A0002", "STE")
+    return tmp_path
+
+
+@pytest.mark.parametrize("folder", [".", "Training_WFDB"])
+def test_reference_decides_which_label_is_the_first(root: Path, folder: str):
+    (root / folder / "REFERENCE.csv").write_text(REFERENCE)
+    listing = CPSC2018(root).listing()
+    assert listing.form == "Training_WFDB, labels of REFERENCE.csv"
+    assert [entry.labels for entry in listing.entries] == [(4, 1), (8,)]
+    assert [entry.patient for entry in listing.entries] == ["A0001", "A0002"]
+
+
+def test_without_reference_the_headers_labels_stand(root: Path):
+    listing = CPSC2018(root).listing()
+    assert listing.form == "Training_WFDB, labels of the headers"
+    assert [entry.labels for entry in listing.entries] == [(1, 4), (8,)]
+
+
+def test_codes_and_texts_are_both_read(root: Path):
+    add(root, "Training_WFDB", "A0003", "284470004")
+    add(root, "Training_WFDB", "A0004", "270492004,59118001,251146004")
+    assert [entry.labels for entry in CPSC2018(root).listing().entries[2:]] == [(5,), (2, 4)]
+
+
+def test_a_recording_that_reference_does_not_name_is_skipped(root: Path):
+    (root / "REFERENCE.csv").write_text(REFERENCE)
+    add(root, "Training_WFDB", "A0003", "AF")
+    listing = CPSC2018(root).listing()
+    assert len(listing.entries) == 2
+    assert listing.skipped == (("A0003", "not in REFERENCE.csv"),)
+
+
+def test_a_label_out_of_range_is_a_skip(root: Path):
+    (root / "REFERENCE.csv").write_text(REFERENCE.replace("A0002,9", "A0002,10"))
+    listing = CPSC2018(root).listing()
+    assert [entry.recording for entry in listing.entries] == ["A0001"]
+    assert listing.skipped == (("A0002", "label is not 1 to 9: '10'"),)
+
+
+def test_a_row_without_its_recording_is_counted_where_it_is_read(root: Path):
+    (root / "REFERENCE.csv").write_text(REFERENCE + "A0003,1,,\n")
+    missing = CPSC2018(root).listing().entries[2]
+    assert (missing.recording, missing.path, missing.labels) == ("A0003", "Training_WFDB/A0003", (0,))
+    with pytest.raises(Unusable, match="file missing: header"):
+        CPSC2018(root).read(missing)
+
+
+def test_forms_are_recognised_and_not_pooled(root: Path):
+    add(root, "WFDB_CPSC2018", "A0009", "426783006")
+    listing = CPSC2018(root).listing()
+    assert len(listing.entries) == 2
+    assert listing.others == ("WFDB_CPSC2018",)
+    (entry,) = CPSC2018(root / "WFDB_CPSC2018").listing().entries
+    assert (entry.path, entry.labels) == ("A0009", (0,))
+    assert CPSC2018(root / "WFDB_CPSC2018").files(entry)[0].is_file()
+
+
+def test_an_empty_folder_says_what_was_looked_for(tmp_path: Path):
+    with pytest.raises(DatasetError, match=r"CPSC2018: no recording in .*Training_WFDB/A\*\.hea.*https://"):
+        CPSC2018(tmp_path).listing()
+
+
+def test_the_real_sample(shared_ecgs: Path):
+    dataset = CPSC2018(shared_ecgs / "cpsc2018")
+    entries = {entry.recording: entry for entry in dataset.listing().entries}
+    assert len(entries) == 6877
+    assert sum(dataset.files(entry)[0].is_file() for entry in entries.values()) == 76
+    assert entries["A0043"].labels == (4, 1)  # the header says AF,RBBB
+    assert entries["A5432"].labels == (5,)  # the header holds a code among texts
+    assert dataset.read(entries["A0001"]).signal.shape == (7500, 12)
+    assert dataset.listing().others == ("WFDB_CPSC2018", "TrainingSet")
+    challenge = CPSC2018(shared_ecgs / "cpsc2018" / "WFDB_CPSC2018").listing()
+    assert [entry.labels for entry in challenge.entries if entry.recording == "A0001"] == [(4,)]
+
+
+def test_the_original_structs(shared_ecgs: Path, tmp_path: Path):
+    shutil.copytree(shared_ecgs / "cpsc2018" / "TrainingSet", tmp_path / "TrainingSet1")
+    with pytest.raises(DatasetError, match=r"CPSC2018: no REFERENCE\.csv in"):
+        CPSC2018(tmp_path).listing()
+    shutil.copy(shared_ecgs / "cpsc2018" / "REFERENCE.csv", tmp_path)
+    listing = CPSC2018(tmp_path).listing()
+    entry = next(entry for entry in listing.entries if entry.recording == "A1981")
+    assert listing.form == "TrainingSet, labels of REFERENCE.csv"
+    assert entry.path == "TrainingSet1/A1981.mat"
+    recording = CPSC2018(tmp_path).read(entry)
+    assert (recording.fs, recording.signal.shape) == (500, (7950, 12))
+    leads = recording.signal.T
+    assert np.abs(leads[1] - leads[0] - leads[2]).max() < 0.003  # Einthoven: II - I = III, to the rounding of 1 uV

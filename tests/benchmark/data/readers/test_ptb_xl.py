@@ -1,0 +1,101 @@
+"""The PTB-XL reader: labels, patients, folds, and the choice of one sampling rate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.ptb_xl import PTBXL
+
+STATEMENTS = """,description,diagnostic,form,rhythm,diagnostic_class
+NORM,normal ECG,1.0,,,NORM
+IMI,inferior MI,1.0,,,MI
+AMI,anterior MI,1.0,,,MI
+LVH,hypertrophy,1.0,,,HYP
+SR,sinus rhythm,,,1.0,
+"""
+ROWS = [
+    (1, "15709.0", "{'NORM': 100.0, 'SR': 0.0}", 3),
+    (2, "13243.0", "{'LVH': 0.0, 'IMI': 15.0, 'AMI': 50.0}", 9),
+    (3, "15709.0", "{'SR': 0.0}", 10),
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "scp_statements.csv").write_text(STATEMENTS)
+    lines = ["patient_id,report,scp_codes,strat_fold,filename_lr,filename_hr,ecg_id"]
+    for ecg_id, patient, codes, fold in ROWS:
+        files = f"records100/00000/0000{ecg_id}_lr,records500/00000/0000{ecg_id}_hr"
+        lines.append(f'{patient},"ekg, {ecg_id}","{codes}",{fold},{files},{ecg_id}')
+    (tmp_path / "ptbxl_database.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def add_headers(root: Path, form: str, ids: list[int]) -> None:
+    (root / form / "00000").mkdir(parents=True)
+    for ecg_id in ids:
+        (root / form / "00000" / f"0000{ecg_id}_{'lr' if form == 'records100' else 'hr'}.hea").touch()
+
+
+def test_a_row_becomes_an_entry(root: Path):
+    add_headers(root, "records500", [1, 2, 3])
+    first, second, third = PTBXL(root).listing().entries
+    assert (first.recording, first.patient, first.fold) == ("1", "15709", 3)
+    assert (first.report, first.path) == ("ekg, 1", "records500/00000/00001_hr")
+    assert [entry.labels for entry in (first, second, third)] == [(0,), (4, 1), ()]  # likelihood 0 counts, MI once
+    assert third.patient == first.patient
+    assert [path.name for path in PTBXL(root).files(first)] == ["00001_hr.hea", "00001_hr.dat"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "form"),
+    [([1, 2, 3], [1, 2, 3], "records500"), ([1, 2, 3], [1], "records100"), ([1], [1, 2], "records500")],
+)
+def test_the_rate_that_holds_most_recordings_is_read_alone(root: Path, low: list[int], high: list[int], form: str):
+    add_headers(root, "records100", low)
+    add_headers(root, "records500", high)
+    listing = PTBXL(root).listing()
+    assert listing.form == form
+    assert len(listing.entries) == 3
+    assert all(entry.path.startswith(form) for entry in listing.entries)
+
+
+def test_an_empty_patient_is_the_recordings_own(root: Path):
+    add_headers(root, "records500", [1])
+    table = root / "ptbxl_database.csv"
+    table.write_text(table.read_text().replace("13243.0", ""))
+    assert PTBXL(root).listing().entries[1].patient == "unknown-2"
+
+
+def test_what_is_missing_is_named(root: Path):
+    with pytest.raises(DatasetError, match=r"records500/ and records100/.*https://physionet\.org"):
+        PTBXL(root).listing()
+    (root / "scp_statements.csv").unlink()
+    with pytest.raises(DatasetError, match=r"PTB-XL: no scp_statements\.csv in"):
+        PTBXL(root).listing()
+    (root / "ptbxl_database.csv").write_text("ecg_id,patient_id\n1,2\n")
+    with pytest.raises(DatasetError, match=r"has no column scp_codes, report, strat_fold, filename_lr, filename_hr"):
+        PTBXL(root).listing()
+
+
+def test_codes_that_cannot_be_read_skip_their_row(root: Path):
+    add_headers(root, "records500", [1])
+    table = root / "ptbxl_database.csv"
+    table.write_text(table.read_text().replace("{'SR': 0.0}", "{'SR'"))
+    listing = PTBXL(root).listing()
+    assert [entry.recording for entry in listing.entries] == ["1", "2"]
+    assert listing.skipped == (("3", "scp_codes is no dictionary: \"{'SR'\""),)
+
+
+def test_the_real_sample(shared_ecgs: Path):
+    listing = PTBXL(shared_ecgs / "ptb-xl").listing()
+    assert (listing.form, listing.others, listing.skipped) == ("records100", ("records500",), ())
+    assert len(listing.entries) == 2273
+    assert len({entry.patient for entry in listing.entries}) == 2218
+    counts = Counter(PTBXL.classes[label] for entry in listing.entries for label in entry.labels)
+    assert counts == {"NORM": 1240, "STTC": 610, "CD": 530, "MI": 328, "HYP": 227}
+    assert {entry.fold for entry in listing.entries} == set(range(1, 11))

@@ -1,0 +1,52 @@
+"""The table of datasets and where their folders are looked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.registry import DATASETS, dataset_class, find_root, open_dataset
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_dataset_goes_by_its_name_and_opens_lazily(name: str, tmp_path: Path):
+    reader = dataset_class(name)
+    assert reader.name == name
+    assert reader.folders[0] == name
+    assert open_dataset(name, tmp_path).root == tmp_path
+    with pytest.raises(DatasetError, match=r"https?://"):
+        open_dataset(name, tmp_path).listing()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("ptbxl", "did you mean 'ptb-xl'"), ("CPSC", "did you mean 'cpsc2018'"), ("zzz", "there are mimic")],
+)
+def test_an_unknown_name_gets_a_hint(name: str, hint: str):
+    with pytest.raises(ValueError, match=hint):
+        dataset_class(name)
+
+
+def test_the_given_folder_wins(tmp_path: Path):
+    (tmp_path / "chapman").mkdir()
+    (tmp_path / "mine").mkdir()
+    assert find_root("chapman", tmp_path, {"chapman": tmp_path / "mine"}) == tmp_path / "mine"
+    assert find_root("chapman", tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
+
+
+def test_folders_of_the_real_distributions_are_found(tmp_path: Path):
+    for folder in ("physionet.org/files/ptb-xl/1.0.3", "chapman_shaoxing"):
+        (tmp_path / folder).mkdir(parents=True)
+    assert find_root("ptb-xl", tmp_path, {}) == tmp_path / "physionet.org/files/ptb-xl/1.0.3"
+    assert find_root("chapman", tmp_path, {}) == tmp_path / "chapman_shaoxing"
+
+
+def test_what_is_not_found_says_how_to_give_it(tmp_path: Path):
+    with pytest.raises(DatasetError, match="--data-root DIR or --data ptb-xl=DIR"):
+        find_root("ptb-xl", None, {})
+    with pytest.raises(DatasetError, match=r"none of ptb-xl, .* is in .*--data ptb-xl=DIR.*physionet"):
+        find_root("ptb-xl", tmp_path, {})
+    with pytest.raises(DatasetError, match="gone is not a folder"):
+        find_root("ptb-xl", tmp_path, {"ptb-xl": tmp_path / "gone"})

@@ -1,0 +1,203 @@
+"""Splits and labelled subsets: no patient on two sides, nothing of the test side depends on seed or ratio."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.utils import shuffle
+
+from benchmark.data.readers.base import DatasetError, Entry
+from benchmark.data.readers.ptb_xl import PTBXL
+from benchmark.data.tasks.split import (
+    LabelledSubset,
+    Split,
+    labelled_subset,
+    lacking,
+    patients_on_two_sides,
+    split_recordings,
+    target_matrix,
+    task_labels,
+)
+
+CLASSES = ("a", "b", "c")
+PAPER = {"labels": "single", "protocol": "paper", "first_label_counts": False}
+STRICT = {"labels": "single", "protocol": "strict", "first_label_counts": False}
+MULTI = {"labels": "multi", "protocol": "strict", "first_label_counts": False}
+
+
+def entry(name: str, *labels: int, patient: str | None = None, fold: int | None = None) -> Entry:
+    return Entry(name, patient or name, "", labels, fold=fold)
+
+
+def cohort(patients: int = 200) -> list[Entry]:
+    """Patients with one to four recordings each, labels a > b > c in frequency, some with two labels or none."""
+    random = np.random.default_rng(0)
+    entries = []
+    for patient in range(patients):
+        for visit in range(random.integers(1, 5)):
+            count = random.choice([0, 1, 1, 1, 1, 2])
+            labels = random.choice(3, size=count, replace=False, p=[0.6, 0.3, 0.1])
+            entries.append(entry(f"{patient:03d}-{visit}", *map(int, labels), patient=f"p{patient}"))
+    return entries
+
+
+def patients(entries: list[Entry], side: np.ndarray) -> set[str]:
+    return {entries[index].patient for index in side}
+
+
+def members(split: Split) -> list[int]:
+    return [*split.train, *split.validation, *split.test]
+
+
+@pytest.mark.parametrize("rule", [STRICT, MULTI])
+def test_strict_puts_no_patient_on_two_sides(rule):
+    entries = cohort()
+    split = split_recordings(entries, **rule)
+    train, validation, test = (patients(entries, side) for side in (split.train, split.validation, split.test))
+    assert not train & validation
+    assert not train & test
+    assert not validation & test
+    assert len(members(split)) + sum(split.unlabelled.values()) == len(entries)
+
+
+def test_strict_is_stratified_and_about_a_tenth():
+    entries = cohort(1000)
+    split = split_recordings(entries, **STRICT)
+    target = target_matrix(entries, 3, **STRICT)
+    for side in (split.validation, split.test):
+        np.testing.assert_allclose(target[side].sum(0) / target[members(split)].sum(0), 0.1, atol=0.03)
+
+
+def test_strict_does_not_depend_on_the_order_of_the_entries():
+    entries = cohort()
+    turned = entries[::-1]
+    names = [{entries[i].recording for i in split_recordings(entries, **STRICT).test}]
+    names.append({turned[i].recording for i in split_recordings(turned, **STRICT).test})
+    assert names[0] == names[1]
+
+
+def test_paper_cuts_each_class_in_name_order():
+    entries = [entry(f"x{index:02d}", index % 2) for index in range(40)][::-1]
+    split = split_recordings(entries, **PAPER)
+    assert sorted(entries[i].recording for i in split.test) == ["x36", "x37", "x38", "x39"]
+    assert sorted(entries[i].recording for i in split.validation) == ["x32", "x33", "x34", "x35"]
+    assert len(split.train) == 32
+    assert (np.diff(split.train) > 0).all()
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_official_folds_win(protocol):
+    entries = [entry(f"x{fold}", 0, fold=fold) for fold in range(1, 11)]
+    split = split_recordings(entries, labels="single", protocol=protocol, first_label_counts=False)
+    assert (list(split.train), list(split.validation), list(split.test)) == ([*range(8)], [8], [9])
+
+
+def test_a_patient_on_two_sides_is_told_with_his_sides():
+    folds = [entry(f"x{fold}", 0, fold=fold, patient="p" if fold in (3, 4, 10) else str(fold)) for fold in range(1, 11)]
+    assert patients_on_two_sides(folds, split_recordings(folds, **PAPER)) == {"p": ("training", "test")}
+    names = [entry(f"x{index}", 0, patient="p") for index in range(10)]
+    sides = {"p": ("training", "validation", "test")}
+    assert patients_on_two_sides(names, split_recordings(names, **PAPER)) == sides
+
+
+def test_an_empty_side_is_told_and_a_missing_fold_an_error():
+    problem = lacking(split_recordings([entry(f"x{index}", 0) for index in range(4)], **PAPER))
+    assert problem is not None
+    assert "for validation and test (training 4, validation 0, test 0)" in problem
+    assert lacking(split_recordings([entry(f"x{index}", 0) for index in range(10)], **PAPER)) is None
+    with pytest.raises(DatasetError, match="recording x has no official fold"):
+        split_recordings([entry("x", 0), entry("y", 0, fold=1)], **PAPER)
+
+
+@pytest.mark.parametrize(
+    ("labels", "protocol", "first", "expected"),
+    [
+        ("single", "paper", False, [(), (0,), ()]),
+        ("single", "paper", True, [(), (0,), (2,)]),
+        ("single", "strict", True, [(), (0,), ()]),
+        ("multi", "paper", True, [(), (0,), (2, 1)]),
+    ],
+)
+def test_what_a_recording_counts_for(labels, protocol, first, expected):
+    entries = [entry("none"), entry("one", 0), entry("two", 2, 1)]
+    rule = {"labels": labels, "protocol": protocol, "first_label_counts": first}
+    assert [task_labels(each.labels, **rule) for each in entries] == expected
+    target = target_matrix(entries, 3, **rule)
+    assert target.shape == (3, 3)
+    assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(labels)) for labels in expected]
+
+
+def test_recordings_without_use_are_counted_by_reason():
+    entries = [entry(f"x{index:02d}", 0) for index in range(20)] + [entry("y1"), entry("y2", 0, 1), entry("y3", 1, 2)]
+    assert split_recordings(entries, **PAPER).unlabelled == {"no label": 1, "several labels": 2}
+    assert split_recordings(entries, **MULTI).unlabelled == {"no label": 1}
+
+
+def test_the_real_ptb_xl_sample(shared_ecgs: Path):
+    entries = list(PTBXL(shared_ecgs / "ptb-xl").listing().entries)
+    split = split_recordings(entries, **PAPER)
+    assert split.unlabelled == {"several labels": 531, "no label": 11}
+    assert len(members(split)) == 1731
+    assert {entries[index].fold for index in split.test} == {10}
+    assert not patients(entries, split.train) & patients(entries, split.test)
+
+
+# Labelled subsets: 60 training pseudo-trials of 20 patients with 6 beats each, numbered from 100.
+TRIAL = np.arange(100, 160)
+PATIENT = np.repeat(np.arange(20), 3)
+TARGET = np.eye(3, dtype=np.int64)[np.repeat([0] * 12 + [1] * 6 + [2] * 2, 3)]
+
+
+def subset(ratio: float, protocol: str = "strict", seed: int = 1, target: np.ndarray = TARGET) -> LabelledSubset:
+    return labelled_subset(TRIAL, PATIENT, target, ratio, per_trial=6, protocol=protocol, seed=seed, classes=CLASSES)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_subsets_are_nested_never_empty_and_1_is_everything(protocol):
+    ratios = [1e-6, 0.01, 0.1, 0.3, 0.5, 1.0]
+    windows = [subset(ratio, protocol).windows for ratio in ratios]
+    assert len(windows[0]) >= 1
+    for smaller, larger in pairwise(windows):
+        np.testing.assert_array_equal(larger[: len(smaller)], smaller)
+    assert sorted(windows[-1]) == list(range(600, 960))
+
+
+def test_paper_takes_the_first_windows_of_the_authors_shuffle_whatever_the_seed():
+    theirs = shuffle(TRIAL, random_state=42)
+    expected = (theirs[:, None] * 6 + np.arange(6)).ravel()[: int(360 * 0.1)]
+    for seed in (41, 45):
+        np.testing.assert_array_equal(subset(0.1, "paper", seed).windows, expected)
+    assert len(subset(0.01, "paper").windows) == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_strict_takes_whole_patients_one_of_each_class_first(seed):
+    drawn = subset(0.15, seed=seed)
+    of_patient = PATIENT[drawn.windows // 6 - 100]
+    assert len(set(of_patient)) == 3
+    assert len(drawn.windows) == 3 * 18
+    assert drawn.notes == ()
+    assert TARGET[drawn.windows // 6 - 100].any(axis=0).all()
+
+
+def test_strict_differs_between_seeds():
+    assert len({tuple(subset(0.1, seed=seed).windows) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_classes_without_a_window_are_noted(protocol):
+    drawn = subset(0.001, protocol)
+    (present,) = np.flatnonzero(TARGET[drawn.windows // 6 - 100].any(axis=0))
+    absent = ", ".join(name for index, name in enumerate(CLASSES) if index != present)
+    assert drawn.notes == (f"no labelled window of class {absent}",)
+    nothing_of_c = TARGET * [1, 1, 0]
+    assert subset(1.0, protocol, target=nothing_of_c).notes == ("no labelled window of class c",)
+
+
+@pytest.mark.parametrize("ratio", [0, -0.1, 1.1, 30])
+def test_a_ratio_out_of_range_is_named(ratio):
+    with pytest.raises(ValueError, match=f"label ratio {ratio} is not above 0"):
+        subset(ratio)

@@ -1,0 +1,134 @@
+"""Scores against values worked out by hand and by the definitions, and what cannot be scored."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from benchmark.results.metrics import decide, macro_f1, per_recording, score, score_both_units
+
+CLASSES = 4
+
+
+def one_hot(labels: list[int], classes: int) -> np.ndarray:
+    return np.eye(classes, dtype=np.int64)[labels]
+
+
+def certain(labels: list[int], classes: int) -> np.ndarray:
+    return one_hot(labels, classes).astype(np.float32)
+
+
+def f1_by_counting(decided: np.ndarray, truth: np.ndarray) -> float:
+    """Mean over the classes in truth or decisions of 2 TP / (2 TP + FP + FN)."""
+    values = []
+    for d, t in zip(decided.T, truth.T, strict=True):
+        errors = int((d != t).sum())
+        hits = int((d & t).sum())
+        if hits or errors:
+            values.append(2 * hits / (2 * hits + errors))
+    return float(np.mean(values))
+
+
+def auroc_by_pairs(probability: np.ndarray, truth: np.ndarray) -> float:
+    """Mean over the classes of the share of (positive, negative) pairs in the right order, a tie counting half."""
+    values = []
+    for p, t in zip(probability.T, truth.T, strict=True):
+        pairs = list(product(p[t == 1], p[t == 0]))
+        if pairs:
+            values.append(np.mean([float(high > low) + 0.5 * float(high == low) for high, low in pairs]))
+    return float(np.mean(values))
+
+
+@pytest.mark.parametrize(
+    ("truth", "decided", "f1"),
+    [
+        ([0, 0, 1, 1], [0, 1, 1, 1], (2 / 3 + 4 / 5) / 2),  # class 2 is neither true nor predicted: left out
+        ([0, 0, 1, 1], [0, 2, 1, 1], (2 / 3 + 1 + 0) / 3),  # class 2 is predicted and never true: 0
+        ([0, 0, 2, 2], [0, 0, 0, 0], (2 / 3 + 0) / 2),  # class 2 is never found: 0
+        ([1, 1], [1, 1], 1.0),
+        ([1, 1], [0, 0], 0.0),
+    ],
+)
+def test_macro_f1_by_hand(truth: list[int], decided: list[int], f1: float) -> None:
+    assert macro_f1(certain(decided, 3), one_hot(truth, 3), multi=False) == pytest.approx(f1)
+
+
+@pytest.mark.parametrize("multi", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_are_what_their_definitions_count(multi: bool, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    probability = np.round(random.dirichlet(np.ones(CLASSES), 30), 1).astype(np.float32)  # rounded: ties
+    if multi:
+        probability = np.round(random.random((30, CLASSES)), 1).astype(np.float32)
+        truth = random.integers(0, 2, (30, CLASSES))
+        truth[:, 2] = 0
+    else:
+        truth = one_hot(list(random.choice([0, 1, 3], 30)), CLASSES)
+    decided = decide(probability, multi=multi)
+    scores = score(probability, truth, multi=multi)
+    assert scores.values["f1"] == pytest.approx(f1_by_counting(decided, truth))
+    assert scores.values["auroc"] == pytest.approx(auroc_by_pairs(probability, truth))
+    assert scores.values["acc"] == pytest.approx(np.mean([(d == t).all() for d, t in zip(decided, truth, strict=True)]))
+    assert scores.undefined == {}
+
+
+def test_macro_f1_of_one_label_is_the_f1_of_that_label() -> None:
+    probability = np.array([[0.9, 0.1], [0.1, 0.1], [0.1, 0.1], [0.1, 0.1]], dtype=np.float32)
+    truth = np.array([[1, 0], [1, 0], [0, 0], [0, 0]])
+    assert macro_f1(probability, truth, multi=True) == pytest.approx(2 / 3)  # one hit, one miss
+
+
+def test_multi_label_accuracy_is_exact_match_with_per_label_beside_it() -> None:
+    probability = np.array([[0.9, 0.6], [0.9, 0.6], [0.2, 0.1]], dtype=np.float32)
+    truth = np.array([[1, 1], [1, 0], [0, 0]])
+    values = score(probability, truth, multi=True).values
+    assert values["acc"] == pytest.approx(2 / 3)
+    assert values["acc_per_label"] == pytest.approx(5 / 6)
+    assert "acc_per_label" not in score(probability, one_hot([0, 1, 0], 2), multi=False).values
+
+
+def test_a_label_counts_above_one_half_and_the_first_of_equal_classes_wins() -> None:
+    assert decide(np.array([[0.5, 0.51]], dtype=np.float32), multi=True).tolist() == [[0, 1]]
+    assert decide(np.array([[0.4, 0.4, 0.2]], dtype=np.float32), multi=False).tolist() == [[1, 0, 0]]
+
+
+def test_a_class_absent_from_the_truth_is_no_auroc_of_zero() -> None:
+    probability = np.array([[0.7, 0.2, 0.1], [0.2, 0.3, 0.5], [0.3, 0.6, 0.1]], dtype=np.float32)
+    assert score(probability, one_hot([0, 1, 1], 3), multi=False).values["auroc"] == pytest.approx(1.0)
+
+
+def test_what_cannot_be_computed_is_none_with_its_reason() -> None:
+    one_class = score(certain([0, 0], 3), one_hot([0, 0], 3), multi=False)
+    assert one_class.values == {"f1": 1.0, "auroc": None, "acc": 1.0}
+    assert one_class.undefined == {"auroc": "no class has both signs in the test set"}
+    nothing = score(np.zeros((2, 3), np.float32), np.zeros((2, 3), np.int64), multi=True)
+    assert nothing.values["f1"] is None
+    assert nothing.values["acc"] == 1.0
+    assert nothing.undefined["f1"] == "no class in truth or prediction"
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_an_empty_test_set_has_no_score(multi: bool) -> None:
+    empty = np.empty((0, 3))
+    scores = score_both_units(empty.astype(np.float32), empty.astype(np.int64), np.array([], np.str_), multi=multi)
+    for unit in ("heartbeat", "recording"):
+        assert set(scores[unit].values.values()) == {None}
+        assert scores[unit].undefined == dict.fromkeys(scores[unit].values, "no test window")
+
+
+def test_a_recording_is_the_mean_of_its_windows() -> None:
+    probability = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.4, 0.6]], dtype=np.float32)
+    truth = one_hot([0, 1, 0, 1], 2)
+    mean, pooled_truth, names = per_recording(probability, truth, np.array(["b", "a", "b", "a"]))
+    assert names.tolist() == ["a", "b"]
+    np.testing.assert_allclose(mean, [[0.3, 0.7], [0.75, 0.25]], rtol=1e-6)
+    assert pooled_truth.tolist() == [[0, 1], [1, 0]]
+
+
+def test_heartbeats_and_recordings_are_scored_apart() -> None:
+    probability = np.array([[0.9, 0.1], [0.4, 0.6], [0.1, 0.9]], dtype=np.float32)  # the second beat is wrong
+    scores = score_both_units(probability, one_hot([0, 0, 1], 2), np.array(["a", "a", "b"]), multi=False)
+    assert scores["heartbeat"].values["acc"] == pytest.approx(2 / 3)
+    assert scores["recording"].values["acc"] == 1.0

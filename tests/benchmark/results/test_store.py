@@ -1,0 +1,287 @@
+"""The store: whole rows or none, damage noticed, merging by copying, plans."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.results.files import write_atomic
+from benchmark.results.keys import digest
+from benchmark.results.names import CARD
+from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.rows import Predictions, Row, row_bytes
+from benchmark.results.store import CorruptRow, NoResults, Store
+
+ROW = Row(
+    key="0123456789abcdef",
+    pretrain_key="fedcba9876543210",
+    variant="pmq",
+    method="pmq",
+    evaluation="finetune",
+    dataset="ptb-xl",
+    ratio=0.1,
+    seed=41,
+    pretrain_seed=42,
+    protocol="paper",
+    labels="single",
+    scores={"heartbeat": {"f1": 1 / 3, "auroc": None, "acc": 0.5}},
+    undefined={"heartbeat": {"auroc": "no class has both signs in the test set"}},
+    notes=["no labelled window of class HYP"],
+    counts={"test_windows": 2},
+    coverage={"NORM": {"patients": 2, "unscored": {"p9": "too short"}}},
+    training={"best_epoch": 3, "validation_f1": [0.1, 0.2, 0.3], "seconds": 1.25},
+    provenance={"config": {"ratios": [0.1]}, "device": {"type": "cpu", "threads": 1}},
+)
+PREDICTIONS = Predictions(
+    probability=np.array([[0.25, 0.75], [1.0, 0.0]], dtype=np.float32),
+    truth=np.array([[0, 1], [0, 1]], dtype=np.int64),
+    recording=np.array(["r1", "r2"]),
+    patient=np.array(["p1", "p1"]),
+)
+PLAN = Plan(
+    key="plan-one",
+    config={"protocol": "paper"},
+    variants={"random": "Random", "pmq": "PMQ"},
+    datasets={"ptb-xl": {"title": "PTB-XL"}},
+    pretraining={"name": "mimic-iv-ecg"},
+    cells=[PlannedCell(ROW.key, "pmq", "finetune", "ptb-xl", 0.1, 41)],
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store with one finished cell."""
+    store = Store(tmp_path / "runs")
+    store.save_row(ROW, PREDICTIONS)
+    return store
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_row_and_its_predictions_come_back_as_they_were(store: Store) -> None:
+    assert store.load_row(ROW.key) == ROW
+    loaded = store.predictions(ROW.key)
+    for name in ("probability", "truth", "recording", "patient"):
+        value, expected = getattr(loaded, name), getattr(PREDICTIONS, name)
+        assert value.dtype == expected.dtype
+        np.testing.assert_array_equal(value, expected)
+    assert files(store.root) == {f"cells/{ROW.key}.json", f"cells/{ROW.key}.npz"}
+
+
+@pytest.mark.parametrize("name", ["json", "npz"])
+@pytest.mark.parametrize("kept", [0, 1, 100, -1])
+def test_a_truncated_file_is_noticed_and_named(store: Store, name: str, kept: int) -> None:
+    file = store.cells / f"{ROW.key}.{name}"
+    file.write_bytes(file.read_bytes()[:kept])
+    with pytest.raises(CorruptRow, match=ROW.key):
+        store.load_row(ROW.key)
+    assert store.load_rows([ROW.key])[0] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"f1": 0.333', '"f1": 0.933'), ('"seed": 41', '"seed": 42'), ('"format": 2', '"format": 1')]
+)
+def test_an_altered_row_is_noticed(store: Store, old: str, new: str) -> None:
+    file = store.cells / f"{ROW.key}.json"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with pytest.raises(CorruptRow, match="does not match its digest"):
+        store.load_row(ROW.key)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"row": 3}', "null", '"text"'])
+def test_other_json_in_a_rows_place_is_noticed(store: Store, content: str) -> None:
+    (store.cells / f"{ROW.key}.json").write_text(content)
+    with pytest.raises(CorruptRow, match=ROW.key):
+        store.load_row(ROW.key)
+
+
+def test_predictions_of_another_cell_or_none_are_noticed(store: Store) -> None:
+    other = replace(PREDICTIONS, probability=PREDICTIONS.probability[::-1])
+    store.save_row(replace(ROW, key="other"), other)
+    shutil.copy(store.cells / "other.npz", store.cells / f"{ROW.key}.npz")
+    with pytest.raises(CorruptRow, match="predictions do not match"):
+        store.load_row(ROW.key)
+    (store.cells / f"{ROW.key}.npz").unlink()
+    with pytest.raises(CorruptRow, match="npz"):
+        store.load_row(ROW.key)
+
+
+def test_a_row_of_another_format_is_left_out_with_its_format(store: Store) -> None:
+    store.save_row(replace(ROW, format=99), PREDICTIONS)
+    rows, problems = store.load_rows([ROW.key])
+    assert rows == []
+    assert "row format 99" in problems[0]
+
+
+@pytest.mark.parametrize("row", [replace(ROW, key="other"), replace(ROW, pretrain_key="../../outside")])
+def test_a_row_of_another_key_or_of_no_key_is_noticed(store: Store, row: Row) -> None:
+    (store.cells / f"{ROW.key}.json").write_bytes(row_bytes(row, (store.cells / f"{ROW.key}.npz").read_bytes()))
+    with pytest.raises(CorruptRow, match=f"this is no row of key {ROW.key}"):
+        store.load_row(ROW.key)
+
+
+def test_rows_are_listed_without_failures(store: Store) -> None:
+    store.save_failure("failed", "pmq finetune", "no luck")
+    (store.cells / "damaged.json").write_text("{")
+    assert store.row_keys() == [ROW.key, "damaged"]
+    assert Store(store.root / "nowhere").row_keys() == []
+
+
+def test_rows_come_in_the_order_asked_for_and_missing_ones_are_no_problem(store: Store) -> None:
+    store.save_row(replace(ROW, key="second"), PREDICTIONS)
+    rows, problems = store.load_rows(["second", "missing", ROW.key])
+    assert [row.key for row in rows] == ["second", ROW.key]
+    assert problems == []
+
+
+def test_reading_creates_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    assert store.load_row("x") is None
+    assert store.failures(["x"]) == {}
+    with pytest.raises(NoResults, match="start a run with"):
+        store.load_plan()
+    with pytest.raises(NoResults, match="no plan abc in"):
+        store.load_plan("abc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_crash_before_the_rename_leaves_the_old_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(source: Path, target: Path) -> None:
+        raise OSError("power cut")
+
+    monkeypatch.setattr(os, "replace", crash)
+    with pytest.raises(OSError, match="power cut"):
+        store.save_row(replace(ROW, seed=99), PREDICTIONS)
+    assert store.load_row(ROW.key) == ROW
+
+
+def test_a_crash_between_predictions_and_row_is_a_damaged_row_not_a_wrong_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = os.replace
+
+    def crash(source: Path, target: Path) -> None:
+        if Path(target).suffix == ".json":
+            raise OSError("power cut")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", crash)
+    with pytest.raises(OSError, match="power cut"):
+        store.save_row(ROW, replace(PREDICTIONS, probability=PREDICTIONS.probability[::-1]))
+    with pytest.raises(CorruptRow, match="predictions do not match"):
+        store.load_row(ROW.key)
+
+
+def test_a_failed_write_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        write_atomic(tmp_path / "file", b"content")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_makes_its_folder_and_leaves_the_file_alone(tmp_path: Path) -> None:
+    for content in (b"first", b"second"):
+        write_atomic(tmp_path / "a" / "b" / "file", content)
+        assert files(tmp_path) == {"a/b/file"}
+        assert (tmp_path / "a" / "b" / "file").read_bytes() == content
+
+
+def test_a_failure_is_kept_until_the_cell_succeeds(store: Store) -> None:
+    store.save_failure(ROW.key, "pmq finetune", "RuntimeError: no luck")
+    store.save_failure("other", "moco finetune", "ValueError: none either")
+    assert store.failures([ROW.key]) == {ROW.key: "RuntimeError: no luck"}
+    store.save_row(ROW, PREDICTIONS)
+    assert store.failures([ROW.key, "other"]) == {"other": "ValueError: none either"}
+
+
+def test_stores_merge_by_copying(store: Store, tmp_path: Path) -> None:
+    second = Store(tmp_path / "elsewhere")
+    second.save_row(replace(ROW, key="second", seed=42), PREDICTIONS)
+    second.save_plan(PLAN)
+    shutil.copytree(second.root, store.root, dirs_exist_ok=True)
+    rows, problems = store.load_rows([ROW.key, "second"])
+    assert [row.seed for row in rows] == [41, 42]
+    assert problems == []
+    assert store.load_plan() == PLAN
+
+
+def test_the_latest_plan_is_the_one_saved_last(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save_plan(PLAN)
+    store.save_plan(replace(PLAN, key="plan-two", cells=[]))
+    assert store.load_plan().key == "plan-two"
+    assert store.load_plan("plan-one") == PLAN
+    store.save_plan(PLAN)
+    assert store.load_plan() == PLAN
+
+
+def test_plans_are_listed_with_the_latest_first(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for key in ("a", "c", "b", "c"):
+        store.save_plan(replace(PLAN, key=key))
+    assert store.plan_keys() == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "problem"),
+    [
+        (replace(PLAN, config={"protocol": "other"}), "unknown protocol 'other'"),
+        (replace(PLAN, config={}), "protocol"),
+        (replace(PLAN, variants={}), "a cell of 'pmq' on 'ptb-xl', which the plan does not list"),
+        (replace(PLAN, datasets={}), "a cell of 'pmq' on 'ptb-xl', which the plan does not list"),
+        (replace(PLAN, cells=[replace(PLAN.cells[0], key="../x")]), "'../x' is no key"),
+    ],
+)
+def test_a_plan_that_cannot_be_used_is_refused_by_what_is_wrong(tmp_path: Path, plan: Plan, problem: str) -> None:
+    store = Store(tmp_path)
+    store.save_plan(plan)
+    with pytest.raises(NoResults, match=problem):
+        store.load_plan()
+
+
+@pytest.mark.parametrize(("content", "card"), [('{"seconds": 1.5}', {"seconds": 1.5}), ("{", None), ("[]", None)])
+def test_a_card_is_read_where_it_is_whole(store: Store, content: str, card: dict[str, float] | None) -> None:
+    assert store.card(ROW.pretrain_key) is None
+    (store.pretrained / ROW.pretrain_key).mkdir(parents=True)
+    (store.pretrained / ROW.pretrain_key / CARD).write_text(content)
+    assert store.card(ROW.pretrain_key) == card
+
+
+@pytest.mark.parametrize("content", ["", '{"key": "plan-one"', "[]", '{"cells": []}', '{"cells": [{"wrong": 1}]}'])
+def test_a_damaged_plan_is_one_line_with_the_remedy(tmp_path: Path, content: str) -> None:
+    store = Store(tmp_path)
+    store.save_plan(PLAN)
+    (store.plans / "plan-one.json").write_text(content)
+    with pytest.raises(NoResults, match=r"is damaged .* the same run command writes it again") as caught:
+        store.load_plan()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_digest_depends_on_content_alone() -> None:
+    assert digest({"b": 1, "a": [1.5, "x"]}) == digest({"a": (1.5, "x"), "b": 1})
+    assert digest({"a": 1}) != digest({"a": 1.0})
+    assert digest([0.1]) != digest([0.1 + 1e-16 * 2])
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        digest(float("nan"))
+
+
+def test_keys_stay_the_same_so_that_old_stores_can_be_merged() -> None:
+    assert digest({"b": 1, "a": [1.5, "x", None, True]}) == "a1fbfff801eadd5b"
+
+
+def test_a_row_is_plain_json_that_other_tools_read(store: Store) -> None:
+    body = json.loads((store.cells / f"{ROW.key}.json").read_text())
+    assert body["row"]["scores"]["heartbeat"] == {"f1": 1 / 3, "auroc": None, "acc": 0.5}

@@ -1,0 +1,98 @@
+"""Tasks in this process and in a pool: every one runs, an error stops none of the others, threads are as asked for."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmark.run.engines.local import run_tasks
+
+
+def nothing(task: object) -> None:
+    """Nobody is told that a task begins."""
+
+
+def test_tasks_run_one_by_one_and_an_error_stops_none() -> None:
+    events: list[str] = []
+
+    def work(task: int) -> None:
+        events.append(f"run {task}")
+        if task == 2:
+            raise ZeroDivisionError("no luck")
+
+    def started(task: int) -> None:
+        events.append(f"start {task}")
+
+    ended = []
+    for end in run_tasks(work, [1, 2, 3], jobs=1, threads=1, on_start=started):
+        events.append(f"end {end.task}")
+        ended.append(end)
+    assert events == [f"{what} {task}" for task in (1, 2, 3) for what in ("start", "run", "end")]
+    assert [type(end.error) for end in ended] == [type(None), ZeroDivisionError, type(None)]
+    assert str(ended[1].error) == "no luck"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_come_with_their_tasks(jobs: int) -> None:
+    ended = list(run_tasks(abs, [-1, -2, -3], jobs=jobs, threads=1, on_start=nothing))
+    assert sorted((end.task, end.result) for end in ended) == [(-3, 3), (-2, 2), (-1, 1)]
+
+
+def test_no_tasks_are_no_work() -> None:
+    assert list(run_tasks(os.mkdir, [], jobs=3, threads=1, on_start=nothing)) == []
+
+
+def test_a_task_has_its_threads_and_leaves_those_of_the_process() -> None:
+    before = torch.get_num_threads()
+    seen: list[int] = []
+    for _ in run_tasks(lambda task: seen.append(torch.get_num_threads()), [1], jobs=1, threads=3, on_start=nothing):
+        pass
+    assert seen == [3]
+    assert torch.get_num_threads() == before
+
+
+def test_ctrl_c_ends_the_work_and_gives_the_threads_back() -> None:
+    before = torch.get_num_threads()
+    done: list[int] = []
+
+    def work(task: int) -> None:
+        if task == 2:
+            raise KeyboardInterrupt
+        done.append(task)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(run_tasks(work, [1, 2, 3], jobs=1, threads=3, on_start=nothing))
+    assert done == [1]
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.slow
+def test_a_pool_runs_every_task_and_keeps_errors_apart(tmp_path: Path) -> None:
+    folders = [tmp_path / str(number) for number in range(5)]
+    folders[3].mkdir()  # its task fails
+    started: list[Path] = []
+    ended = list(run_tasks(os.mkdir, folders, jobs=2, threads=1, on_start=started.append))
+    assert started == folders
+    assert all(folder.is_dir() for folder in folders)
+    assert {end.task for end in ended} == set(folders)
+    assert {end.task: type(end.error) for end in ended if end.error} == {folders[3]: FileExistsError}
+
+
+@pytest.mark.slow
+def test_a_killed_worker_fails_its_task_and_the_others_go_on() -> None:
+    tasks = [9, 0.3, 0.4, 0.5, 0.6]
+    ended = list(run_tasks(leave_or_sleep, tasks, jobs=2, threads=1, on_start=nothing))
+    assert {end.task for end in ended} == set(tasks)
+    assert next(end.error for end in ended if end.task == 9) is not None
+    assert sum(end.error is None for end in ended) >= 3  # the task beside it may have been lost
+
+
+def leave_or_sleep(task: float) -> None:
+    """End the process where the task is a whole number, as an out-of-memory kill does; else take that many seconds."""
+    if isinstance(task, int):
+        os._exit(task)
+    time.sleep(task)

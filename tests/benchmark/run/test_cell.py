@@ -1,0 +1,207 @@
+"""One cell from its encoder to its row: all facts stored, scores that follow from the stored predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.config import Config
+from benchmark.config.load import validate
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.tasks.task import make_task as task_of
+from benchmark.results.metrics import score_both_units
+from benchmark.results.rows import Row
+from benchmark.results.store import Store
+from benchmark.run import cell as cell_module
+from benchmark.run.cell import CellJob, run_cell, run_together
+from benchmark.training import linear as linear_module
+from benchmark.training.weights import save_encoder
+from methods.encoders.dilated import Encoder, EncoderConfig
+
+SmallConfig = Callable[..., Config]
+MakeJob = Callable[..., CellJob]
+
+
+@pytest.fixture
+def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: Path) -> MakeJob:
+    """A job on a dataset, whose encoder lies in the store."""
+
+    def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellJob:
+        torch.manual_seed(0)
+        save_encoder(Store(tmp_path / "runs").pretrained / "encoder", Encoder(EncoderConfig(12, 4, 2, 8)), {})
+        return CellJob(
+            key="cell",
+            pretrain_key="encoder",
+            variant="pmq:w/o queue",
+            method="pmq",
+            evaluation=evaluation,
+            dataset=name,
+            ratio=0.5,
+            seed=41,
+            pretrain_seed=42,
+            config=small_config(overrides),
+            prepared=cohorts[name].folder,
+            results=tmp_path / "runs",
+            device="cpu",
+            precision="float32",
+        )
+
+    return make
+
+
+def run(job: CellJob) -> Row:
+    run_cell(job, {})
+    row = Store(job.results).load_row(job.key)
+    assert row is not None
+    return row
+
+
+def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohorts: dict[str, Prepared]) -> None:
+    job = make_job()
+    row = run(job)
+    for name in ("key", "pretrain_key", "variant", "method", "evaluation", "dataset", "ratio", "seed", "pretrain_seed"):
+        assert getattr(row, name) == getattr(job, name)
+    assert (row.protocol, row.labels) == ("paper", "single")
+    assert validate(row.provenance["config"]) == job.config
+    assert row.provenance["data"]["fingerprint"] == cohorts["chapman"].fingerprint
+    assert (row.provenance["device"]["type"], row.provenance["precision"]) == ("cpu", "float32")
+    assert {"versions", "git"} <= row.provenance.keys()
+    assert row.training["seconds"] > 0
+    assert len(row.training["validation_f1"]) == job.config.finetune.epochs
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+@pytest.mark.parametrize("evaluation", ["finetune", "linear"])
+@pytest.mark.parametrize(("name", "labels"), [("chapman", "single"), ("ptb-xl", "multi"), ("cpsc2018", "multi")])
+def test_scores_follow_from_the_stored_predictions(
+    make_job: MakeJob, cohorts: dict[str, Prepared], name: str, labels: str, evaluation: str, protocol: str
+) -> None:
+    job = make_job(name, evaluation, **{"data.labels": labels, "protocol": protocol})
+    row = run(job)
+    task = task_of(cohorts[name], 6, labels, protocol, ratio=0.5, seed=41, device=torch.device("cpu"))  # type: ignore[arg-type]
+    found = Store(job.results).predictions(job.key)
+    np.testing.assert_array_equal(found.truth, task.test.target.numpy())
+    np.testing.assert_array_equal(found.recording, task.test.recording)
+    np.testing.assert_array_equal(found.patient, task.test.patient)
+    assert found.probability.shape == found.truth.shape
+    scores = score_both_units(found.probability, found.truth, found.recording, multi=labels == "multi")
+    assert row.scores == {unit: scored.values for unit, scored in scores.items()}
+    assert row.undefined == {unit: scored.undefined for unit, scored in scores.items()}
+    assert row.counts == task.counts()
+    assert row.counts["test_windows"] == len(found.truth)
+
+
+@pytest.mark.parametrize("evaluation", ["finetune", "linear"])
+def test_the_same_job_gives_the_same_row(make_job: MakeJob, evaluation: str) -> None:
+    job = make_job(evaluation=evaluation)
+    first, predictions = run(job), Store(job.results).predictions(job.key)
+    torch.manual_seed(99)
+    again = run(job)
+    np.testing.assert_array_equal(Store(job.results).predictions(job.key).probability, predictions.probability)
+    timeless = {"seconds": 0.0}
+    assert replace(again, training=again.training | timeless) == replace(first, training=first.training | timeless)
+
+
+def test_the_seed_moves_a_fine_tuned_number_and_no_probed_one(make_job: MakeJob) -> None:
+    for evaluation, moves in (("finetune", True), ("linear", False)):
+        job = make_job(evaluation=evaluation)
+        found = []
+        for seed in (41, 42):
+            run(replace(job, seed=seed))
+            found.append(Store(job.results).predictions(job.key).probability)
+        assert np.array_equal(found[0], found[1]) != moves
+
+
+@pytest.mark.parametrize("evaluation", ["finetune", "linear"])
+@pytest.mark.parametrize(("side", "fold"), [("train", 1), ("validation", 9), ("test", 10)])
+def test_without_windows_on_a_side_there_is_a_row_without_scores(
+    make_job: MakeJob,
+    make_prepared: Callable[..., Prepared],
+    monkeypatch: pytest.MonkeyPatch,
+    evaluation: str,
+    side: str,
+    fold: int,
+    tmp_path: Path,
+) -> None:
+    recordings = [(f"p{f}", (f % 2,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
+    prepared = make_prepared("ptb-xl", recordings)
+    monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
+    row = run(replace(make_job("ptb-xl", evaluation), prepared=tmp_path / "of this test"))
+    assert row.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
+    assert row.undefined["recording"] == dict.fromkeys(("f1", "auroc", "acc"), f"no {side} window")
+    assert f"no {side} window: its recordings have fewer than 6 heartbeats each" in row.notes
+    assert Store(tmp_path / "runs").predictions(row.key).probability.shape == (0, 5)
+
+
+def test_who_cannot_be_scored_stands_in_the_row(
+    make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    recordings = [("p1", (0,), 6, 1), ("p2", (0,), 5, 2), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)]
+    prepared = replace(make_prepared("ptb-xl", recordings), skipped=())
+    monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
+    row = run(replace(make_job("ptb-xl", "linear"), prepared=tmp_path / "of this test"))
+    assert row.coverage["NORM"] == {"patients": 3, "unscored": {"p2": "fewer than 6 heartbeats"}}
+    assert row.coverage["MI"] == {"patients": 1, "unscored": {}}
+
+
+def test_notes_of_the_data_and_of_the_training_are_kept(
+    make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prepared = make_prepared("ptb-xl", [("p1", (0,), 6, 1), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)])
+    monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
+    row = run(replace(make_job("ptb-xl"), prepared=tmp_path / "of this test", ratio=0.01))
+    assert row.notes == [
+        "no labelled window of class MI, STTC, CD, HYP",
+        "one labelled window: repeated, since batch normalisation needs two",
+    ]
+
+
+def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None:
+    job = replace(make_job(), pretrain_key="gone")
+    with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
+        run_cell(job, {})
+    assert Store(job.results).load_row(job.key) is None
+
+
+def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"the prepared data in .*nowhere are gone or damaged"):
+        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), {})
+
+
+def test_probes_together_look_at_each_window_once_and_score_the_same(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    real = linear_module.features
+
+    def counted(encoder: Encoder, signal: torch.Tensor, precision: str) -> np.ndarray:  # type: ignore[type-arg]
+        looks.append(len(signal))
+        return real(encoder, signal, precision)
+
+    monkeypatch.setattr(linear_module, "features", counted)
+    jobs = [
+        replace(make_job(evaluation="linear"), key=f"{ratio}-{seed}", ratio=ratio, seed=seed)
+        for ratio in (0.5, 0.2)
+        for seed in (41, 42)
+    ]
+    ends = run_together(jobs)
+    assert [(end.key, end.error) for end in ends] == [(job.key, "") for job in jobs]
+    assert len(looks) == 4  # two subsets, which the seeds share; validation; test
+    for job in jobs:
+        alone = run(replace(job, key="alone"))
+        together = Store(job.results).load_row(job.key)
+        assert together is not None
+        assert together.scores == alone.scores
+
+
+def test_an_error_stops_no_cell_beside_it(make_job: MakeJob, tmp_path: Path) -> None:
+    good = make_job(evaluation="linear")
+    ends = run_together([replace(good, key="bad", prepared=tmp_path / "nowhere"), good])
+    assert [end.key for end in ends] == ["bad", "cell"]
+    assert ends[0].error.startswith("FileNotFoundError: the prepared data in")
+    assert ends[1].error == ""

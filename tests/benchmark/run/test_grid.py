@@ -1,0 +1,341 @@
+"""The grid: its counts, and keys that change with all that can move a number and with nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from benchmark.config.config import Config
+from benchmark.config.load import load_config
+from benchmark.run import grid as grid_module
+from benchmark.run.grid import Grid, expand, variants_of
+from methods import METHODS
+from methods.base import MethodConfig
+
+SIMULATED = {name: f"data of {name}" for name in ("ptb-xl", "chapman", "cpsc2018")}
+MODE = {"device": "cpu", "precision": "float32"}
+BASE = {"compare": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
+
+ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
+PMQ = {"pmq finetune", "pmq linear"}
+FINETUNE = {"random finetune", "pmq finetune"}
+LINEAR = {"random linear", "pmq linear"}
+ALL_GATES = ["random", "frozen", "features", "full-labels"]
+MOVES: dict[str, tuple[Any, set[str]]] = {
+    "encoder.hidden": (24, ALL),
+    "encoder.depth": (9, ALL),
+    "encoder.output": (32, ALL),
+    "pretrain.epochs": (6, PMQ),
+    "pretrain.seed": (43, PMQ),
+    "pretrain.preset": ("paper", PMQ),
+    "pretrain.beats_per_trial": (8, PMQ),
+    "pretrain.windows_per_trial": (5, set()),
+    "pretrain.recipe.optimiser": ("adam", PMQ),
+    "pretrain.recipe.lr": (2e-3, PMQ),
+    "pretrain.recipe.weight_decay": (0.0, PMQ),
+    "pretrain.recipe.schedule": ("constant", PMQ),
+    "pretrain.recipe.batch_size": (32, PMQ),
+    "finetune.epochs": (11, FINETUNE),
+    "finetune.lr": (2e-3, FINETUNE),
+    "finetune.weight_decay": (0.0, FINETUNE),
+    "finetune.batch_size": (32, FINETUNE),
+    "finetune.least_updates": (5, FINETUNE),
+    "finetune.head_hidden": (64, FINETUNE),
+    "finetune.dropout": (0.2, FINETUNE),
+    "finetune.beats_per_trial": (4, ALL),
+    "finetune.windows_per_trial": (2, set()),
+    "linear.strengths": ([1.0], LINEAR),
+    "protocol": ("strict", ALL),
+    "data.labels": ("multi", ALL),
+}
+"""Config key -> another value, and the cells it moves."""
+ONLY_FOR_TEXT = {"pretrain.text_embedder"}
+"""Keys that count for methods which read reports."""
+
+
+def grid_of(config: Config, *, corpus: str = "corpus", data: dict[str, str] | None = None, mode: Any = None) -> Grid:
+    return expand(config, corpus=corpus, fingerprints=data or SIMULATED, mode=mode or MODE)
+
+
+def keys(grid: Grid) -> dict[tuple[str, str, str, float, int], str]:
+    """(variant, evaluation, dataset, ratio, seed) -> key."""
+    return {(cell.variant.name, cell.evaluation, cell.dataset, cell.ratio, cell.seed): cell.key for cell in grid.cells}
+
+
+def moved(before: Grid, after: Grid) -> set[str]:
+    """'variant evaluation' of the cells whose keys changed; all cells of such a group must have."""
+    old, new = keys(before), keys(after)
+    assert old.keys() == new.keys()
+    changed = {name for name in old if old[name] != new[name]}
+    groups = {f"{variant} {evaluation}" for variant, evaluation, *_ in changed}
+    assert changed == {name for name in old if f"{name[0]} {name[1]}" in groups}
+    return groups
+
+
+def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key
+
+
+def other(value: Any, hint: Any) -> Any:
+    """Another allowed value of a method's knob."""
+    if isinstance(value, str):
+        return next(choice for choice in get_args(hint) if choice != value)
+    if isinstance(value, float):
+        return value / 2 or 0.25
+    return not value if isinstance(value, bool) else value + 1
+
+
+@pytest.mark.parametrize("key", MOVES)
+def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(key: str) -> None:
+    value, groups = MOVES[key]
+    before = grid_of(load_config("demo", BASE))
+    assert moved(before, grid_of(load_config("demo", {**BASE, key: value}))) == groups
+
+
+def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:
+    plain = {**BASE, "data.segmentation": "windows"}
+    before = grid_of(load_config("demo", plain))
+    for stage, groups in (("pretrain", PMQ), ("finetune", ALL)):
+        assert moved(before, grid_of(load_config("demo", {**plain, f"{stage}.windows_per_trial": 5}))) == groups
+        assert moved(before, grid_of(load_config("demo", {**plain, f"{stage}.beats_per_trial": 5}))) == set()
+
+
+def test_every_setting_is_in_the_list_above() -> None:
+    config = load_config("demo").model_dump()
+    sections = ("encoder", "pretrain", "finetune", "linear")
+    there = set(leaves({section: config[section] for section in sections}))
+    assert there - ONLY_FOR_TEXT == {key for key in MOVES if key.partition(".")[0] in sections}
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"name": "other"},
+        {"caption": "Other words."},
+        {"methods.moco.queue_size": 5},
+        {"compare": ["pmq", "random"]},
+        {"evaluate": ["linear", "finetune"]},
+    ],
+)
+def test_words_and_order_and_other_methods_move_no_key(overrides: dict[str, Any]) -> None:
+    assert moved(grid_of(load_config("demo", BASE)), grid_of(load_config("demo", {**BASE, **overrides}))) == set()
+
+
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.trains])
+def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
+    def key_of(knobs: dict[str, Any]) -> str:
+        overrides = {"compare": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
+        (pretraining,) = grid_of(load_config("demo", overrides)).pretrainings
+        return pretraining.key
+
+    kind: type[MethodConfig] = METHODS[method].Config
+    config, hints = kind(), get_type_hints(kind)
+    knobs = [{f.name: other(getattr(config, f.name), hints[f.name])} for f in fields(kind) if f.name != "recipe"]
+    recipe = config.recipe
+    knobs += [
+        {"recipe": {"lr": recipe.lr * 2}},
+        {"recipe": {"weight_decay": recipe.weight_decay + 0.5}},
+        {"recipe": {"batch_size": recipe.batch_size * 2}},
+    ]
+    found = [key_of(knob) for knob in knobs]
+    assert len({key_of({}), *found}) == len(knobs) + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "groups"),
+    [
+        ({"corpus": "another corpus"}, PMQ),
+        ({"data": {name: f"other {value}" for name, value in SIMULATED.items()}}, ALL),
+        ({"mode": {"device": "cuda", "precision": "float32"}}, ALL),
+        ({"mode": {"device": "cpu", "precision": "bf16"}}, ALL),
+    ],
+)
+def test_data_and_mode_move_keys(change: dict[str, Any], groups: set[str]) -> None:
+    config = load_config("demo", BASE)
+    assert moved(grid_of(config), grid_of(config, **change)) == groups
+
+
+def test_data_of_one_dataset_move_the_keys_of_its_column_alone() -> None:
+    config = load_config("demo", BASE)
+    before, after = keys(grid_of(config)), keys(grid_of(config, data=SIMULATED | {"chapman": "corrected labels"}))
+    assert {name[2] for name in before if before[name] != after[name]} == {"chapman"}
+
+
+@pytest.mark.parametrize(
+    ("version", "groups"),
+    [
+        ("PRETRAIN_VERSION", PMQ),
+        ("FINETUNE_VERSION", FINETUNE),
+        ("LINEAR_VERSION", LINEAR),
+        ("SPLIT_VERSION", ALL),
+    ],
+)
+def test_a_raised_results_version_moves_keys(version: str, groups: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load_config("demo", BASE)
+    before = grid_of(config)
+    monkeypatch.setattr(grid_module, version, 99)
+    assert moved(before, grid_of(config)) == groups
+
+
+def test_a_raised_version_of_a_method_moves_its_keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load_config("demo", BASE)
+    before = grid_of(config)
+    monkeypatch.setattr(METHODS["pmq"], "version", 99)
+    assert moved(before, grid_of(config)) == PMQ
+
+
+def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
+    def random_keys(overrides: dict[str, Any], **data: Any) -> list[str]:
+        config = load_config("demo", {"compare": ["random"], "gates": [], "seeds": [41, 42], **overrides})
+        return [pretraining.key for pretraining in grid_of(config, **data).pretrainings]
+
+    base = random_keys({})
+    assert len(set(base)) == 2
+    for overrides in ({"pretrain.epochs": 9}, {"pretrain.seed": 9}, {"protocol": "strict"}, {"data.labels": "multi"}):
+        assert random_keys(overrides) == base
+    assert random_keys({}, corpus="another corpus") == base
+    assert set(random_keys({"encoder.depth": 3})).isdisjoint(base)
+    assert random_keys({"seeds": [42, 43]})[0] == base[1]
+
+
+def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
+    methods = list(METHODS)
+    config = load_config("paper", {"compare": methods, "gates": []})
+    grid = grid_of(config)
+    trained = [name for name in methods if METHODS[name].trains]
+    assert len(grid.cells) == len(methods) * 3 * 3 * 5
+    assert len({cell.key for cell in grid.cells}) == len(grid.cells)
+    assert sum(p.method.trains for p in grid.pretrainings) == len(trained)
+    assert len(grid.pretrainings) == len(trained) + 5 * (len(methods) - len(trained))
+    assert {p.seed for p in grid.pretrainings if p.method.trains} == {config.pretrain.seed}
+
+
+def test_the_strict_protocol_pretrains_once_per_seed() -> None:
+    grid = grid_of(load_config("demo", {**BASE, "protocol": "strict"}))
+    assert len(grid.pretrainings) == 4
+    assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
+    other_seed = grid_of(load_config("demo", {**BASE, "protocol": "strict", "pretrain.seed": 7}))
+    assert moved(grid, other_seed) == set()
+
+
+def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
+    less = keys(grid_of(load_config("demo", {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
+    more = keys(grid_of(load_config("demo", {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "compare": list(METHODS)})))
+    assert less.items() <= more.items()
+
+
+def test_rows_come_in_the_order_asked_for() -> None:
+    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq", "random", "moco"]}))
+    assert [variant.name for variant in grid.variants] == ["pmq", "random", "moco"]
+    assert [variant.title for variant in grid.variants] == ["PMQ", "Random", "MoCo"]
+
+
+def test_cells_say_what_they_are() -> None:
+    cell = grid_of(load_config("demo", BASE)).cells[0]
+    assert cell.describe() == "random finetune ptb-xl 0.3 seed 41"
+    descriptions = [cell.describe() for cell in grid_of(load_config("demo", BASE)).cells]
+    assert len(set(descriptions)) == len(descriptions)
+
+
+def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
+    (variant,) = variants_of(load_config("demo", {"compare": [str(file)], "gates": []}))
+    assert (variant.name, variant.title) == ("mine", "Mine")
+
+
+def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
+    for key in ("own", str(file)):
+        config = load_config("demo", {"compare": [str(file)], "gates": [], "methods": {key: {"momentum": 0.5}}})
+        (variant,) = variants_of(config)
+        assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
+
+
+def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
+    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
+    assert [(v.name, v.role) for v in grid.variants] == [
+        ("pmq", "method"),
+        *((name, "gate") for name in ("random", "random-frozen", "features")),
+    ]
+    places = {(c.variant.name, c.table, c.evaluation, c.ratio) for c in grid.cells}
+    assert places == {
+        ("pmq", "finetune", "finetune", 0.1), ("pmq", "linear", "linear", 0.1),
+        *(("random", table, table, ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
+        *(("random-frozen", "finetune", "linear", ratio) for ratio in (0.1, 1.0)),
+        *(("features", table, "features", ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
+    }  # fmt: skip
+    by_place = {(c.variant.name, c.table, c.dataset, c.ratio, c.seed): c.key for c in grid.cells}
+    for (name, table, *rest), key in by_place.items():
+        if name == "features":
+            assert key == by_place["features", "linear", *rest]
+        if (name, table) == ("random-frozen", "finetune"):
+            assert key == by_place["random", "linear", *rest]
+    assert {c.pretraining for c in grid.cells if c.variant.name == "features"} == {None}
+
+
+def test_a_compared_random_row_is_its_own_gate_and_each_gate_can_be_left_out() -> None:
+    def rows(**overrides: Any) -> list[str]:
+        return [v.name for v in variants_of(load_config("demo", {**BASE, **overrides}))]
+
+    assert rows(gates=ALL_GATES) == ["random", "pmq", "random-frozen", "features"]
+    assert rows(gates=["features"]) == ["random", "pmq", "features"]
+    full = {c.variant.name for c in grid_of(load_config("demo", {**BASE, "gates": ALL_GATES})).cells if c.ratio == 1}
+    assert full == {"random", "random-frozen", "features"}
+    with_full = {**BASE, "gates": ALL_GATES, "ratios": [1.0]}
+    assert len({c.key for c in grid_of(load_config("demo", with_full)).cells if c.variant.name == "pmq"}) == 2 * 2 * 3
+
+
+@pytest.mark.parametrize("setting", ["iterations", "leaves"])
+def test_settings_of_the_boosting_move_the_features_alone(setting: str) -> None:
+    config = {**BASE, "gates": ["features"]}
+    assert moved(
+        grid_of(load_config("demo", config)), grid_of(load_config("demo", {**config, f"boosting.{setting}": 7}))
+    ) == {"features features"}
+
+
+def test_ablations_are_rows_of_their_own_with_one_knob_changed() -> None:
+    grid = grid_of(load_config("demo", {**BASE, "ablate": ["all"]}))
+    changed = {v.name: v for v in grid.variants if v.role == "ablation"}
+    names = ["pmq:w/o mask_t", "pmq:w/o mask_f", "pmq:w/o neighbor", "pmq:w/o queue"]
+    assert list(changed) == names
+    full = next(v for v in grid.variants if v.name == "pmq").config
+    knobs = ["time_mask", "frequency_mask", "pairing", "queue_size"]
+    for name, knob in zip(names, knobs, strict=True):
+        own = changed[name].config
+        assert [f.name for f in fields(own) if getattr(own, f.name) != getattr(full, f.name)] == [knob]
+    keys_of = {p.variant.name: p.key for p in grid.pretrainings}
+    assert len({keys_of[name] for name in [*names, "pmq"]}) == 5
+    one = load_config("demo", {**BASE, "ablate": ["w/o queue"]})
+    assert [v.name for v in variants_of(one) if v.role == "ablation"] == ["pmq:w/o queue"]
+
+
+def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
+    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "compare": ["moco", "pmq"], "ablate": ["moco:hot"]}
+    (variant,) = (v for v in variants_of(load_config("demo", {**BASE, **own})) if v.role == "ablation")
+    assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
+
+
+def test_the_papers_ablations_and_queue_sizes_are_counted_as_in_the_paper() -> None:
+    overrides = {"gates": [], "ablate": ["all"], "sweeps": {"pmq": {"queue_size": [1024, 16384]}}}
+    grid = grid_of(load_config("paper", overrides))
+    counts = {role: sum(c.variant.role == role for c in grid.cells) for role in ("method", "ablation", "sweep")}
+    assert counts == {"method": 360, "ablation": 180, "sweep": 30}
+    assert {c.ratio for c in grid.cells if c.variant.role == "sweep"} == {0.01}
+    pmq = {c.key for c in grid.cells if c.variant.name == "pmq"}
+    at_default = {c.key for c in grid.cells if c.variant.name == "pmq:queue_size=16384"}
+    assert at_default < pmq  # the same encoder and cells, done once
+
+
+def test_a_corpus_without_labels_is_pretrained_on_once_for_both_kinds_of_labels() -> None:
+    single, multi = (grid_of(load_config("demo", {**BASE, "data.labels": kind})) for kind in ("single", "multi"))
+    assert [p.key for p in single.pretrainings] == [p.key for p in multi.pretrainings]

@@ -1,0 +1,344 @@
+"""What is missing of a grid and only that is done; a failure costs its own cells and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmark.config.config import Config
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.results.names import CARD, ILLUSTRATION
+from benchmark.results.rows import Row
+from benchmark.results.store import Store
+from benchmark.run import cell as cell_module
+from benchmark.run.cell import CellJob, run_cell
+from benchmark.run.grid import Cell, Grid, Pretraining
+from benchmark.run.runner import (
+    Machine,
+    Watch,
+    Work,
+    cell_job,
+    do,
+    groups_of,
+    killed,
+    make_grid,
+    make_plan,
+    missing,
+    task_name,
+)
+from benchmark.training.linear import Known
+from benchmark.training.weights import CHECKPOINT, WEIGHTS, load_encoder
+from methods.pmq import PMQ
+
+MACHINE = Machine(torch.device("cpu"), "float32", 1)
+SmallConfig = Callable[..., Config]
+Cohorts = dict[str, Prepared]
+
+
+@dataclass
+class Heard:
+    """What the runner says as it goes."""
+
+    begun: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def watch(self) -> Watch:
+        return Watch(
+            started=self.begun.append,
+            inner=lambda task, done, total, text: self.steps.append(f"{task} {done}/{total}"),
+            finished=lambda task, seconds: self.done.append(task),
+            failed=self.lost.__setitem__,
+        )
+
+
+@dataclass
+class Bench:
+    """A small grid, its store, and what was heard of the work on it."""
+
+    config: Config
+    prepared: Cohorts
+    store: Store
+    machine: Machine = MACHINE
+    heard: Heard = field(default_factory=Heard)
+
+    @property
+    def grid(self) -> Grid:
+        return make_grid(self.config, self.prepared, self.machine)
+
+    def missing(self) -> Work:
+        return missing(self.grid, self.store)
+
+    def work_off(self) -> int:
+        self.heard = Heard()
+        return do(self.missing(), self.config, self.prepared, self.store, self.machine, self.heard.watch())
+
+    def rows(self) -> list[Row]:
+        """Rows without the seconds they took."""
+        rows, problems = self.store.load_rows(cell.key for cell in self.grid.cells)
+        assert problems == []
+        return [replace(row, training={**row.training, "seconds": 0.0}) for row in rows]
+
+
+@pytest.fixture
+def bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Bench:
+    """Random and PMQ, fine-tuned and probed on Chapman: four cells on two encoders."""
+    return Bench(small_config(), cohorts, Store(tmp_path / "runs"))
+
+
+@pytest.fixture
+def finished(bench: Bench) -> Bench:
+    assert bench.work_off() == 0
+    return bench
+
+
+def stamps(store: Store) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in store.root.rglob("*") if path.is_file()}
+
+
+def cell_of(bench: Bench, variant: str, evaluation: str = "finetune") -> Cell:
+    return next(c for c in bench.grid.cells if (c.variant.name, c.evaluation) == (variant, evaluation))
+
+
+def test_all_of_a_new_grid_is_missing_and_looking_writes_nothing(bench: Bench, tmp_path: Path) -> None:
+    work = bench.missing()
+    assert work.cells == bench.grid.cells
+    assert work.pretrainings == bench.grid.pretrainings
+    assert (len(work.cells), len(work.pretrainings), work.damaged) == (4, 2, ())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_is_done_once(finished: Bench) -> None:
+    assert len(finished.rows()) == 4
+    assert finished.heard.begun == finished.heard.done
+    assert len(finished.heard.done) == 6
+    assert {path.name for path in finished.store.pretrained.rglob("*") if path.is_file()} == {
+        WEIGHTS,
+        CARD,
+        ILLUSTRATION,
+    }
+    before = stamps(finished.store)
+    work = finished.missing()
+    assert (work.cells, work.pretrainings) == ((), ())
+    assert finished.work_off() == 0
+    assert finished.heard.begun == []
+    assert stamps(finished.store) == before
+
+
+def test_the_steps_of_a_pretraining_are_told(finished: Bench) -> None:
+    (name,) = {step.rpartition(" ")[0] for step in finished.heard.steps}
+    assert name == "pmq pretrain seed 42"
+    total = len(finished.heard.steps)
+    assert finished.heard.steps[-1] == f"{name} {total}/{total}"
+
+
+def test_task_names_are_unique(bench: Bench, small_config: SmallConfig) -> None:
+    bench.config = small_config({"seeds": [1, 2], "ratios": [0.5, 0.1], "protocol": "strict"})
+    tasks: list[Cell | Pretraining] = [*bench.grid.cells, *bench.grid.pretrainings]
+    assert len({task_name(task) for task in tasks}) == len(tasks) == 20
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut json", "cut npz", "no npz"])
+def test_a_damaged_row_is_done_again_alone(finished: Bench, damage: str) -> None:
+    rows, before = finished.rows(), stamps(finished.store)
+    key = cell_of(finished, "pmq").key
+    file = finished.store.cells / f"{key}.{'npz' if 'npz' in damage else 'json'}"
+    content = file.read_bytes()
+    file.unlink()
+    if damage.startswith("cut"):
+        file.write_bytes(content[:-20])
+    work = finished.missing()
+    assert [cell.key for cell in work.cells] == [key]
+    assert work.pretrainings == ()
+    assert [key in line for line in work.damaged] == ([] if damage == "gone" else [True])
+    assert finished.work_off() == 0
+    changed = {path.stem for path, stamp in stamps(finished.store).items() if before.get(path) != stamp}
+    assert changed == {key}
+    assert finished.rows() == rows
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, CARD])
+def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, name: str) -> None:
+    cell = cell_of(finished, "pmq")
+    folder = finished.store.pretrained / cell.pretraining.key
+    weights, rows = (folder / WEIGHTS).read_bytes(), finished.rows()
+    (folder / name).write_bytes((folder / name).read_bytes()[:-20])
+    assert finished.missing().pretrainings == ()  # no cell is missing
+    (finished.store.cells / f"{cell.key}.json").unlink()
+    assert finished.missing().pretrainings == (cell.pretraining,)
+    assert finished.work_off() == 0
+    assert finished.heard.done == ["pmq pretrain seed 42", cell.describe()]
+    assert (folder / WEIGHTS).read_bytes() == weights
+    assert finished.rows() == rows
+
+
+def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Bench(bench.config, bench.prepared, Store(tmp_path / "whole"))
+    assert whole.work_off() == 0
+    key = cell_of(bench, "pmq").pretraining.key
+    updates = json.loads((whole.store.pretrained / key / CARD).read_text())["updates"]
+
+    def interrupt(task: str, done: int, total: int, text: str) -> None:
+        if done == updates:
+            raise KeyboardInterrupt
+
+    watch = replace(Heard().watch(), inner=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        do(bench.missing(), bench.config, bench.prepared, bench.store, MACHINE, watch)
+    assert {path.name for path in (bench.store.pretrained / key).iterdir()} == {CHECKPOINT}
+    assert bench.work_off() == 0
+    assert len([step for step in bench.heard.steps if step.startswith("pmq")]) == updates // 2  # the second epoch
+    found, expected = ((b.store.pretrained / key / WEIGHTS).read_bytes() for b in (bench, whole))
+    assert found == expected
+    assert not (bench.store.pretrained / key / CHECKPOINT).exists()
+    assert bench.rows() == whole.rows()
+
+
+def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: PMQ, batch: object) -> None:
+        raise ValueError("no keys today")
+
+    monkeypatch.setattr(PMQ, "forward", broken)
+    assert bench.work_off() == 3  # the pretraining and its two cells
+    assert [row.variant for row in bench.rows()] == ["random", "random"]
+    errors = bench.store.failures(cell.key for cell in bench.grid.cells)
+    assert errors.keys() == {cell.key for cell in bench.grid.cells if cell.variant.name == "pmq"}
+    assert set(errors.values()) == {"its pretraining failed: ValueError: no keys today"}
+    assert set(bench.heard.lost) == {
+        "pmq pretrain seed 42",
+        *(f"pmq {how} chapman 0.5 seed 41" for how in ("finetune", "linear")),
+    }
+    monkeypatch.undo()
+    assert bench.work_off() == 0
+    assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
+    assert len(bench.rows()) == 4
+
+
+def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    unlucky = cell_of(bench, "random", "linear").key
+
+    def broken(job: CellJob, known: Known) -> None:
+        if job.key == unlucky:
+            raise RuntimeError("out of luck")
+        run_cell(job, known)
+
+    monkeypatch.setattr(cell_module, "run_cell", broken)
+    assert bench.work_off() == 1
+    assert len(bench.rows()) == 3
+    assert bench.store.failures([unlucky]) == {unlucky: "RuntimeError: out of luck"}
+    assert bench.heard.lost == {"random linear chapman 0.5 seed 41": "RuntimeError: out of luck"}
+
+
+def test_ctrl_c_keeps_what_is_finished(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def interrupt(job: CellJob, known: Known) -> None:
+        if job.evaluation == "linear":
+            raise KeyboardInterrupt
+        run_cell(job, known)
+
+    monkeypatch.setattr(cell_module, "run_cell", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        bench.work_off()
+    monkeypatch.undo()
+    assert len(bench.rows()) == 1
+    assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
+    assert len(bench.missing().cells) == 3
+
+
+def test_an_untrained_encoder_is_drawn_from_the_seed_alone(
+    finished: Bench, cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    other = Bench(small_config({"pretrain.epochs": 1, "data.pretrain": "ptb-xl"}), cohorts, Store(tmp_path / "other"))
+    assert other.work_off() == 0
+    key = cell_of(finished, "random").pretraining.key
+    assert cell_of(other, "random").pretraining.key == key
+    first, second = (load_encoder(b.store.pretrained / key).state_dict() for b in (finished, other))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+
+
+def test_methods_start_from_the_same_encoder(finished: Bench, small_config: SmallConfig, tmp_path: Path) -> None:
+    still = {"pretrain.seed": 41, "pretrain.recipe.lr": 1e-30, "pretrain.recipe.weight_decay": 0.0}
+    bench = Bench(small_config(still), finished.prepared, Store(tmp_path / "still"))
+    assert bench.work_off() == 0
+    random, pmq = (load_encoder(bench.store.pretrained / p.key).state_dict() for p in bench.grid.pretrainings)
+    assert all(torch.equal(value, pmq[name]) for name, value in random.items())
+
+
+def test_the_card_says_how_an_encoder_was_made(finished: Bench) -> None:
+    random, pmq = (
+        json.loads((finished.store.pretrained / p.key / CARD).read_text()) for p in finished.grid.pretrainings
+    )
+    assert (random["method"], random["seed"], pmq["method"], pmq["seed"]) == ("random", 41, "pmq", 42)
+    assert len(pmq["loss"]) == 2
+    assert "loss" not in random
+    for card in (random, pmq):
+        assert {"parameters", "versions", "git", "device", "precision"} <= card.keys()
+    assert pmq["parameters"] > random["parameters"] > 0
+
+
+def test_device_type_precision_and_the_threads_of_a_cpu_are_part_of_a_key() -> None:
+    cuda = Machine(torch.device("cuda", 1), "bf16", 4)
+    assert cuda.mode() == {"device": "cuda", "precision": "bf16", "threads": 0}
+    assert replace(MACHINE, jobs=9).mode() == MACHINE.mode()
+    assert replace(MACHINE, compiled=True).mode() == MACHINE.mode() | {"compiled": True}
+    assert MACHINE.mode()["threads"] == torch.get_num_threads()
+    assert (MACHINE.cell_threads(), cuda.cell_threads()) == (1, torch.get_num_threads())
+
+
+def test_a_plan_holds_what_a_report_needs(bench: Bench) -> None:
+    plan = make_plan(bench.config, bench.prepared, bench.grid)
+    assert [cell.key for cell in plan.cells] == [cell.key for cell in bench.grid.cells]
+    assert plan.variants == {"random": "Random", "pmq": "PMQ"}
+    chapman = bench.prepared["chapman"]
+    facts = plan.datasets["chapman"]
+    assert (facts["title"], facts["simulated"]) == ("Chapman", True)
+    assert (facts["recordings"], facts["patients"]) == (
+        len(chapman.entries),
+        len({entry.patient for entry in chapman.entries}),
+    )
+    assert sum(facts["skipped"].values()) == len(chapman.skipped)
+    assert plan.pretraining["name"] == "mimic-iv-ecg"
+    bench.store.save_plan(plan)
+    assert bench.store.load_plan() == plan
+    assert make_plan(bench.config, bench.prepared, bench.grid).key == plan.key
+
+
+def test_another_caption_is_another_plan_of_the_same_cells(bench: Bench, small_config: SmallConfig) -> None:
+    plan = make_plan(bench.config, bench.prepared, bench.grid)
+    bench.config = small_config({"caption": "Other words."})
+    other = make_plan(bench.config, bench.prepared, bench.grid)
+    assert other.key != plan.key
+    assert other.cells == plan.cells
+
+
+def jobs_of(bench: Bench) -> list[CellJob]:
+    return [
+        cell_job(cell, bench.config, bench.prepared[cell.dataset].folder, bench.store.root, MACHINE)
+        for cell in bench.grid.cells
+    ]
+
+
+def test_linear_probes_of_an_encoder_go_together_and_every_other_cell_alone(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    bench = Bench(small_config({"ratios": [0.5, 0.2]}), cohorts, Store(tmp_path / "runs"))
+    groups = groups_of(jobs_of(bench))
+    assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2]
+    for group in groups:
+        assert len({(job.pretrain_key, job.evaluation) for job in group}) == 1
+    assert sorted(job.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
+
+
+def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
+    first, second, *_ = jobs_of(finished)
+    (finished.store.root / "cells" / f"{second.key}.json").unlink()
+    ends = killed([first, second], "RuntimeError: killed", finished.store)
+    assert [(end.key, end.error) for end in ends] == [(first.key, ""), (second.key, "RuntimeError: killed")]

@@ -1,0 +1,129 @@
+"""The boosted features: what they learn, choose by and predict, and what they do with few labels and few classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.sections import Boosting
+from benchmark.data.tasks.task import Task, Windows
+from benchmark.training.classical import boosting as boosting_module
+from benchmark.training.classical.boosting import boost
+from benchmark.training.finetune import Outcome
+
+MakeTask = Callable[..., Task]
+THREE = [[0], [1], [2]]
+FAST = Boosting(iterations=12, leaf_windows=[2], l2=0.0, feature_share=0.1)
+
+
+def windows(labels: Sequence[Sequence[int]], classes: int, seed: int) -> Windows:
+    """A beat in noise; one of class c has its T wave upside down in the leads c and c + 6."""
+    random = np.random.default_rng(seed)
+    target = np.zeros((len(labels), classes), np.float32)
+    sign = np.ones((len(labels), 12))
+    for row, signs, own in zip(target, sign, labels, strict=True):
+        row[list(own)] = 1
+        signs[[lead for c in own for lead in (c, c + 6)]] = -1
+    time = np.arange(300)[:, None]
+    qrs, t_wave = np.exp(-0.5 * ((time - 150) / 3) ** 2), 0.4 * np.exp(-0.5 * ((time - 220) / 12) ** 2)
+    signal = qrs + t_wave * sign[:, None] + random.normal(0, 0.02, size=(len(labels), 300, 12))
+    names = np.array([f"{seed}-{index // 2}" for index in range(len(labels))], dtype=np.str_)
+    return Windows(torch.from_numpy(signal).half(), torch.from_numpy(target), names, names)
+
+
+def task_of(
+    train: Sequence[Sequence[int]],
+    validation: Sequence[Sequence[int]],
+    test: Sequence[Sequence[int]],
+    *,
+    classes: int = 3,
+    multi: bool = False,
+) -> Task:
+    sides = [windows(labels, classes, seed) for seed, labels in enumerate((train, validation, test))]
+    return Task(*sides, multi=multi, unit="heartbeat")
+
+
+def run(task: Task, settings: Boosting = FAST, *, seed: int = 41) -> Outcome:
+    return boost(task, settings, kind="heartbeats", seed=seed)
+
+
+def test_it_learns_what_the_features_show() -> None:
+    task = task_of(THREE * 10, THREE * 3, THREE * 5)
+    outcome = run(task)
+    np.testing.assert_array_equal(outcome.probability.argmax(axis=1), [0, 1, 2] * 5)
+    np.testing.assert_allclose(outcome.probability.sum(axis=1), 1.0, rtol=1e-5)
+    assert outcome.probability.dtype == np.float32
+    assert max(outcome.training["validation_f1"]) == 1.0
+
+
+def test_several_labels_are_a_model_each() -> None:
+    labels = [[0, 1], [1], [], [0]]
+    task = task_of(labels * 8, labels * 2, labels, classes=4, multi=True)  # class 2 and 3 never
+    probability = run(task).probability
+    np.testing.assert_array_equal(probability > 0.5, task.test.target.numpy() > 0)
+    np.testing.assert_array_equal(probability[:, 2:], 0.0)
+    everywhere = task_of([[0]] * 4, [[0]], [[0], [1]], classes=2, multi=True)
+    np.testing.assert_array_equal(run(everywhere).probability, [[1.0, 0.0], [1.0, 0.0]])
+
+
+def test_a_class_without_labelled_windows_has_probability_zero() -> None:
+    probability = run(task_of([[0], [2]] * 10, THREE, THREE)).probability
+    np.testing.assert_array_equal(probability[:, 1], 0.0)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-5)
+    assert probability.argmax(axis=1)[[0, 2]].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("labelled", [1, 5])
+def test_one_class_alone_is_always_predicted(labelled: int) -> None:
+    outcome = run(task_of([[1]] * labelled, THREE, THREE))
+    np.testing.assert_array_equal(outcome.probability, [[0.0, 1.0, 0.0]] * 3)
+
+
+def test_ten_windows_are_enough() -> None:
+    task = task_of([[0], [1]] * 5, [[0], [1]] * 10, [[0], [1]] * 10, classes=2)
+    probability = run(task, Boosting(iterations=50, feature_share=0.1)).probability
+    assert (probability.argmax(axis=1) == [0, 1] * 10).mean() > 0.7
+
+
+def test_an_empty_test_set_has_no_prediction() -> None:
+    assert run(task_of(THREE * 4, THREE, [])).probability.shape == (0, 3)
+    assert run(task_of(THREE * 4, THREE, [], multi=True)).probability.shape == (0, 3)
+
+
+def test_samples_that_are_no_number_do_not_matter() -> None:
+    task = task_of(THREE * 10, THREE * 3, THREE)
+    task.train.signal[0] = torch.nan
+    task.test.signal[0, :, 4] = 0.0
+    assert np.isfinite(run(task).probability).all()
+
+
+def test_the_seed_decides_and_nothing_else() -> None:
+    task = task_of(THREE * 10, THREE * 3, THREE * 3)
+    task.train.target[:] = task.train.target[torch.randperm(30, generator=torch.Generator().manual_seed(0))]
+    first, again, other = run(task), run(task), run(task, seed=42)
+    np.testing.assert_array_equal(first.probability, again.probability)
+    assert first.training["validation_f1"] == again.training["validation_f1"]
+    assert (first.probability != other.probability).any()
+
+
+def test_the_first_of_the_best_iterations_and_leaves_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = task_of(THREE * 10, THREE, THREE * 2)
+    coming = iter([0.1, 0.2, 0.2, 0.2, 0.5, 0.5])
+    monkeypatch.setattr(boosting_module, "validation_score", lambda probability, task: next(coming))
+    outcome = run(task, Boosting(iterations=3, leaf_windows=[9, 2], feature_share=0.1))
+    assert outcome.training["leaf_windows"] == 2
+    assert outcome.training["best_iteration"] == 2
+    assert outcome.training["validation_f1"] == [0.2, 0.5, 0.5]
+    rising = iter([0.1, 0.2])
+    monkeypatch.setattr(boosting_module, "validation_score", lambda probability, task: next(rising))
+    shorter = run(task, Boosting(iterations=2, leaf_windows=[2], feature_share=0.1))
+    np.testing.assert_array_equal(outcome.probability, shorter.probability)
+
+
+def test_the_test_set_has_no_say() -> None:
+    one, other = (task_of(THREE * 6, THREE * 2, test) for test in (THREE * 2, [[2]] * 6))
+    first, second = run(one).training, run(other).training
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}

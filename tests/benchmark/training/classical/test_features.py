@@ -1,0 +1,190 @@
+"""Features of waves that are known, and what must not change them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmark.data.prepared.beats import heartbeats
+from benchmark.data.prepared.windows import Kind
+from benchmark.data.readers.base import LEADS, Unusable
+from benchmark.data.readers.ptb_xl import PTBXL
+from benchmark.training.classical import features as features_module
+from benchmark.training.classical.features import beat_features, feature_names, limb_scales
+
+Floats = NDArray[np.float32]
+CHEST = np.array([-0.8, -0.3, 0.4, 1.0, 0.9, 0.7])
+KINDS: list[Kind] = ["heartbeats", "windows"]
+
+
+def limb(axis: float) -> NDArray[np.float64]:
+    """Projections of a unit vector at an angle in degrees on I, II, III, aVR, aVL and aVF."""
+    one, foot = np.cos(np.radians(axis)), np.sin(np.radians(axis)) * np.sqrt(3) / 2
+    two, three = foot + one / 2, foot - one / 2
+    return np.array([one, two, three, -(one + two) / 2, (one - three) / 2, (two + three) / 2])
+
+
+def beat(samples: int = 300, middle: float = 150, axis: float = 40, t_axis: float = 20, st: float = 0.0) -> Floats:
+    """(S, 12) with a P wave of 0.1, a QRS complex of 1 and a T wave of 0.3 mV, each times the lead's projection."""
+    time = np.arange(samples)[:, None]
+
+    def wave(centre: float, width: float) -> NDArray[np.float64]:
+        return np.asarray(np.exp(-0.5 * ((time - middle - centre) / width) ** 2))
+
+    plateau = ((time > middle + 9) & (time < middle + 40)) * st
+    qrs, t = np.concatenate([limb(axis), CHEST]), np.concatenate([limb(t_axis), np.abs(CHEST)])
+    return np.asarray(0.1 * wave(-42, 5) * t + wave(0, 3) * qrs + 0.3 * wave(75, 12) * t + plateau, np.float32)
+
+
+def padded(signal: Floats, width: int = 200) -> Floats:
+    """The middle of (S, 12) as a heartbeat window (1, S, 12): what is more than width / 2 away is -0.1."""
+    window = np.full_like(signal, -0.1)
+    start = (len(signal) - width) // 2
+    window[start : start + width] = signal[start : start + width]
+    return window[None]
+
+
+def standard(signal: Floats) -> Floats:
+    """Each lead of (S, 12) with mean 0 and deviation 1, as preparation leaves it."""
+    return np.asarray((signal - signal.mean(axis=0)) / signal.std(axis=0), np.float32)
+
+
+def named(windows: NDArray[np.floating], kind: Kind = "heartbeats") -> dict[str, Floats]:
+    return dict(zip(feature_names(kind), beat_features(windows, kind).T, strict=True))
+
+
+def test_waves_have_the_amplitudes_and_times_they_were_given() -> None:
+    found = named(padded(beat()))
+    assert found["RR"][0] == 800
+    assert found["QRS width"][0] == pytest.approx(2 * 2.6 * 3 * 4, abs=16)
+    for lead, projection in zip(LEADS[6:], CHEST, strict=True):
+        assert found[f"R {lead}"][0] == pytest.approx(max(projection, 0), abs=0.05)
+        assert found[f"Q {lead}"][0] == pytest.approx(min(projection, 0), abs=0.05)  # a QS complex where negative
+        assert found[f"T amplitude {lead}"][0] == pytest.approx(0.3 * abs(projection), abs=0.02)
+        assert found[f"T time {lead}"][0] == pytest.approx(75 * 4, abs=8)
+        assert found[f"P amplitude {lead}"][0] == pytest.approx(0.1 * abs(projection), abs=0.02)
+        assert found[f"P time {lead}"][0] == pytest.approx(-42 * 4, abs=8)
+        assert found[f"+0 ms {lead}"][0] == pytest.approx(0.88 * projection, abs=0.1)
+    assert found["R time V4"][0] == pytest.approx(4 * 2.6 * 3, abs=12)
+
+
+def test_an_inverted_t_wave_and_a_raised_st_segment_are_seen() -> None:
+    plain, raised, inverted = (named(padded(beat(t_axis=a, st=s))) for a, s in ((20, 0.0), (20, 0.2), (200, 0.0)))
+    for lead in ("V2", "II"):
+        assert raised[f"ST 60 {lead}"][0] - plain[f"ST 60 {lead}"][0] == pytest.approx(0.2, abs=0.01)
+        assert raised[f"J {lead}"][0] - plain[f"J {lead}"][0] == pytest.approx(0.2, abs=0.05)
+    assert inverted["T amplitude II"][0] == pytest.approx(-plain["T amplitude II"][0], abs=0.02)
+    assert inverted["T lowest II"][0] < -0.2 < -0.05 < plain["T lowest II"][0]
+
+
+def test_q_wave_and_fragmentation() -> None:
+    narrow = beat()
+    with_q, notched = narrow.copy(), narrow.copy()
+    time = np.arange(300)[:, None]
+    with_q -= 0.5 * np.exp(-0.5 * ((time - 142) / 2.5) ** 2).astype(np.float32)
+    notched -= 0.6 * np.exp(-0.5 * ((time - 150) / 1.0) ** 2).astype(np.float32)
+    plain, q, notch = (named(padded(window)) for window in (narrow, with_q, notched))
+    assert q["Q V4"][0] < -0.3 < -0.05 < plain["Q V4"][0]
+    assert q["Q width V4"][0] >= 12 > plain["Q width V4"][0]
+    assert notch["QRS fragmentation V4"][0] > plain["QRS fragmentation V4"][0] + 0.5
+
+
+@pytest.mark.parametrize("axis", [-75, -20, 40, 100, 170])
+def test_axes_survive_the_normalisation_of_each_lead(axis: float) -> None:
+    signal = beat(axis=axis, t_axis=axis - 50)
+    found = named(padded(standard(signal)))
+    assert found["QRS axis"][0] == pytest.approx(axis, abs=6)
+    assert found["T axis"][0] == pytest.approx(axis - 50, abs=6)
+    assert found["QRS-T angle"][0] == pytest.approx(50, abs=8)
+    deviation = signal[:, :3].std(axis=0)
+    expected = deviation / np.linalg.norm(deviation)
+    np.testing.assert_allclose(limb_scales(standard(signal)[None])[0], expected, atol=1e-3)
+
+
+def test_an_angle_is_the_shorter_way_round() -> None:
+    found = named(padded(beat(axis=170, t_axis=-150)))
+    assert found["QRS-T angle"][0] == pytest.approx(40, abs=8)
+
+
+def test_amplitudes_scale_and_nothing_depends_on_a_level() -> None:
+    window = padded(beat())
+    base, doubled, shifted = named(window), named(2 * window), named(window + np.arange(12, dtype=np.float32))
+    for name in ("R V4", "Q V1", "T amplitude II", "P mean V5", "ST 80 V2", "QRS area I", "+20 ms V3"):
+        assert doubled[name] == pytest.approx(2 * base[name], rel=1e-4)
+    for name in ("RR", "QRS width", "QRS axis", "R share V3", "R time V6", "correlation with the next lead V1"):
+        assert doubled[name] == pytest.approx(base[name], rel=1e-3)
+    for name, values in shifted.items():
+        np.testing.assert_allclose(values, base[name], atol=2e-3, rtol=2e-3, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_window_is_measured_alike_in_any_company(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.05, size=(7, 500, 12))
+    windows = np.asarray(beat(500, 200) + beat(500, 400) + noise, np.float32)
+    together = beat_features(windows, kind)
+    alone = np.concatenate([beat_features(window[None], kind) for window in windows])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(beat_features(windows[::-1], kind), together[::-1])
+    monkeypatch.setattr(features_module, "CHUNK", 3)
+    np.testing.assert_array_equal(beat_features(windows, kind), together)
+
+
+def test_plain_windows_measure_the_beat_that_a_heartbeat_window_does() -> None:
+    stretch = np.sum([beat(1000, middle) for middle in (150, 350, 550, 750)], axis=0)
+    plain, lone = named(stretch[None], "windows"), named(padded(beat()))
+    assert plain["beats"][0] == 4
+    assert plain["RR"][0] == lone["RR"][0] == 800
+    shared = [name for name in lone if name in plain and name.split()[0] in ("R", "Q", "S", "T", "P", "ST", "QRS")]
+    assert len(shared) > 200
+    for name in shared:
+        if "time" not in name:  # a lead without the wave has no time
+            np.testing.assert_allclose(plain[name], lone[name], atol=0.02, rtol=0.02, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_belong_to_the_columns(kind: Kind) -> None:
+    names = feature_names(kind)
+    assert len(set(names)) == len(names)
+    assert beat_features(np.ones((2, 300, 12), np.float32), kind).shape == (2, len(names))
+    assert beat_features(np.zeros((0, 300, 12), np.float32), kind).shape == (0, len(names))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("samples", [1, 2, 40, 64, 300, 2500])
+def test_features_are_finite_whatever_the_window(kind: Kind, samples: int) -> None:
+    windows = np.random.default_rng(0).normal(size=(6, samples, 12)).astype(np.float16)
+    windows[0] = 0
+    windows[1, :, 3] = 2  # a flat lead
+    windows[2, 0] = np.nan
+    windows[3, samples // 2, 5] = np.inf
+    windows[4, :, :3] = 0  # no frontal plane
+    found = beat_features(windows, kind)
+    assert found.dtype == np.float32
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("shape", [(3, 300), (3, 300, 8), (3, 0, 12)])
+def test_another_shape_is_refused_by_name(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"cannot be measured: give \(n, S, 12\)"):
+        beat_features(np.zeros(shape, np.float32))
+
+
+def test_real_beats_measure_as_people_do(shared_ecgs: Path) -> None:
+    dataset = PTBXL(shared_ecgs / "ptb-xl")
+    windows = []
+    for entry in dataset.listing().entries[:20]:
+        try:
+            recording = dataset.read(entry)
+            windows.append(heartbeats(recording.signal, recording.fs).windows)
+        except Unusable:
+            continue
+    found = named(np.concatenate(windows))
+    assert 600 < np.median(found["RR"]) < 1000
+    assert 60 < np.median(found["QRS width"]) < 110
+    assert -10 < np.median(found["QRS axis"]) < 70
+    assert np.median(found["R share V1"]) < 0.4 < 0.6 < np.median(found["R share V5"])
+    assert np.median(found["T amplitude aVR"]) < 0 < np.median(found["T amplitude II"])
+    assert np.median(found["P amplitude II"]) > 0

@@ -1,0 +1,109 @@
+"""Beats in windows: padding, place, edges and rhythm of waves that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmark.training.classical.qrs import AFTER, BEFORE, lone_beats, median_beats, qrs_edges, unpadded
+
+LEADS = 12
+Floats = NDArray[np.float32]
+
+
+def beats_at(samples: int, times: list[int], *, sigma: float = 3.0, t_wave: float = 0.4) -> Floats:
+    """(1, S, 12): bell-shaped QRS complexes and, 75 samples later, T waves, in all leads alike but for their size."""
+    time = np.arange(samples)[:, None] - np.array(times)  # (S, P)
+    waves = np.exp(-0.5 * (time / sigma) ** 2) + t_wave * np.exp(-0.5 * ((time - 75) / 14) ** 2)  # (S, P)
+    return np.asarray(waves.sum(axis=1)[:, None] * np.linspace(0.5, 1.5, LEADS), np.float32)[None]
+
+
+def noise(*shape: int) -> Floats:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [(0, 0, (0, 299)), (40, 0, (40, 299)), (0, 41, (0, 258)), (30, 31, (30, 268)), (2, 2, (2, 297))],
+)
+def test_padding_is_what_repeats_an_end(left: int, right: int, expected: tuple[int, int]) -> None:
+    window = noise(1, 300, LEADS)
+    window[:, :left] = 0.25
+    window[:, 300 - right :] = 0.25
+    first, last = unpadded(window)
+    assert (first[0], last[0]) == expected
+
+
+def test_padding_is_that_of_all_leads_and_a_constant_window_has_none() -> None:
+    window = noise(2, 300, LEADS)
+    window[0, :50, 1:] = 0.0  # lead I goes on
+    window[1] = 3.0
+    first, last = unpadded(window)
+    assert (first.tolist(), last.tolist()) == ([0, 0], [299, 299])
+
+
+@pytest.mark.parametrize("place", [110, 150, 185])
+def test_a_lone_beat_is_its_qrs_complex_not_its_taller_t_wave(place: int) -> None:
+    window = beats_at(300, [place], t_wave=1.2)
+    window[:, :50] = window[:, 250:] = -0.5
+    beats = lone_beats(window)
+    assert abs(int(beats.signal[0, BEFORE - 10 : BEFORE + 11, 0].argmax()) - 10) <= 2
+    assert beats.rhythm["RR"].tolist() == [800.0]
+    assert beats.rhythm["window before QRS"][0] == pytest.approx((place - 50) * 4, abs=8)
+    assert beats.rhythm["window after QRS"][0] == pytest.approx((249 - place) * 4, abs=8)
+
+
+def test_of_two_complexes_the_one_nearer_to_the_middle_counts() -> None:
+    beats = lone_beats(beats_at(300, [20, 140]))
+    assert beats.rhythm["window before QRS"][0] == pytest.approx(140 * 4, abs=8)
+
+
+@pytest.mark.parametrize("sigma", [3.0, 6.0, 9.0])
+def test_edges_lie_where_a_bell_has_all_but_ended(sigma: float) -> None:
+    onset, offset = qrs_edges(lone_beats(beats_at(300, [150], sigma=sigma)).signal)
+    assert BEFORE - onset[0] == pytest.approx(2.6 * sigma, abs=3)
+    assert offset[0] - BEFORE == pytest.approx(2.6 * sigma, abs=3)
+
+
+def test_edges_of_noise_stay_in_reach() -> None:
+    onset, offset = qrs_edges(noise(50, BEFORE + AFTER, LEADS))
+    assert (onset >= BEFORE - 30).all()
+    assert (onset < BEFORE).all()
+    assert (offset > BEFORE).all()
+    assert (offset <= BEFORE + 30).all()
+
+
+def test_rhythm_of_a_plain_window() -> None:
+    window = np.concatenate([beats_at(2500, [100, 300, 520, 660, 900]), beats_at(2500, [100, 300, 500, 700, 900])])
+    rhythm = median_beats(window).rhythm
+    irregular = np.array([200, 220, 140, 240]) * 4
+    assert rhythm["beats"].tolist() == [5, 5]
+    assert rhythm["RR"].tolist() == [800, 800]
+    assert rhythm["RR deviation"] == pytest.approx([irregular.std(), 0], abs=6)
+    assert rhythm["RR successive difference"] == pytest.approx([np.sqrt((np.diff(irregular) ** 2).mean()), 0], abs=12)
+    assert rhythm["RR shortest"] == pytest.approx([560, 800], abs=8)
+    assert rhythm["RR longest"] == pytest.approx([960, 800], abs=8)
+
+
+def test_windows_with_fewer_beats_than_others_in_the_batch() -> None:
+    windows = np.concatenate([beats_at(1000, [200, 400, 600, 800]), beats_at(1000, [500]), np.zeros((1, 1000, LEADS))])
+    together = median_beats(windows.astype(np.float32))
+    assert together.rhythm["beats"].tolist() == [4, 1, 1]
+    for name in ("RR", "RR deviation", "RR successive difference", "RR shortest", "RR longest"):
+        assert together.rhythm[name].tolist()[1:] == [0, 0]
+    np.testing.assert_array_equal(together.signal[1:2], median_beats(windows[1:2].astype(np.float32)).signal)
+    np.testing.assert_array_equal(together.signal[2], 0.0)
+
+
+def test_the_median_beat_forgets_one_that_is_different() -> None:
+    regular = beats_at(1250, [125, 375, 625, 875, 1125])
+    odd = regular.copy()
+    odd[:, 575:675] *= -2
+    np.testing.assert_allclose(median_beats(odd).signal, median_beats(regular).signal, atol=1e-3)
+
+
+def test_equal_neighbours_are_one_beat() -> None:
+    window = np.zeros((1, 500, LEADS), np.float32)
+    window[:, 245:255] = np.arange(10, dtype=np.float32)[:, None]
+    assert median_beats(window).rhythm["beats"].tolist() == [1]

@@ -1,0 +1,200 @@
+"""Fine-tuning: what the seed decides, the best epoch kept, the hard cases of few labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.sections import Finetune
+from benchmark.data.tasks.task import Task
+from benchmark.results.metrics import macro_f1
+from benchmark.training import finetune as finetune_module
+from benchmark.training.finetune import batches_of, finetune, new_classifier, predict, updates_of, validation_score
+from benchmark.training.pretrain import TrainingStopped
+from methods.encoders.dilated import Encoder, EncoderConfig
+
+MakeTask = Callable[..., Task]
+SETTINGS = Finetune(epochs=2, lr=1e-2, batch_size=8, head_hidden=16)
+THREE = [[0], [1], [2]]
+PAIRS = [[0], [0], [1], [1], [2], [2]]
+"""The two windows of each recording share its class."""
+
+
+def encoder_of(seed: int = 0) -> Encoder:
+    torch.manual_seed(seed)
+    return Encoder(EncoderConfig(hidden=8, depth=2, output=16))
+
+
+def run(task: Task, settings: Finetune = SETTINGS, *, seed: int = 41, encoder: Encoder | None = None) -> np.ndarray:
+    return finetune(encoder or encoder_of(), task, settings, seed=seed, precision="float32").probability
+
+
+def truth_of(task: Task) -> np.ndarray:
+    return task.test.target.numpy().astype(np.int64)
+
+
+@pytest.fixture
+def task(make_task: MakeTask) -> Task:
+    return make_task(THREE * 6, PAIRS, PAIRS)
+
+
+def test_the_head_depends_on_the_seed_alone() -> None:
+    def head(encoder: Encoder, seed: int) -> torch.Tensor:
+        torch.manual_seed(torch.seed() % 1000)  # whatever was drawn before
+        return torch.nn.utils.parameters_to_vector(new_classifier(encoder, 3, SETTINGS, seed=seed).head.parameters())
+
+    first = head(encoder_of(0), 41)
+    assert torch.equal(head(encoder_of(1), 41), first)
+    assert not torch.equal(head(encoder_of(0), 42), first)
+
+
+def test_batches_are_every_window_once_in_an_order_of_seed_and_epoch() -> None:
+    first = batches_of(20, 8, seed=41, epoch=0)
+    assert [len(batch) for batch in first] == [8, 8, 4]
+    assert sorted(torch.cat(first).tolist()) == list(range(20))
+    torch.manual_seed(5)
+    again = batches_of(20, 8, seed=41, epoch=0)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not torch.equal(torch.cat(batches_of(20, 8, seed=41, epoch=1)), torch.cat(first))
+    assert not torch.equal(torch.cat(batches_of(20, 8, seed=42, epoch=0)), torch.cat(first))
+
+
+@pytest.mark.parametrize(("windows", "sizes"), [(9, [9]), (17, [8, 9]), (2, [2]), (8, [8]), (1, [2])])
+def test_no_batch_is_of_one_window(windows: int, sizes: list[int]) -> None:
+    batches = batches_of(windows, 8, seed=41, epoch=0)
+    assert [len(batch) for batch in batches] == sizes
+    assert set(torch.cat(batches).tolist()) == set(range(windows))
+
+
+@pytest.mark.parametrize(("windows", "least", "passes"), [(20, 1, 1), (20, 3, 1), (20, 4, 2), (20, 10, 4), (1, 3, 3)])
+def test_a_small_subset_is_passed_over_again_in_new_orders(windows: int, least: int, passes: int) -> None:
+    settings = Finetune(batch_size=8, least_updates=least)
+    order = torch.cat(list(updates_of(windows, settings, seed=41, epoch=0))).tolist()
+    each = max(windows, 2)
+    assert len(order) == passes * each
+    orders = [order[start : start + each] for start in range(0, len(order), each)]
+    assert all(sorted(one) == sorted(orders[0]) for one in orders)
+    assert len(set(map(tuple, orders))) == (passes if windows > 1 else 1)
+    assert orders[0] == torch.cat(batches_of(windows, 8, seed=41, epoch=0)).tolist()
+
+
+def test_the_same_seed_gives_the_same_bits_whatever_was_drawn_before(task: Task) -> None:
+    encoder = encoder_of()
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
+    torch.manual_seed(1)
+    first = run(task, encoder=encoder)
+    torch.manual_seed(2)
+    np.testing.assert_array_equal(run(task, encoder=encoder), first)
+    assert not np.array_equal(run(task, seed=42, encoder=encoder), first)
+    assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())
+
+
+def test_it_learns_single_labels(task: Task) -> None:
+    probability = run(task, SETTINGS.model_copy(update={"epochs": 25}))
+    assert macro_f1(probability, truth_of(task), multi=False) == 1.0
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-5)
+
+
+def test_it_learns_several_labels(make_task: MakeTask) -> None:
+    labels = [[0, 1], [1], [], [0, 2]]
+    task = make_task(labels * 6, [row for row in labels for _ in range(2)], labels, multi=True)
+    scores = [
+        macro_f1(run(task, SETTINGS.model_copy(update={"epochs": 40}), seed=seed), truth_of(task), multi=True)
+        for seed in (41, 42, 43)
+    ]
+    assert np.mean(np.array(scores, float)) > 0.8  # one window of four may be wrong by chance
+
+
+def test_the_encoder_learns_too(task: Task) -> None:
+    frozen = encoder_of()
+    trained = finetune_module.new_classifier(frozen, 3, SETTINGS, seed=41)
+    loss = finetune_module.loss_of(trained, task.train.signal, task.train.target, False, "float32")
+    loss.backward()  # type: ignore[no-untyped-call]
+    gradients = [p.grad for p in trained.encoder.parameters()]
+    assert all(g is not None for g in gradients)
+    assert trained.encoder is not frozen
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, scores: list[float]) -> None:
+    """Validation scores of the coming epochs."""
+    coming = iter(scores)
+    monkeypatch.setattr(finetune_module, "validation_score", lambda probability, task: next(coming))
+
+
+def test_the_first_best_epoch_is_kept(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, [0.2, 0.5])
+    two = run(task)
+    scripted(monkeypatch, [0.2, 0.5, 0.5, 0.1])
+    outcome = finetune(encoder_of(), task, SETTINGS.model_copy(update={"epochs": 4}), seed=41, precision="float32")
+    assert outcome.training["best_epoch"] == 2
+    assert outcome.training["validation_f1"] == [0.2, 0.5, 0.5, 0.1]
+    np.testing.assert_array_equal(outcome.probability, two)
+
+
+def test_an_epoch_is_kept_even_where_all_score_nothing(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, [0.0])
+    one = run(task, SETTINGS.model_copy(update={"epochs": 1}))
+    scripted(monkeypatch, [0.0, 0.0])
+    np.testing.assert_array_equal(run(task), one)
+
+
+def test_validation_counts_the_unit_of_the_protocol(make_task: MakeTask) -> None:
+    labels = [[0], [0], [1], [1]]
+    beats, recordings = (make_task(labels, labels, labels, classes=2, unit=u) for u in ("heartbeat", "recording"))
+    probability = np.array([[0.9, 0.1], [0.4, 0.6], [0.1, 0.9], [0.2, 0.8]], dtype=np.float32)
+    assert validation_score(probability, beats) == pytest.approx((2 / 3 + 4 / 5) / 2)
+    assert validation_score(probability, recordings) == 1.0
+
+
+def test_an_undefined_validation_score_is_nothing(make_task: MakeTask) -> None:
+    task = make_task([[0]], [[], []], [[0]], multi=True)
+    assert validation_score(np.zeros((2, 3), np.float32), task) == 0.0
+
+
+def test_one_labelled_window_is_enough_and_noted(make_task: MakeTask) -> None:
+    outcome = finetune(encoder_of(), make_task([[1]], PAIRS, PAIRS), SETTINGS, seed=41, precision="float32")
+    assert np.isfinite(outcome.probability).all()
+    assert outcome.notes == ["one labelled window: repeated, since batch normalisation needs two"]
+
+
+def test_a_class_without_labelled_windows_has_a_column(make_task: MakeTask) -> None:
+    task = make_task([[0], [1]] * 6, PAIRS, PAIRS)
+    probability = run(task)
+    assert probability.shape == (6, 3)
+    assert np.isfinite(probability).all()
+
+
+def test_an_empty_test_set_has_no_prediction(make_task: MakeTask) -> None:
+    assert run(make_task(THREE * 4, PAIRS, [])).shape == (0, 3)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite_stops_with_the_remedy(task: Task, bad: float) -> None:
+    signal = task.train.signal.clone()
+    signal[0] = bad
+    broken = replace(task, train=replace(task.train, signal=signal))
+    with pytest.raises(TrainingStopped, match=r"the loss was nan in epoch 1; lower --set finetune.lr=0.01"):
+        run(broken)
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_predictions_are_the_models_probabilities_however_many_windows(make_task: MakeTask, multi: bool) -> None:
+    signal = make_task(THREE * 100, [], []).train.signal
+    model = new_classifier(encoder_of(), 3, SETTINGS, seed=41)
+    with torch.no_grad():
+        logits = model.eval()(signal.float())  # (n, C)
+    expected = logits.sigmoid() if multi else logits.softmax(1)
+    model.train()
+    np.testing.assert_allclose(predict(model, signal, multi, "float32"), expected.numpy(), rtol=1e-4)
+    assert not model.training  # no dropout, no batch statistics
+
+
+def test_bf16_is_close_to_float32_and_another_mode(task: Task) -> None:
+    exact = run(task)
+    rough = finetune(encoder_of(), task, SETTINGS, seed=41, precision="bf16").probability
+    assert not np.array_equal(rough, exact)
+    np.testing.assert_allclose(rough, exact, atol=0.1)

@@ -1,0 +1,350 @@
+"""Positives as a queue of shuffled windows has them; measures against plain sums; looking moves no bit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import fields
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from benchmark.data.tasks.pairs import PairSource
+from benchmark.data.tasks.probe_windows import ProbeWindows
+from benchmark.training.health import (
+    EpochHealth,
+    alignment,
+    count_positives,
+    effective_rank,
+    health_lines,
+    health_warnings,
+    mean_cosine,
+    measure,
+    pooled_features,
+    read_health,
+    retrieval,
+    retrieval_chance,
+    retrieval_pairs,
+    sample_facts,
+    uniformity,
+)
+from benchmark.training.pretrain import History, pretrain
+from methods import METHODS
+from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
+from methods.encoders.dilated import Encoder, EncoderConfig
+
+TRAINED = [name for name, method in METHODS.items() if method.trains]
+STEPS, BEATS, TEXT = 8, 10, 6
+BATCH = 24
+MANY = Recipe(batch_size=BATCH)
+SHORT = Recipe(batch_size=120)
+"""Few updates an epoch, for what does not count positives."""
+
+
+def build(name: str, **knobs: object) -> PretrainMethod:
+    """A method around a tiny encoder; knobs that it does not have are left out."""
+    torch.manual_seed(0)
+    known = {field.name for field in fields(METHODS[name].Config)}
+    small: dict[str, Any] = {"queue_size": 12, "text_width": TEXT, **knobs}
+    config = METHODS[name].Config(**{knob: value for knob, value in small.items() if knob in known})
+    return METHODS[name](Encoder(EncoderConfig(hidden=4, depth=1, output=8)), config)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> PairSource:
+    """Noise of 48 patients with one to six recordings, each of one pseudo-trial."""
+    patient = torch.arange(48).repeat_interleave(torch.arange(48) % 6 + 1) + 1  # (T,)
+    generator = torch.Generator().manual_seed(0)
+    signal = torch.randn(len(patient), BEATS, STEPS, 12, generator=generator).half()
+    text = torch.randn(len(patient), TEXT, generator=generator)
+    return PairSource(signal, torch.arange(len(patient)) + 1, patient, text)
+
+
+@pytest.fixture(scope="module")
+def probe() -> ProbeWindows:
+    """Two windows of six recordings of four patients."""
+    generator = torch.Generator().manual_seed(2)
+    signal = torch.randn(12, STEPS, 12, generator=generator).half()
+    return ProbeWindows(
+        signal, torch.arange(6).repeat_interleave(2), torch.tensor([0, 0, 1, 1, 2, 3]).repeat_interleave(2)
+    )
+
+
+def train(
+    method: PretrainMethod,
+    corpus: PairSource,
+    checkpoint: Path,
+    probe: ProbeWindows | None = None,
+    *,
+    epochs: int = 3,
+    recipe: Recipe = SHORT,
+    stop_at: int | None = None,
+) -> History:
+    def on_step(done: int, total: int, text: str) -> None:
+        if done == stop_at:
+            raise InterruptedError
+
+    return pretrain(
+        method,
+        getattr(method, "config", MethodConfig()),
+        corpus,
+        recipe,
+        epochs=epochs,
+        seed=42,
+        precision="float32",
+        checkpoint=checkpoint,
+        probe=probe,
+        on_step=on_step,
+    )
+
+
+def mean_of_own(ids: Tensor) -> float:
+    """Mean over pairs of how many pairs have the same id (E[n_p] of the queries, not of the patients)."""
+    counts = Counter(ids.tolist())
+    return sum(n * n for n in counts.values()) / len(ids)
+
+
+@pytest.mark.parametrize("size", [240, 250])
+def test_pmq_has_the_positives_that_a_queue_of_shuffled_windows_has(
+    size: int, corpus: PairSource, tmp_path: Path
+) -> None:
+    assert size % BATCH == (0 if size == 240 else 10)
+    last = train(build("pmq", queue_size=size), corpus, tmp_path / "file", recipe=MANY).health[-1]
+    pairs = corpus.pairs  # N
+    of_patient = mean_of_own(corpus.patient_of_pair)  # n_p
+    of_recording = mean_of_own(corpus.recording[corpus.trial_of_pair])
+    expected = size * of_patient / pairs
+    found = last["positives_same_recording"] + last["positives_other_recordings"]
+    assert found == pytest.approx(expected, rel=0.2)
+    assert last["positives_same_recording"] == pytest.approx(size * of_recording / pairs, rel=0.2)
+    assert 0.9 < last["queries_with_positives"] < 1
+    assert pairs > 2 * size  # else the queue would hold most of the corpus
+
+
+def test_without_a_queue_the_batch_alone_has_positives(corpus: PairSource, tmp_path: Path) -> None:
+    health = train(build("pmq", queue_size=0), corpus, tmp_path / "file", recipe=MANY).health[1:]
+    expected = (BATCH - 1) * (mean_of_own(corpus.patient_of_pair) - 1) / (corpus.pairs - 1)
+    found = [epoch["positives_same_recording"] + epoch["positives_other_recordings"] for epoch in health]
+    assert sum(found) / len(found) == pytest.approx(expected, rel=0.2)
+    assert max(epoch["queries_with_positives"] for epoch in health) < 0.5
+
+
+@pytest.mark.parametrize("name", ["moco", "pclr", "etp"])
+def test_methods_with_their_own_key_alone_have_none(name: str, corpus: PairSource, tmp_path: Path) -> None:
+    for epoch in train(build(name), corpus, tmp_path / "file").health[1:]:
+        assert epoch["positives_same_recording"] == epoch["positives_other_recordings"] == 0
+        assert epoch["queries_with_positives"] == 0
+
+
+def test_a_method_that_tells_nothing_has_no_count(corpus: PairSource, tmp_path: Path) -> None:
+    for epoch in train(build("byol"), corpus, tmp_path / "file").health:
+        assert epoch["positives_same_recording"] is epoch["queries_with_positives"] is None
+
+
+def test_own_keys_are_not_counted_and_recordings_are_told_apart() -> None:
+    attracts = torch.tensor([[1, 1, 0, 1, 1, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]).bool()
+    before = attracts.clone()
+    counts = count_positives(Positives(attracts, torch.tensor([7, 7, 8, 7, 9, 9])), attracts.device)
+    assert counts.tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+    assert torch.equal(attracts, before)
+
+
+def features_of(n: int, width: int, seed: int = 0) -> Tensor:
+    return torch.randn(n, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def test_effective_rank_counts_directions() -> None:
+    assert effective_rank(torch.eye(7, dtype=torch.float64)) == pytest.approx(7)
+    assert effective_rank(torch.ones(9, 4, dtype=torch.float64)) == pytest.approx(1)
+    assert effective_rank(torch.diag(torch.tensor([3.0, 3.0, 0.0, 0.0]))) == pytest.approx(2)
+    assert effective_rank(torch.zeros(5, 3)) == 0
+    shares = [3 / 6, 2 / 6, 1 / 6]
+    entropy = -sum(share * math.log(share) for share in shares)
+    assert effective_rank(torch.diag(torch.tensor([2.0, 3.0, 1.0]))) == pytest.approx(math.exp(entropy))
+    assert effective_rank(5 * features_of(400, 6)) == pytest.approx(6, abs=0.1)
+
+
+def test_measures_are_those_of_the_plain_sums() -> None:
+    features, recording = features_of(8, 3), torch.tensor([0, 0, 1, 1, 1, 2, 2, 3])
+    z = [row / row.norm() for row in features]
+    pairs = list(combinations(range(8), 2))
+    cosines = [float(z[i] @ z[j]) for i, j in pairs]
+    squares = {(i, j): float((z[i] - z[j]).square().sum()) for i, j in pairs}
+    near = [squares[i, j] for i, j in pairs if recording[i] == recording[j]]
+    assert len(near) == 5
+    assert mean_cosine(features) == pytest.approx(sum(cosines) / len(pairs))
+    assert alignment(features, recording) == pytest.approx(sum(near) / len(near))
+    mean = sum(math.exp(-2 * square) for square in squares.values()) / len(pairs)
+    assert uniformity(features) == pytest.approx(math.log(mean))
+    for function in (mean_cosine, uniformity):
+        assert function(features * 3) == pytest.approx(function(features))
+
+
+def test_measures_of_a_point_and_of_opposites() -> None:
+    point, recording = torch.ones(6, 4, dtype=torch.float64), torch.arange(3).repeat_interleave(2)
+    assert mean_cosine(point) == pytest.approx(1)
+    assert alignment(point, recording) == uniformity(point) == pytest.approx(0)
+    opposite = torch.tensor([[1.0, 0.0], [-1.0, 0.0]]).double()
+    assert mean_cosine(opposite) == pytest.approx(-1)
+    assert alignment(opposite, torch.zeros(2)) == pytest.approx(4)
+    assert uniformity(opposite) == pytest.approx(-8)
+    assert mean_cosine(0 * point) == uniformity(0 * point) == pytest.approx(0)
+
+
+def retrieved(features: Tensor, recording: Tensor, patient: Tensor) -> tuple[float, float]:
+    """One window at a time: the share whose nearest is right, and what chance would give."""
+    several = any(len(set(recording[patient == p].tolist())) > 1 for p in patient)
+    hits, chances = [], []
+    for i in range(len(features)):
+        compete = [j for j in range(len(features)) if (recording[j] != recording[i] if several else j != i)]
+        right = [j for j in compete if patient[j] == patient[i]]
+        if right:
+            cosine = torch.cosine_similarity(features[i], features[compete])
+            hits.append(compete[int(cosine.argmax())] in right)
+            chances.append(len(right) / len(compete))
+    return sum(hits) / len(hits), sum(chances) / len(chances)
+
+
+@pytest.mark.parametrize("recordings_of", [[1, 2, 3, 2], [1, 1, 1, 1, 1]])
+def test_retrieval_is_that_of_one_window_at_a_time(recordings_of: list[int]) -> None:
+    patient = torch.arange(len(recordings_of)).repeat_interleave(torch.tensor(recordings_of)).repeat_interleave(2)
+    recording = torch.arange(sum(recordings_of)).repeat_interleave(2)
+    compete, right = retrieval_pairs(recording, patient)
+    found = set()
+    for seed in range(5):
+        features = features_of(len(patient), 2, seed)
+        hit, chance = retrieved(features, recording, patient)
+        assert retrieval(features, compete, right) == pytest.approx(hit)
+        assert retrieval_chance(compete, right) == pytest.approx(chance)
+        found.add(hit)
+    assert len(found) > 1
+    assert retrieval(torch.nn.functional.one_hot(patient).double(), compete, right) == pytest.approx(1)
+    point = torch.ones(len(patient), 3, dtype=torch.float64)
+    assert retrieval(point, compete, right) == pytest.approx(retrieval_chance(compete, right))
+
+
+def test_a_window_of_the_same_recording_does_not_count_where_others_can_be_asked_for() -> None:
+    recording, patient = torch.tensor([0, 0, 1, 1, 2, 2]), torch.tensor([0, 0, 0, 0, 1, 1])
+    of_recording = torch.nn.functional.one_hot(recording).double() + 0.1  # (n, 3)
+    of_recording[:4, 2] += 0.5  # near to the other patient
+    compete, right = retrieval_pairs(recording, patient)
+    assert retrieval(of_recording, compete, right) == 0
+    assert right.any(1).tolist() == [True] * 4 + [False] * 2  # the patient with one recording only competes
+
+
+def test_facts_say_what_the_measures_rest_on(probe: ProbeWindows) -> None:
+    expected = {"windows": 12, "recordings": 6, "patients": 4}
+    assert sample_facts(probe) == expected | {"retrieval_queries": 8, "retrieval_across_recordings": True}
+    single = ProbeWindows(probe.signal, probe.recording, probe.recording)
+    expected["patients"] = 6
+    assert sample_facts(single) == expected | {"retrieval_queries": 12, "retrieval_across_recordings": False}
+
+
+def test_a_look_leaves_encoder_and_generator_alone(probe: ProbeWindows) -> None:
+    method = build("pmq", encoder_dropout=0.5)
+    before = {key: value.clone() for key, value in method.state_dict().items()}
+    generator = torch.get_rng_state()
+    first, second = (measure(0, method.exported(), probe) for _ in range(2))
+    assert first == second
+    assert torch.equal(torch.get_rng_state(), generator)
+    assert all(torch.equal(value, before[key]) for key, value in method.state_dict().items())
+    assert method.encoder.training
+    assert all(parameter.grad is None for parameter in method.parameters())
+    method.eval()
+    measure(0, method.exported(), probe)
+    assert not method.encoder.training
+
+
+def test_features_are_those_of_the_encoder(probe: ProbeWindows) -> None:
+    encoder = build("pmq").encoder
+    features = pooled_features(encoder, probe.signal.repeat(20, 1, 1))  # more than one chunk
+    expected = encoder(probe.signal.float()).mean(1).detach().double()  # (n, K)
+    torch.testing.assert_close(features, expected.repeat(20, 1), rtol=1e-4, atol=1e-5)
+
+
+def test_what_cannot_be_measured_is_none(probe: ProbeWindows) -> None:
+    encoder = build("pmq").encoder
+    nothing = ProbeWindows(probe.signal[:0], probe.recording[:0], probe.patient[:0])
+    counts = torch.tensor([1.0, 2.0, 0.5])
+    for sample in (None, nothing):
+        assert measure(3, encoder, sample, counts) == EpochHealth(3, 1.0, 2.0, 0.5)
+    torch.nn.init.constant_(encoder.input.bias, math.nan)
+    assert measure(3, encoder, probe, torch.full((3,), math.nan)) == EpochHealth(3)
+    assert sample_facts(nothing)["retrieval_queries"] == 0
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_looking_moves_no_bit(name: str, corpus: PairSource, probe: ProbeWindows, tmp_path: Path) -> None:
+    watched, unwatched = build(name), build(name)
+    history = train(watched, corpus, tmp_path / "watched", probe, epochs=1)
+    assert train(unwatched, corpus, tmp_path / "unwatched", epochs=1).loss == history.loss
+    other = unwatched.state_dict()
+    assert all(torch.equal(value, other[key]) for key, value in watched.state_dict().items())
+    assert [epoch["epoch"] for epoch in history.health] == [0, 1]
+    assert all(epoch["effective_rank"] > 1 for epoch in history.health)
+
+
+def test_a_resumed_run_has_the_same_health(corpus: PairSource, probe: ProbeWindows, tmp_path: Path) -> None:
+    whole = train(build("pmq"), corpus, tmp_path / "whole", probe)
+    with pytest.raises(InterruptedError):
+        train(build("pmq"), corpus, tmp_path / "cut", probe, stop_at=whole.updates - 1)
+    assert train(build("pmq"), corpus, tmp_path / "cut", probe).health == whole.health
+    assert [epoch["epoch"] for epoch in whole.health] == [0, 1, 2, 3]
+    card = json.loads(json.dumps(vars(whole)))
+    assert [vars(epoch) for epoch in read_health(card)] == whole.health
+    assert read_health({"loss": []}) == []
+
+
+class Collapsing(PretrainMethod):
+    """Attracts and repels nothing: all windows become one point."""
+
+    name = "collapsing"
+    title = "Collapsing"
+
+    def forward(self, batch: Batch) -> Tensor:
+        z1, z2 = self.encoder.pooled(batch.x1), self.encoder.pooled(batch.x2)
+        return (z1 - z2).square().sum(1).mean()
+
+
+def test_a_collapse_is_warned_of(corpus: PairSource, probe: ProbeWindows, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    method = Collapsing(Encoder(EncoderConfig(hidden=16, depth=1, output=32)), MethodConfig())
+    recipe = Recipe(batch_size=BATCH, lr=1e-2, schedule="constant")
+    epochs = read_health(vars(train(method, corpus, tmp_path / "file", probe, recipe=recipe)))
+    assert health_warnings("collapsing", epochs[:1]) == []
+    (line,) = health_warnings("collapsing", epochs)
+    assert line.startswith("collapsing: the features have collapsed")
+    assert "--set pretrain.recipe.lr=1e-4" in line
+
+
+@pytest.mark.parametrize(("rank", "cosine", "warned"), [(1.9, 0.5, 1), (9.0, 0.995, 1), (2.1, 0.98, 0)])
+def test_either_sign_of_a_collapse_is_enough(rank: float, cosine: float, warned: int) -> None:
+    epochs = [EpochHealth(0), EpochHealth(1, effective_rank=rank, mean_cosine=cosine)]
+    assert len(health_warnings("pmq", epochs)) == warned
+    assert health_warnings("pmq", [*epochs, EpochHealth(2)]) == []
+
+
+def test_lines_show_before_and_after() -> None:
+    before = EpochHealth(0, effective_rank=6.701, mean_cosine=0.878, alignment=0.3, uniformity=-0.4, retrieval=0.05)
+    after = EpochHealth(3, 3.224, 11.613, 0.983, 6.9239, 0.8668, 0.3341, -0.426, 0.0658, 0.005)
+    lines = health_lines({"pmq seed 42": [before, EpochHealth(1), after], "random seed 41": [before]})
+    heading, pmq, random = lines[:3]
+    for name, text in (
+        ("positives", "3.22 + 11.61"),
+        ("with any", "98%"),
+        ("effective rank", "6.70→6.92"),
+        ("mean cosine", "0.88→0.87"),
+        ("uniformity", "-0.40→-0.43"),
+        ("retrieval@1", "0.05→0.07"),
+        ("chance", "0.005"),
+    ):
+        assert pmq[heading.index(name) :].startswith(text)
+    assert pmq.startswith("pmq seed 42 ")
+    assert "→" not in random
+    assert max(map(len, lines)) <= 120
+    assert health_lines({}) == []

@@ -1,0 +1,104 @@
+"""The linear probe: as scikit-learn by hand, and what it does with few labels and few classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmark.data.tasks.task import Task
+from benchmark.training import linear as linear_module
+from benchmark.training.finetune import Outcome
+from benchmark.training.linear import features, linear_probe
+from methods.encoders.dilated import Encoder, EncoderConfig
+
+MakeTask = Callable[..., Task]
+THREE = [[0], [1], [2]]
+
+
+@pytest.fixture
+def encoder() -> Encoder:
+    torch.manual_seed(0)
+    return Encoder(EncoderConfig(hidden=8, depth=2, output=16, dropout=0.5))
+
+
+def probe(encoder: Encoder, task: Task, *strengths: float) -> Outcome:
+    return linear_probe(encoder, task, strengths or (1.0,), precision="float32")
+
+
+def test_features_are_the_pooled_output_in_evaluation_mode(encoder: Encoder, make_task: MakeTask) -> None:
+    signal = make_task(THREE * 100, [], []).train.signal
+    found = features(encoder.train(), signal, "float32")
+    with torch.no_grad():
+        expected = encoder.eval()(signal.float()).mean(1)  # (n, K)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_it_is_a_logistic_regression_on_standardised_features(encoder: Encoder, make_task: MakeTask) -> None:
+    task = make_task(THREE * 4, THREE, THREE * 2, noise=2.0)
+    train, test = (features(encoder, side.signal, "float32") for side in (task.train, task.test))
+    expected = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(train, [0, 1, 2] * 4).predict_proba(test)
+    np.testing.assert_allclose(probe(encoder, task, 0.1).probability, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_encoder_stays_as_it_is(encoder: Encoder, make_task: MakeTask) -> None:
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
+    task = make_task(THREE * 4, THREE, THREE)
+    first = probe(encoder, task)
+    np.testing.assert_array_equal(probe(encoder, task).probability, first.probability)
+    assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())
+
+
+def test_the_first_of_the_best_strengths_is_taken(
+    encoder: Encoder, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = make_task(THREE * 4, THREE, THREE, noise=2.0)
+    coming = iter([0.1, 0.7, 0.7])
+    monkeypatch.setattr(linear_module, "validation_score", lambda probability, task: next(coming))
+    outcome = probe(encoder, task, 0.01, 1.0, 100.0)
+    assert (outcome.training["C"], outcome.training["validation_f1"]) == (1.0, [0.1, 0.7, 0.7])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(outcome.probability, probe(encoder, task, 1.0).probability)
+
+
+def test_several_labels_are_one_regression_each(encoder: Encoder, make_task: MakeTask) -> None:
+    labels = [[0, 1], [1], [], [0]]
+    task = make_task(labels * 5, labels, labels, classes=4, multi=True)  # class 2 and 3 never
+    probability = probe(encoder, task, 10.0).probability
+    np.testing.assert_array_equal(probability > 0.5, task.test.target.numpy() > 0)
+    np.testing.assert_array_equal(probability[:, 2:], 0.0)
+    everywhere = make_task([[0]] * 4, [[0]], [[0], [1]], classes=2, multi=True)
+    np.testing.assert_array_equal(probe(encoder, everywhere).probability, [[1.0, 0.0], [1.0, 0.0]])
+
+
+def test_a_class_without_labelled_windows_has_probability_zero(encoder: Encoder, make_task: MakeTask) -> None:
+    task = make_task([[0], [2]] * 5, THREE, THREE)
+    probability = probe(encoder, task).probability
+    np.testing.assert_array_equal(probability[:, 1], 0.0)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-6)
+    assert probability.argmax(axis=1)[[0, 2]].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("windows", [1, 5])
+def test_one_class_alone_is_always_predicted(encoder: Encoder, make_task: MakeTask, windows: int) -> None:
+    outcome = probe(encoder, make_task([[1]] * windows, THREE, THREE), 0.1, 1.0)
+    np.testing.assert_array_equal(outcome.probability, [[0.0, 1.0, 0.0]] * 3)
+    assert outcome.notes == []
+
+
+def test_an_empty_test_set_has_no_prediction(encoder: Encoder, make_task: MakeTask) -> None:
+    assert probe(encoder, make_task(THREE * 4, THREE, [])).probability.shape == (0, 3)
+
+
+def test_probes_that_do_not_converge_are_noted(
+    encoder: Encoder, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear_module, "MAX_ITERATIONS", 1)
+    assert probe(encoder, make_task(THREE * 4, THREE, THREE), 0.1, 1.0).notes == [
+        "2 of 2 probes stopped after 1 iterations"
+    ]

@@ -1,0 +1,298 @@
+"""The training loop: resumed runs give the same bits, for every method; the schedule; what stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from benchmark.data.tasks.pairs import PairSource
+from benchmark.machine.energy import Counter, Meter
+from benchmark.training.pretrain import (
+    History,
+    TrainingStopped,
+    learning_rate,
+    load_checkpoint,
+    make_optimiser,
+    pretrain,
+)
+from methods import METHODS
+from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
+from methods.encoders.dilated import Encoder, EncoderConfig
+
+TRIALS, BEATS, STEPS, TEXT = 8, 4, 40, 6
+TRAINED = [name for name, method in METHODS.items() if method.trains]
+RECIPE = Recipe(batch_size=4)
+EPOCHS = 3
+
+
+class Interrupted(Exception):
+    """Stands for a kill in the middle of an epoch."""
+
+
+@pytest.fixture(scope="module")
+def corpus() -> PairSource:
+    """Noise: four patients with two recordings each, of one pseudo-trial each."""
+    generator = torch.Generator().manual_seed(0)
+    beats = torch.randn(TRIALS, BEATS, STEPS, 12, generator=generator).half()
+    text = torch.randn(TRIALS, TEXT, generator=generator)
+    return PairSource(beats, torch.arange(TRIALS) + 1, torch.arange(TRIALS) // 2 + 1, text)
+
+
+def build(name: str) -> PretrainMethod:
+    """A tiny method, drawn from the same seed each time."""
+    kind = METHODS[name].Config
+    small: dict[str, Any] = {"queue_size": 12, "text_width": TEXT}
+    knobs = {knob: value for knob, value in small.items() if knob in {field.name for field in fields(kind)}}
+    torch.manual_seed(0)
+    return METHODS[name](Encoder(EncoderConfig(hidden=4, depth=2, output=8)), kind(**knobs))
+
+
+def train(
+    method: PretrainMethod,
+    corpus: PairSource,
+    checkpoint: Path,
+    *,
+    recipe: Recipe = RECIPE,
+    precision: str = "float32",
+    stop_at: int | None = None,
+) -> History:
+    def on_step(done: int, total: int, text: str) -> None:
+        if done == stop_at:
+            raise Interrupted
+
+    config = getattr(method, "config", MethodConfig())
+    return pretrain(
+        method,
+        config,
+        corpus,
+        recipe,
+        epochs=EPOCHS,
+        seed=42,
+        precision=precision,
+        checkpoint=checkpoint,
+        on_step=on_step,
+    )
+
+
+def same(a: PretrainMethod, b: PretrainMethod) -> bool:
+    one, other = a.state_dict(), b.state_dict()
+    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_resumed_run_gives_the_same_bits(name: str, corpus: PairSource, tmp_path: Path) -> None:
+    whole = build(name)
+    torch.manual_seed(1)
+    history = train(whole, corpus, tmp_path / "whole")
+    per_epoch = history.updates // EPOCHS
+    checkpoint = tmp_path / "interrupted"
+    torch.manual_seed(2)
+    with pytest.raises(Interrupted):
+        train(build(name), corpus, checkpoint, stop_at=2 * per_epoch + 1)
+    saved = load_checkpoint(checkpoint)
+    assert saved is not None
+    assert len(saved["history"]["loss"]) == 2
+    resumed = build(name)
+    torch.manual_seed(3)
+    again = train(resumed, corpus, checkpoint)
+    assert again.loss == history.loss
+    assert same(resumed, whole)
+    assert not same(build(name), whole)
+
+
+@pytest.mark.parametrize("damage", [cut, flip, empty])
+def test_a_damaged_checkpoint_starts_over_to_the_same_bits(
+    damage: Callable[[Path], None], corpus: PairSource, tmp_path: Path
+) -> None:
+    whole, again = build("pmq"), build("pmq")
+    history = train(whole, corpus, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "damaged", stop_at=history.updates - 1)
+    damage(tmp_path / "damaged")
+    assert load_checkpoint(tmp_path / "damaged") is None
+    assert train(again, corpus, tmp_path / "damaged").loss == history.loss
+    assert same(again, whole)
+
+
+def test_a_finished_checkpoint_is_not_trained_on(corpus: PairSource, tmp_path: Path) -> None:
+    whole, again = build("pmq"), build("pmq")
+    history = train(whole, corpus, tmp_path / "file")
+    assert train(again, corpus, tmp_path / "file", stop_at=1) == history  # would stop at its first step
+    assert same(again, whole)
+
+
+def test_history_says_what_was_done(corpus: PairSource, tmp_path: Path) -> None:
+    history = train(build("pmq"), corpus, tmp_path / "file")
+    assert len(history.loss) == EPOCHS
+    assert (history.windows_per_epoch, history.updates, history.batch_size) == (16, 4 * EPOCHS, 4)
+    assert history.seconds > 0
+
+
+def test_energy_is_that_of_all_epochs_or_unknown(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = count(step=5)
+    monkeypatch.setattr(
+        "benchmark.training.pretrain.open_meter", lambda device: Meter([Counter(lambda: next(ticks), 1.0, None)])
+    )
+    history = train(build("pmq"), corpus, tmp_path / "file")
+    assert history.joules == 5.0 * EPOCHS
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "moved", stop_at=history.updates - 1)
+    monkeypatch.setattr("benchmark.training.pretrain.open_meter", lambda device: None)
+    assert train(build("pmq"), corpus, tmp_path / "moved").joules is None
+
+
+def test_a_batch_larger_than_the_corpus_shrinks(corpus: PairSource, tmp_path: Path) -> None:
+    history = train(build("pmq"), corpus, tmp_path / "file", recipe=replace(RECIPE, batch_size=1000))
+    assert (history.windows_per_epoch, history.updates, history.batch_size) == (16, EPOCHS, 16)
+
+
+class Watched(PretrainMethod):
+    """Notes what the trainer does with it."""
+
+    name = "watched"
+    title = "Watched"
+
+    def __init__(self, bad_at: int | None = None, error: Exception | None = None) -> None:
+        torch.manual_seed(0)
+        super().__init__(Encoder(EncoderConfig(hidden=4, depth=1, output=4)), MethodConfig())
+        self.calls: list[str] = []
+        self.seen: list[int] = []
+        self.draws: list[float] = []
+        self.bad_at, self.error = bad_at, error
+
+    def begin(self, updates: int) -> None:
+        self.calls.append(f"begin {updates}")
+
+    def forward(self, batch: Batch) -> Tensor:
+        if self.error is not None:
+            raise self.error
+        self.calls.append("forward")
+        self.seen += batch.trial.tolist()
+        self.draws.append(float(torch.rand(())))
+        bad = len(self.draws) - 1 == self.bad_at
+        return self.encoder.pooled(batch.x1).square().mean() * (float("nan") if bad else 1.0)
+
+    def after_step(self) -> None:
+        self.calls.append("after")
+
+
+def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> None:
+    method = Watched()
+    train(method, corpus, tmp_path / "file")
+    assert method.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * EPOCHS)]
+    assert sorted(method.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
+    assert len(set(method.draws)) == len(method.draws)
+    assert method.training
+
+
+def test_a_method_is_told_to_begin_again_after_a_resume(corpus: PairSource, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        train(Watched(), corpus, tmp_path / "file", stop_at=5)
+    method = Watched()
+    train(method, corpus, tmp_path / "file")
+    assert method.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * (EPOCHS - 1))]
+
+
+def test_draws_depend_on_the_step_and_not_on_what_was_drawn_before(corpus: PairSource, tmp_path: Path) -> None:
+    draws = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        method = Watched()
+        train(method, corpus, tmp_path / str(seed))
+        draws.append(method.draws)
+    assert draws[0] == draws[1]
+
+
+def test_a_loss_that_is_not_finite_stops_with_place_and_remedy(corpus: PairSource, tmp_path: Path) -> None:
+    with pytest.raises(TrainingStopped) as caught:
+        train(Watched(bad_at=6), corpus, tmp_path / "file")
+    assert str(caught.value).startswith("watched: the loss was nan at update 3 of epoch 2; lower the learning rate")
+    assert "--set pretrain.recipe.lr=1e-4" in str(caught.value)
+    saved = load_checkpoint(tmp_path / "file")
+    assert saved is not None
+    assert len(saved["history"]["loss"]) == 1  # the epoch before
+    assert all(value.isfinite().all() for value in saved["method"].values())
+
+
+def test_a_full_gpu_stops_with_the_batch_size_and_the_remedy(corpus: PairSource, tmp_path: Path) -> None:
+    with pytest.raises(TrainingStopped, match=r"watched: the GPU is full at batch size 4; use a smaller one"):
+        train(Watched(error=torch.OutOfMemoryError("CUDA out of memory")), corpus, tmp_path / "file")
+
+
+def test_other_errors_are_left_as_they_are(corpus: PairSource, tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        train(Watched(error=ZeroDivisionError()), corpus, tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_bf16_trains_float32_weights(name: str, corpus: PairSource, tmp_path: Path) -> None:
+    exact, rough = build(name), build(name)
+    expected = train(exact, corpus, tmp_path / "float32").loss
+    losses = train(rough, corpus, tmp_path / "bf16", precision="bf16").loss
+    assert losses != expected
+    assert losses == pytest.approx(expected, rel=0.2, abs=0.05)
+    assert {p.dtype for p in rough.parameters()} == {torch.float32}
+
+
+def test_the_learning_rate_warms_up_and_falls_to_nothing() -> None:
+    recipe = Recipe(lr=0.5)
+    rates = [learning_rate(recipe, step, 100) for step in range(100)]
+    assert rates[:5] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert rates[5] == 0.5
+    assert rates[52] == pytest.approx(0.25, abs=0.01)  # half of the cosine
+    assert 0 < rates[99] < 0.001
+    assert all(later < earlier for earlier, later in pairwise(rates[5:]))
+
+
+def test_a_constant_rate_is_constant_and_a_single_update_has_the_whole_one() -> None:
+    constant = Recipe(lr=0.5, schedule="constant")
+    assert {learning_rate(constant, step, 10) for step in range(10)} == {0.5}
+    assert learning_rate(Recipe(lr=0.5), 0, 1) == 0.5
+
+
+@pytest.mark.parametrize(("optimiser", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
+def test_optimisers_take_the_recipe_and_leave_momentum_copies_alone(optimiser: str, kind: type) -> None:
+    method = build("pmq")
+    recipe = Recipe(optimiser=optimiser, lr=0.25, weight_decay=0.125)  # type: ignore[arg-type]
+    made = make_optimiser(method, recipe)
+    assert type(made) is kind
+    (group,) = made.param_groups
+    assert (group["lr"], group["weight_decay"]) == (0.25, 0.125)
+    learning = {id(p) for p in group["params"]}
+    assert learning == {id(p) for p in method.parameters() if p.requires_grad}
+    assert len(learning) < len(list(method.parameters()))
+
+
+def test_the_rate_of_each_update_is_the_schedules(corpus: PairSource, tmp_path: Path) -> None:
+    frozen = Watched()
+    before = [p.clone() for p in frozen.parameters()]
+    train(frozen, corpus, tmp_path / "file", recipe=replace(RECIPE, lr=1e-30, weight_decay=0.0))
+    assert all(torch.equal(p, b) for p, b in zip(frozen.parameters(), before, strict=True))
+    saved = load_checkpoint(tmp_path / "file")
+    assert saved is not None
+    total = 4 * EPOCHS
+    expected = learning_rate(replace(RECIPE, lr=1e-30), total - 1, total)
+    assert saved["optimiser"]["param_groups"][0]["lr"] == expected

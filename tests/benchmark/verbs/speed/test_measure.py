@@ -1,0 +1,100 @@
+"""What `speed` measures and says; no time is asserted, since a test must not depend on the machine's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
+from benchmark.run.runner import Machine
+from benchmark.training.compiled import require_compiler
+from benchmark.verbs.speed import measure as module
+from benchmark.verbs.speed.measure import Effort, executed, measure_speed
+from benchmark.verbs.speed.record import Speed
+from benchmark.verbs.speed.steps import Setting, training_job
+from methods.encoders.dilated import EncoderConfig
+from methods.pmq import PMQConfig
+
+MACHINE = Machine(torch.device("cpu"), "float32", jobs=2)
+TINY = Effort("tiny", 1, 4, 8, 4, 2, (8, 16), (2, 4), False)
+SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return load_config("demo", SMALL | {"compare": ["random", "pmq", "clocs", "comet"], "seeds": [1, 2]})
+
+
+@pytest.fixture(scope="module")
+def measured(config: Config) -> Speed:
+    return measure_speed(config, MACHINE, TINY)
+
+
+def test_every_method_that_trains_is_measured_with_its_plain_form(measured: Speed) -> None:
+    assert [step.name for step in measured.steps] == ["pmq", "clocs", "comet"]
+    for step in (*measured.steps, measured.finetuning):
+        assert set(step.seconds) == {"ours float32", "plain float32"}
+        assert all(seconds > 0 for seconds in step.seconds.values())
+        assert set(step.ratios) == {"float32", "best"}
+        assert step.flop["plain"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_updates_take_their_turn(config: Config) -> None:
+    base = module.base_setting(config, MACHINE.device, TINY)
+    try:
+        require_compiler(MACHINE.device)
+    except ConfigError as missing:
+        pytest.skip(str(missing))
+    (setting, *_) = module.method_settings(config, base, TINY)
+    found = module.step_speed(setting, ["float32"], TINY, compiled=True)
+    assert set(found.seconds) == {"ours float32", "plain float32", "compiled float32"}
+    assert set(found.compiled) == set(found.ratios) == {"float32", "best"}
+    assert set(found.flop) == {"ours", "plain"}
+
+
+def test_sizes_grow_as_they_were_asked_to(measured: Speed) -> None:
+    assert [(g.batch, g.queue) for g in measured.queue_growth] == [(2, 8), (2, 16)]
+    assert [(g.batch, g.queue) for g in measured.batch_growth] == [(2, 8), (4, 8)]
+
+
+def test_a_method_without_a_plain_form_is_measured_alone(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PLAIN", {})
+    base = module.base_setting(config, MACHINE.device, TINY)
+    (setting, *_) = module.method_settings(config, base, TINY)
+    found = module.step_speed(setting, ["float32"], TINY)
+    assert set(found.seconds) == {"ours float32"}
+    assert found.ratios == {}
+
+
+def test_a_queue_holds_whole_batches(config: Config) -> None:
+    odd = load_config("demo", SMALL | {"compare": ["pmq"], "methods.pmq.queue_size": 7})
+    base = module.base_setting(odd, MACHINE.device, TINY)
+    (setting,) = module.method_settings(odd, base, TINY)
+    assert isinstance(setting.config, PMQConfig)
+    assert setting.config.queue_size == 4
+
+
+def test_shortcuts_leave_fewer_operations_to_execute(config: Config) -> None:
+    base = module.base_setting(config, MACHINE.device, TINY)
+    deep = replace(base, encoder=EncoderConfig(hidden=4, depth=7, output=6), samples=40)
+    (pmq, *_) = module.method_settings(config, deep, TINY)
+    ours, plain = (executed(training_job(replace(pmq, plain=side))) for side in (False, True))
+    assert ours < plain
+
+
+def test_operations_are_counted_by_hand(config: Config) -> None:
+    matrix = torch.randn(3, 5)
+    assert executed(lambda: matrix @ matrix.T) == 2 * 3 * 5 * 3
+
+
+def test_a_setting_is_plain_data_that_a_process_can_be_given(config: Config) -> None:
+    import pickle
+
+    setting: Setting = module.base_setting(config, MACHINE.device, TINY)
+    assert pickle.loads(pickle.dumps(setting)) == setting

@@ -1,0 +1,69 @@
+"""What `speed` prints, and the hours of a grid that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmark.config.config import Config
+from benchmark.config.load import load_config
+from benchmark.run.estimate import Size, passes
+from benchmark.run.runner import Machine
+from benchmark.verbs.dry_run import unkeyed_grid
+from benchmark.verbs.speed.record import Speed
+from benchmark.verbs.speed.report import grid_seconds, hours_line, speed_lines
+from benchmark.verbs.speed.timing import Ratio
+
+MACHINE = Machine(torch.device("cpu"), "float32", jobs=2)
+SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return load_config("demo", SMALL | {"compare": ["random", "pmq"], "seeds": [1, 2]})
+
+
+def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[..., Speed]) -> None:
+    text = "\n".join(speed_lines(known_speed(pmq=2.0)))
+    assert "speed (tiny) on cpu x, 1 threads" in text
+    line = next(line for line in text.splitlines() if line.startswith("  pmq "))
+    assert line.split() == ["pmq", "4", "2", "2000.0", "4000.0", "2.00", "[1.50-3.00]", "-", "-", "0", "0.50", "-"]
+    assert "50 recordings per core-second, plain 12, ratio 4.00 [3.00-5.00]" in text
+
+
+def test_compiled_updates_have_lines_of_their_own_and_count_where_a_run_compiles(
+    config: Config, known_speed: Callable[..., Speed]
+) -> None:
+    speed = known_speed(pmq=2.0, clocs=1.0)
+    pmq, clocs = speed.steps
+    seconds = pmq.seconds | {"compiled float32": 1.0}
+    speed = replace(speed, steps=(replace(pmq, seconds=seconds, compiled={"float32": Ratio(4.0, 3.0, 5.0)}), clocs))
+    _, line = (line for line in speed_lines(speed) if line.startswith("  pmq "))
+    assert line.split() == ["pmq", "4", "4", "1000.0", "4000.0", "4.00", "[3.00-5.00]", "-", "-"]
+    assert len([line for line in speed_lines(speed) if line.startswith("  clocs ")]) == 1
+    sizes = {name: Size(10, 80, exact=False) for name in (config.data.pretrain, *config.data.datasets)}
+    (task,) = (task for task in unkeyed_grid(config, MACHINE).pretrainings if task.method.name == "pmq")
+    plain, _ = grid_seconds(config, [task], sizes, speed, jobs=1)
+    compiled, _ = grid_seconds(config.model_copy(update={"compile": True}), [task], sizes, speed, jobs=1)
+    assert compiled == pytest.approx(plain / 2)
+
+
+def test_hours_follow_from_windows_epochs_and_the_time_of_an_update(
+    config: Config, known_speed: Callable[..., Speed]
+) -> None:
+    sizes = {name: Size(10, 80, exact=False) for name in (config.data.pretrain, *config.data.datasets)}
+    grid = unkeyed_grid(config, MACHINE)
+    pretraining, cells = grid_seconds(config, grid.cells, sizes, known_speed(pmq=2.0), jobs=2)
+    assert pretraining == 0
+    assert cells == pytest.approx(sum(passes(cell, config, sizes) for cell in grid.cells) / 2)
+    (pmq,) = (task for task in grid.pretrainings if task.method.name == "pmq")
+    pretraining, _ = grid_seconds(config, [pmq], sizes, known_speed(pmq=2.0), jobs=2)
+    assert pretraining == pytest.approx(config.pretrain.epochs * 40 * 2.0 / 4)
+    pretraining, _ = grid_seconds(config, [pmq], sizes, known_speed(), jobs=2)  # not measured: from its encoder passes
+    assert pretraining == pytest.approx(passes(pmq, config, sizes))
+    assert hours_line(config, [pmq], sizes, known_speed(pmq=2.0), 2).startswith(
+        "the grid of demo at this speed: pretraining"
+    )

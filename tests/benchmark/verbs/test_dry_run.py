@@ -1,0 +1,165 @@
+"""`--dry-run`: cells, sizes and hours before a run, exact once data are prepared, and nothing written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.command_line import Place
+from benchmark.config.config import Config
+from benchmark.data.prepared.prepare import Prepared, prepare
+from benchmark.data.readers.base import DatasetError
+from benchmark.machine.device import device_facts
+from benchmark.results.rows import Predictions, Row
+from benchmark.results.store import Store
+from benchmark.run.cohorts import locate, names_of
+from benchmark.run.runner import Machine, make_grid
+from benchmark.verbs import dry_run
+from benchmark.verbs.dry_run import dry_run_lines
+from benchmark.verbs.speed.record import Speed, save_speed
+from methods.encoders.dilated import EncoderConfig
+
+SmallConfig = Callable[..., Config]
+MACHINE = Machine(torch.device("cpu"), "float32", 1)
+FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 4}, "evaluate": ["finetune"], "ratios": [0.5, 0.1]}
+
+
+@pytest.fixture(autouse=True)
+def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass takes a millisecond here, without measuring."""
+    monkeypatch.setattr(dry_run, "seconds_per_pass", lambda *size, **how: 1e-3)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(
+        results=tmp_path / "runs",
+        out=tmp_path / "out",
+        cache=tmp_path / "cache",
+        simulated=tmp_path / "simulated",
+        data_root=None,
+        paths={},
+        device="cpu",
+        workers=1,
+        jobs=1,
+    )
+
+
+def lines_of(config: Config, place: Place) -> list[str]:
+    return list(dry_run_lines(config, place, MACHINE))
+
+
+def prepare_all(config: Config, place: Place) -> dict[str, Prepared]:
+    return {
+        name: prepare(locate(config, name, simulated=place.simulated, data_root=None, paths={}), place.cache, workers=1)
+        for name in names_of(config)
+    }
+
+
+def finish(key: str, store: Store) -> None:
+    """Put a row in the place of a cell."""
+    text = dict.fromkeys(("variant", "method", "evaluation", "dataset", "protocol", "labels", "pretrain_key"), "")
+    numbers = {"ratio": 0.5, "seed": 41, "pretrain_seed": 42}
+    facts: dict[str, dict[str, object]] = {
+        name: {} for name in ("scores", "undefined", "counts", "coverage", "training", "provenance")
+    }
+    nothing = np.empty(0)
+    row = Row(key=key, notes=[], **text, **numbers, **facts)  # type: ignore[arg-type]
+    store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
+
+
+def counts_of(row: str, lines: list[str]) -> set[int]:
+    """Numbers on the line of a row, evaluation and dataset: all its cells, and those that are done."""
+    (line,) = (line for line in lines if line.split()[:3] == row.split())
+    return {int(number) for number in re.findall(r"\d+", line)}
+
+
+def test_nothing_is_written(small_config: SmallConfig, place: Place, tmp_path: Path) -> None:
+    assert lines_of(small_config(FEW), place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: SmallConfig, place: Place) -> None:
+    config = small_config(FEW)
+    assert "  mimic-iv-ecg: 6 recordings, 66 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
+    prepared = prepare_all(config, place)
+    lines = lines_of(config, place)
+    for name, data in prepared.items():
+        assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
+
+
+def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Place) -> None:
+    config = small_config(FEW)
+    locate(config, "chapman", simulated=place.simulated, data_root=None, paths={})
+    assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
+
+
+def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Place) -> None:
+    config = small_config({**FEW, "seeds": [1, 2, 3]})
+    before = lines_of(config, place)
+    assert before[0] == "config demo: 12 cells on 1 pretrainings"
+    assert any("ratios 0.5, 0.1 x seeds 1, 2, 3" in line for line in before)
+    assert counts_of("pmq finetune chapman", before) == {0, 6}
+    grid = make_grid(config, prepare_all(config, place), MACHINE)
+    for cell in grid.cells[:2]:
+        finish(cell.key, Store(place.results))
+    after = lines_of(config, place)
+    assert counts_of("random finetune chapman", after) == {2, 6}
+    assert counts_of("pmq finetune chapman", after) == {0, 6}
+
+
+def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place) -> None:
+    config = small_config(FEW)
+    grid = make_grid(config, prepare_all(config, place), MACHINE)
+    assert "together 0 s" not in "\n".join(lines_of(config, place))
+    for cell in grid.cells:
+        finish(cell.key, Store(place.results))
+    assert "  pretraining 0 s, cells 0 s, together 0 s" in lines_of(config, place)
+
+
+def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, place: Place) -> None:
+    patients = {"mimic-iv-ecg": 2, "ptb-xl": 2, "chapman": 2, "cpsc2018": 2}
+    config = small_config(
+        {
+            "data.simulation.patients": patients,
+            "data.datasets": ["ptb-xl", "chapman", "cpsc2018"],
+            "compare": ["random", "moco", "pmq"],
+            "evaluate": ["finetune"],
+            "ratios": [0.3, 0.1, 0.01],
+            "seeds": [41, 42, 43, 44, 45],
+        }
+    )
+    assert lines_of(config, place)[0] == "config demo: 135 cells on 2 pretrainings"
+
+
+def test_missing_real_data_are_named(small_config: SmallConfig, place: Place, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="MIMIC-IV-ECG: none of"):
+        lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
+
+
+def test_results_may_lie_in_a_folder_that_is_not_there_yet(
+    small_config: SmallConfig, place: Place, tmp_path: Path
+) -> None:
+    assert lines_of(small_config(FEW), replace(place, results=tmp_path / "new" / "deeper" / "runs"))
+
+
+def test_hours_come_from_a_measurement_that_fits(
+    small_config: SmallConfig, place: Place, known_speed: Callable[..., Speed]
+) -> None:
+    config = small_config(FEW)
+    size = config.encoder
+    encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
+    speed = replace(known_speed(pmq=400.0), device=device_facts(MACHINE.device), encoder=encoder)
+    assert "timed just now; `speed` looks closer" in "\n".join(lines_of(config, place))
+    save_speed(speed, place.out / "speed.json")
+    measured = "\n".join(lines_of(config, place))
+    assert "which `speed` wrote" in measured
+    assert "pretraining 1 h" in measured  # two epochs of 33 pairs, four in an update
+    save_speed(replace(speed, precision="bf16"), place.out / "speed.json")
+    assert "is of another precision" in "\n".join(lines_of(config, place))

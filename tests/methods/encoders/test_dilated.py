@@ -1,0 +1,193 @@
+"""The encoder equals its plain formulation, in values and gradients, and reads the authors' checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from methods.encoders.dilated import Encoder, EncoderConfig, load_released
+from methods.parts.dropout import dropout
+
+LENGTHS = [64, 151, 300, 600, 1000, 1500, 2500]
+
+
+def plain(encoder: Encoder, x: Tensor) -> Tensor:
+    """The network as the paper writes it: padded convolutions with all taps, (B, S, L) -> (B, S, K)."""
+    h = encoder.input(x).transpose(1, 2)  # (B, D, S)
+    for block in [*encoder.hidden, encoder.output]:
+        residual = h if block.skip is None else block.skip(h)
+        for conv in (block.conv1, block.conv2):
+            dilation = conv.dilation[0]
+            h = F.conv1d(F.gelu(h), conv.weight, conv.bias, padding=dilation, dilation=dilation)
+        h = h + residual
+    return h.transpose(1, 2).contiguous()
+
+
+def small(**changes: float) -> Encoder:
+    torch.manual_seed(0)
+    return Encoder(EncoderConfig(**{"hidden": 4, "output": 8, **changes}))  # type: ignore[arg-type]
+
+
+def gradients(encoder: Encoder, loss: Tensor) -> list[Tensor]:
+    encoder.zero_grad()
+    loss.backward()
+    return [parameter.grad.clone() for parameter in encoder.parameters() if parameter.grad is not None]
+
+
+def assert_same(encoder: Encoder, ours: Tensor, theirs: Tensor) -> None:
+    weights = torch.randn_like(ours)
+    torch.testing.assert_close(ours, theirs)
+    for pair in zip(
+        gradients(encoder, (ours * weights).sum()), gradients(encoder, (theirs * weights).sum()), strict=True
+    ):
+        torch.testing.assert_close(*pair)
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+@pytest.mark.parametrize("depth", [0, 3, 10])
+def test_equals_the_plain_formulation(steps: int, depth: int) -> None:
+    encoder = small(depth=depth).double()  # in double precision, so that rounding hides nothing
+    x = torch.randn(2, steps, 12, dtype=torch.float64)
+    assert_same(encoder, encoder(x), plain(encoder, x))
+    assert_same(encoder, encoder.pooled(x), plain(encoder, x).mean(1))
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+def test_single_precision_agrees_to_five_digits(steps: int) -> None:
+    encoder = Encoder(EncoderConfig(output=128))
+    x = torch.randn(2, steps, 12)
+    with torch.no_grad():
+        torch.testing.assert_close(encoder(x), plain(encoder, x), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(encoder.pooled(x), plain(encoder, x).mean(1), rtol=1e-5, atol=1e-5)
+
+
+def test_every_parameter_has_a_gradient_even_of_taps_that_read_padding() -> None:
+    encoder = small()
+    encoder.pooled(torch.randn(2, 64, 12)).square().sum().backward()
+    assert all(parameter.grad is not None for parameter in encoder.parameters())
+    outer = encoder.output.conv2.weight.grad[..., [0, 2]]
+    assert torch.equal(outer, torch.zeros_like(outer))
+
+
+def test_weight_decay_moves_unread_taps_as_in_the_plain_formulation() -> None:
+    x = torch.randn(2, 64, 12)
+    after = []
+    for form in (lambda e: e.pooled(x), lambda e: plain(e, x).mean(1)):
+        encoder = small()
+        optimiser = torch.optim.AdamW(encoder.parameters(), lr=1e-2, weight_decay=0.1)
+        form(encoder).square().sum().backward()
+        optimiser.step()
+        after.append(encoder.output.conv2.weight[..., [0, 2]].detach())
+    assert torch.equal(after[0], after[1])
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+def test_dropout_falls_on_the_time_steps(steps: int) -> None:
+    encoder = small(dropout=0.5).double()
+    x = torch.randn(2, steps, 12, dtype=torch.float64)
+    torch.manual_seed(1)
+    expected = dropout(plain(encoder, x), 0.5, training=True)
+    torch.manual_seed(1)
+    assert_same(encoder, encoder(x), expected)
+    torch.manual_seed(1)
+    torch.testing.assert_close(encoder.pooled(x), expected.mean(1))
+    encoder.eval()
+    torch.testing.assert_close(encoder.pooled(x), plain(encoder, x).mean(1))
+
+
+def test_the_mask_acts_on_the_embedded_input() -> None:
+    encoder = small()
+    x = torch.randn(2, 64, 12)
+    seen = []
+
+    def hide_all(embedded: Tensor) -> Tensor:
+        seen.append(embedded.shape)
+        return torch.zeros_like(embedded)
+
+    masked = encoder.pooled(x, hide_all)
+    assert seen == [(2, 64, 4)]
+    torch.testing.assert_close(masked[0], masked[1])
+    torch.testing.assert_close(masked, encoder(x, hide_all).mean(1))
+
+
+def test_has_the_papers_number_of_parameters() -> None:
+    assert sum(parameter.numel() for parameter in Encoder().parameters()) == 637_952
+
+
+def test_half_precision_stays_close() -> None:
+    encoder = small()
+    x = torch.randn(2, 300, 12)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = encoder.pooled(x)
+    torch.testing.assert_close(half.float(), encoder.pooled(x), rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"), [({"hidden": 0}, "hidden"), ({"dropout": 1.5}, "dropout"), ({"depth": -1}, "depth")]
+)
+def test_impossible_sizes_are_refused_by_name(changes: dict[str, float], field: str) -> None:
+    with pytest.raises(ValueError, match=rf"EncoderConfig\.{field} = "):
+        small(**changes)
+
+
+@pytest.fixture(scope="module")
+def released(shared_reference: Path) -> dict[str, np.ndarray]:
+    with np.load(shared_reference / "encoder_small.npz") as arrays:
+        return dict(arrays)
+
+
+def state_of(released: dict[str, np.ndarray]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix("sd."): torch.from_numpy(value) for name, value in released.items() if name.startswith("sd.")
+    }
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_gives_the_released_encoders_outputs(released: dict[str, np.ndarray], averaged: bool) -> None:
+    state = state_of(released)
+    if averaged:
+        state = {"n_averaged": torch.tensor(7), **{f"module.{name}": value for name, value in state.items()}}
+    encoder = load_released(state)
+    x = torch.from_numpy(released["x"])
+    assert encoder.config == EncoderConfig(hidden=16, output=32)
+    np.testing.assert_allclose(encoder(x).detach(), released["per_time"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(encoder.pooled(x).detach(), released["pooled"], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda state: {}, "no tensor for input.weight"),
+        (lambda state: {**state, "head.weight": torch.zeros(2)}, "unknown tensor 'head.weight'"),
+        (lambda state: {k: v for k, v in state.items() if "net.3.conv1.conv.bias" not in k}, r"hidden\.3\.conv1\.bias"),
+        (lambda state: {k: v for k, v in state.items() if "projector" not in k}, r"output\.skip\.weight"),
+        (lambda state: {**state, "input_fc.bias": torch.zeros(3)}, r"size mismatch for input\.bias"),
+    ],
+)
+def test_anything_but_a_released_encoder_is_refused(released, damage, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError, match=message):
+        load_released(damage(state_of(released)))
+
+
+@pytest.mark.parametrize("length", [40, 300])  # below and above the last block's dilation
+def test_activations_and_their_gradients_lie_step_by_step_in_memory(length: int) -> None:
+    """Anything else costs a copy around every convolution."""
+    encoder = small(depth=6)
+    seen: list[tuple[int, ...]] = []
+
+    def watch(_: object, arguments: tuple[Tensor, ...]) -> None:
+        (x,) = arguments
+        seen.append(x.stride())
+        x.register_hook(lambda gradient: seen.append(gradient.stride()))
+
+    for block in encoder.hidden:
+        block.register_forward_pre_hook(watch)
+    x = torch.randn(2, length, 12)
+    encoder.pooled(x, lambda h: torch.fft.irfft(torch.fft.rfft(h, dim=1), n=length, dim=1)).sum().backward()
+    assert len(seen) == 12
+    assert {strides[1] for strides in seen} == {1}

@@ -1,0 +1,122 @@
+"""What is drawn of scores and pretrainings stands where the numbers say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from reports.figures.confusion import Confusion
+from reports.figures.draw.compute import CLOCK, clock_text, plot_compute
+from reports.figures.draw.confusion import plot_confusion
+from reports.figures.draw.label_efficiency import plot_label_efficiency
+from reports.figures.draw.sweep import plot_sweep, tick_text
+from reports.figures.draw.training import plot_training
+from reports.figures.score_bands import BAND, Sweep
+
+Drawn = Callable[[], Figure]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """The figure that was saved last; nothing is written."""
+    saved: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
+    return lambda: saved[-1]
+
+
+def band(*lines: tuple[str, float, str, float, float, int]) -> pd.DataFrame:
+    return pd.DataFrame(lines, columns=list(BAND))
+
+
+def test_a_sweep_has_its_points_ring_and_lines(drawn: Drawn, tmp_path: Path) -> None:
+    points = band(("a", 0.01, "ptb-xl", 50.0, 2.0, 5), ("b", 0.01, "ptb-xl", 60.0, math.nan, 1))
+    lines = band(("clocs", 0.01, "ptb-xl", 55.0, 1.0, 5))
+    sweep = Sweep("pmq", "queue_size", 0.01, (1024, 4096), (10.0, 12.0), 4096, points.assign(position=[10, 12]), lines)
+    plot_sweep(sweep, {"ptb-xl": "PTB-XL"}, {"pmq": "PMQ", "clocs": "CLOCS"}, "note", tmp_path / "x")
+    (axes,) = drawn().axes
+    xy = [line.get_xydata().tolist() for line in axes.lines]
+    assert [[10.0, 50.0], [12.0, 60.0]] in xy
+    assert [[12.0, 60.0]] in xy
+    assert any(list(line.get_ydata()) == [55.0, 55.0] for line in axes.lines)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1k", "4k"]
+    assert axes.get_title() == "PTB-XL"
+    area = axes.collections[0].get_paths()[0].vertices
+    assert (area[:, 1].min(), area[:, 1].max()) == (48, 60)
+    assert drawn().get_supxlabel() == "note"
+
+
+@pytest.mark.parametrize(("value", "text"), [(16384, "16k"), (1000, "1000"), (0, "0"), (0.1, "0.1"), ("own", "own")])
+def test_ticks_of_a_sweep(value: object, text: str) -> None:
+    assert tick_text(value) == text
+
+
+def test_curves_stand_at_their_ratios_side_by_side(drawn: Drawn, tmp_path: Path) -> None:
+    found = band(
+        *[(name, ratio, "ptb-xl", 100 * ratio + place, 1.0, 5) for place, name in enumerate(("moco", "pmq"))
+          for ratio in (0.3, 0.01)]
+    )  # fmt: skip
+    plot_label_efficiency(found, {"ptb-xl": "PTB-XL"}, {"moco": "MoCo", "pmq": "PMQ"}, "note", tmp_path / "x")
+    (axes,) = drawn().axes
+    first, second = (container.lines[0].get_xydata() for container in axes.containers)
+    assert first[:, 1].tolist() == [1, 30]
+    assert second[:, 1].tolist() == [2, 31]
+    np.testing.assert_allclose(np.sqrt(first[:, 0] * second[:, 0]), [0.01, 0.3])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "30"]
+
+
+def test_scores_stand_at_their_seconds_and_what_was_not_pretrained_is_a_line(drawn: Drawn, tmp_path: Path) -> None:
+    found = band(
+        ("random", 0.1, "all", 40.0, 1.0, 5), ("moco", 0.1, "all", 50.0, 1.0, 5), ("pmq", 0.1, "all", 60.0, 1.0, 5)
+    )
+    rows = {"random": "Random", "moco": "MoCo", "pmq": "PMQ"}
+    plot_compute(found, "Overall", {"moco": 100.0, "pmq": 1000.0}, rows, "note", tmp_path / "x")
+    (axes,) = drawn().axes
+    assert [container.lines[0].get_xydata().tolist() for container in axes.containers] == [[[100, 50]], [[1000, 60]]]
+    assert any(list(line.get_ydata()) == [40.0, 40.0] for line in axes.lines)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["2 min", "5 min", "10 min", "20 min"]
+
+
+def test_clocks_are_read_as_they_are_said() -> None:
+    texts = [clock_text(seconds) for seconds in CLOCK]
+    assert texts[:2] == ["0.1 s", "0.2 s"]
+    assert {"20 s", "1 min", "1 h", "5 h", "1 d", "10 d"} <= set(texts)
+    assert len(set(texts)) == len(CLOCK)
+
+
+def test_a_row_is_drawn_over_its_epochs_in_the_band_of_its_pretrainings(drawn: Drawn, tmp_path: Path) -> None:
+    lines = [
+        *[("pmq", key, epoch, "loss", value) for key, value in (("a", 2.0), ("b", 4.0)) for epoch in (1, 2)],
+        *[("pmq", "a", epoch, "effective_rank", 5.0) for epoch in (0, 1, 2)],
+        ("random", "r", 0, "effective_rank", 4.0),
+    ]
+    found = pd.DataFrame(lines, columns=["variant", "key", "epoch", "measure", "value"])
+    plot_training(found, {"random": "Random", "pmq": "PMQ"}, "note", tmp_path / "x")
+    loss, rank = drawn().axes
+    assert (loss.get_title(), rank.get_title()) == ("PMQ: loss", "effective rank")
+    assert loss.lines[0].get_xydata().tolist() == [[1, 3], [2, 3]]
+    area = loss.collections[0].get_paths()[0].vertices
+    assert (area[:, 1].min(), area[:, 1].max()) == (2, 4)
+    assert rank.lines[0].get_xydata().tolist() == [[0, 4]]
+
+
+def test_an_untrained_encoder_alone_has_health_and_no_loss(drawn: Drawn, tmp_path: Path) -> None:
+    found = pd.DataFrame(
+        [("random", "r", 0, "effective_rank", 4.0)], columns=["variant", "key", "epoch", "measure", "value"]
+    )
+    plot_training(found, {"random": "Random"}, "note", tmp_path / "x")
+    assert [axes.get_title() for axes in drawn().axes] == ["effective rank"]
+
+
+def test_matrices_hold_shares_of_the_true_class(drawn: Drawn, tmp_path: Path) -> None:
+    found = [Confusion(name, 5, np.array([[3, 1], [0, 0]])) for name in ("moco", "pmq")]
+    plot_confusion(found, ["SB", "SR"], {"moco": "MoCo", "pmq": "PMQ"}, "note", tmp_path / "x")
+    first, second = drawn().axes
+    assert (first.get_title(), second.get_title()) == ("MoCo", "PMQ")
+    assert [text.get_text() for text in first.texts] == ["75", "25", "–", "–"]
+    assert [label.get_text() for label in first.get_xticklabels()] == ["SB", "SR"]

@@ -1,0 +1,161 @@
+"""Which figures a store gives, what their small print says, and that one that fails costs no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from benchmark.results.keys import digest
+from benchmark.results.plan import Plan
+from benchmark.results.store import Store
+from benchmark.training.illustrate import write_illustration
+from reports.figures import choose as figures
+from reports.figures.choose import Figures, write_figures
+from reports.runs.load import load_results
+
+CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
+HEALTH = [
+    {"epoch": epoch, "effective_rank": 4.0 + epoch, "retrieval": 0.2, "retrieval_chance": 0.1} for epoch in (0, 1)
+]
+
+
+def with_sweep(plan: Plan) -> Plan:
+    """MoCo as a method; the ablation's place is taken by a sweep of PMQ's queue, one of whose values is PMQ's own."""
+    roles = {name: {"role": "method", "of": "", "knob": "", "value": None} for name in ("random", "moco", "pmq")}
+    swept = {f"pmq:queue_size={size}": size for size in (1024, 2048)}
+    roles |= {name: {"role": "sweep", "of": "pmq", "knob": "queue_size", "value": size} for name, size in swept.items()}
+    few = [cell for cell in plan.cells if cell.ratio == 0.01]
+    changed = [
+        *[replace(cell, variant="pmq:queue_size=2048") for cell in few if cell.variant == "pmq"],
+        *[replace(cell, variant="pmq:queue_size=1024") for cell in few if cell.variant == "pmq:w/o mask_t"],
+    ]
+    kept = [cell for cell in plan.cells if cell.variant != "pmq:w/o mask_t"]
+    variants = {name: title for name, title in plan.variants.items() if name in roles} | {name: name for name in swept}
+    datasets = {name: facts | {"classes": ["A", "B"]} for name, facts in plan.datasets.items()}
+    return replace(plan, variants=variants, roles=roles, datasets=datasets, cells=[*kept, *changed])
+
+
+@pytest.fixture
+def full_store(write_store: Callable[..., Path]) -> Path:
+    """A store with a sweep, two ratios, cards of three pretrainings, and pictures of one."""
+    root = write_store(complete=True, alter_plan=with_sweep)
+    for place, name in enumerate(("random", "moco", "pmq")):
+        trained = {"loss": [2.0], "seconds": 60.0 * place} if place else {}
+        folder = root / "pretrained" / digest(name)
+        folder.mkdir(parents=True)
+        (folder / "pretraining.json").write_text(json.dumps({**CPU, "health": HEALTH, **trained}))
+    kind = np.array([[1, 2, 0], [0, 1, 3]], np.uint8)
+    spread = np.zeros((4, 50), np.int64)
+    spread[:, 25] = 2
+    arrays = {
+        "masked": np.ones((2, 5, 3), np.float16), "masked_names": np.array(["none", "all"]), "spread": spread,
+        "cosine": np.zeros((2, 3), np.float32), "kind": kind, "query_patient": np.array([1, 1]),
+        "key_patient": np.array([1, 1, 2]), "key_queued": np.array([False, False, True]),
+    }  # fmt: skip
+    write_illustration(root / "pretrained" / digest("pmq"), arrays)
+    return root
+
+
+def draw(root: Path, out: Path, units: Iterable[str] = ("heartbeat",)) -> Figures:
+    return write_figures(load_results(root), Store(root), out, list(units))
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Nothing is drawn: name of each figure that would be -> its small print."""
+    said: dict[str, str] = {}
+
+    def keep(*given: Any) -> tuple[Path, ...]:
+        note, stem = given[-2:]
+        assert stem.name not in said
+        said[stem.name] = note
+        return ()
+
+    for name in [name for name in vars(figures.plots) if name.startswith("plot_")]:
+        monkeypatch.setattr(figures.plots, name, keep)
+    return said
+
+
+ALL = [
+    "finetune-heartbeat-pmq-queue-size",
+    "finetune-heartbeat-label-efficiency",
+    "finetune-heartbeat-compute",
+    "finetune-heartbeat-confusion-ptb-xl",
+    "finetune-heartbeat-confusion-chapman",
+    "training",
+    "masking",
+    "similarity",
+]
+
+
+def test_a_full_store_gives_all_its_figures(full_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    widths: set[float] = set()
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda own, *a, **k: (widths.add(own.get_figwidth()), save(own, *a, **k)))
+    found = draw(full_store, tmp_path)
+    assert found.problems == ()
+    assert [file.name for file in found.files] == [f"{name}.{kind}" for name in ALL for kind in ("png", "pdf")]
+    for file in found.files:
+        assert file.parent == tmp_path / "figures"
+        assert file.read_bytes()[:4] == {".png": b"\x89PNG", ".pdf": b"%PDF"}[file.suffix]
+    assert widths <= {3.5, 7.2}
+
+
+def test_a_plan_without_cells_gives_none(write_store: Callable[..., Path], tmp_path: Path) -> None:
+    root = write_store(alter_plan=lambda plan: replace(plan, cells=[]))
+    assert draw(root, tmp_path / "out") == Figures((), ())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_figure_has_no_less_than_its_numbers(
+    write_store: Callable[..., Path], tmp_path: Path, undrawn: dict[str, str]
+) -> None:
+    """No card, no sweep, no picture, and one ratio."""
+
+    def one_ratio(plan: Plan) -> Plan:
+        datasets = {name: facts | {"classes": ["A", "B"]} for name, facts in plan.datasets.items()}
+        return replace(plan, datasets=datasets, cells=[cell for cell in plan.cells if cell.ratio == 0.3])
+
+    assert draw(write_store(alter_plan=one_ratio), tmp_path) == Figures((), ())
+    assert sorted(undrawn) == ["finetune-heartbeat-confusion-chapman", "finetune-heartbeat-confusion-ptb-xl"]
+
+
+def test_scores_are_drawn_in_each_unit_that_is_asked_for(
+    full_store: Path, tmp_path: Path, undrawn: dict[str, str]
+) -> None:
+    draw(full_store, tmp_path, ("heartbeat", "recording"))
+    per_recording = [name.replace("heartbeat", "recording") for name in ALL]
+    assert set(undrawn) == {*ALL, *per_recording}
+
+
+def test_a_figure_that_fails_is_named_and_the_others_are_drawn(
+    full_store: Path, tmp_path: Path, undrawn: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError("by hand")
+
+    monkeypatch.setattr(figures.plots, "plot_label_efficiency", fail)
+    found = draw(full_store, tmp_path)
+    assert found.problems == ("figure of label efficiency, finetune per heartbeat: ZeroDivisionError: by hand",)
+    assert set(undrawn) == set(ALL) - {"finetune-heartbeat-label-efficiency"}
+
+
+def test_the_small_print_says_what_a_reader_must_know(
+    full_store: Path, tmp_path: Path, undrawn: dict[str, str]
+) -> None:
+    draw(full_store, tmp_path)
+    assert all("Simulated ECG" in note for note in undrawn.values())
+    sweep = undrawn["finetune-heartbeat-pmq-queue-size"]
+    assert "per heartbeat, fine-tuned with 1 % of the labels" in sweep
+    assert "±1 standard deviation over seeds 41, 42, all of one pretraining" in sweep
+    assert "Ring: the method's own value" in sweep
+    assert "x86_64, 2 threads, float32" in undrawn["finetune-heartbeat-compute"]
+    assert "summed over 2 seeds" in undrawn["finetune-heartbeat-confusion-ptb-xl"]
+    assert "PMQ: of 4 keys per query 1.0 attract beside its own" in undrawn["similarity"]

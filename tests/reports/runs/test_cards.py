@@ -1,0 +1,63 @@
+"""Cards of pretrainings: which are read, their courses, and seconds of one machine only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmark.results.keys import digest
+from benchmark.results.store import Store
+from reports.runs.cards import Costs, cards_of, costs, courses, machine_of
+from reports.runs.load import load_results
+
+GPU = {"device": {"type": "cuda", "name": "H200", "threads": 8}, "precision": "bf16"}
+CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
+
+
+def write_card(root: Path, key: str, text: str) -> None:
+    folder = root / "pretrained" / key
+    folder.mkdir(parents=True)
+    (folder / "pretraining.json").write_text(text)
+
+
+def test_cards_of_finished_cells_are_read_and_others_left_out(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    write_card(root, digest("pmq"), json.dumps({"seconds": 3.0}))
+    write_card(root, digest("moco"), "{")
+    results = load_results(root)
+    found = cards_of(results, Store(root), ["random", "moco", "pmq"])
+    assert found == {"pmq": {digest("pmq"): {"seconds": 3.0}}}
+
+
+def test_a_course_is_one_line_per_epoch_and_measure() -> None:
+    health = [
+        {"epoch": 0, "effective_rank": 4.0, "positives_same_recording": None, "positives_other_recordings": None},
+        {"epoch": 1, "effective_rank": 5.0, "positives_same_recording": 1.5, "positives_other_recordings": 2.0},
+    ]
+    found = courses({"pmq": {"k": {"loss": [1.25], "health": health}}, "random": {"r": {"health": health[:1]}}})
+    lines = {(line.variant, line.epoch, line.measure): line.value for line in found.itertuples()}
+    assert lines["pmq", 1, "loss"] == 1.25
+    assert lines["pmq", 1, "positives"] == 3.5
+    assert ("pmq", 0, "positives") not in lines
+    assert (lines["pmq", 0, "effective_rank"], lines["random", 0, "effective_rank"]) == (4.0, 4.0)
+    assert len(courses({})) == 0
+
+
+def test_seconds_are_means_on_the_machine_of_most_rows() -> None:
+    cards = {
+        "random": {"r": {**GPU}},
+        "moco": {"a": {**GPU, "seconds": 10.0}, "b": {**GPU, "seconds": 20.0}},
+        "pmq": {"c": {**GPU, "seconds": 12.0}},
+        "comet": {"d": {**CPU, "seconds": 900.0}},
+    }
+    assert costs(cards) == Costs("H200, bf16", {"moco": 15.0, "pmq": 12.0}, ("comet",))
+    assert costs({"random": {"r": {}}}) == Costs("", {}, ())
+
+
+def test_a_machine_is_its_device_precision_and_threads_where_they_matter() -> None:
+    assert machine_of(GPU) == "H200, bf16"
+    assert machine_of(CPU) == "x86_64, 2 threads, float32"
+    assert machine_of({**CPU, "device": CPU["device"] | {"threads": 1}}) == "x86_64, 1 thread, float32"
+    assert machine_of({**GPU, "compiled": True}) == "H200, bf16, compiled"
+    assert machine_of({}) == "unknown device, ?"

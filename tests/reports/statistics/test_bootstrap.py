@@ -1,0 +1,110 @@
+"""Scores under resamples: the stored definitions at weight one, and those of repeated lines on every resample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmark.results.metrics import score, score_both_units
+from benchmark.results.rows import Predictions
+from reports.statistics.bootstrap import CELLS, FEWEST_BINS, RESAMPLED, resampled_scores
+from reports.statistics.test_set import ResampledTestSet, pooled, resampled_test_set
+
+Simulate = Callable[..., dict[tuple[int, int], Predictions]]
+
+
+@pytest.fixture
+def predictions(simulate_predictions: Simulate, scatter: Callable[..., object]) -> Predictions:
+    generator = np.random.default_rng(3)
+    return simulate_predictions(generator, methods=1, seeds=1, patients=120, scatter=scatter(), windows=3)[0, 0]
+
+
+def as_multi_label(found: Predictions) -> Predictions:
+    truth = found.truth.copy()
+    truth[:, 0] |= np.char.endswith(found.patient, "3")
+    return Predictions(np.sqrt(found.probability), truth, found.recording, found.patient)
+
+
+def repeated(
+    test: ResampledTestSet, probability: NDArray[np.float32], resample: int, *, multi: bool
+) -> dict[str, float | None]:
+    """Scores of a resample by repeating each line as often as its patient was drawn."""
+    times = (test.excess[resample] + 1).astype(int)[test.patient]
+    return score(pooled(test, probability).repeat(times, axis=0), test.truth.repeat(times, axis=0), multi=multi).values
+
+
+@pytest.mark.parametrize("unit", ["heartbeat", "recording"])
+@pytest.mark.parametrize("multi", [False, True])
+def test_the_test_set_itself_scores_as_stored(predictions: Predictions, unit: str, multi: bool) -> None:
+    found = as_multi_label(predictions) if multi else predictions
+    stored = score_both_units(found.probability, found.truth, found.recording, multi=multi)[unit].values
+    scores = resampled_scores(resampled_test_set(found, unit, resamples=3), found.probability, multi=multi)
+    for metric in RESAMPLED:
+        assert scores[metric][0] == pytest.approx(stored[metric], rel=1e-12), metric
+
+
+@pytest.mark.parametrize("unit", ["heartbeat", "recording"])
+@pytest.mark.parametrize("multi", [False, True])
+def test_a_resample_scores_as_its_repeated_lines(predictions: Predictions, unit: str, multi: bool) -> None:
+    """F1 and ACC to rounding, AUROC to a small part of its spread over resamples."""
+    found = as_multi_label(predictions) if multi else predictions
+    test = resampled_test_set(found, unit, resamples=40)
+    scores = resampled_scores(test, found.probability, multi=multi)
+    expected = [repeated(test, found.probability, resample, multi=multi) for resample in range(1, 41)]
+    for metric in RESAMPLED:
+        error = scores[metric][1:] - np.array([float(values[metric] or np.nan) for values in expected])
+        allowed = 0.05 * float(scores["auroc"].std()) if metric == "auroc" else 1e-9
+        assert np.abs(error).max() < allowed, metric
+
+
+def test_auroc_of_few_tied_scores_is_exact(predictions: Predictions) -> None:
+    """Nine levels stand in nine bins, so no pair is approximate."""
+    coarse = np.round(predictions.probability * 8) / 8
+    test = resampled_test_set(predictions, "heartbeat", resamples=30)
+    scores = resampled_scores(test, coarse, multi=False)["auroc"]
+    exact = [repeated(test, coarse, resample, multi=False)["auroc"] for resample in range(31)]
+    np.testing.assert_allclose(scores, np.array(exact, dtype=float), rtol=1e-6)
+
+
+def test_auroc_of_many_patients_is_near_exact(simulate_predictions: Simulate, scatter: Callable[..., object]) -> None:
+    """With the fewest bins, the error is a few hundredths of the spread over resamples."""
+    generator = np.random.default_rng(4)
+    found = simulate_predictions(generator, methods=1, seeds=1, patients=2600, scatter=scatter(), windows=1)[0, 0]
+    test = resampled_test_set(found, "recording", resamples=20)
+    assert FEWEST_BINS * test.patients > CELLS
+    scores = resampled_scores(test, found.probability, multi=False)["auroc"]
+    exact = [repeated(test, found.probability, resample, multi=False)["auroc"] for resample in range(21)]
+    assert np.abs(scores - np.array(exact, dtype=float)).max() < 0.05 * scores.std()
+
+
+def test_a_class_that_a_resample_lacks_does_not_count_as_zero() -> None:
+    """One of six patients has the third class: many resamples lack it, and a perfect method still scores 1 there."""
+    truth = np.eye(3, dtype=np.int64)[[0, 0, 0, 1, 1, 2]]
+    names = np.array([f"p{number}" for number in range(6)])
+    perfect = Predictions(truth.astype(np.float32), truth, names, names)
+    test = resampled_test_set(perfect, "heartbeat", resamples=200)
+    assert (test.excess[:, 5] == -1).any()
+    scores = resampled_scores(test, perfect.probability, multi=False)
+    assert (scores["f1"] == 1).all()
+    assert scores["auroc"][np.isfinite(scores["auroc"])] == pytest.approx(1)
+
+
+def test_auroc_is_undefined_where_no_class_has_both_signs() -> None:
+    names = np.array(["p0", "p1"])
+    found = Predictions(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.int64), names, names)
+    test = resampled_test_set(found, "heartbeat", resamples=50)
+    alone = (test.excess != 0).any(axis=1)
+    auroc = resampled_scores(test, found.probability, multi=False)["auroc"]
+    assert (np.isnan(auroc) == alone).all()
+    assert alone.any()
+
+
+def test_an_empty_test_set_scores_nothing() -> None:
+    names = np.array([], dtype=np.str_)
+    empty = Predictions(np.zeros((0, 2), np.float32), np.zeros((0, 2), np.int64), names, names)
+    for unit in ("heartbeat", "recording"):
+        scores = resampled_scores(resampled_test_set(empty, unit, resamples=2), empty.probability, multi=False)
+        assert all(np.isnan(values).all() for values in scores.values())

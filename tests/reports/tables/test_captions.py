@@ -1,0 +1,110 @@
+"""The words around a table: what it rests on is said, and nothing that changes from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmark.results.plan import Plan
+from reports.runs.load import load_results
+from reports.runs.planned_tables import layouts
+from reports.tables.captions import caption_of, footers_of, ratio_text
+
+
+def footers(root: Path, evaluation: str = "finetune") -> list[str]:
+    results = load_results(root)
+    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation]
+    return list(footers_of(results, cells, "heartbeat"))
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.0, "100 %"), (0.3, "30 %"), (0.07, "7 %"), (0.005, "0.5 %")])
+def test_ratio_in_percent(ratio: float, text: str) -> None:
+    assert ratio_text(ratio) == text
+
+
+def test_everything_a_table_rests_on_is_said(store_root: Path) -> None:
+    assert footers(store_root) == [
+        "Cells: 29 of 32 finished, 1 failed, 2 not run.",
+        "Protocol: paper; labels: single; scores per heartbeat.",
+        "Data: PTB-XL (simulated, 30 recordings, 20 patients); Chapman (real, 40 recordings, 40 patients).",
+        "Pretraining: MIMIC-IV-ECG (simulated, 90 recordings, 9 patients).",
+        "Skipped recordings: PTB-XL 3 (all-zero lead: 1, rate under 50/min: 2); Chapman 0; MIMIC-IV-ECG 0.",
+        "Patients without a scored recording, by class: "
+        "PTB-XL: HYP 3 of 4 (too short: 2, heart rate below 50/min: 1); Chapman: none.",
+        "PTB-XL, 1 %: no labelled window of class HYP (8 cells).",
+        "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite",
+        "Code: commit 0123456789ab.",
+    ]
+
+
+def test_plain_windows_are_called_so(write_store: Callable[..., Path]) -> None:
+    plain = {"data": {"labels": "single", "segmentation": "windows"}}
+    lines = footers(write_store(alter_plan=lambda plan: replace(plan, config=plan.config | plain)))
+    assert "Protocol: paper; labels: single; scores per window." in lines
+
+
+def test_rows_that_read_reports_say_how(write_store: Callable[..., Path]) -> None:
+    def reading(embedder: str, without: int) -> Callable[[Plan], Plan]:
+        facts = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
+        return lambda plan: replace(
+            plan,
+            roles={"moco": facts},
+            config=plan.config | {"pretrain": {"text_embedder": embedder}},
+            pretraining=plan.pretraining | {"without_report": without},
+        )
+
+    told = "Reports: MoCo learns from the corpus's, embedded by"
+    assert f"{told} TF-IDF and truncated SVD, fitted on them." in footers(write_store(alter_plan=reading("tfidf", 0)))
+    lines = footers(write_store("bert", alter_plan=reading("some/bert", 3)))
+    assert f"{told} some/bert, frozen; 3 recordings without a report are left out there." in lines
+
+
+def test_warnings_of_the_plan_follow_the_cells(write_store: Callable[..., Path]) -> None:
+    lines = footers(write_store(alter_plan=lambda plan: replace(plan, warnings=["1 patient is on two sides", "two"])))
+    assert lines[1:3] == ["Warning: 1 patient is on two sides.", "Warning: two."]
+
+
+def test_a_failure_of_an_earlier_attempt_is_forgotten(write_store: Callable[..., Path]) -> None:
+    lines = footers(write_store(complete=True))
+    assert lines[0] == "Cells: 32 of 32 finished."
+    assert not [line for line in lines if line.startswith("Failed")]
+
+
+def test_damaged_rows_are_named_and_counted(store_root: Path) -> None:
+    cell = load_results(store_root).plan.cells[0]
+    (store_root / "cells" / f"{cell.key}.npz").write_bytes(b"broken")
+    lines = footers(store_root)
+    assert lines[0] == "Cells: 28 of 32 finished, 1 failed, 1 damaged, 2 not run."
+    assert "Left out: Random (PTB-XL, 30 %, seed 41): the stored row is damaged" in lines
+
+
+def test_two_commits_and_uncommitted_work_are_said(write_store: Callable[..., Path]) -> None:
+    root = write_store(
+        alter=lambda row: replace(
+            row, provenance={"git": {"commit": "a" * 40, "dirty": row.seed == 42}} if row.variant != "moco" else {}
+        )
+    )
+    assert footers(root)[-1] == "Code: commit aaaaaaaaaaaa, aaaaaaaaaaaa with uncommitted changes."
+
+
+def test_caption_says_seeds_simulation_and_the_words_of_the_config(store_root: Path) -> None:
+    plan = load_results(store_root).plan
+    cells = [cell for cell in plan.cells if cell.evaluation == "finetune"]
+    caption = caption_of(plan, cells, next(layouts(plan, cells[0].evaluation)), 6)
+    assert "mean±std over seeds 41, 42" in caption
+    assert "mean of the 6 columns" in caption
+    assert "Simulated ECGs" in caption
+    assert caption.endswith("A config's own words.")
+
+
+def test_caption_of_real_data_does_not_speak_of_simulation(store_root: Path) -> None:
+    plan: Plan = load_results(store_root).plan
+    real = replace(
+        plan,
+        datasets={name: facts | {"simulated": False} for name, facts in plan.datasets.items()},
+        pretraining=plan.pretraining | {"simulated": False},
+    )
+    assert "imulated" not in caption_of(real, real.cells, next(layouts(real, "finetune")), 6)
