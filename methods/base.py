@@ -5,8 +5,7 @@ The loader makes the views, the method owns its momentum copies, queue and masks
     method.begin(updates); method.positives(batch)
     loss = method(batch); loss.backward(); optimiser.step(); schedule.step(); method.after_step()
 
-State lives in parameters and buffers: `state_dict()` is the checkpoint. Draws come from torch's default generator, which
-the trainer seeds from (seed, epoch, step) before each step.
+State lives in parameters and buffers; draws come from torch's generator, seeded from (seed, epoch, step) at each step.
 """
 
 from __future__ import annotations
