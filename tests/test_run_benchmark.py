@@ -194,7 +194,7 @@ def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
     argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt(job: CellJob, known: Known) -> None:
-        if job.evaluation == "linear":
+        if job.cell.evaluation == "linear":
             signal.raise_signal(signal.SIGINT)
         run_cell(job, known)
 

@@ -80,9 +80,7 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
     config, knobs = job.config, job.task.variant.config
     source = pretraining_source(
         job.prepared[config.data.pretrain],
-        config.per_trial(config.pretrain),
-        config.data.labels,
-        config.protocol,
+        config.task_spec(config.pretrain),
         job.device,
         config.pretrain.text_embedder if method.needs_text else None,
     )
@@ -113,14 +111,8 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
 def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
     """Windows that no pretraining of a config learns from and no cell is tested on."""
     config = job.config
-    return probe_windows(
-        [job.prepared[name] for name in config.data.datasets],
-        config.data.pretrain,
-        config.per_trial(config.finetune),
-        config.data.labels,
-        config.protocol,
-        job.device,
-    )
+    datasets = [job.prepared[name] for name in config.data.datasets]
+    return probe_windows(datasets, config.data.pretrain, config.task_spec(config.finetune), job.device)
 
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:

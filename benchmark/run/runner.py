@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -182,12 +181,13 @@ def run_cells(
 ) -> int:
     """Work out cells, several at a time; returns how many failed."""
     names = {cell.key: cell.describe() for cell in cells}
-    jobs = [cell_job(cell, config, prepared[cell.dataset].folder, store.root, machine) for cell in cells]
+    device, precision = str(machine.device), machine.precision
+    jobs = [CellJob(cell, config, prepared[cell.dataset].folder, store.root, device, precision) for cell in cells]
     failures = 0
     threads = machine.cell_threads()
 
     def started(group: Sequence[CellJob]) -> None:
-        watch.started(names[group[0].key])
+        watch.started(group[0].cell.describe())
 
     for ended in run_tasks(run_together, groups_of(jobs), jobs=machine.jobs, threads=threads, on_start=started):
         for end in ended.result or killed(ended.task, f"{type(ended.error).__name__}: {ended.error}", store):
@@ -203,33 +203,14 @@ def run_cells(
 
 def killed(jobs: Sequence[CellJob], reason: str, store: Store) -> list[CellEnd]:
     """How the cells of a group ended whose process was killed: what it had stored by then stands."""
-    return [CellEnd(job.key, 0.0, "" if store.load_row(job.key) else reason) for job in jobs]
+    return [CellEnd(job.cell.key, 0.0, "" if store.load_row(job.cell.key) else reason) for job in jobs]
 
 
 def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
     """Cells that one process works out in turn: the linear probes of an encoder on a dataset, every other alone."""
     groups: dict[tuple[str, str], list[CellJob]] = {}
     for job in jobs:
-        together = (job.pretrain_key, job.dataset) if job.evaluation == "linear" else (job.key, "")
+        cell = job.cell
+        together = (cell.pretrain_key, cell.dataset) if cell.evaluation == "linear" else (cell.key, "")
         groups.setdefault(together, []).append(job)
     return [tuple(group) for group in groups.values()]
-
-
-def cell_job(cell: Cell, config: Config, prepared: Path, results: Path, machine: Machine) -> CellJob:
-    """A cell as a process of its own needs it."""
-    return CellJob(
-        key=cell.key,
-        pretrain_key=cell.pretraining.key if cell.pretraining else "",
-        variant=cell.variant.name,
-        method=cell.variant.method.name if cell.variant.method else cell.variant.name,
-        evaluation=cell.evaluation,
-        dataset=cell.dataset,
-        ratio=cell.ratio,
-        seed=cell.seed,
-        pretrain_seed=cell.pretraining.seed if cell.pretraining else None,
-        config=config,
-        prepared=prepared,
-        results=results,
-        device=str(machine.device),
-        precision=machine.precision,
-    )

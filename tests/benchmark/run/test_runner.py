@@ -22,7 +22,6 @@ from benchmark.run.runner import (
     Machine,
     Watch,
     Work,
-    cell_job,
     do,
     groups_of,
     killed,
@@ -226,7 +225,7 @@ def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch
     unlucky = cell_of(bench, "random", "linear").key
 
     def broken(job: CellJob, known: Known) -> None:
-        if job.key == unlucky:
+        if job.cell.key == unlucky:
             raise RuntimeError("out of luck")
         run_cell(job, known)
 
@@ -240,7 +239,7 @@ def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch
 def test_ctrl_c_keeps_what_is_finished(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def interrupt(job: CellJob, known: Known) -> None:
-        if job.evaluation == "linear":
+        if job.cell.evaluation == "linear":
             raise KeyboardInterrupt
         run_cell(job, known)
 
@@ -321,7 +320,7 @@ def test_another_caption_is_another_plan_of_the_same_cells(bench: Bench, small_c
 
 def jobs_of(bench: Bench) -> list[CellJob]:
     return [
-        cell_job(cell, bench.config, bench.prepared[cell.dataset].folder, bench.store.root, MACHINE)
+        CellJob(cell, bench.config, bench.prepared[cell.dataset].folder, bench.store.root, "cpu", "float32")
         for cell in bench.grid.cells
     ]
 
@@ -333,12 +332,12 @@ def test_linear_probes_of_an_encoder_go_together_and_every_other_cell_alone(
     groups = groups_of(jobs_of(bench))
     assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2]
     for group in groups:
-        assert len({(job.pretrain_key, job.evaluation) for job in group}) == 1
-    assert sorted(job.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
+        assert len({(job.cell.pretrain_key, job.cell.evaluation) for job in group}) == 1
+    assert sorted(job.cell.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
 
 
 def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
     first, second, *_ = jobs_of(finished)
-    (finished.store.root / "cells" / f"{second.key}.json").unlink()
+    (finished.store.root / "cells" / f"{second.cell.key}.json").unlink()
     ends = killed([first, second], "RuntimeError: killed", finished.store)
-    assert [(end.key, end.error) for end in ends] == [(first.key, ""), (second.key, "RuntimeError: killed")]
+    assert [(end.key, end.error) for end in ends] == [(first.cell.key, ""), (second.cell.key, "RuntimeError: killed")]
