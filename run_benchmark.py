@@ -20,8 +20,9 @@ from benchmark.run.cohorts import names_of
 from benchmark.run.datasets import gate, open_data, prepare_data
 from benchmark.run.estimate import exact_size, passes
 from benchmark.run.grid import Cell, Grid, Pretraining
+from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import health_of
-from benchmark.run.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
+from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing, task_name
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note, open_console, print_lines
 from benchmark.screen.progress import GridProgress, step

@@ -19,6 +19,7 @@ from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import Task, make_task
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
+from benchmark.results.failures import Failure
 from benchmark.results.metrics import UNITS, no_scores, score_both_units
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
@@ -51,8 +52,8 @@ class CellEnd:
 
     key: str
     seconds: float
-    error: str
-    """'' where it went well."""
+    failure: Failure | None
+    """None where it went well."""
 
 
 def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
@@ -63,12 +64,12 @@ def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
     known: Known = {}
     ends = []
     for job in jobs:
-        started, error = time.perf_counter(), ""
+        started, failure = time.perf_counter(), None
         try:
             run_cell(job, known)
-        except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"
-        ends.append(CellEnd(job.cell.key, time.perf_counter() - started, error))
+        except Exception as error:
+            failure = Failure.of(error)
+        ends.append(CellEnd(job.cell.key, time.perf_counter() - started, failure))
     return ends
 
 

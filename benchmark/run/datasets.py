@@ -11,6 +11,7 @@ from benchmark.data.audit.findings import Finding, audit
 from benchmark.data.prepared.prepare import Prepared, prepare
 from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.task import split_or_none
 from benchmark.run.cohorts import locate
 from benchmark.screen.console import Console
 from benchmark.screen.progress import step
@@ -56,15 +57,24 @@ class Gate:
 
 def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
     """The audit's word on a run. Raises DatasetError where the pretraining corpus is unusable, or every dataset is."""
-    findings = audit_of(config, prepared, config.data.datasets)
+    tested = config.data.datasets
+    findings = audit_of(config, prepared, tested)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
-    unscored = [f"{prepared[name].title} cannot be scored: {text}" for name, text in fatal.items()]
-    corpus = config.data.pretrain
-    if corpus in fatal and not prepared[corpus].entries:
-        raise DatasetError(f"{prepared[corpus].title} cannot be pretrained on: {fatal[corpus]}")
-    if fatal.keys() >= set(config.data.datasets):
+    unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in tested if name in fatal]
+    corpus = prepared[config.data.pretrain]
+    if corpus.name in fatal and not any_to_pretrain_on(corpus, config):
+        raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
+    if len(unscored) == len(tested):
         raise DatasetError("; ".join(unscored))
     return Gate([finding.text for finding in findings if finding.severity == "leak"], unscored)
+
+
+def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:
+    """Whether a corpus has a recording to pretrain on: any where it has no labels, else one in its training part."""
+    if not corpus.classes:
+        return bool(corpus.entries)
+    split, _ = split_or_none(corpus, config.task_spec(config.pretrain))
+    return len(split.train) > 0
 
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:

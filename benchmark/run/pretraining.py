@@ -18,6 +18,7 @@ from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.versions import git_state, versions
+from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, Pretraining, encoder_config
 from benchmark.training.compiled import compile_encoders
@@ -63,7 +64,8 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
         "health_sample": sample_facts(probe),
     }
     save_encoder(job.folder, method.exported(), facts | found)
-    (job.folder / CHECKPOINT).unlink(missing_ok=True)
+    for leftover in (CHECKPOINT, ERROR):
+        (job.folder / leftover).unlink(missing_ok=True)
 
 
 def new_method(job: PretrainingJob) -> PretrainMethod:

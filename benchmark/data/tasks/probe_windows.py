@@ -17,7 +17,7 @@ from torch import Tensor
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import split_of
+from benchmark.data.tasks.task import split_or_none
 
 RECORDINGS = 256
 """At most so many: a look at an encoder costs half a thousand forward passes."""
@@ -63,11 +63,12 @@ class Unseen(NamedTuple):
 
 
 def unseen_recordings(prepared: Prepared, corpus: str, spec: TaskSpec) -> Unseen:
-    """The recordings of a dataset that can be looked at, of two windows or more.
+    """The recordings of a dataset that can be looked at, of two windows or more; none where it cannot be split.
 
     The pair lies a quarter from either end: the heartbeats at the ends of a recording may be cut off.
     """
-    split, per_trial = split_of(prepared, spec), spec.per_trial
+    split, _ = split_or_none(prepared, spec)
+    per_trial = spec.per_trial
     unseen = split.validation if prepared.name == corpus else np.concatenate([split.train, split.validation])
     all_trials = trials(prepared, per_trial)
     held = np.flatnonzero(np.isin(all_trials.recording, unseen))  # (T,)

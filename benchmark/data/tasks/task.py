@@ -86,6 +86,16 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     return split_recordings(prepared.entries, spec, first_label_counts=DATASETS[prepared.name].first_label_counts)
 
 
+def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
+    """The split, and what is wrong with it; all sides are empty where the dataset cannot be split."""
+    try:
+        split = split_of(prepared, spec)
+    except DatasetError as problem:
+        nobody = np.empty(0, np.int64)
+        return Split(nobody, nobody, nobody, {}), str(problem)
+    return split, lacking(split)
+
+
 def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     """Numbers of the pseudo-trials to pretrain on: all of a corpus without labels, else those of its training part."""
     recording = trials(prepared, spec.per_trial).recording  # (T,)
@@ -132,9 +142,13 @@ def pretraining_source(
 
 
 def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device) -> Task:
-    """The task of a cell. A side that no usable recording is left for comes out empty, and the notes say so."""
+    """The task of a cell. A side that no usable recording is left for comes out empty, and the notes say so.
+
+    So do all sides where the dataset cannot be split.
+    """
     per_trial = spec.per_trial
-    all_trials, split = trials(prepared, per_trial), split_of(prepared, spec)
+    all_trials = trials(prepared, per_trial)
+    split, problem = split_or_none(prepared, spec)
     first_label_counts = DATASETS[prepared.name].first_label_counts
     target = target_matrix(
         prepared.entries, len(prepared.classes), spec, first_label_counts=first_label_counts
@@ -143,7 +157,6 @@ def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, de
         name: np.flatnonzero(np.isin(all_trials.recording, recordings))
         for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
     }
-    problem = lacking(split)
     notes = [problem] if problem else []
     notes += [
         f"no {name} window: its recordings have fewer than {per_trial} {prepared.segmentation.word}s each"

@@ -190,7 +190,7 @@ def test_probes_together_look_at_each_window_once_and_score_the_same(
         for seed in (41, 42)
     ]
     ends = run_together(jobs)
-    assert [(end.key, end.error) for end in ends] == [(job.cell.key, "") for job in jobs]
+    assert [(end.key, end.failure) for end in ends] == [(job.cell.key, None) for job in jobs]
     assert len(looks) == 4  # two subsets, which the seeds share; validation; test
     for job in jobs:
         alone = run(of_cell(job, key="alone"))
@@ -203,5 +203,9 @@ def test_an_error_stops_no_cell_beside_it(make_job: MakeJob, tmp_path: Path) -> 
     good = make_job(evaluation="linear")
     ends = run_together([replace(of_cell(good, key="bad"), prepared=tmp_path / "nowhere"), good])
     assert [end.key for end in ends] == ["bad", "cell"]
-    assert ends[0].error.startswith("FileNotFoundError: the prepared data in")
-    assert ends[1].error == ""
+    failure = ends[0].failure
+    assert failure is not None
+    assert failure.error.startswith("FileNotFoundError: the prepared data in")
+    assert failure.traceback.startswith("Traceback (most recent call last):")
+    assert "in run_cell" in failure.traceback
+    assert ends[1].failure is None

@@ -95,3 +95,11 @@ def test_a_dataset_without_windows_gives_none(make_prepared: MakePrepared) -> No
     assert torch.equal(look(short, fine).signal, look(fine).signal)
     nothing = look(short)
     assert len(nothing.signal) == len(nothing.recording) == len(nothing.patient) == 0
+
+
+def test_a_dataset_that_cannot_be_split_gives_none_and_the_others_theirs(make_prepared: MakePrepared) -> None:
+    recordings = [(f"p{i}", (i % 2,), 12, fold_of(i)) for i in range(20)]
+    fine = make_prepared("ptb-xl", recordings)
+    without_a_fold = make_prepared("ptb-xl", [("p0", (0,), 12, None), *recordings])
+    assert torch.equal(look(without_a_fold, fine).signal, look(fine).signal)
+    assert len(look(without_a_fold).signal) == 0

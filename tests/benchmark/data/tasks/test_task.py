@@ -154,6 +154,12 @@ def test_a_side_without_recordings_is_empty_and_noted(make_prepared: MakePrepare
     )
 
 
+def test_a_dataset_that_cannot_be_split_has_no_window_and_the_notes_say_why(make_prepared: MakePrepared) -> None:
+    task = task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, None), ("p3", (0,), 12, 10)]))
+    assert [len(windows) for windows in task.sides().values()] == [0, 0, 0]
+    assert task.notes == ["recording r001 has no official fold, others of its dataset have"]
+
+
 def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepared) -> None:
     beats = make_prepared("ptb-xl", [("p1", (0,), 4, 1), ("p2", (1,), 4, 9), ("p3", (1,), 5, 10)])
     windows = np.random.default_rng(0).normal(size=(13, 625, 12)).astype(np.float16)
