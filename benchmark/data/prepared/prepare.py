@@ -5,8 +5,8 @@
     cache/KEY/index.sha256     digest that vouches for the index
     cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.prepared.trials)
 
-KEY is a hash of what the files are (names, sizes, times), so an unchanged dataset is recognised without being read;
-the fingerprint is a hash of what came out, so equal data prepared in different places are known to be equal.
+KEY tells what would come out before a file is read (`cache_key`). The fingerprint is a hash of what came out, and
+results rest on it alone, so equal data prepared in different places, or by other versions, are known to be equal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,14 +26,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.data.prepared.cache_key import cache_key
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.machine.workers import open_pool
 from benchmark.results.keys import KEY_LENGTH
 
-PIPELINE_VERSION = 1
-"""Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
 INDEX_FORMAT = 4
 """Raised with every change of what the index holds; a cache with another one is made anew."""
 CHUNK = 16
@@ -102,7 +100,7 @@ def prepare(
     dataset's.
     """
     listing = list_part(dataset, prefix)
-    folder = cache / _key(dataset, listing, segmentation)
+    folder = cache / cache_key(dataset, listing, segmentation)
     prepared = load_prepared(folder)
     if prepared is not None:
         return prepared
@@ -124,7 +122,7 @@ def prepare(
 
 def cached(dataset: Dataset, cache: Path, listing: Listing, segmentation: Segmentation = HEARTBEATS) -> Prepared | None:
     """What the cache holds of a listed dataset as its files are now; None where it has to be prepared."""
-    return load_prepared(cache / _key(dataset, listing, segmentation))
+    return load_prepared(cache / cache_key(dataset, listing, segmentation))
 
 
 def list_part(dataset: Dataset, prefix: str) -> Listing:
@@ -138,25 +136,6 @@ def list_part(dataset: Dataset, prefix: str) -> Listing:
             f"{dataset.title}: none of {len(listing.entries)} recordings has a path with prefix {prefix!r}"
         )
     return replace(listing, entries=entries)
-
-
-def _key(dataset: Dataset, listing: Listing, segmentation: Segmentation) -> str:
-    """Hash of all that decides the outcome, without opening a signal."""
-    versions = {"pipeline": PIPELINE_VERSION, "neurokit2": version("neurokit2")}
-    about = [dataset.name, listing.form, listing.skipped, versions, asdict(segmentation)]
-    content = hashlib.sha256(json.dumps(about).encode())
-    for entry in listing.entries:
-        files = [_stamp(path) for path in dataset.files(entry)]
-        content.update(json.dumps([asdict(entry), files]).encode())
-    return content.hexdigest()[:KEY_LENGTH]
-
-
-def _stamp(path: Path) -> tuple[str, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return path.name, -1, -1
-    return path.name, status.st_size, status.st_mtime_ns
 
 
 def _build(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmark.data.prepared import cache_key
 from benchmark.data.prepared import prepare as prepare_module
 from benchmark.data.prepared.beats import heartbeats
 from benchmark.data.prepared.prepare import Prepared, Signal, load_prepared, prepare, signal_digest
@@ -98,6 +100,17 @@ def test_the_number_of_workers_changes_nothing(dataset: CPSC2018, tmp_path: Path
     shared = prepare(dataset, tmp_path / "two", workers=2)
     assert same(alone, shared)
     assert alone.folder.name == shared.folder.name
+
+
+@pytest.mark.parametrize("package", ["numpy", "scipy", "wfdb", "pandas"])
+def test_another_version_of_a_package_prepares_anew_and_equal_windows_keep_their_results(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    monkeypatch.setattr(cache_key, "version", lambda name: "0.0" if name == package else version(name))
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert after.folder != before.folder
+    assert same(before, after)  # and the fingerprint is all of the data that a result's key holds
 
 
 def test_a_changed_signal_is_noticed(dataset: CPSC2018, tmp_path: Path, make_ecg, write_record):
