@@ -1,6 +1,6 @@
 """What is wrong with the data of a run: leaks into the test side, copies, damaged files, classes without recordings.
 
-A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name. A leak is a
+A copy is a recording with the same signal, to the microvolt (`cutting.signal_digest`), whatever its name. A leak is a
 patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. What
 cannot be used at all is fatal. Everything else is a warning, and there is none for what lies in the nature of an ECG.
 """

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from benchmark.data.prepared.prepare import Prepared, Signal
+from benchmark.data.prepared.cutting import Signal
+from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import SIMULATED_MARK, Dataset, Entry, Listing

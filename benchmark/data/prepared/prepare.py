@@ -15,41 +15,24 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.prepared.cache_key import cache_key
+from benchmark.data.prepared.cutting import Signal, outcomes
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
-from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing, Unusable
-from benchmark.machine.workers import open_pool
+from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing
 from benchmark.results.keys import KEY_LENGTH
 
 INDEX_FORMAT = 4
 """Raised with every change of what the index holds; a cache with another one is made anew."""
-CHUNK = 16
-"""Recordings a worker takes at a time."""
-WORTH_A_WORKER = 512
-"""Recordings that a further process must have to do: it takes as long as some 300 of them to start."""
-
-
-class Signal(NamedTuple):
-    """What is kept of a recording's signal besides its windows."""
-
-    fs: float
-    """Hz."""
-    samples: int
-    """Per lead."""
-    digest: str
-    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +135,9 @@ def _build(
     first_window = [0]
     skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
     content = hashlib.sha256()
-    found = _outcomes(dataset, listing.entries, segmentation, workers)
-    with open(folder / "windows.f16", "wb") as file, closing(found) as outcomes:
-        for done, (entry, outcome) in enumerate(zip(listing.entries, outcomes, strict=True), start=1):
+    found = outcomes(dataset, listing.entries, segmentation, workers)
+    with open(folder / "windows.f16", "wb") as file, closing(found) as each:
+        for done, (entry, outcome) in enumerate(zip(listing.entries, each, strict=True), start=1):
             if isinstance(outcome, str):
                 skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome))
             else:
@@ -180,46 +163,6 @@ def _build(
     fingerprint = _fingerprint(index, content.hexdigest())
     about = {"format": INDEX_FORMAT, "fingerprint": fingerprint, "others": listing.others}
     _write_index(folder, index | shown | about)
-
-
-Outcome = tuple[NDArray[np.float16], Signal] | str
-"""Windows (n, S, 12) and signal of an entry, or the reason why it cannot be used."""
-
-
-def _outcomes(
-    dataset: Dataset, entries: Sequence[Entry], segmentation: Segmentation, workers: int
-) -> Generator[Outcome, None, None]:
-    """The outcome of each entry, in order."""
-    chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
-    work = partial(_prepare_chunk, dataset, segmentation)
-    processes = min(workers, len(entries) // WORTH_A_WORKER)
-    if processes <= 1:
-        yield from chain.from_iterable(map(work, chunks))
-        return
-    pool = open_pool(processes)
-    try:
-        yield from chain.from_iterable(pool.map(work, chunks))
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _prepare_chunk(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
-    return [_prepare_entry(dataset, segmentation, entry) for entry in entries]
-
-
-def _prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Outcome:
-    try:
-        recording = dataset.read(entry)
-        windows = segmentation.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12)
-    except Unusable as reason:
-        return str(reason)
-    return windows, Signal(recording.fs, len(recording.signal), signal_digest(recording.signal))
-
-
-def signal_digest(signal: NDArray[np.float32]) -> str:
-    """Hash of (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter."""
-    microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
-    return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
 
 
 def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:

@@ -153,15 +153,13 @@ def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, de
     target = target_matrix(
         prepared.entries, len(prepared.classes), spec, first_label_counts=first_label_counts
     )  # (R, C)
-    sides = {
-        name: np.flatnonzero(np.isin(all_trials.recording, recordings))
-        for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
-    }
+    recordings = {"train": split.train, "validation": split.validation, "test": split.test}
+    sides = {name: np.flatnonzero(np.isin(all_trials.recording, own)) for name, own in recordings.items()}
     notes = [problem] if problem else []
     notes += [
         f"no {name} window: its recordings have fewer than {per_trial} {prepared.segmentation.word}s each"
-        for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
-        if len(recordings) and not len(sides[name])
+        for name, own in recordings.items()
+        if len(own) and not len(sides[name])
     ]
     labelled = np.empty(0, np.int64)  # (n,)
     if len(sides["train"]):
