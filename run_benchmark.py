@@ -17,16 +17,18 @@ from benchmark.machine.device import pick_device, pick_precision
 from benchmark.machine.memory import keep_freed_memory
 from benchmark.results.store import NoResults, Store
 from benchmark.run.cohorts import names_of
+from benchmark.run.datasets import gate, open_data, prepare_data
 from benchmark.run.estimate import exact_size, passes
 from benchmark.run.grid import Cell, Grid, Pretraining
+from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import health_of
-from benchmark.run.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
+from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing, task_name
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note, open_console, print_lines
 from benchmark.screen.progress import GridProgress, step
 from benchmark.training.compiled import require_compiler
 from benchmark.training.health import health_lines, health_warnings
-from benchmark.verbs.data import gate, look_up, open_data, prepare_data, print_check, print_summary
+from benchmark.verbs.data import look_up, print_check, print_summary
 from benchmark.verbs.dry_run import dry_run_lines, sizes_of, unkeyed_grid
 from benchmark.verbs.list import listing
 from reports.build import build_report

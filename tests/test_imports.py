@@ -46,6 +46,7 @@ ROOMS = (
 OWNERS = {
     "rich": ("benchmark/screen/",),
     "wfdb": ("benchmark/data/readers/", "benchmark/data/simulate/wfdb_files.py"),
+    "neurokit2": ("benchmark/verbs/speed/plain/preparation.py",),
     "yaml": ("benchmark/config/",),
     "matplotlib": ("reports/figures/draw/",),
     "seaborn": ("reports/figures/draw/",),

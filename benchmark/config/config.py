@@ -24,7 +24,7 @@ from benchmark.config.sections import (
     Seed,
 )
 from benchmark.data.readers.registry import DATASETS
-from benchmark.data.tasks.split import Protocol
+from benchmark.data.tasks.spec import Protocol, TaskSpec
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
@@ -146,9 +146,10 @@ class Config(Section):
         refuse_truth_values(values, asdict(knobs), f"methods.{name}.")
         return knobs
 
-    def per_trial(self, stage: Pretrain | Finetune) -> int:
-        """Heartbeats, or plain windows, of a pseudo-trial in a stage."""
-        return stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
+    def task_spec(self, stage: Pretrain | Finetune) -> TaskSpec:
+        """What a stage asks of a dataset."""
+        per_trial = stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
+        return TaskSpec(per_trial, self.data.labels, self.protocol)
 
     def recipe(self, method: MethodConfig) -> Recipe:
         """Optimiser settings of a method under the chosen preset."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmark.data.prepared.windows import HEARTBEATS, Kind, Segmentation, plain_seconds
-from benchmark.data.tasks.split import Labels
+from benchmark.data.tasks.spec import Labels
 from methods.base import Recipe
 
 Evaluation = Literal["finetune", "linear"]

@@ -6,6 +6,10 @@ CARD = "pretraining.json"
 """What a pretraining leaves beside its weights: how it was done, and what it learned."""
 
 
+ERROR = "error.json"
+"""Why the last attempt at a pretraining failed; gone once one succeeds."""
+
+
 ILLUSTRATION = "illustration.npz"
 """Pictures of it, drawn by reports: what its masks do to a window, and how alike its queries and keys are."""
 

@@ -18,6 +18,7 @@ from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.versions import git_state, versions
+from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, Pretraining, encoder_config
 from benchmark.training.compiled import compile_encoders
@@ -63,7 +64,8 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
         "health_sample": sample_facts(probe),
     }
     save_encoder(job.folder, method.exported(), facts | found)
-    (job.folder / CHECKPOINT).unlink(missing_ok=True)
+    for leftover in (CHECKPOINT, ERROR):
+        (job.folder / leftover).unlink(missing_ok=True)
 
 
 def new_method(job: PretrainingJob) -> PretrainMethod:
@@ -80,9 +82,7 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
     config, knobs = job.config, job.task.variant.config
     source = pretraining_source(
         job.prepared[config.data.pretrain],
-        config.per_trial(config.pretrain),
-        config.data.labels,
-        config.protocol,
+        config.task_spec(config.pretrain),
         job.device,
         config.pretrain.text_embedder if method.needs_text else None,
     )
@@ -113,14 +113,8 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
 def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
     """Windows that no pretraining of a config learns from and no cell is tested on."""
     config = job.config
-    return probe_windows(
-        [job.prepared[name] for name in config.data.datasets],
-        config.data.pretrain,
-        config.per_trial(config.finetune),
-        config.data.labels,
-        config.protocol,
-        job.device,
-    )
+    datasets = [job.prepared[name] for name in config.data.datasets]
+    return probe_windows(datasets, config.data.pretrain, config.task_spec(config.finetune), job.device)
 
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:

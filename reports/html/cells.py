@@ -68,9 +68,10 @@ def _planned(results: Results, cell: PlannedCell) -> dict[str, Any]:
         "labels": ratio_text(cell.ratio),
         "seed": str(cell.seed),
     }
-    for state, reasons in (("failed", results.failures), ("damaged", results.damaged)):
-        if cell.key in reasons:
-            return told | {"state": state, "why": last_line(reasons[cell.key])}
+    if cell.key in results.failures:
+        return told | {"state": "failed", "why": last_line(results.failures[cell.key].error)}
+    if cell.key in results.damaged:
+        return told | {"state": "damaged", "why": last_line(results.damaged[cell.key])}
     return told | {"state": "finished" if cell.key in results.rows else "not run"}
 
 

@@ -121,8 +121,9 @@ def coverage(results: Results) -> Iterator[Unscored]:
 def failures(results: Results) -> Iterator[Failure]:
     """One per error text, in plan order; KEY stands for a cell's own key, so that alike errors are one."""
     groups: dict[tuple[str, str], list[str]] = {}
+    failed = {key: failure.error for key, failure in results.failures.items()}
     for cell in results.plan.cells:
-        for state, reasons in (("failed", results.failures), ("damaged", results.damaged)):
+        for state, reasons in (("failed", failed), ("damaged", results.damaged)):
             if cell.key in reasons:
                 text = reasons[cell.key].strip().replace(cell.key, "KEY")
                 groups.setdefault((state, text), []).append(_place(results.plan, cell))

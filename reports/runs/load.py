@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.results.failures import Failure
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import CorruptRow, Store
@@ -27,8 +28,8 @@ class Results:
 
     plan: Plan
     rows: Mapping[str, Row]
-    failures: Mapping[str, str]
-    """Error text of the cells whose last attempt failed."""
+    failures: Mapping[str, Failure]
+    """Error and traceback of the cells whose last attempt failed."""
     damaged: Mapping[str, str]
     """What is wrong with the rows that were left out."""
 

@@ -67,7 +67,7 @@ def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Ite
     yield f"Skipped recordings: {'; '.join(skipped)}."
     yield from _coverage(results, cells)
     yield from _notes(results, cells)
-    yield from _unusable("Failed", results, cells, results.failures)
+    yield from _unusable("Failed", results, cells, {key: failed.error for key, failed in results.failures.items()})
     yield from _unusable("Left out", results, cells, dict.fromkeys(results.damaged, "the stored row is damaged"))
     yield from _commits(results, cells)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -12,7 +11,8 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run import grid as grid_module
-from benchmark.run.grid import Grid, expand, variants_of
+from benchmark.run.grid import Grid, expand
+from benchmark.run.variants import variants_of
 from methods import METHODS
 from methods.base import MethodConfig
 
@@ -245,22 +245,6 @@ def test_cells_say_what_they_are() -> None:
     assert len(set(descriptions)) == len(descriptions)
 
 
-def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
-    (variant,) = variants_of(load_config("demo", {"compare": [str(file)], "gates": []}))
-    assert (variant.name, variant.title) == ("mine", "Mine")
-
-
-def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) -> None:
-    file = tmp_path / "own.py"
-    file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
-    for key in ("own", str(file)):
-        config = load_config("demo", {"compare": [str(file)], "gates": [], "methods": {key: {"momentum": 0.5}}})
-        (variant,) = variants_of(config)
-        assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
-
-
 def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
     grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
     assert [(v.name, v.role) for v in grid.variants] == [
@@ -317,12 +301,6 @@ def test_ablations_are_rows_of_their_own_with_one_knob_changed() -> None:
     assert len({keys_of[name] for name in [*names, "pmq"]}) == 5
     one = load_config("demo", {**BASE, "ablate": ["w/o queue"]})
     assert [v.name for v in variants_of(one) if v.role == "ablation"] == ["pmq:w/o queue"]
-
-
-def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
-    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "compare": ["moco", "pmq"], "ablate": ["moco:hot"]}
-    (variant,) = (v for v in variants_of(load_config("demo", {**BASE, **own})) if v.role == "ablation")
-    assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
 
 
 def test_the_papers_ablations_and_queue_sizes_are_counted_as_in_the_paper() -> None:

@@ -11,6 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
+from benchmark.results.failures import Failure
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD
 from benchmark.results.plan import Plan
@@ -102,14 +103,17 @@ def test_no_path_of_the_machine_is_packed_and_the_rows_still_vouch_for_themselve
     root = write_store(alter=with_paths, alter_plan=plan_with_paths)
     store = Store(root)
     (failed,) = run_of(root).results.failures
-    store.save_failure(failed, "fine-tune", f"FileNotFoundError: no encoder in {HOME}/runs: run again")
+    error = f"FileNotFoundError: no encoder in {HOME}/runs: run again"
+    store.save_failure(failed, "fine-tune", error, f'Traceback:\n  File "{HOME}/mine.py", line 3, in learn\n{error}')
     pack(run_of(root), tmp_path / "results.zip")
     assert not [name for name, body in contents_of(tmp_path / "results.zip").items() if b"/home" in body]
     run = run_of(unpack(tmp_path / "results.zip", tmp_path / "unpacked").root)
     assert run.results.damaged == {}
     row = next(iter(run.results.rows.values()))
     assert row.notes == ["read from x.dat"]
-    assert run.results.failures[failed] == "FileNotFoundError: no encoder in runs: run again"
+    error = "FileNotFoundError: no encoder in runs: run again"
+    told = f'Traceback:\n  File "mine.py", line 3, in learn\n{error}'
+    assert run.results.failures[failed] == Failure(error, told)
 
 
 def test_an_id_that_is_a_path_is_refused(store_root: Path, tmp_path: Path) -> None:
