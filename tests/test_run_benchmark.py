@@ -30,12 +30,12 @@ torch.set_num_threads(1)
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = """
-compare: [random, pmq]
+methods: [random, pmq]
 data:
   datasets: [chapman]
   simulation: {patients: {mimic-iv-ecg: 6, chapman: 40, cpsc2018: 10}, recordings_per_patient: 2}
 encoder: {hidden: 4, depth: 2, output: 8}
-methods: {pmq: {queue_size: 16}}
+knobs: {pmq: {queue_size: 16}}
 pretrain: {epochs: 3, recipe: {batch_size: 8}}
 finetune: {epochs: 1, batch_size: 64}
 evaluate: [finetune, linear]

@@ -230,7 +230,7 @@ def refuse(words: Sequence[str]) -> None:
 def parse_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
     """Dotted config keys of the flags that were given, `--set` last."""
     flags = {
-        "compare": arguments.methods,
+        "methods": arguments.methods,
         "data.datasets": arguments.datasets,
         "data.pretrain": arguments.pretrain_dataset,
         "data.labels": arguments.labels,

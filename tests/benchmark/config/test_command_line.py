@@ -136,7 +136,7 @@ def test_flags_set_the_config() -> None:
         "--compile"
     )
     config = parse(line.split()).config
-    assert (config.name, config.compare) == ("paper", ["pmq", "moco"])
+    assert (config.name, config.methods) == ("paper", ["pmq", "moco"])
     assert (config.data.datasets, config.data.pretrain) == (["chapman", "ptb-xl"], "cpsc2018")
     assert (config.ratios, config.seeds) == ([0.5, 1.0], [1, 2])
     assert (config.protocol, config.data.labels, config.evaluate) == ("strict", "multi", ["linear", "finetune"])

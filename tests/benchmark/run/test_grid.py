@@ -18,7 +18,7 @@ from methods.base import MethodConfig
 
 SIMULATED = {name: f"data of {name}" for name in ("ptb-xl", "chapman", "cpsc2018")}
 MODE = {"device": "cpu", "precision": "float32"}
-BASE = {"compare": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
+BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
 
 ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
 PMQ = {"pmq finetune", "pmq linear"}
@@ -121,7 +121,7 @@ def test_every_setting_is_in_the_list_above() -> None:
         {"name": "other"},
         {"caption": "Other words."},
         {"methods.moco.queue_size": 5},
-        {"compare": ["pmq", "random"]},
+        {"methods": ["pmq", "random"]},
         {"evaluate": ["linear", "finetune"]},
     ],
 )
@@ -132,7 +132,7 @@ def test_words_and_order_and_other_methods_move_no_key(overrides: dict[str, Any]
 @pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.trains])
 def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
     def key_of(knobs: dict[str, Any]) -> str:
-        overrides = {"compare": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
+        overrides = {"methods": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
         (pretraining,) = grid_of(load_config("demo", overrides)).pretrainings
         return pretraining.key
 
@@ -194,7 +194,7 @@ def test_a_raised_version_of_a_method_moves_its_keys_alone(monkeypatch: pytest.M
 
 def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
     def random_keys(overrides: dict[str, Any], **data: Any) -> list[str]:
-        config = load_config("demo", {"compare": ["random"], "gates": [], "seeds": [41, 42], **overrides})
+        config = load_config("demo", {"methods": ["random"], "gates": [], "seeds": [41, 42], **overrides})
         return [pretraining.key for pretraining in grid_of(config, **data).pretrainings]
 
     base = random_keys({})
@@ -208,7 +208,7 @@ def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
 
 def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
     methods = list(METHODS)
-    config = load_config("paper", {"compare": methods, "gates": []})
+    config = load_config("paper", {"methods": methods, "gates": []})
     grid = grid_of(config)
     trained = [name for name in methods if METHODS[name].trains]
     assert len(grid.cells) == len(methods) * 3 * 3 * 5
@@ -228,12 +228,12 @@ def test_the_strict_protocol_pretrains_once_per_seed() -> None:
 
 def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
     less = keys(grid_of(load_config("demo", {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
-    more = keys(grid_of(load_config("demo", {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "compare": list(METHODS)})))
+    more = keys(grid_of(load_config("demo", {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "methods": list(METHODS)})))
     assert less.items() <= more.items()
 
 
 def test_rows_come_in_the_order_asked_for() -> None:
-    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq", "random", "moco"]}))
+    grid = grid_of(load_config("demo", {**BASE, "methods": ["pmq", "random", "moco"]}))
     assert [variant.name for variant in grid.variants] == ["pmq", "random", "moco"]
     assert [variant.title for variant in grid.variants] == ["PMQ", "Random", "MoCo"]
 
@@ -248,7 +248,7 @@ def test_cells_say_what_they_are() -> None:
 def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
-    (variant,) = variants_of(load_config("demo", {"compare": [str(file)], "gates": []}))
+    (variant,) = variants_of(load_config("demo", {"methods": [str(file)], "gates": []}))
     assert (variant.name, variant.title) == ("mine", "Mine")
 
 
@@ -256,13 +256,13 @@ def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) 
     file = tmp_path / "own.py"
     file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
     for key in ("own", str(file)):
-        config = load_config("demo", {"compare": [str(file)], "gates": [], "methods": {key: {"momentum": 0.5}}})
+        config = load_config("demo", {"methods": [str(file)], "gates": [], "knobs": {key: {"momentum": 0.5}}})
         (variant,) = variants_of(config)
         assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
 
 
 def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
-    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
+    grid = grid_of(load_config("demo", {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
     assert [(v.name, v.role) for v in grid.variants] == [
         ("pmq", "method"),
         *((name, "gate") for name in ("random", "random-frozen", "features")),
@@ -320,7 +320,7 @@ def test_ablations_are_rows_of_their_own_with_one_knob_changed() -> None:
 
 
 def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
-    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "compare": ["moco", "pmq"], "ablate": ["moco:hot"]}
+    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "methods": ["moco", "pmq"], "ablate": ["moco:hot"]}
     (variant,) = (v for v in variants_of(load_config("demo", {**BASE, **own})) if v.role == "ablation")
     assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
 

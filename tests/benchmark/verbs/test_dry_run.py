@@ -129,7 +129,7 @@ def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, plac
         {
             "data.simulation.patients": patients,
             "data.datasets": ["ptb-xl", "chapman", "cpsc2018"],
-            "compare": ["random", "moco", "pmq"],
+            "methods": ["random", "moco", "pmq"],
             "evaluate": ["finetune"],
             "ratios": [0.3, 0.1, 0.01],
             "seeds": [41, 42, 43, 44, 45],

@@ -23,7 +23,7 @@ SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
 
 @pytest.fixture(scope="module")
 def config() -> Config:
-    return load_config("demo", SMALL | {"compare": ["random", "pmq"], "seeds": [1, 2]})
+    return load_config("demo", SMALL | {"methods": ["random", "pmq"], "seeds": [1, 2]})
 
 
 def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[..., Speed]) -> None:
