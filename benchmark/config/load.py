@@ -1,8 +1,8 @@
 """YAML and dotted overrides -> a config. A wrong key or value ends in `ConfigError`.
 
 A config is data: a YAML file in `configs/` (or anywhere), with `--set dotted.key=value` and the flags laid over it.
-`methods` lists the methods that are compared and `knobs` holds their overrides; since a dotted key cannot lie in a list,
-`methods.pmq.momentum` is the knob, the same as `knobs.pmq.momentum`.
+`methods` lists the methods that are compared and `knobs` holds the overrides of their knobs; the dotted key
+`methods.pmq.momentum` means the knob, the same as `knobs.pmq.momentum`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from pydantic import ValidationError
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, refuse_truth_values, unknown
+
+KNOB = re.compile(r"^methods[.]")
+"""Begins the dotted key of a method's knob, which lies in the section `knobs`."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -74,9 +77,7 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     refuse_old_keys(values)
     values.setdefault("name", Path(name_or_file).stem)
     for key, value in (overrides or {}).items():
-        _lay(
-            values, f"knobs.{key.removeprefix('methods.')}" if key.startswith("methods.") else key, copy.deepcopy(value)
-        )
+        _lay(values, KNOB.sub("knobs.", key), copy.deepcopy(value))
     return validate(values)
 
 

@@ -115,9 +115,7 @@ def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
         "Machine": machine_of(told) if "device" in told else "",
         "Versions": ", ".join(f"{name} {version}" for name, version in (told.get("versions") or {}).items()),
         "Data": ", ".join(f"{name} {value}" for name, value in data.items()),
-        "Config": "; ".join(config_differences(with_todays_keys(told["config"]), config))
-        if "config" in told
-        else "not recorded",
+        "Config": "; ".join(config_differences(with_todays_keys(told["config"]), config)) if "config" in told else "",
     }
     return [[label, text or "not recorded"] for label, text in facts.items()]
 
