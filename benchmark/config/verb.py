@@ -154,6 +154,6 @@ def not_taken(verbs: Mapping[str, Verb], name: str, extra: Sequence[str]) -> str
     if takers:
         return f"`{name}` takes no {flag}; {', '.join(takers)} {'does' if len(takers) == 1 else 'do'}"
     known = [*verbs[name].flags, *(own for verb in verbs.values() for own in verb.flags)]
-    near = difflib.get_close_matches(flag, known, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    near = difflib.get_close_matches(flag.lstrip("-"), [own[2:] for own in known], n=1)
+    hint = f" (did you mean '--{near[0]}'?)" if near else ""
     return f"unknown flag {flag!r}{hint}; `python {PROGRAM} {name} --help` has those of `{name}`"

@@ -12,7 +12,7 @@ from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run.estimate import Size, passes
 from benchmark.run.runner import Machine
-from benchmark.verbs.dry_run import unkeyed_grid
+from benchmark.verbs.run.dry_run import unkeyed_grid
 from benchmark.verbs.speed.record import Speed
 from benchmark.verbs.speed.report import grid_seconds, hours_line, speed_lines
 from benchmark.verbs.speed.timing import Ratio
