@@ -165,15 +165,3 @@ def test_a_system_without_affinity_counts_its_cores(monkeypatch: pytest.MonkeyPa
     monkeypatch.delattr(os, "sched_getaffinity")
     _, place, jobs = read(["--device", "cpu"])
     assert (place.workers, jobs) == (os.cpu_count(), os.cpu_count())
-
-
-def test_a_flag_sets_a_key_that_there_is() -> None:
-    config = load_config("demo").model_dump()
-    for flag in FLAGS.values():
-        section = config
-        for part in flag.key.split(".")[:-1]:
-            section = section[part]
-            if part == "sweeps":
-                break
-        else:
-            assert not flag.key or flag.key.split(".")[-1] in section
