@@ -24,7 +24,7 @@ WHICH, WHAT, HOW = "which config", "what is compared", "how it runs"
 WHERE, REPORTED = "where the data and results are", "how it is reported"
 NAMES = {"nargs": "+", "metavar": "NAME"}
 """One name or several."""
-CACHE = Path("cache")
+RESULTS, CACHE = "runs", Path("cache")
 
 FLAGS: dict[str, Flag] = {
     "--config": Flag(WHICH, "demo (default), laptop, paper or a file", how={"default": "demo", "metavar": "NAME|FILE"}),
@@ -60,7 +60,9 @@ FLAGS: dict[str, Flag] = {
         "a dataset's folder",
         how={"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=DIR"},
     ),
-    "--results": Flag(WHERE, "results store (runs)", how={"type": Path, "default": Path("runs"), "metavar": "DIR"}),
+    "--results": Flag(
+        WHERE, f"results store ({RESULTS})", how={"type": Path, "default": Path(RESULTS), "metavar": "DIR"}
+    ),
     "--out": Flag(
         WHERE, "tables and figures that are written (out)", how={"type": Path, "default": Path("out"), "metavar": "DIR"}
     ),

@@ -76,8 +76,9 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
         raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
     refuse_old_keys(values)
     values.setdefault("name", Path(name_or_file).stem)
-    for key, value in (overrides or {}).items():
-        _lay(values, KNOB.sub("knobs.", key), copy.deepcopy(value))
+    laid = {KNOB.sub("knobs.", key): value for key, value in (overrides or {}).items()}
+    for key, value in laid.items():
+        _lay(values, key, copy.deepcopy(value))
     return validate(values)
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from benchmark.config.command_line import REPORTED, WHERE, shared
+from benchmark.config.command_line import REPORTED, RESULTS, WHERE, shared
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note, print_lines
-
-STORE = "runs"
 
 
 def report(arguments: Namespace, console: Console) -> int:
@@ -21,7 +19,7 @@ def report(arguments: Namespace, console: Console) -> int:
     from reports.runs.capsule import pack  # here, because pandas loads slowly
     from reports.runs.open import open_results
 
-    with open_results(arguments.results or [STORE]) as opened:
+    with open_results(arguments.results or [RESULTS]) as opened:
         run = opened.run
         for line in opened.said:
             note(console, line)
@@ -74,7 +72,7 @@ REPORT = Verb(
     {
         "--results": Flag(
             WHERE,
-            f"results store ({STORE}), capsule, or DIR@KEY for one run; several are put together",
+            f"results store ({RESULTS}), capsule, or DIR@KEY for one run; several are put together",
             how={"nargs": "+", "metavar": "DIR|FILE"},
         ),
         **shared("--out", "--unit"),
