@@ -75,18 +75,16 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
 
 def split(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[str, str, Sequence[str]]:
     """The words of a verb that were said, the verb that they mean, and what follows. Raises ConfigError."""
-    words = [word for word in argv[:2] if not word.startswith("-")] if argv and not argv[0].startswith("-") else []
-    for count in range(len(words), -1, -1):
-        said = " ".join(words[:count])
-        of_group = group_of(verbs, said)
-        if said in verbs:
-            return said, said, argv[count:]
-        if of_group and count == len(words):
-            return said, next(iter(of_group)), argv[count:]
-        if of_group:
-            what = f"action of `{said}`" if said else "verb"
-            raise ConfigError(unknown(what, words[count], list(dict.fromkeys(next_words(of_group, said)))))
-    raise AssertionError("the empty word begins every verb")
+    said, rest = "", list(argv)
+    while said not in verbs:
+        group = group_of(verbs, said)
+        if not rest or rest[0].startswith("-"):
+            return said, next(iter(group)), rest
+        words = list(dict.fromkeys(name.removeprefix(said).split()[0] for name in group))
+        if rest[0] not in words:
+            raise ConfigError(unknown(f"action of `{said}`" if said else "verb", rest[0], words))
+        said, rest = f"{said} {rest[0]}".strip(), rest[1:]
+    return said, said, rest
 
 
 def group_of(verbs: Mapping[str, Verb], said: str) -> dict[str, Verb]:
@@ -94,14 +92,9 @@ def group_of(verbs: Mapping[str, Verb], said: str) -> dict[str, Verb]:
     return {name: verb for name, verb in verbs.items() if name.startswith(f"{said} " if said else "")}
 
 
-def next_words(names: Mapping[str, Verb], said: str) -> list[str]:
-    """The word of each name that comes after those said."""
-    return [name.split()[len(said.split())] for name in names]
-
-
 def verb_parser(name: str, verb: Verb) -> argparse.ArgumentParser:
     """The parser of one verb."""
-    parser = _parser(name, verb.word or "", verb.summary, verb.examples)
+    parser = _empty_parser(name, verb.word, verb.summary, verb.examples)
     _add(parser, verb)
     return parser
 
@@ -114,12 +107,12 @@ def group_parser(said: str, name: str, verbs: Mapping[str, Verb]) -> argparse.Ar
     title = f"verbs (`VERB --help` has the flags of each; below are those of `{name}`):"
     about = "\n".join([*([] if said else [ABOUT, ""]), title, *lines])
     examples = {line: text for verb in group.values() for line, text in verb.examples.items()}
-    parser = _parser(said, "[ACTION]" if said else "[VERB]", about, examples)
+    parser = _empty_parser(said, "[ACTION]" if said else "[VERB]", about, examples)
     _add(parser, verbs[name])
     return parser
 
 
-def _parser(said: str, word: str, about: str, examples: Mapping[str, str]) -> argparse.ArgumentParser:
+def _empty_parser(said: str, word: str, about: str, examples: Mapping[str, str]) -> argparse.ArgumentParser:
     program = " ".join(filter(None, [PROGRAM, said]))
     width = max(map(len, examples), default=0)
     lines = [f"  {f'python {PROGRAM} {line}':<{width + len(PROGRAM) + 8}}  {text}" for line, text in examples.items()]

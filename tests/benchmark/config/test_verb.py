@@ -52,6 +52,7 @@ def test_a_command_is_a_verb_and_its_flags_and_no_others(argv: str, name: str, v
         ("bake", "unknown verb 'bake'; there are: cook, taste, shop"),
         ("tase soup", "unknown verb 'tase' (did you mean 'taste'?); there are: cook, taste, shop"),
         ("shop bye", "unknown action of `shop` 'bye' (did you mean 'buy'?); there are: list, buy"),
+        ("shop eggs list", "unknown action of `shop` 'eggs'; there are: list, buy"),
         ("cook --salt 3", "`cook` takes no --salt; `taste` does"),
         ("--salt 3", "`cook` takes no --salt; `taste` does"),
         ("taste soup --size=3", "`taste` takes no --size; `cook`, `shop list` do"),
@@ -75,6 +76,11 @@ def test_what_cannot_be_meant_is_one_line(argv: str, line: str, capsys: pytest.C
     assert "\n" not in str(caught.value)
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "")
+
+
+def test_an_empty_word_is_no_verb() -> None:
+    with pytest.raises(ConfigError, match=r"^unknown verb ''"):
+        parse(VERBS, [""])
 
 
 def helped(argv: str, capsys: pytest.CaptureFixture[str]) -> str:
