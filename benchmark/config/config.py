@@ -48,10 +48,11 @@ class Config(Section):
 
     name: str
     caption: str = ""
-    compare: Annotated[list[str], Field(min_length=1)]
+    methods: Annotated[list[str], Field(min_length=1)]
     """Methods of the table, in the order of its rows."""
-    methods: dict[str, dict[str, Any]] = {}
-    """Overrides of methods' own knobs, by method; one from a file goes by its own name or its path."""
+    knobs: dict[str, dict[str, Any]] = {}
+    """Overrides of methods' own knobs, by method; one from a file goes by its own name or its path. The dotted key
+    `methods.NAME.KNOB` reaches them too (benchmark.config.load), and messages name a knob so."""
     ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
     """Ablations there are: method -> name -> overrides of its knobs."""
     ablate: list[str] = []
@@ -77,7 +78,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _known_names(self) -> Config:
-        for name in (*self.compare, *self.methods, *self.ablations, *self.sweeps):
+        for name in (*self.methods, *self.knobs, *self.ablations, *self.sweeps):
             self.method_class(name)
         simulated = self.data.simulation.patients if self.data.simulation else {}
         for name in (self.data.pretrain, *self.data.datasets, *simulated):
@@ -86,7 +87,7 @@ class Config(Section):
         unsized = {self.data.pretrain, *self.data.datasets} - simulated.keys()
         if self.data.simulation and unsized:
             raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
-        for name in self.methods:
+        for name in self.knobs:
             self.method_config(name)
         for method, named in self.ablations.items():
             for overrides in named.values():
@@ -103,7 +104,7 @@ class Config(Section):
                         f"ablate: no compared method has an ablation; compare {', '.join(self.ablations)} too"
                     )
                 raise ValueError(unknown("ablation", name, known))
-        lists = {what: getattr(self, what) for what in ("compare", "ratios", "seeds", "evaluate")}
+        lists = {what: getattr(self, what) for what in ("methods", "ratios", "seeds", "evaluate")}
         for what, values in {**lists, "data.datasets": self.data.datasets}.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{what}: {values} names a value twice")
@@ -114,12 +115,12 @@ class Config(Section):
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """A method by its name or file; one of a compared file goes by its own name too."""
-        files = {get_method(path).name: path for path in self.compare if path.endswith(".py")}
+        files = {get_method(path).name: path for path in self.methods if path.endswith(".py")}
         return get_method(files.get(name, name))
 
     def compared(self) -> list[str]:
         """The compared methods by their own names, in order."""
-        return [self.method_class(name).name for name in self.compare]
+        return [self.method_class(name).name for name in self.methods]
 
     def ablations_of(self, asked: str) -> list[tuple[str, str]]:
         """(method, ablation) of the compared methods that a name in `ablate` stands for."""
@@ -134,8 +135,8 @@ class Config(Section):
         """A method's config under this config's overrides, and further ones (an ablation's) over those."""
         method = self.method_class(name)
         kind = method.Config
-        files = [path for path in self.methods if path.endswith(".py") and get_method(path) is method]
-        values = {key: value for own in (*files, method.name) for key, value in self.methods.get(own, {}).items()}
+        files = [path for path in self.knobs if path.endswith(".py") and get_method(path) is method]
+        values = {key: value for own in (*files, method.name) for key, value in self.knobs.get(own, {}).items()}
         values |= overrides or {}
         # A dataclass of its own would ignore unknown keys; as a field it is as strict as the section that holds it.
         holder = create_model("Holder", __base__=Section, knobs=(kind, ...))

@@ -23,7 +23,7 @@ from benchmark.results.failures import Failure
 from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR
-from benchmark.results.plan import Plan, PlannedCell, check_plan
+from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
 from benchmark.results.rows import ROW_FORMAT, Predictions, Row, row_bytes
 
 
@@ -135,7 +135,7 @@ class Store:
         try:
             body = json.loads(path.read_text())
             cells = [PlannedCell(**cell) for cell in body.pop("cells")]
-            plan = Plan(**body, cells=cells)
+            plan = Plan(**body | {"config": with_todays_keys(body["config"])}, cells=cells)
             check_plan(plan)
             return plan
         except (ValueError, KeyError, TypeError) as error:

@@ -66,7 +66,7 @@ def variants_of(config: Config) -> tuple[Variant, ...]:
 
 def methods_of(config: Config) -> Iterator[Variant]:
     """The compared methods."""
-    for name in config.compare:
+    for name in config.methods:
         kind = config.method_class(name)
         yield Variant(kind.name, kind.title, kind, config.method_config(name))
 

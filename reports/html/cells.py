@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmark.results.plan import PlannedCell
+from benchmark.results.plan import PlannedCell, with_todays_keys
 from benchmark.results.rows import Row
 from reports.runs.cards import machine_of
 from reports.runs.load import Results
@@ -116,7 +116,7 @@ def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
         "Machine": machine_of(told) if "device" in told else "",
         "Versions": ", ".join(f"{name} {version}" for name, version in (told.get("versions") or {}).items()),
         "Data": ", ".join(f"{name} {value}" for name, value in data.items()),
-        "Config": "; ".join(config_differences(told["config"], config)) if "config" in told else "not recorded",
+        "Config": "; ".join(config_differences(with_todays_keys(told["config"]), config)) if "config" in told else "",
     }
     return [[label, text or "not recorded"] for label, text in facts.items()]
 

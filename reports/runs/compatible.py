@@ -20,7 +20,7 @@ from reports.runs.load import Results
 from reports.runs.scrub_paths import portable
 
 CHOICE = (
-    "name", "caption", "compare", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
+    "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
     "data.datasets", "data.simulation", "precision",
 )  # fmt: skip
 """Config keys that choose cells, and those whose effect is compared itself: ablations, data, precision."""

@@ -105,7 +105,7 @@ def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
     """The first run's plan with the rows, columns and cells of all."""
     plans = [run.results.plan for run in runs]
     config = dict(plans[0].config)
-    for name in ("compare", "ablate", "gates", "evaluate", "ratios", "seeds"):
+    for name in ("methods", "ablate", "gates", "evaluate", "ratios", "seeds"):
         if name in config:
             config[name] = _union(plan.config.get(name, []) for plan in plans)
     datasets = _first_wins(plan.datasets for plan in plans)

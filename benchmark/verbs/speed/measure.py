@@ -126,7 +126,7 @@ def base_setting(config: Config, device: torch.device, effort: Effort) -> Settin
 
 def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[Setting]:
     """The compared methods that train anything, with a config's knobs and at most the effort's sizes."""
-    for name in config.compare:
+    for name in config.methods:
         kind, knobs = config.method_class(name), config.method_config(name)
         if not kind.trains:
             continue

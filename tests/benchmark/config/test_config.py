@@ -62,7 +62,7 @@ def test_packaged_configs_are_valid_and_say_what_they_are(name: str) -> None:
     config = load_config(name)
     assert config.name == name
     assert len(config.caption) > 20
-    assert load_config(name, {"compare": list(METHODS)}).compare == list(METHODS)
+    assert load_config(name, {"methods": list(METHODS)}).methods == list(METHODS)
 
 
 def test_the_default_and_the_papers_grid_are_there() -> None:
@@ -109,6 +109,19 @@ def test_an_override_reaches_a_methods_knob_and_leaves_its_others() -> None:
     assert (ablated.momentum, ablated.queue_size) == (0.5, 0)
 
 
+def test_both_dotted_keys_of_a_knob_are_the_same() -> None:
+    config = load_config("demo", {"methods": ["pmq"], "methods.pmq.momentum": 0.5})
+    assert config.methods == ["pmq"]
+    assert config == load_config("demo", {"knobs.pmq": {"queue_size": 512, "momentum": 0.5}, "methods": ["pmq"]})
+
+
+def test_a_list_of_methods_on_the_command_line_does_not_hide_old_knobs(tmp_path: Path) -> None:
+    file = tmp_path / "old.yaml"
+    file.write_text("methods: {pmq: {momentum: 0.5}}\n")
+    with pytest.raises(ConfigError, match="under 'knobs' now"):
+        load_config(str(file), {"methods": ["pmq"]})
+
+
 def test_overrides_are_left_as_they_were() -> None:
     overrides = {"encoder": {"hidden": 8}, "encoder.depth": 3}
     load_config("demo", overrides)
@@ -129,7 +142,7 @@ def test_a_preset_chooses_whose_recipe() -> None:
         ({"pretrain.epoch": 3}, ["'pretrain.epoch'", "did you mean 'pretrain.epochs'", "pretrain.recipe"]),
         ({"pretrain.recipe.lrr": 3}, ["'pretrain.recipe.lrr'", "pretrain.recipe.lr", "pretrain.recipe.schedule"]),
         ({"epochs": 3}, ["'epochs'", "pretrain, finetune", "seeds"]),
-        ({"compare": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
+        ({"methods": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
         ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
         ({"data.datasets": ["ptbxl"]}, ["'ptbxl'", "did you mean 'ptb-xl'", *DATASETS]),
         ({"data.pretrain": "mimic"}, ["'mimic'", *DATASETS]),
@@ -159,7 +172,7 @@ def test_a_preset_chooses_whose_recipe() -> None:
         ({"encoder.hidden.x": 3}, ["'encoder.hidden.x'", "'hidden' is a value"]),
         ({"seeds": [41, 41]}, ["seeds", "[41, 41]", "twice"]),
         ({"ratios": [0.1, 1e-1]}, ["ratios", "twice"]),
-        ({"compare": ["pmq", "moco", "pmq"]}, ["compare", "twice"]),
+        ({"methods": ["pmq", "moco", "pmq"]}, ["methods", "twice"]),
         ({"evaluate": ["linear", "linear"]}, ["evaluate", "twice"]),
     ],
 )
@@ -214,7 +227,7 @@ def test_a_config_can_be_hashed() -> None:
 
 def test_a_config_is_found_by_file_and_named_after_it(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("compare: [random]\nfinetune: {lr: 1e-3}\nratios: [1]\n")
+    file.write_text("methods: [random]\nfinetune: {lr: 1e-3}\nratios: [1]\n")
     config = load_config(str(file), {"seeds": [7]})
     assert (config.name, config.finetune.lr, config.ratios, config.seeds) == ("mine", 0.001, [1.0], [7])
 
@@ -222,12 +235,15 @@ def test_a_config_is_found_by_file_and_named_after_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("compare: [random", ["is not YAML"]),
+        ("methods: [random", ["is not YAML"]),
         ("", ["holds no keys"]),
         ("- random", ["holds no keys"]),
-        ("caption: x", ["compare", "required"]),
-        ("compare: [random]\nvariants: {}", ["'variants'"]),
-        ("compare: [random]\n1: 2", ["1"]),
+        ("caption: x", ["methods", "required"]),
+        ("methods: [random]\nvariants: {}", ["'variants'"]),
+        ("methods: [random]\n1: 2", ["1"]),
+        ("compare: [random]", ["'compare' is called 'methods' now"]),
+        ("compare: [random]\nmethods: {pmq: {momentum: 0.5}}", ["'methods'", "under 'knobs' now"]),
+        ("methods: {pmq: {momentum: 0.5}}", ["'methods'", "under 'knobs' now"]),
     ],
 )
 def test_a_wrong_file_is_one_line(content: str, words: list[str], tmp_path: Path) -> None:

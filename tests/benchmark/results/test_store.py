@@ -231,6 +231,13 @@ def test_the_latest_plan_is_the_one_saved_last(tmp_path: Path) -> None:
     assert store.load_plan() == PLAN
 
 
+def test_a_plan_stored_before_two_keys_were_renamed_has_them_under_todays_names(tmp_path: Path) -> None:
+    old = {"protocol": "paper", "compare": ["pmq"], "methods": {"pmq": {"momentum": 0.5}}}
+    Store(tmp_path).save_plan(replace(PLAN, config=old))
+    config = {"protocol": "paper", "methods": ["pmq"], "knobs": {"pmq": {"momentum": 0.5}}}
+    assert Store(tmp_path).load_plan().config == config
+
+
 def test_plans_are_listed_with_the_latest_first(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for key in ("a", "c", "b", "c"):

@@ -59,7 +59,7 @@ def test_a_cell_costs_its_labelled_windows_three_times_and_the_held_out_ones_onc
 
 
 def test_estimates_are_near_the_windows_of_the_task(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
-    config, device = small_config({"compare": ["pmq"]}), torch.device("cpu")
+    config, device = small_config({"methods": ["pmq"]}), torch.device("cpu")
     sizes = {name: exact_size(cohorts[name]) for name in ("mimic-iv-ecg", "chapman")}
     task = make_task(cohorts["chapman"], TaskSpec(6, "single", "paper"), ratio=0.5, seed=1, device=device)
     grid = grid_of(config)

@@ -18,7 +18,7 @@ from methods.base import MethodConfig
 
 SIMULATED = {name: f"data of {name}" for name in ("ptb-xl", "chapman", "cpsc2018")}
 MODE = {"device": "cpu", "precision": "float32"}
-BASE = {"compare": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
+BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
 
 ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
 PMQ = {"pmq finetune", "pmq linear"}
@@ -121,7 +121,7 @@ def test_every_setting_is_in_the_list_above() -> None:
         {"name": "other"},
         {"caption": "Other words."},
         {"methods.moco.queue_size": 5},
-        {"compare": ["pmq", "random"]},
+        {"methods": ["pmq", "random"]},
         {"evaluate": ["linear", "finetune"]},
     ],
 )
@@ -132,7 +132,7 @@ def test_words_and_order_and_other_methods_move_no_key(overrides: dict[str, Any]
 @pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.trains])
 def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
     def key_of(knobs: dict[str, Any]) -> str:
-        overrides = {"compare": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
+        overrides = {"methods": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
         (pretraining,) = grid_of(load_config("demo", overrides)).pretrainings
         return pretraining.key
 
@@ -194,7 +194,7 @@ def test_a_raised_version_of_a_method_moves_its_keys_alone(monkeypatch: pytest.M
 
 def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
     def random_keys(overrides: dict[str, Any], **data: Any) -> list[str]:
-        config = load_config("demo", {"compare": ["random"], "gates": [], "seeds": [41, 42], **overrides})
+        config = load_config("demo", {"methods": ["random"], "gates": [], "seeds": [41, 42], **overrides})
         return [pretraining.key for pretraining in grid_of(config, **data).pretrainings]
 
     base = random_keys({})
@@ -208,7 +208,7 @@ def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
 
 def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
     methods = list(METHODS)
-    config = load_config("paper", {"compare": methods, "gates": []})
+    config = load_config("paper", {"methods": methods, "gates": []})
     grid = grid_of(config)
     trained = [name for name in methods if METHODS[name].trains]
     assert len(grid.cells) == len(methods) * 3 * 3 * 5
@@ -228,12 +228,12 @@ def test_the_strict_protocol_pretrains_once_per_seed() -> None:
 
 def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
     less = keys(grid_of(load_config("demo", {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
-    more = keys(grid_of(load_config("demo", {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "compare": list(METHODS)})))
+    more = keys(grid_of(load_config("demo", {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "methods": list(METHODS)})))
     assert less.items() <= more.items()
 
 
 def test_rows_come_in_the_order_asked_for() -> None:
-    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq", "random", "moco"]}))
+    grid = grid_of(load_config("demo", {**BASE, "methods": ["pmq", "random", "moco"]}))
     assert [variant.name for variant in grid.variants] == ["pmq", "random", "moco"]
     assert [variant.title for variant in grid.variants] == ["PMQ", "Random", "MoCo"]
 
@@ -246,7 +246,7 @@ def test_cells_say_what_they_are() -> None:
 
 
 def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
-    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
+    grid = grid_of(load_config("demo", {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
     assert [(v.name, v.role) for v in grid.variants] == [
         ("pmq", "method"),
         *((name, "gate") for name in ("random", "random-frozen", "features")),

@@ -55,7 +55,7 @@ def test_every_kind_of_variant_pickles_to_itself() -> None:
 def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: SmallConfig, tmp_path: Path) -> None:
     file = tmp_path / "my.own.method.py"
     file.write_text(MINE)
-    config = small_config({"compare": [str(file)], "methods": {"mine": {"sharpness": 2.5, "queue_size": 32}}})
+    config = small_config({"methods": [str(file)], "knobs": {"mine": {"sharpness": 2.5, "queue_size": 32}}})
     cells = cells_of(config)
     jobs = [CellJob(cell, config, tmp_path, tmp_path, "cpu", "float32") for cell in cells]
     assert len(jobs) == 2
@@ -71,7 +71,7 @@ def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: S
 def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
-    (variant,) = variants_of(load_config("demo", {"compare": [str(file)], "gates": []}))
+    (variant,) = variants_of(load_config("demo", {"methods": [str(file)], "gates": []}))
     assert (variant.name, variant.title) == ("mine", "Mine")
 
 
@@ -79,12 +79,12 @@ def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) 
     file = tmp_path / "own.py"
     file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
     for key in ("own", str(file)):
-        config = load_config("demo", {"compare": [str(file)], "gates": [], "methods": {key: {"momentum": 0.5}}})
+        config = load_config("demo", {"methods": [str(file)], "gates": [], "knobs": {key: {"momentum": 0.5}}})
         (variant,) = variants_of(config)
         assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
 
 
 def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
-    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "compare": ["moco", "pmq"], "ablate": ["moco:hot"]}
+    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "methods": ["moco", "pmq"], "ablate": ["moco:hot"]}
     (variant,) = (v for v in variants_of(load_config("demo", own)) if v.role == "ablation")
     assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")

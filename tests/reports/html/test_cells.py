@@ -15,7 +15,7 @@ from reports.runs.load import load_results, tidy
 from reports.runs.planned_tables import layouts
 from reports.tables.table import make_table
 
-PLAN = {"seeds": [41, 42], "pretrain": {"epochs": 3, "recipe": {"lr": 1e-3}}, "name": "demo", "methods": {}}
+PLAN = {"seeds": [41, 42], "pretrain": {"epochs": 3, "recipe": {"lr": 1e-3}}, "name": "demo", "knobs": {}}
 
 
 def test_a_config_is_told_by_dotted_keys() -> None:
@@ -24,7 +24,7 @@ def test_a_config_is_told_by_dotted_keys() -> None:
         "pretrain.epochs": "3",
         "pretrain.recipe.lr": "0.001",
         "name": "demo",
-        "methods": "{}",
+        "knobs": "{}",
     }
 
 
@@ -32,7 +32,7 @@ def test_differences_of_a_config_name_both_values() -> None:
     own = {"seeds": [41, 42], "pretrain": {"epochs": 5, "recipe": {"lr": 1e-3}}, "name": "demo", "own": True}
     assert config_differences(own, PLAN) == [
         "pretrain.epochs: 5 (plan: 3)",
-        "methods: not there (plan: {})",
+        "knobs: not there (plan: {})",
         "own: true (plan: not there)",
     ]
     assert config_differences(PLAN, PLAN) == ["as the plan's"]

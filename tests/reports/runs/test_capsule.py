@@ -95,10 +95,10 @@ def test_no_path_of_the_machine_is_packed_and_the_rows_still_vouch_for_themselve
     write_store: WriteStore, tmp_path: Path
 ) -> None:
     def with_paths(row: Row) -> Row:
-        return replace(row, provenance={"config": {"compare": [f"{HOME}/mine.py"]}}, notes=[f"read from {HOME}/x.dat"])
+        return replace(row, provenance={"config": {"methods": [f"{HOME}/mine.py"]}}, notes=[f"read from {HOME}/x.dat"])
 
     def plan_with_paths(plan: Plan) -> Plan:
-        return replace(plan, config=plan.config | {"methods": {f"{HOME}/mine.py": {"lr": 1.0}}})
+        return replace(plan, config=plan.config | {"knobs": {f"{HOME}/mine.py": {"lr": 1.0}}})
 
     root = write_store(alter=with_paths, alter_plan=plan_with_paths)
     store = Store(root)

@@ -41,7 +41,7 @@ def computed(**facts: Any) -> Callable[[Row], Row]:
         ({"alter_plan": with_config(protocol="strict")}, "protocol is strict, not paper"),
         ({"alter_plan": with_config(data={"labels": "multi"})}, "data.labels is multi, not single"),
         ({"alter_plan": with_config(finetune={"epochs": 3})}, "finetune.epochs is 3, not unset"),
-        ({"alter_plan": with_config(methods={"pmq": {"momentum": 0.9}})}, "methods.pmq.momentum is 0.9, not unset"),
+        ({"alter_plan": with_config(knobs={"pmq": {"momentum": 0.9}})}, "knobs.pmq.momentum is 0.9, not unset"),
         (
             {"alter_plan": with_config(ablations={"pmq": {"w/o mask_t": {"time_mask": 0.1}}})},
             'pmq:w/o mask_t is {"time_mask": 0.1}, not unset',
@@ -66,7 +66,7 @@ def test_settings_and_data_must_be_the_same(write_store: WriteStore, alter: dict
 @pytest.mark.parametrize(
     "config",
     [
-        {"name": "mine", "caption": "", "seeds": [1], "ratios": [0.5], "compare": ["/home/ann/mine.py"]},
+        {"name": "mine", "caption": "", "seeds": [1], "ratios": [0.5], "methods": ["/home/ann/mine.py"]},
         {
             "ablations": {"pmq": {"w/o heads": {"head": "v2"}}},
             "gates": [],
@@ -130,8 +130,8 @@ def test_a_third_run_must_compare_with_all_that_were_put_together(write_store: W
 
 
 def test_configs_differ_by_dotted_keys_and_not_by_where_a_file_lies(write_store: WriteStore) -> None:
-    own = with_config(compare=["/home/ann/mine.py"], pretrain={"epochs": 3, "seed": 42})
-    other = with_config(compare=["/home/bob/mine.py"], pretrain={"epochs": 4})
+    own = with_config(methods=["/home/ann/mine.py"], pretrain={"epochs": 3, "seed": 42})
+    other = with_config(methods=["/home/bob/mine.py"], pretrain={"epochs": 4})
     plans = [run_of(write_store(name, alter_plan=alter)).results.plan for name, alter in (("a", own), ("b", other))]
     assert config_differences(plans[0], plans[1]) == [("pretrain.epochs", 3, 4), ("pretrain.seed", 42, None)]
 

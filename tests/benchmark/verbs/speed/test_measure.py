@@ -31,7 +31,7 @@ SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
 
 @pytest.fixture(scope="module")
 def config() -> Config:
-    return load_config("demo", SMALL | {"compare": ["random", "pmq", "clocs", "comet"], "seeds": [1, 2]})
+    return load_config("demo", SMALL | {"methods": ["random", "pmq", "clocs", "comet"], "seeds": [1, 2]})
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_method_without_a_plain_form_is_measured_alone(config: Config, monkeyp
 
 
 def test_a_queue_holds_whole_batches(config: Config) -> None:
-    odd = load_config("demo", SMALL | {"compare": ["pmq"], "methods.pmq.queue_size": 7})
+    odd = load_config("demo", SMALL | {"methods": ["pmq"], "methods.pmq.queue_size": 7})
     base = module.base_setting(odd, MACHINE.device, TINY)
     (setting,) = module.method_settings(odd, base, TINY)
     assert isinstance(setting.config, PMQConfig)

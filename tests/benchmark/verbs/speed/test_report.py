@@ -12,7 +12,7 @@ from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run.estimate import Size, passes
 from benchmark.run.runner import Machine
-from benchmark.verbs.dry_run import unkeyed_grid
+from benchmark.verbs.run.dry_run import unkeyed_grid
 from benchmark.verbs.speed.record import Speed
 from benchmark.verbs.speed.report import grid_seconds, hours_line, speed_lines
 from benchmark.verbs.speed.timing import Ratio
@@ -23,7 +23,7 @@ SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
 
 @pytest.fixture(scope="module")
 def config() -> Config:
-    return load_config("demo", SMALL | {"compare": ["random", "pmq"], "seeds": [1, 2]})
+    return load_config("demo", SMALL | {"methods": ["random", "pmq"], "seeds": [1, 2]})
 
 
 def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[..., Speed]) -> None:

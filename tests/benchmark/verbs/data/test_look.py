@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.config.verb import FAILED, OK, USAGE
 from benchmark.data.simulate import CohortSettings, write_cohort
-from run_benchmark import FAILED, OK, USAGE, main
+from run_benchmark import main
 
 PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
 SMALL = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]

@@ -1,4 +1,4 @@
-"""The verb `data`: which datasets are meant, what each holds, what is wrong with them, and one recording to draw.
+"""The verb `data` at work: which datasets are meant, what each holds, what is wrong with them, one recording to draw.
 
 data summary         facts from the tables and what is prepared already; reads no signal
 data check           prepares, audits and judges every dataset
@@ -15,7 +15,8 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.command_line import Command, Place
+from benchmark.config.command_line import Place
+from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.audit.findings import Finding
 from benchmark.data.audit.summary import fact_lines, of_listing, of_prepared, some, table_lines
@@ -39,6 +40,18 @@ SHOWN_REPORT = 60
 
 
 @dataclass(frozen=True)
+class DataCommand:
+    """What is asked of the data."""
+
+    config: Config
+    asked: tuple[str, ...]
+    """Datasets named by flags, the pretraining corpus first; empty where the config's stand."""
+    place: Place
+    subject: str = ""
+    """The recording of `data show`, else ''."""
+
+
+@dataclass(frozen=True)
 class Drawable:
     """One recording as it is drawn."""
 
@@ -53,7 +66,7 @@ class Drawable:
     file_name: str
 
 
-def names_asked(command: Command) -> list[str]:
+def names_asked(command: DataCommand) -> list[str]:
     """Datasets of a `data` command: those that flags name, else the config's simulated ones, else all that are found.
 
     Raises DatasetError where none is found.
@@ -78,7 +91,7 @@ def _is_found(name: str, place: Place) -> bool:
     return True
 
 
-def print_summary(command: Command, console: Console) -> bool:
+def print_summary(command: DataCommand, console: Console) -> bool:
     """`data summary`; whether every dataset could be listed."""
     names = names_asked(command)
     summaries = []
@@ -97,7 +110,7 @@ def print_summary(command: Command, console: Console) -> bool:
     return len(summaries) == len(names)
 
 
-def print_check(command: Command, console: Console) -> bool:
+def print_check(command: DataCommand, console: Console) -> bool:
     """`data check`: facts, findings and a verdict per dataset; whether a run would take them all."""
     names = names_asked(command)
     spec = command.config.task_spec(command.config.finetune)
@@ -139,7 +152,7 @@ def worst(findings: Sequence[Finding], name: str) -> str:
     return max(["ok", *own], key=list(VERDICTS).index)
 
 
-def look_up(command: Command, console: Console) -> Drawable:
+def look_up(command: DataCommand, console: Console) -> Drawable:
     """The recording of `data show`.
 
     Raises ConfigError where no dataset or more than one has it, DatasetError where its signal cannot be used.

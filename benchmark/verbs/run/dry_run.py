@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
@@ -26,10 +27,13 @@ from methods.encoders.dilated import Encoder, EncoderConfig
 GIB = 2**30
 
 
-def dry_run_lines(config: Config, place: Place, machine: Machine) -> Iterator[str]:
-    """The plan of a run, line by line. Raises DatasetError where real data are missing."""
+def dry_run_lines(config: Config, place: Place, machine: Machine, results: Path, speed_file: Path) -> Iterator[str]:
+    """The plan of a run, line by line. Raises DatasetError where real data are missing.
+
+    results: the store it would go on with; speed_file: what `speed` measured, if it did.
+    """
     sizes, prepared = sizes_of(config, place)
-    work = work_of(config, place, machine, prepared)
+    work = work_of(config, results, machine, prepared)
     if work is None:
         grid = unkeyed_grid(config, machine)
         work = Work(grid, grid.pretrainings, grid.cells, ())
@@ -40,7 +44,7 @@ def dry_run_lines(config: Config, place: Place, machine: Machine) -> Iterator[st
         known = "counted" if size.exact else "estimated; not prepared yet"
         yield f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})"
     yield from cell_lines(grid, work)
-    yield from cost_lines(config, place, machine, sizes, work)
+    yield from cost_lines(config, results, speed_file, machine, sizes, work)
 
 
 def counts_line(grid: Grid) -> str:
@@ -70,11 +74,11 @@ def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, P
     return sizes, prepared
 
 
-def work_of(config: Config, place: Place, machine: Machine, prepared: Mapping[str, Prepared]) -> Work | None:
+def work_of(config: Config, results: Path, machine: Machine, prepared: Mapping[str, Prepared]) -> Work | None:
     """What is missing of the grid; None where data are not prepared, so that results cannot be looked up."""
     if len(prepared) < len(names_of(config)):
         return None
-    return missing(make_grid(config, prepared, machine), Store(place.results))
+    return missing(make_grid(config, prepared, machine), Store(results))
 
 
 def unkeyed_grid(config: Config, machine: Machine) -> Grid:
@@ -98,13 +102,15 @@ def cell_lines(grid: Grid, work: Work) -> Iterator[str]:
         yield f"  {variant:<14} {evaluation:<9} {counts}"
 
 
-def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
+def cost_lines(
+    config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
+) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, and disk."""
     encoder = replace(encoder_config(config, work.grid.variants[0].config), dropout=0.0)
-    source, pretraining, cells = seconds_of(config, place, machine, encoder, sizes, work)
+    source, pretraining, cells = seconds_of(config, speed_file, machine, encoder, sizes, work)
     parameters = sum(p.numel() for p in Encoder(encoder).parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
-    there = next(folder for folder in place.results.resolve().parents if folder.is_dir())
+    there = next(folder for folder in results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(there).free
     yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time, {source}:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
@@ -112,20 +118,19 @@ def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[st
 
 
 def seconds_of(
-    config: Config, place: Place, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
+    config: Config, speed_file: Path, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
 ) -> tuple[str, float, float]:
     """Where the estimate comes from, and the time of the pretrainings and of the cells."""
-    file = place.out / "speed.json"
-    speed = load_speed(file)
+    speed = load_speed(speed_file)
     if speed is None:
         source = "from an encoder pass timed just now; `speed` looks closer"
         return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
     misfit = speed.misfit(encoder, config.data.cut().samples, device_facts(machine.device), machine.precision)
     if misfit:
-        source = f"from an encoder pass timed just now, since {file} is of another {misfit}"
+        source = f"from an encoder pass timed just now, since {speed_file} is of another {misfit}"
         return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
-    return f"from {file}, which `speed` wrote", *grid_seconds(config, tasks, sizes, speed, machine.jobs)
+    return f"from {speed_file}, which `speed` wrote", *grid_seconds(config, tasks, sizes, speed, machine.jobs)
 
 
 def seconds_from_a_pass(

@@ -20,8 +20,8 @@ from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
 from benchmark.run.cohorts import locate, names_of
 from benchmark.run.runner import Machine, make_grid
-from benchmark.verbs import dry_run
-from benchmark.verbs.dry_run import dry_run_lines
+from benchmark.verbs.run import dry_run
+from benchmark.verbs.run.dry_run import dry_run_lines
 from benchmark.verbs.speed.record import Speed, save_speed
 from methods.encoders.dilated import EncoderConfig
 
@@ -38,21 +38,17 @@ def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(
-        results=tmp_path / "runs",
-        out=tmp_path / "out",
-        cache=tmp_path / "cache",
-        simulated=tmp_path / "simulated",
-        data_root=None,
-        paths={},
-        device="cpu",
-        workers=1,
-        jobs=1,
-    )
+    return Place(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
 
 
-def lines_of(config: Config, place: Place) -> list[str]:
-    return list(dry_run_lines(config, place, MACHINE))
+@pytest.fixture
+def store(place: Place) -> Store:
+    return Store(place.cache.parent / "runs")
+
+
+def lines_of(config: Config, place: Place, results: str = "runs") -> list[str]:
+    folder = place.cache.parent
+    return list(dry_run_lines(config, place, MACHINE, folder / results, folder / "speed.json"))
 
 
 def prepare_all(config: Config, place: Place) -> dict[str, Prepared]:
@@ -100,7 +96,7 @@ def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: Sm
     assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
 
 
-def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Place) -> None:
+def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Place, store: Store) -> None:
     config = small_config({**FEW, "seeds": [1, 2, 3]})
     before = lines_of(config, place)
     assert before[0] == "config demo: 12 cells on 1 pretrainings"
@@ -108,18 +104,18 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     assert counts_of("pmq finetune chapman", before) == {0, 6}
     grid = make_grid(config, prepare_all(config, place), MACHINE)
     for cell in grid.cells[:2]:
-        finish(cell.key, Store(place.results))
+        finish(cell.key, store)
     after = lines_of(config, place)
     assert counts_of("random finetune chapman", after) == {2, 6}
     assert counts_of("pmq finetune chapman", after) == {0, 6}
 
 
-def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place) -> None:
+def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place, store: Store) -> None:
     config = small_config(FEW)
     grid = make_grid(config, prepare_all(config, place), MACHINE)
     assert "together 0 s" not in "\n".join(lines_of(config, place))
     for cell in grid.cells:
-        finish(cell.key, Store(place.results))
+        finish(cell.key, store)
     assert "  pretraining 0 s, cells 0 s, together 0 s" in lines_of(config, place)
 
 
@@ -129,7 +125,7 @@ def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, plac
         {
             "data.simulation.patients": patients,
             "data.datasets": ["ptb-xl", "chapman", "cpsc2018"],
-            "compare": ["random", "moco", "pmq"],
+            "methods": ["random", "moco", "pmq"],
             "evaluate": ["finetune"],
             "ratios": [0.3, 0.1, 0.01],
             "seeds": [41, 42, 43, 44, 45],
@@ -143,23 +139,21 @@ def test_missing_real_data_are_named(small_config: SmallConfig, place: Place, tm
         lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
 
 
-def test_results_may_lie_in_a_folder_that_is_not_there_yet(
-    small_config: SmallConfig, place: Place, tmp_path: Path
-) -> None:
-    assert lines_of(small_config(FEW), replace(place, results=tmp_path / "new" / "deeper" / "runs"))
+def test_results_may_lie_in_a_folder_that_is_not_there_yet(small_config: SmallConfig, place: Place) -> None:
+    assert lines_of(small_config(FEW), place, results="new/deeper/runs")
 
 
 def test_hours_come_from_a_measurement_that_fits(
-    small_config: SmallConfig, place: Place, known_speed: Callable[..., Speed]
+    small_config: SmallConfig, place: Place, tmp_path: Path, known_speed: Callable[..., Speed]
 ) -> None:
     config = small_config(FEW)
     size = config.encoder
     encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
     speed = replace(known_speed(pmq=400.0), device=device_facts(MACHINE.device), encoder=encoder)
     assert "timed just now; `speed` looks closer" in "\n".join(lines_of(config, place))
-    save_speed(speed, place.out / "speed.json")
+    save_speed(speed, tmp_path / "speed.json")
     measured = "\n".join(lines_of(config, place))
     assert "which `speed` wrote" in measured
     assert "pretraining 1 h" in measured  # two epochs of 33 pairs, four in an update
-    save_speed(replace(speed, precision="bf16"), place.out / "speed.json")
+    save_speed(replace(speed, precision="bf16"), tmp_path / "speed.json")
     assert "is of another precision" in "\n".join(lines_of(config, place))
