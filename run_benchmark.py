@@ -19,13 +19,13 @@ from benchmark.results.store import NoResults, Store
 from benchmark.run.cohorts import names_of
 from benchmark.run.estimate import exact_size, passes
 from benchmark.run.grid import Cell, Grid, Pretraining
-from benchmark.run.pretraining import health_of
+from benchmark.run.pretraining import health_of, warnings_of
 from benchmark.run.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note, open_console, print_lines
 from benchmark.screen.progress import GridProgress, step
 from benchmark.training.compiled import require_compiler
-from benchmark.training.health import health_lines, health_warnings
+from benchmark.training.health import health_lines
 from benchmark.verbs.data import gate, look_up, open_data, prepare_data, print_check, print_summary
 from benchmark.verbs.dry_run import dry_run_lines, sizes_of, unkeyed_grid
 from benchmark.verbs.list import listing
@@ -200,9 +200,8 @@ def show_health(grid: Grid, store: Store, console: Console) -> None:
     note(console, "")
     for line in health_lines(health):
         note(console, line)
-    for name, epochs in health.items():
-        for line in health_warnings(name, epochs):
-            note(console, f"warning: {line}")
+    for line in warnings_of(grid, health):
+        note(console, f"warning: {line}")
 
 
 def look_at_data(command: Command, console: Console) -> int:

@@ -30,6 +30,10 @@ EXAMPLES = """examples:
   python run_benchmark.py verify-paper                               the paper's own numbers, checked
 """
 
+PRESET = (
+    "unified or paper: one recipe for all (pretrain.recipe), or each method's own paper's, whatever the config's file "
+    "says in pretrain.recipe; methods.NAME.recipe comes before either"
+)
 DATA_ACTIONS = {
     "check": "prepare and audit every dataset, and say whether a run would refuse it (the default)",
     "summary": "what every dataset holds, without reading a signal",
@@ -113,7 +117,7 @@ def build_parser() -> argparse.ArgumentParser:
     what.add_argument("--protocol", help="paper or strict: how subsets are drawn and scores counted")
     what.add_argument("--labels", help="single or multi")
     what.add_argument("--evaluate", nargs="+", metavar="HOW", help="finetune, linear or both")
-    what.add_argument("--preset", help="unified or paper: one recipe for all, or each method's own")
+    what.add_argument("--preset", help=PRESET)
     what.add_argument("--ablations", action="store_true", help="every ablation of the compared methods; see `list`")
     what.add_argument("--ablate", nargs="+", metavar="NAME", help="these ablations, e.g. 'w/o queue'")
     what.add_argument("--queue-sizes", nargs="+", type=int, metavar="M", help="PMQ with these, at the smallest ratio")

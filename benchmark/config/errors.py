@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, get_args, get_type_hints
 
 from pydantic import ValidationError
 
@@ -33,13 +33,15 @@ def unknown(what: str, name: str, allowed: Collection[str]) -> str:
 def fields_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     """Names of the keys allowed at a place of a config, empty where it is no section."""
     for part in path:
-        fields = getattr(kind, "model_fields", None)
-        if not fields or part not in fields:
-            return []
-        kind = fields[part].annotation
-        kind = next((k for k in getattr(kind, "__args__", ()) if hasattr(k, "model_fields")), kind)
-    names: Iterable[str] = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", {})
-    return list(names)
+        hints = get_type_hints(kind) if names_of(kind) else {}
+        kind = hints.get(str(part))
+        kind = next((inner for inner in get_args(kind) if names_of(inner)), kind)
+    return names_of(kind)
+
+
+def names_of(kind: Any) -> list[str]:
+    """Names of the keys of a section or a method's config, empty for any other type."""
+    return list(getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", {}))
 
 
 _CLASS_NAME = re.compile(r"^[A-Z]\w*[.]")

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, refuse_truth_values, unknown
+from benchmark.config.idle import without_idle
 
 
 class _Loader(yaml.SafeLoader):
@@ -62,7 +63,10 @@ def config_text(name_or_file: str) -> str:
 
 
 def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
-    """A config with dotted overrides laid over it. Raises ConfigError in one line."""
+    """A config with dotted overrides laid over it. Raises ConfigError in one line, also for knobs that cannot act.
+
+    An override that keeps a key of the file from acting replaces it (`benchmark.config.idle`).
+    """
     try:
         values = yaml.load(config_text(name_or_file), Loader=_Loader)
     except yaml.YAMLError as error:
@@ -70,9 +74,10 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     if not isinstance(values, dict):
         raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
     values.setdefault("name", Path(name_or_file).stem)
-    for key, value in (overrides or {}).items():
+    overrides = overrides or {}
+    for key, value in overrides.items():
         _lay(values, key, copy.deepcopy(value))
-    return validate(values)
+    return validate(without_idle(values, overrides))
 
 
 def validate(values: Mapping[str, Any]) -> Config:

@@ -2,7 +2,7 @@
 
 A variant is a row: a compared method, a change of one (ablation, sweep of a knob) or a gate. All of it is data.
 
-    pretrain_key = hash(method config, encoder, recipe, epochs, data fingerprint, precision, seed, results versions)
+    pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
 
 Keys hold content, never paths or times. A results version is raised with any change that can move a number.
@@ -163,7 +163,6 @@ def pretrain_content(
         content |= {
             "version": PRETRAIN_VERSION,
             "config": asdict(knobs),
-            "recipe": asdict(config.recipe(knobs)),
             "epochs": config.pretrain.epochs,
             "per_trial": config.per_trial(config.pretrain),
             "data": fingerprint,

@@ -115,12 +115,35 @@ def test_overrides_are_left_as_they_were() -> None:
     assert overrides == {"encoder": {"hidden": 8}, "encoder.depth": 3}
 
 
-def test_a_preset_chooses_whose_recipe() -> None:
-    own = replace(Recipe(), lr=0.125)
-    config = load_config("demo", {"methods.pmq.recipe.lr": 0.125, "pretrain.recipe.lr": 0.5})
-    method = config.method_config("pmq")
-    assert config.recipe(method).lr == 0.5
-    assert load_config("demo", {"pretrain.preset": "paper"}).recipe(method) == own
+@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.trains])
+def test_a_preset_chooses_whose_recipe(method: str) -> None:
+    unified = load_config("demo", {"pretrain.recipe.lr": 0.5})
+    assert unified.method_config(method).recipe == Recipe(lr=0.5, batch_size=64)
+    paper = load_config("demo", {"pretrain.preset": "paper"})
+    assert paper.method_config(method).recipe == METHODS[method].Config().recipe
+    assert paper.pretrain.recipe is None
+
+
+@pytest.mark.parametrize("preset", ["unified", "paper"])
+def test_a_methods_own_recipe_comes_before_the_preset_field_by_field(preset: str) -> None:
+    before = load_config("demo", {"pretrain.preset": preset})
+    after = load_config("demo", {"pretrain.preset": preset, "methods.clocs.recipe.lr": 0.125})
+    assert after.method_config("clocs").recipe == replace(before.method_config("clocs").recipe, lr=0.125)
+    assert after.method_config("pmq") == before.method_config("pmq")
+
+
+@pytest.mark.parametrize("change", [{"recipe": {"lr": 0.25}}, {"recipe.lr": 0.25}])
+def test_an_ablation_changes_one_field_of_the_recipe(change: dict[str, Any]) -> None:
+    config = load_config("demo", {"methods.pmq.recipe.weight_decay": 0.5})
+    recipe = config.method_config("pmq", change).recipe
+    assert recipe == Recipe(lr=0.25, weight_decay=0.5, batch_size=64)
+
+
+def test_a_sweep_over_a_field_of_the_recipe_is_named_with_a_dot() -> None:
+    for sweeps in ({"pmq": {"recipe": {"lr": [0.25]}}}, {"pmq": {"recipe.lr": [0.25]}}):
+        assert load_config("demo", {"sweeps": sweeps}).sweeps == {"pmq": {"recipe.lr": [0.25]}}
+    with pytest.raises(ConfigError, match=r"methods\.pmq\.recipe"):
+        load_config("demo", {"sweeps.pmq.recipe.lr": [0.0]})
 
 
 @pytest.mark.parametrize(
@@ -128,6 +151,10 @@ def test_a_preset_chooses_whose_recipe() -> None:
     [
         ({"pretrain.epoch": 3}, ["'pretrain.epoch'", "did you mean 'pretrain.epochs'", "pretrain.recipe"]),
         ({"pretrain.recipe.lrr": 3}, ["'pretrain.recipe.lrr'", "pretrain.recipe.lr", "pretrain.recipe.schedule"]),
+        ({"methods.clocs.recipe.lrr": 3}, ["'methods.clocs.recipe.lrr'", "methods.clocs.recipe.schedule"]),
+        ({"methods.clocs.recipe": 3}, ["methods.clocs.recipe", "3"]),
+        ({"sweeps": 3}, ["sweeps", "3"]),
+        ({"sweeps.pmq": 3}, ["sweeps.pmq", "3"]),
         ({"epochs": 3}, ["'epochs'", "pretrain, finetune", "seeds"]),
         ({"compare": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
         ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
@@ -173,7 +200,7 @@ def test_a_wrong_value_is_one_line_with_its_place_and_what_is_allowed(
     assert [word for word in words if word not in message] == []
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.trains])
 def test_an_unknown_knob_of_a_method_is_refused(method: str) -> None:
     with pytest.raises(ConfigError, match=r"'methods\..*\.momentm'"):
         load_config("demo", {f"methods.{method}.momentm": 0.5})

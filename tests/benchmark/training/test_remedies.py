@@ -1,0 +1,26 @@
+"""Remedies: settings that a config takes under either preset, and that change what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmark.config.command_line import parse
+from benchmark.training.remedies import lower_rate, smaller_batch
+from methods import METHODS
+
+TRAINED = [name for name, method in METHODS.items() if method.trains]
+
+
+@pytest.mark.parametrize("preset", ["unified", "paper"])
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_remedy_acts(name: str, preset: str) -> None:
+    argv = ["--methods", name, "--preset", preset]
+    before = parse(argv).config.method_config(name).recipe
+    rate, batch = lower_rate(name, before), smaller_batch(name, before.batch_size)
+    after = parse([*argv, *rate.split(), *batch.split()]).config.method_config(name).recipe
+    assert after.lr == pytest.approx(before.lr / 10)
+    assert after.batch_size == before.batch_size // 2
+
+
+def test_no_batch_is_smaller_than_a_pair() -> None:
+    assert smaller_batch("pmq", 3) == "--set methods.pmq.recipe.batch_size=2"
