@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, create_model, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from benchmark.config.errors import one_line, refuse_truth_values, unknown
+from benchmark.config.errors import built, unknown
 from benchmark.config.overrides import dotted, laid_over
 from benchmark.config.sections import (
     Boosting,
@@ -146,19 +146,11 @@ class Config(Section):
         Its recipe is the one that acts.
         """
         method = self.method_class(name)
-        kind = method.Config
         files = [path for path in self.methods if path.endswith(".py") and get_method(path) is method]
         values: dict[str, Any] = {"recipe": asdict(self.preset_recipe(method))}
         for own in (*(self.methods.get(key, {}) for key in (*files, method.name)), overrides or {}):
             values = laid_over(values, own)
-        # A dataclass of its own would ignore unknown keys; as a field it is as strict as the section that holds it.
-        holder = create_model("Holder", __base__=Section, knobs=(kind, ...))
-        try:
-            knobs: MethodConfig = holder.model_validate({"knobs": values}).knobs  # type: ignore[attr-defined]
-        except ValidationError as error:
-            raise ValueError(one_line(error, f"methods.{name}.", holder, inside=("knobs",))) from None
-        refuse_truth_values(values, asdict(knobs), f"methods.{name}.")
-        return knobs
+        return built(method.Config, values, f"methods.{name}.")
 
     def per_trial(self, stage: Pretrain | Finetune) -> int:
         """Heartbeats, or plain windows, of a pseudo-trial in a stage."""

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import ValidationError
+from pydantic.dataclasses import is_pydantic_dataclass
+
+T = TypeVar("T")
 
 
 class ConfigError(ValueError):
     """A config cannot be used. The message is one line naming the bad value, its place and the allowed ones."""
-
-
-def refuse_truth_values(given: Mapping[str, Any], understood: Mapping[str, Any], prefix: str) -> None:
-    """Raise ValueError where true or false was given for a number, which pydantic takes for 1 or 0."""
-    for key, value in given.items():
-        if isinstance(value, Mapping) and isinstance(understood.get(key), Mapping):
-            refuse_truth_values(value, understood[key], f"{prefix}{key}.")
-        elif isinstance(value, bool) and not isinstance(understood.get(key), bool):
-            raise ValueError(f"{prefix}{key}: a number was expected, got {str(value).lower()}")
 
 
 def unknown(what: str, name: str, allowed: Collection[str]) -> str:
@@ -44,22 +37,29 @@ def names_of(kind: Any) -> list[str]:
     return list(getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", {}))
 
 
-_CLASS_NAME = re.compile(r"^[A-Z]\w*[.]")
-"""Ahead of a field's name in the messages of a dataclass."""
-
-
-def one_line(error: ValidationError, prefix: str, kind: Any, inside: tuple[str, ...] = ()) -> str:
-    """The first problem of a validation as one line: place, value, what is allowed. `inside` is left unsaid."""
+def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
+    """The first problem of a validation as one line: place, value, what is allowed."""
     first = error.errors()[0]
     path = first["loc"]
-    shown = [str(part) for part in path[len(inside) :] if part != getattr(kind, "__name__", None)]
+    shown = [str(part) for part in path]
     place = prefix + ".".join(shown)
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         allowed = fields_at(kind, path[:-1])
         return unknown("config key", place, [prefix + ".".join([*shown[:-1], name]) for name in allowed])
     message = first["msg"].removeprefix("Value error, ")
-    if not place:
-        return message
-    if isinstance(first["input"], Mapping):  # the check of a whole section, which names the key and value itself
-        return f"{place.rstrip('.')}: {_CLASS_NAME.sub('', message)}"
+    if not path:  # the check of a whole section, which names the key and value itself
+        return f"{prefix.rstrip('.')}: {message}" if prefix else message
+    if first["type"] == "missing":
+        return f"{place}: {message}"
     return f"{place}: {message[0].lower()}{message[1:]}, got {first['input']!r}"
+
+
+def built(kind: type[T], values: Mapping[str, Any], prefix: str) -> T:
+    """A config of a method or encoder from plain values. Raises ValueError in one line; `prefix` is their place."""
+    checks: bool = is_pydantic_dataclass(kind)
+    if not checks:
+        raise ValueError(f"{kind.__name__}: make it a pydantic.dataclasses.dataclass, so that its values are checked")
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        raise ValueError(one_line(error, prefix, kind)) from None

@@ -23,9 +23,9 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Section(BaseModel):
-    """A frozen part of a config that refuses unknown keys."""
+    """A frozen part of a config that refuses unknown keys, and true, text or 1.5 where a count is asked for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Simulation(Section):

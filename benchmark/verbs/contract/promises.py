@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import asdict
 
 import torch
+from pydantic.dataclasses import is_pydantic_dataclass
 from torch import Tensor, nn
 
 from benchmark.results.keys import digest
@@ -47,8 +48,11 @@ class Broken(Exception):
 
 def builds(kind: Kind) -> str:
     """The default config is sound, and a method comes of it."""
-    if not (issubclass(kind.Config, MethodConfig) and "__dataclass_fields__" in vars(kind.Config)):
-        raise Broken(f"{kind.__name__}.Config: make it a @dataclass(frozen=True) that extends MethodConfig")
+    sound: bool = issubclass(kind.Config, MethodConfig) and is_pydantic_dataclass(kind.Config)
+    if not sound:
+        raise Broken(
+            f"{kind.__name__}.Config: make it a pydantic.dataclasses.dataclass(frozen=True) that extends MethodConfig"
+        )
     config = kind.Config()
     try:
         digest(asdict(config))  # results are filed under the settings that made them

@@ -25,7 +25,7 @@ WRONG = [
     (["check-method", "pmq", "moco"], "unrecognized arguments: moco"),
     (["--ablate", "w/o queu"], "unknown ablation 'w/o queu' (did you mean 'pmq:w/o queue'?)"),
     (["--methods", "moco", "--ablations"], "ablate: no compared method has an ablation; compare pmq too"),
-    (["--queue-sizes", "-1"], "methods.pmq: queue_size = -1: give a number at least 0"),
+    (["--queue-sizes", "-1"], "methods.pmq.queue_size: input should be greater than or equal to 0, got -1"),
     (["--queue-sizes", "many"], "argument --queue-sizes: invalid int value: 'many'"),
     (["--methods", "pmqq"], "unknown method 'pmqq': did you mean 'pmq'?"),
     (["--methods", "missing.py"], "missing.py does not exist"),
