@@ -44,7 +44,11 @@ FLAGS: dict[str, Flag] = {
     "--labels": Flag(WHAT, "single or multi", "data.labels", {"metavar": "KIND"}),
     "--evaluate": Flag(WHAT, "finetune, linear or both", "evaluate", {"nargs": "+", "metavar": "HOW"}),
     "--preset": Flag(
-        WHAT, "unified or paper: one recipe for all, or each method's own", "pretrain.preset", {"metavar": "NAME"}
+        WHAT,
+        "unified (one recipe for all: pretrain.recipe) or paper (each method's own); methods.NAME.recipe comes before "
+        "either",
+        "pretrain.preset",
+        {"metavar": "NAME"},
     ),
     "--ablations": Flag(WHAT, "every ablation of the compared methods; see `list`", how={"action": "store_true"}),
     "--ablate": Flag(WHAT, "these ablations, e.g. 'w/o queue'", how=NAMES),

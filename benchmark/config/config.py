@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, create_model, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from benchmark.config.errors import one_line, refuse_truth_values, unknown
+from benchmark.config.errors import built, unknown
+from benchmark.config.overrides import dotted, laid_over
 from benchmark.config.sections import (
     Boosting,
     Data,
@@ -51,14 +52,14 @@ class Config(Section):
     methods: Annotated[list[str], Field(min_length=1)]
     """Methods of the table, in the order of its rows."""
     knobs: dict[str, dict[str, Any]] = {}
-    """Overrides of methods' own knobs, by method; one from a file goes by its own name or its path. The dotted key
-    `methods.NAME.KNOB` reaches them too (benchmark.config.load), and messages name a knob so."""
+    """Overrides of methods' own knobs, by method; one from a file goes by its own name or its path. Fields of `recipe`
+    come before those of the preset. The dotted key `methods.NAME.KNOB` reaches them too (benchmark.config.load)."""
     ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
     """Ablations there are: method -> name -> overrides of its knobs."""
     ablate: list[str] = []
     """Ablations that are run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
     sweeps: dict[str, dict[str, list[Any]]] = {}
-    """Method -> knob -> values it is run with at the smallest ratio, e.g. queue sizes."""
+    """Method -> knob -> values it is run with at the smallest ratio, e.g. of queue_size, or of recipe.lr."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
     """Rows every table is read against: the untrained encoder, fine-tuned and frozen, boosted hand-crafted features,
     and these with all labels."""
@@ -75,6 +76,14 @@ class Config(Section):
     precision: Literal["auto", "float32", "bf16"] = "auto"
     compile: bool = False
     """Pretrain through torch.compile, equal up to rounding; docs/SPEED.md says where that is faster."""
+
+    @field_validator("sweeps", mode="before")
+    @classmethod
+    def _swept_fields(cls, sweeps: Any) -> Any:
+        """`--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` sweeps the knob 'recipe.lr'."""
+        if not isinstance(sweeps, Mapping):
+            return sweeps
+        return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
 
     @model_validator(mode="after")
     def _known_names(self) -> Config:
@@ -132,29 +141,25 @@ class Config(Section):
         ]
 
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
-        """A method's config under this config's overrides, and further ones (an ablation's) over those."""
+        """A method's config: the preset's recipe, this config's overrides, and further ones (an ablation's) over those.
+
+        Its recipe is the one that acts.
+        """
         method = self.method_class(name)
-        kind = method.Config
         files = [path for path in self.knobs if path.endswith(".py") and get_method(path) is method]
-        values = {key: value for own in (*files, method.name) for key, value in self.knobs.get(own, {}).items()}
-        values |= overrides or {}
-        # A dataclass of its own would ignore unknown keys; as a field it is as strict as the section that holds it.
-        holder = create_model("Holder", __base__=Section, knobs=(kind, ...))
-        try:
-            knobs: MethodConfig = holder.model_validate({"knobs": values}).knobs  # type: ignore[attr-defined]
-        except ValidationError as error:
-            raise ValueError(one_line(error, f"methods.{name}.", holder, inside=("knobs",))) from None
-        refuse_truth_values(values, asdict(knobs), f"methods.{name}.")
-        return knobs
+        values: dict[str, Any] = {"recipe": asdict(self.preset_recipe(method))}
+        for own in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
+            values = laid_over(values, own)
+        return built(method.Config, values, f"methods.{name}.")
 
     def task_spec(self, stage: Pretrain | Finetune) -> TaskSpec:
         """What a stage asks of a dataset."""
         per_trial = stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
         return TaskSpec(per_trial, self.data.labels, self.protocol)
 
-    def recipe(self, method: MethodConfig) -> Recipe:
-        """Optimiser settings of a method under the chosen preset."""
-        return method.recipe if self.pretrain.preset == "paper" else self.pretrain.recipe
+    def preset_recipe(self, method: type[PretrainMethod]) -> Recipe:
+        """What a method is trained by where it is not told otherwise: the recipe of all, or of its own paper."""
+        return self.pretrain.recipe or method.Config().recipe
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())

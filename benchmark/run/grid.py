@@ -1,6 +1,6 @@
 """What there is to do: pretrainings and cells of a config's rows, with their content keys. Pure.
 
-    pretrain_key = hash(method config, encoder, recipe, epochs, data fingerprint, precision, seed, results versions)
+    pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
 
 Keys hold content, never paths or times. A results version is raised with any change that can move a number.
@@ -103,7 +103,6 @@ def pretrain_content(
         content |= {
             "version": PRETRAIN_VERSION,
             "config": asdict(knobs),
-            "recipe": asdict(config.recipe(knobs)),
             "epochs": config.pretrain.epochs,
             "per_trial": spec.per_trial,
             "data": fingerprint,

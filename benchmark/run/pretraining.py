@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, Pretraining, encoder_config
 from benchmark.training.compiled import compile_encoders
-from benchmark.training.health import EpochHealth, measure, read_health, sample_facts
+from benchmark.training.health import EpochHealth, health_warnings, measure, read_health, sample_facts
 from benchmark.training.illustrate import illustrate, write_illustration
 from benchmark.training.pretrain import OnStep, pretrain
+from benchmark.training.remedies import lower_rate
 from benchmark.training.weights import CHECKPOINT, read_card, save_encoder
 from methods.base import PretrainMethod
 from methods.encoders.dilated import Encoder
@@ -89,12 +90,11 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
     begin_peak_memory(job.device)
     if job.compiled:
         compile_encoders(method)
-    recipe, epochs, seed = config.recipe(knobs), config.pretrain.epochs, job.task.seed
+    epochs, seed = config.pretrain.epochs, job.task.seed
     history = pretrain(
         method,
         knobs,
         source,
-        recipe,
         epochs=epochs,
         seed=seed,
         precision=job.precision,
@@ -102,7 +102,7 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
         probe=probe,
         on_step=on_step,
     )
-    write_illustration(job.folder, illustrate(method, knobs, source, recipe, epochs=epochs, seed=seed))
+    write_illustration(job.folder, illustrate(method, knobs, source, epochs=epochs, seed=seed))
     spent = {
         "peak_memory_gib": peak_memory_gib(job.device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
@@ -119,6 +119,20 @@ def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
     """What the finished pretrainings of a grid learned, epoch by epoch."""
-    cards = {f"{p.variant.name} seed {p.seed}": read_card(store.pretrained / p.key) for p in grid.pretrainings}
+    cards = {name: read_card(store.pretrained / p.key) for name, p in named(grid).items()}
     health = {name: read_health(card) for name, card in cards.items() if card}
     return {name: epochs for name, epochs in health.items() if epochs}
+
+
+def warnings_of(grid: Grid, health: Mapping[str, Sequence[EpochHealth]]) -> list[str]:
+    """What went wrong with those pretrainings, one line each, with the setting that acts on it."""
+    lines, pretrainings = [], named(grid)
+    for name, epochs in health.items():
+        task = pretrainings[name]
+        lines += health_warnings(name, epochs, lower_rate(task.method.name, task.variant.config.recipe))
+    return lines
+
+
+def named(grid: Grid) -> dict[str, Pretraining]:
+    """The pretrainings of a grid as a person would name them, 'pmq seed 42'."""
+    return {f"{p.variant.name} seed {p.seed}": p for p in grid.pretrainings}

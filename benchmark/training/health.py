@@ -191,15 +191,15 @@ def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
     return [EpochHealth(**epoch) for epoch in card.get("health", [])]
 
 
-def health_warnings(name: str, epochs: Sequence[EpochHealth]) -> list[str]:
-    """What is wrong with the last epoch of a pretraining, one line each."""
+def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> list[str]:
+    """What is wrong with the last epoch of a pretraining, one line each; `remedy` sets a lower learning rate."""
     rank, cosine = epochs[-1].effective_rank, epochs[-1].mean_cosine
     if rank is None or cosine is None or (rank >= COLLAPSED_RANK and cosine <= COLLAPSED_COSINE):
         return []
     return [
         f"{name}: the features have collapsed, they hardly differ between windows (effective rank "
         f"{course(epochs, 'effective_rank')}, mean cosine {course(epochs, 'mean_cosine')}); use a lower learning rate "
-        "(--set pretrain.recipe.lr=1e-4) or fewer epochs"
+        f"({remedy}) or fewer epochs"
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -19,9 +19,11 @@ from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.run.grid import Cell, Grid, Pretraining, encoder_config, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
+from benchmark.run.variants import Variant
 from benchmark.screen.tally import duration
 from benchmark.verbs.speed.record import load_speed
 from benchmark.verbs.speed.report import grid_seconds
+from methods.base import PretrainMethod
 from methods.encoders.dilated import Encoder, EncoderConfig
 
 GIB = 2**30
@@ -43,6 +45,7 @@ def dry_run_lines(config: Config, place: Place, machine: Machine, results: Path,
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"
         yield f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})"
+    yield from recipe_lines(config, grid)
     yield from cell_lines(grid, work)
     yield from cost_lines(config, results, speed_file, machine, sizes, work)
 
@@ -85,6 +88,31 @@ def unkeyed_grid(config: Config, machine: Machine) -> Grid:
     """The grid with dataset names in place of the fingerprints that preparation will give."""
     names = {name: name for name in config.data.datasets}
     return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
+
+
+def recipe_lines(config: Config, grid: Grid) -> Iterator[str]:
+    """The recipes that act, each with the rows trained by it; behind what the preset does not say stands what does."""
+    yield f"recipes (methods.NAME.recipe comes before preset: {config.pretrain.preset}, that before the default)"
+    rows: dict[str, list[str]] = {}
+    for variant in grid.variants:
+        if variant.method is not None and variant.method.trains:
+            rows.setdefault(recipe_line(config, variant.method, variant), []).append(variant.name)
+    for line, names in rows.items():
+        yield f"  {', '.join(names)}: {line}"
+
+
+def recipe_line(config: Config, method: type[PretrainMethod], variant: Variant) -> str:
+    """'adamw, lr 0.0001 (methods.pmq.recipe.lr), ...': the recipe of a row of a method."""
+    preset, own = asdict(config.preset_recipe(method)), asdict(config.method_config(method.name).recipe)
+    shown = []
+    for field, value in asdict(variant.config.recipe).items():
+        text = value if isinstance(value, str) else f"{field} {value:g}"
+        if value != own[field]:
+            text += f" ({variant.name})"
+        elif value != preset[field]:
+            text += f" (methods.{method.name}.recipe.{field})"
+        shown.append(text)
+    return ", ".join(shown)
 
 
 def cell_lines(grid: Grid, work: Work) -> Iterator[str]:

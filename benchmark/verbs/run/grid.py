@@ -16,12 +16,12 @@ from benchmark.run.datasets import gate, open_data, prepare_data
 from benchmark.run.estimate import exact_size, passes
 from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.run.plan import make_plan
-from benchmark.run.pretraining import health_of
+from benchmark.run.pretraining import health_of, warnings_of
 from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing, task_name
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
-from benchmark.training.health import health_lines, health_warnings
+from benchmark.training.health import health_lines
 from benchmark.verbs.report import show_report
 
 
@@ -113,6 +113,5 @@ def show_health(grid: Grid, store: Store, console: Console) -> None:
     note(console, "")
     for line in health_lines(health):
         note(console, line)
-    for name, epochs in health.items():
-        for line in health_warnings(name, epochs):
-            note(console, f"warning: {line}")
+    for line in warnings_of(grid, health):
+        note(console, f"warning: {line}")

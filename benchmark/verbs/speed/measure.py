@@ -29,7 +29,7 @@ from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSp
 from benchmark.verbs.speed.steps import PLAIN, Setting, finetuning_job, training_job
 from benchmark.verbs.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 from methods import get_method
-from methods.base import MethodConfig, Recipe
+from methods.base import MethodConfig
 from methods.encoders.dilated import EncoderConfig
 from methods.pmq import PMQConfig
 
@@ -121,7 +121,7 @@ def base_setting(config: Config, device: torch.device, effort: Effort) -> Settin
     size = config.encoder
     encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
     samples = config.data.cut().samples
-    return Setting("", MethodConfig(), Recipe(), encoder, samples, effort.batch, "float32", str(device))
+    return Setting("", MethodConfig(), encoder, samples, effort.batch, "float32", str(device))
 
 
 def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[Setting]:
@@ -135,7 +135,7 @@ def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[S
         if queue:
             # The plain queue is overwritten by whole batches.
             knobs = replace(knobs, queue_size=max(min(queue, effort.queue) // batch, 1) * batch)  # type: ignore[call-arg]
-        yield replace(base, method=name, config=knobs, recipe=config.recipe(knobs), batch=batch)
+        yield replace(base, method=name, config=knobs, batch=batch)
 
 
 def job_of(setting: Setting) -> Callable[[], object]:

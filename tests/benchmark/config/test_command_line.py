@@ -19,7 +19,7 @@ ANY = {"any": Verb("takes every shared flag", lambda arguments, console: OK, sha
 WRONG = [
     (["--ablate", "w/o queu"], "unknown ablation 'w/o queu' (did you mean 'pmq:w/o queue'?)"),
     (["--methods", "moco", "--ablations"], "ablate: no compared method has an ablation; compare pmq too"),
-    (["--queue-sizes", "-1"], "methods.pmq: queue_size = -1: give a number at least 0"),
+    (["--queue-sizes", "-1"], "methods.pmq.queue_size: input should be greater than or equal to 0, got -1"),
     (["--queue-sizes", "many"], "argument --queue-sizes: invalid int value: 'many'"),
     (["--methods", "pmqq"], "unknown method 'pmqq': did you mean 'pmq'?"),
     (["--methods", "missing.py"], "missing.py does not exist"),
@@ -31,7 +31,7 @@ WRONG = [
     (["--set", "pretrain.epochs"], "--set 'pretrain.epochs' is not KEY=VALUE"),
     (["--set", "=3"], "--set '=3' is not KEY=VALUE"),
     (["--set", "ratios=[0.5"], "--set: '[0.5' is not a YAML value"),
-    (["--set", "methods.pmq.momentum=2"], "methods.pmq: momentum = 2"),
+    (["--set", "methods.pmq.momentum=2"], "methods.pmq.momentum: input should be less than or equal to 1, got 2"),
     (["--set", "compare=[pmq]"], "config key 'compare' is called 'methods' now"),
     (["--set", "methods={pmq: {momentum: 0.5}}"], "knobs of methods stand under 'knobs' now"),
     (["--ratios", "0"], "ratios.0: input should be greater than 0, got 0.0"),
@@ -115,7 +115,7 @@ def test_flags_add_ablations_and_sweeps() -> None:
 
 def test_a_flag_that_is_not_given_leaves_what_the_file_says(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("methods: [random]\ncompile: true\nablate: ['w/o queue']\nablations: {random: {w/o queue: {}}}\n")
+    file.write_text("methods: [moco]\ncompile: true\nablate: ['w/o queue']\nablations: {moco: {w/o queue: {}}}\n")
     config = config_from(f"--config {file}")
     assert (config.compile, config.ablate) == (True, ["w/o queue"])
 

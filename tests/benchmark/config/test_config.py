@@ -16,12 +16,16 @@ from benchmark.data.readers.registry import DATASETS
 from methods import METHODS
 from methods.base import Recipe
 
+LEVELS = ("observation", "sample", "trial", "patient")
+
 
 @pytest.mark.parametrize(
     ("text", "value"),
     [
         ("1e-3", 0.001),
-        ("1E3", 1000.0),
+        ("1E3", 1000),
+        ("1.0E3", 1000.0),
+        ("1e999", float("inf")),
         ("-.5", -0.5),
         ("5.", 5.0),
         ("0", 0),
@@ -86,7 +90,6 @@ def test_a_config_kept_in_a_plan_comes_back_the_same(name: str) -> None:
         ({"pretrain.recipe.lr": 0.5}, "pretrain.recipe.lr", 0.5),
         ({"pretrain.recipe": {"optimiser": "adam"}}, "pretrain.recipe.optimiser", "adam"),
         ({"encoder.hidden": 8}, "encoder.hidden", 8),
-        ({"encoder.hidden": 1e1}, "encoder.hidden", 10),
         ({"ratios": [0.5]}, "ratios", [0.5]),
         ({"finetune.dropout": 0}, "finetune.dropout", 0.0),
         ({"data.simulation.noise": 0}, "data.simulation.noise", 0.0),
@@ -128,12 +131,35 @@ def test_overrides_are_left_as_they_were() -> None:
     assert overrides == {"encoder": {"hidden": 8}, "encoder.depth": 3}
 
 
-def test_a_preset_chooses_whose_recipe() -> None:
-    own = replace(Recipe(), lr=0.125)
-    config = load_config("demo", {"methods.pmq.recipe.lr": 0.125, "pretrain.recipe.lr": 0.5})
-    method = config.method_config("pmq")
-    assert config.recipe(method).lr == 0.5
-    assert load_config("demo", {"pretrain.preset": "paper"}).recipe(method) == own
+@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.trains])
+def test_a_preset_chooses_whose_recipe(method: str) -> None:
+    unified = load_config("demo", {"pretrain.recipe.lr": 0.5})
+    assert unified.method_config(method).recipe == Recipe(lr=0.5, batch_size=64)
+    paper = load_config("demo", {"pretrain.preset": "paper"})
+    assert paper.method_config(method).recipe == METHODS[method].Config().recipe
+    assert paper.pretrain.recipe is None
+
+
+@pytest.mark.parametrize("preset", ["unified", "paper"])
+def test_a_methods_own_recipe_comes_before_the_preset_field_by_field(preset: str) -> None:
+    before = load_config("demo", {"pretrain.preset": preset})
+    after = load_config("demo", {"pretrain.preset": preset, "methods.clocs.recipe.lr": 0.125})
+    assert after.method_config("clocs").recipe == replace(before.method_config("clocs").recipe, lr=0.125)
+    assert after.method_config("pmq") == before.method_config("pmq")
+
+
+@pytest.mark.parametrize("change", [{"recipe": {"lr": 0.25}}, {"recipe.lr": 0.25}])
+def test_an_ablation_changes_one_field_of_the_recipe(change: dict[str, Any]) -> None:
+    config = load_config("demo", {"methods.pmq.recipe.weight_decay": 0.5})
+    recipe = config.method_config("pmq", change).recipe
+    assert recipe == Recipe(lr=0.25, weight_decay=0.5, batch_size=64)
+
+
+def test_a_sweep_over_a_field_of_the_recipe_is_named_with_a_dot() -> None:
+    for sweeps in ({"pmq": {"recipe": {"lr": [0.25]}}}, {"pmq": {"recipe.lr": [0.25]}}):
+        assert load_config("demo", {"sweeps": sweeps}).sweeps == {"pmq": {"recipe.lr": [0.25]}}
+    with pytest.raises(ConfigError, match=r"methods\.pmq\.recipe"):
+        load_config("demo", {"sweeps.pmq.recipe.lr": [0.0]})
 
 
 @pytest.mark.parametrize(
@@ -141,6 +167,10 @@ def test_a_preset_chooses_whose_recipe() -> None:
     [
         ({"pretrain.epoch": 3}, ["'pretrain.epoch'", "did you mean 'pretrain.epochs'", "pretrain.recipe"]),
         ({"pretrain.recipe.lrr": 3}, ["'pretrain.recipe.lrr'", "pretrain.recipe.lr", "pretrain.recipe.schedule"]),
+        ({"methods.clocs.recipe.lrr": 3}, ["'methods.clocs.recipe.lrr'", "methods.clocs.recipe.schedule"]),
+        ({"methods.clocs.recipe": 3}, ["methods.clocs.recipe", "3"]),
+        ({"sweeps": 3}, ["sweeps", "3"]),
+        ({"sweeps.pmq": 3}, ["sweeps.pmq", "3"]),
         ({"epochs": 3}, ["'epochs'", "pretrain, finetune", "seeds"]),
         ({"methods": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
         ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
@@ -160,15 +190,20 @@ def test_a_preset_chooses_whose_recipe() -> None:
         ({"precision": "fp16"}, ["precision", "'bf16'", "'fp16'"]),
         ({"evaluate": ["probe"]}, ["evaluate.0", "'linear'", "'probe'"]),
         ({"pretrain.epochs": 0}, ["pretrain.epochs", "0"]),
-        ({"pretrain.recipe.lr": 0}, ["pretrain.recipe", "lr = 0", "above 0"]),
-        ({"pretrain.recipe.batch_size": 1}, ["pretrain.recipe", "batch_size = 1", "at least 2"]),
+        ({"pretrain.recipe.lr": 0}, ["pretrain.recipe.lr", "greater than 0", "got 0"]),
+        ({"pretrain.recipe.batch_size": 1}, ["pretrain.recipe.batch_size", "greater than or equal to 2", "got 1"]),
         ({"pretrain.recipe.schedule": "cosine"}, ["pretrain.recipe.schedule", "'warmup-cosine'", "'cosine'"]),
         ({"finetune.lr": "fast"}, ["finetune.lr", "'fast'"]),
         ({"finetune.dropout": 1}, ["finetune.dropout", "less than 1"]),
         ({"linear.strengths": [1, 0]}, ["linear.strengths.1", "greater than 0"]),
-        ({"methods.pmq.momentum": 1.5}, ["methods.pmq", "momentum = 1.5", "at most 1"]),
+        ({"methods.pmq.momentum": 1.5}, ["methods.pmq.momentum", "less than or equal to 1", "got 1.5"]),
         ({"methods.pmq.positives": "all"}, ["methods.pmq.positives", "'all'", "'patient'"]),
+        ({"methods.pmq.momentum": "0.5"}, ["methods.pmq.momentum", "valid number", "got '0.5'"]),
+        ({"methods.comet.mask_spans": 1.5}, ["methods.comet.mask_spans", "valid integer", "got 1.5"]),
+        ({"methods.clocs": {"leads": "one", "views": "cmlc"}}, ["methods.clocs: leads = 'one': cmlc", "give 'all'"]),
+        ({"methods.comet": {f"{level}_weight": 0 for level in LEVELS}}, ["methods.comet: all four weights are 0"]),
         ({"encoder": 3}, ["encoder", "3"]),
+        ({"encoder.hidden": 10.5}, ["encoder.hidden", "valid integer", "got 10.5"]),
         ({"encoder.hidden.x": 3}, ["'encoder.hidden.x'", "'hidden' is a value"]),
         ({"seeds": [41, 41]}, ["seeds", "[41, 41]", "twice"]),
         ({"ratios": [0.1, 1e-1]}, ["ratios", "twice"]),
@@ -186,10 +221,40 @@ def test_a_wrong_value_is_one_line_with_its_place_and_what_is_allowed(
     assert [word for word in words if word not in message] == []
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.trains])
 def test_an_unknown_knob_of_a_method_is_refused(method: str) -> None:
     with pytest.raises(ConfigError, match=r"'methods\..*\.momentm'"):
         load_config("demo", {f"methods.{method}.momentm": 0.5})
+
+
+def test_knobs_in_a_standard_dataclass_of_a_method_file_are_checked_too(tmp_path: Path) -> None:
+    file = tmp_path / "plain.py"
+    file.write_text(
+        "from dataclasses import dataclass\nfrom methods.pmq import PMQ, PMQConfig\n\n\n"
+        "@dataclass(frozen=True)\nclass Knobs(PMQConfig):\n    extra: float = 1.0\n\n\n"
+        "class Plain(PMQ):\n    name, title, Config = 'plain', 'Plain', Knobs\n"
+    )
+    rows = {"methods": [str(file)]}
+    knobs = load_config("demo", {**rows, "knobs": {"plain": {"extra": 2}}}).method_config("plain")
+    assert (knobs.extra, knobs.momentum) == (2.0, 0.999)  # type: ignore[attr-defined]
+    for wrong, line in (
+        ({"extra": True}, "methods.plain.extra: input should be a valid number, got True"),
+        ({"momentum": 2}, "methods.plain.momentum: input should be less than or equal to 1, got 2"),
+        ({"extr": 2.0}, "unknown config key 'methods.plain.extr' (did you mean 'methods.plain.extra'?)"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            load_config("demo", {**rows, "knobs": {"plain": wrong}})
+        assert str(caught.value).startswith(line)
+
+
+def test_a_config_that_is_no_dataclass_of_its_own_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bare.py"
+    file.write_text(
+        "from methods.pmq import PMQ, PMQConfig\n\n\nclass Knobs(PMQConfig):\n    extra: float = 1.0\n\n\n"
+        "class Bare(PMQ):\n    name, title, Config = 'bare', 'Bare', Knobs\n"
+    )
+    with pytest.raises(ConfigError, match=r"Knobs: make it a dataclass\(frozen=True\)"):
+        load_config("demo", {"methods": [str(file)]})
 
 
 def test_a_dataset_named_twice_is_refused() -> None:
@@ -208,9 +273,11 @@ def test_an_infinite_value_is_refused(key: str) -> None:
         load_config("demo", {key: "inf"})
 
 
-@pytest.mark.parametrize("key", ["pretrain.epochs", "finetune.lr"])
+@pytest.mark.parametrize(
+    "key", ["pretrain.epochs", "finetune.lr", "pretrain.recipe.lr", "methods.pmq.queue_size", "methods.pmq.recipe.lr"]
+)
 def test_a_truth_value_is_no_number(key: str) -> None:
-    with pytest.raises(ConfigError, match=key):
+    with pytest.raises(ConfigError, match=rf"{key}: input should be a valid (number|integer), got True"):
         load_config("demo", {key: True})
 
 

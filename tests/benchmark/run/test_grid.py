@@ -33,7 +33,6 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "pretrain.seed": (43, PMQ),
     "pretrain.preset": ("paper", PMQ),
     "pretrain.beats_per_trial": (8, PMQ),
-    "pretrain.windows_per_trial": (5, set()),
     "pretrain.recipe.optimiser": ("adam", PMQ),
     "pretrain.recipe.lr": (2e-3, PMQ),
     "pretrain.recipe.weight_decay": (0.0, PMQ),
@@ -47,12 +46,13 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "finetune.head_hidden": (64, FINETUNE),
     "finetune.dropout": (0.2, FINETUNE),
     "finetune.beats_per_trial": (4, ALL),
-    "finetune.windows_per_trial": (2, set()),
     "linear.strengths": ([1.0], LINEAR),
     "protocol": ("strict", ALL),
     "data.labels": ("multi", ALL),
 }
 """Config key -> another value, and the cells it moves."""
+OF_PLAIN_WINDOWS = {"pretrain.windows_per_trial": PMQ, "finetune.windows_per_trial": ALL}
+"""Keys that count where recordings are cut into plain windows, and the cells they move."""
 ONLY_FOR_TEXT = {"pretrain.text_embedder"}
 """Keys that count for methods which read reports."""
 
@@ -103,16 +103,16 @@ def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(key: str) -> None:
 def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:
     plain = {**BASE, "data.segmentation": "windows"}
     before = grid_of(load_config("demo", plain))
-    for stage, groups in (("pretrain", PMQ), ("finetune", ALL)):
-        assert moved(before, grid_of(load_config("demo", {**plain, f"{stage}.windows_per_trial": 5}))) == groups
-        assert moved(before, grid_of(load_config("demo", {**plain, f"{stage}.beats_per_trial": 5}))) == set()
+    for key, groups in OF_PLAIN_WINDOWS.items():
+        assert moved(before, grid_of(load_config("demo", {**plain, key: 5}))) == groups
 
 
 def test_every_setting_is_in_the_list_above() -> None:
     config = load_config("demo").model_dump()
     sections = ("encoder", "pretrain", "finetune", "linear")
     there = set(leaves({section: config[section] for section in sections}))
-    assert there - ONLY_FOR_TEXT == {key for key in MOVES if key.partition(".")[0] in sections}
+    listed = {key for key in MOVES if key.partition(".")[0] in sections}
+    assert there - ONLY_FOR_TEXT == listed | OF_PLAIN_WINDOWS.keys()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,13 @@ def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
 
     base = random_keys({})
     assert len(set(base)) == 2
-    for overrides in ({"pretrain.epochs": 9}, {"pretrain.seed": 9}, {"protocol": "strict"}, {"data.labels": "multi"}):
+    for overrides in (
+        {"pretrain.epochs": 9},
+        {"pretrain.recipe.lr": 0.5},
+        {"pretrain.seed": 9},
+        {"protocol": "strict"},
+        {"data.labels": "multi"},
+    ):
         assert random_keys(overrides) == base
     assert random_keys({}, corpus="another corpus") == base
     assert set(random_keys({"encoder.depth": 3})).isdisjoint(base)
@@ -222,8 +228,32 @@ def test_the_strict_protocol_pretrains_once_per_seed() -> None:
     grid = grid_of(load_config("demo", {**BASE, "protocol": "strict"}))
     assert len(grid.pretrainings) == 4
     assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
-    other_seed = grid_of(load_config("demo", {**BASE, "protocol": "strict", "pretrain.seed": 7}))
-    assert moved(grid, other_seed) == set()
+
+
+@pytest.mark.parametrize("key", ["methods.pmq.recipe.lr", "methods.pmq.recipe"])
+@pytest.mark.parametrize("preset", ["unified", "paper"])
+def test_a_methods_own_recipe_moves_its_keys_under_either_preset(key: str, preset: str) -> None:
+    under = {**BASE, "pretrain.preset": preset}
+    change = {key: 2e-3 if key.endswith("lr") else {"lr": 2e-3}}
+    assert moved(grid_of(load_config("demo", under)), grid_of(load_config("demo", {**under, **change}))) == PMQ
+
+
+def test_only_the_recipe_that_acts_is_in_the_keys() -> None:
+    same = {"pretrain.preset": "paper", "methods": ["pmq"], "pretrain.epochs": 9, "gates": [], "seeds": [1]}
+    unified = {**same, "pretrain.preset": "unified", "pretrain.recipe": {}}  # whose default is PMQ's own
+    keys_of = [[p.key for p in grid_of(load_config("demo", each)).pretrainings] for each in (same, unified)]
+    assert keys_of[0] == keys_of[1]
+
+
+def test_a_sweep_over_the_learning_rate_is_a_row_per_value() -> None:
+    grid = grid_of(load_config("demo", {**BASE, "sweeps.pmq.recipe.lr": [1e-3, 2e-3]}))
+    swept = {v.name: v.config.recipe for v in grid.variants if v.role == "sweep"}
+    assert {name: recipe.lr for name, recipe in swept.items()} == {
+        "pmq:recipe.lr=0.001": 1e-3,
+        "pmq:recipe.lr=0.002": 2e-3,
+    }
+    assert {recipe.batch_size for recipe in swept.values()} == {64}
+    assert len({p.key for p in grid.pretrainings if p.variant.name.startswith("pmq")}) == 2  # 1e-3 is PMQ as it is
 
 
 def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:

@@ -48,7 +48,7 @@ def test_collapsed_features_are_those_that_a_run_warns_of(rank: float, cosine: f
     last = {"epoch": 1, "effective_rank": rank, "mean_cosine": cosine}
     (line,) = learned({"pmq": {"key": CARD | {"health": [last]}}}, {"pmq": "PMQ"})
     assert line.collapsed == collapsed
-    assert bool(measured.health_warnings("pmq", measured.read_health({"health": [last]}))) == collapsed
+    assert bool(measured.health_warnings("pmq", measured.read_health({"health": [last]}), "")) == collapsed
     assert (COLLAPSED_RANK, COLLAPSED_COSINE) == (measured.COLLAPSED_RANK, measured.COLLAPSED_COSINE)
 
 

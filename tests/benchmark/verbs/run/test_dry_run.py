@@ -110,6 +110,20 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     assert counts_of("pmq finetune chapman", after) == {0, 6}
 
 
+def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Place) -> None:
+    rows = {"methods": ["random", "moco", "pmq", "clocs"], "sweeps.pmq.recipe.lr": [0.5]}
+    shown = lines_of(small_config({**FEW, **rows, "methods.clocs.recipe.lr": 3e-4}), place)
+    start = shown.index("recipes (methods.NAME.recipe comes before preset: unified, that before the default)")
+    assert shown[start + 1 : start + 5] == [
+        "  moco, pmq: adamw, lr 0.001, weight_decay 0.01, warmup-cosine, batch_size 8",
+        "  clocs: adamw, lr 0.0003 (methods.clocs.recipe.lr), weight_decay 0.01, warmup-cosine, batch_size 8",
+        "  pmq:recipe.lr=0.5: adamw, lr 0.5 (pmq:recipe.lr=0.5), weight_decay 0.01, warmup-cosine, batch_size 8",
+        "cells done of those planned, at ratios 0.5, 0.1 x seeds 41",
+    ]
+    paper = lines_of(small_config({**FEW, **rows, "pretrain": {"preset": "paper"}}), place)
+    assert "  clocs: adam, lr 0.0001, weight_decay 0, constant, batch_size 256" in paper
+
+
 def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place, store: Store) -> None:
     config = small_config(FEW)
     grid = make_grid(config, prepare_all(config, place), MACHINE)
