@@ -13,6 +13,7 @@ from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.load import load_config, parse_value
 from benchmark.data.readers.registry import DATASETS
 from benchmark.machine.device import cores, pick_device
+from benchmark.results.names import BOTH, UNITS
 
 EXAMPLES = """examples:
   python run_benchmark.py                                            simulated cohorts, minutes on a laptop
@@ -138,9 +139,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--allow-leak", action="store_true", help="run on data that the audit refuses; every table will say so"
     )
     report = parser.add_argument_group("how it is reported")
-    report.add_argument(
-        "--unit", choices=["heartbeat", "recording", "both"], help="what is scored (default: as the protocol)"
-    )
+    report.add_argument("--unit", choices=[*UNITS, BOTH], help="what is scored (default: as the protocol)")
     report.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     report.add_argument("--compare", nargs=2, metavar="RUN", help="hold two results stores, capsules or runs together")
     return parser

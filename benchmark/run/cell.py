@@ -19,10 +19,10 @@ from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import Task, make_task
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
-from benchmark.results.metrics import UNITS, no_scores, score_both_units
+from benchmark.results.metrics import no_scores, score_both_units
+from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
-from benchmark.run.grid import FEATURES
 from benchmark.training.classical.boosting import boost
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION, Outcome, finetune
@@ -130,7 +130,7 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     if job.evaluation == FEATURES:
         return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=job.seed)
     encoder = load_encoder(Store(job.results).pretrained / job.pretrain_key)
-    if job.evaluation == "linear":
+    if job.evaluation == LINEAR:
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
     return finetune(encoder, task, job.config.finetune, seed=job.seed, precision=job.precision)
 
@@ -150,7 +150,7 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
 
 def results_versions(job: CellJob) -> dict[str, int]:
     """Results versions of all that a row rests on: rows of two versions are never put together."""
-    scored = {"finetune": FINETUNE_VERSION, "linear": LINEAR_VERSION, FEATURES: FEATURES_VERSION}
+    scored = {FINETUNE: FINETUNE_VERSION, LINEAR: LINEAR_VERSION, FEATURES: FEATURES_VERSION}
     versions = {"split": SPLIT_VERSION, job.evaluation: scored[job.evaluation]}
     if job.pretrain_key:
         versions |= {"pretraining": PRETRAIN_VERSION, job.method: job.config.method_class(job.method).version}

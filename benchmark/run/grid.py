@@ -12,13 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from benchmark.config.config import Config
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.text import embedder_identity
 from benchmark.results.keys import digest
+from benchmark.results.names import (
+    ABLATION,
+    FEATURES,
+    FINETUNE,
+    FROZEN,
+    GATE,
+    LINEAR,
+    METHOD,
+    SWEEP,
+    UNTRAINED,
+    Role,
+)
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION
 from benchmark.training.linear import LINEAR_VERSION
@@ -27,10 +39,6 @@ from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
 from methods.encoders.dilated import EncoderConfig
 
-Role = Literal["method", "ablation", "sweep", "gate"]
-"""What a row is for: the comparison, Table 2, the figure over a knob's values, or to read the others against."""
-UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
-"""Names of the gates that are rows."""
 ALL_LABELS = 1.0
 
 
@@ -43,7 +51,7 @@ class Variant:
     method: type[PretrainMethod] | None
     """None: nothing is pretrained."""
     config: MethodConfig
-    role: Role = "method"
+    role: Role = METHOD
     of: str = ""
     """The method that an ablation or sweep is a change of."""
     knob: str = ""
@@ -111,11 +119,11 @@ def gates_of(config: Config) -> Iterator[Variant]:
     """The gates that are rows; the one of all labels is a further ratio of rows there are (`planned`)."""
     untrained, knobs = get_method(UNTRAINED), config.method_config(UNTRAINED)
     if "random" in config.gates and UNTRAINED not in config.compared():
-        yield Variant(UNTRAINED, untrained.title, untrained, knobs, "gate")
+        yield Variant(UNTRAINED, untrained.title, untrained, knobs, GATE)
     if "frozen" in config.gates:
-        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, "gate", of=UNTRAINED)
+        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, GATE, of=UNTRAINED)
     if "features" in config.gates:
-        yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), "gate")
+        yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), GATE)
 
 
 def ablations_of(config: Config) -> Iterator[Variant]:
@@ -124,7 +132,7 @@ def ablations_of(config: Config) -> Iterator[Variant]:
     for method, name in asked:
         kind = config.method_class(method)
         knobs = config.method_config(method, config.ablations[method][name])
-        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, knobs, "ablation", of=method)
+        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, knobs, ABLATION, of=method)
 
 
 def sweeps_of(config: Config) -> Iterator[Variant]:
@@ -135,7 +143,7 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
             for value in values:
                 name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
                 swept = config.method_config(method, {knob: value})
-                yield Variant(name, title, kind, swept, "sweep", kind.name, knob, value)
+                yield Variant(name, title, kind, swept, SWEEP, kind.name, knob, value)
 
 
 def encoder_config(config: Config, method: MethodConfig) -> EncoderConfig:
@@ -180,9 +188,9 @@ def cell_content(
     config: Config, pretrain_key: str, evaluation: str, fingerprint: str, mode: Mapping[str, str | int]
 ) -> Any:
     """All that decides a cell's scores but for its ratio and seed."""
-    settings = config.finetune if evaluation == "finetune" else config.linear
+    settings = config.finetune if evaluation == FINETUNE else config.linear
     return {
-        "version": FINETUNE_VERSION if evaluation == "finetune" else LINEAR_VERSION,
+        "version": FINETUNE_VERSION if evaluation == FINETUNE else LINEAR_VERSION,
         "pretrain": pretrain_key,
         "evaluation": evaluation,
         "settings": settings.model_dump(exclude={"beats_per_trial", "windows_per_trial"}),
@@ -208,14 +216,14 @@ def features_content(config: Config, fingerprint: str) -> Any:
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]]:
     """(table, evaluation, ratio) of a variant's cells for one dataset and seed."""
-    ratios = config.ratios if variant.role != "sweep" else [min(config.ratios)]
+    ratios = config.ratios if variant.role != SWEEP else [min(config.ratios)]
     gate_ratio = "full-labels" in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
-        if variant.name == FROZEN and table == "linear":
+        if variant.name == FROZEN and table == LINEAR:
             continue  # there it is the row of the untrained encoder itself
-        evaluation = {FROZEN: "linear", FEATURES: FEATURES}.get(variant.name, table)
+        evaluation = {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant.name, table)
         yield from ((table, evaluation, ratio) for ratio in ratios)
-        if gate_ratio and (variant.role == "gate" or variant.name == UNTRAINED):
+        if gate_ratio and (variant.role == GATE or variant.name == UNTRAINED):
             yield table, evaluation, ALL_LABELS
 
 

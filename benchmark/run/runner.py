@@ -15,6 +15,7 @@ from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import skip_summary
 from benchmark.data.tasks.text import has_text
 from benchmark.results.keys import digest
+from benchmark.results.names import LINEAR
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import CellEnd, CellJob, run_together
@@ -210,7 +211,7 @@ def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
     """Cells that one process works out in turn: the linear probes of an encoder on a dataset, every other alone."""
     groups: dict[tuple[str, str], list[CellJob]] = {}
     for job in jobs:
-        together = (job.pretrain_key, job.dataset) if job.evaluation == "linear" else (job.key, "")
+        together = (job.pretrain_key, job.dataset) if job.evaluation == LINEAR else (job.key, "")
         groups.setdefault(together, []).append(job)
     return [tuple(group) for group in groups.values()]
 

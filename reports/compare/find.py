@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.results.metrics import COLUMNS
 from benchmark.results.names import UNIT_OF_PROTOCOL
 from benchmark.results.plan import PlannedCell
 from reports.runs.compatible import Run, config_differences, flat, same_outcome, shown, size_text, why_not
 from reports.runs.load import tidy
 from reports.runs.merge import Place, place_of
-from reports.runs.planned_tables import METRICS
 from reports.runs.scrub_paths import portable
 
 
@@ -157,7 +157,7 @@ def _pairs(first: Run, second: Run, unit: str, equal: set[Place]) -> Iterator[Pa
 def _scores(run: Run, unit: str) -> dict[tuple[Any, ...], dict[int, float]]:
     """(evaluation, variant, ratio, dataset, metric) -> seed -> score in percent, where it is defined."""
     frame: pd.DataFrame = tidy(run.results)
-    scored = frame[(frame["unit"] == unit) & frame["metric"].isin(list(METRICS))].dropna(subset=["value"])
+    scored = frame[(frame["unit"] == unit) & frame["metric"].isin(list(COLUMNS))].dropna(subset=["value"])
     found: dict[tuple[Any, ...], dict[int, float]] = {}
     names = ["evaluation", "variant", "ratio", "dataset", "metric", "seed", "value"]
     for *where, seed, value in scored[names].itertuples(index=False):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmark.results.names import OVERALL
 from benchmark.results.store import Store
 from reports.figures import draw as plots
 from reports.figures.captions import (
@@ -26,7 +27,7 @@ from reports.figures.captions import (
 )
 from reports.figures.confusion import confusions
 from reports.figures.illustrations import illustrations_of
-from reports.figures.score_bands import OVERALL, bands, compared, label_curves, panels, sweeps
+from reports.figures.score_bands import bands, compared, label_curves, panels, sweeps
 from reports.runs.cards import Cards, cards_of, costs, courses
 from reports.runs.load import Results, tidy
 

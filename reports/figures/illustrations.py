@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.names import ILLUSTRATION, KEY_KINDS
+from benchmark.results.names import ILLUSTRATION
 from benchmark.results.store import Store
 from reports.runs.load import Results
-
-OTHER, OWN, ATTRACTS, SAME = range(len(KEY_KINDS))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmark.results.names import SKIPPED_COLUMNS
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.load import Results
 from reports.tables.captions import ratio_text
@@ -72,9 +73,9 @@ def read_skipped(file: Path) -> list[SkippedRecording]:
     try:
         with open(file, newline="", encoding="utf-8", errors="replace") as handle:
             lines = csv.DictReader(handle)
-            if lines.fieldnames != list(SkippedRecording._fields):
+            if lines.fieldnames != list(SKIPPED_COLUMNS):
                 return []
-            return [SkippedRecording(**{name: line[name] or "" for name in line if name}) for line in lines]
+            return [SkippedRecording(*(line[name] or "" for name in SKIPPED_COLUMNS)) for line in lines]
     except OSError:
         return []
 

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, SWEEP
 from benchmark.results.plan import Plan
 from reports.runs.load import Results
 from reports.runs.planned_tables import role_of
-from reports.statistics.columns import OVERALL
 from reports.statistics.of_table import Judged
 from reports.tables.captions import unit_text
 from reports.tables.table import Block, Table
 
-ROLES = {"method": "Methods", "ablation": "Ablations", "sweep": "Sweeps", "gate": "Gates, to read the others against"}
+ROLES = {METHOD: "Methods", ABLATION: "Ablations", SWEEP: "Sweeps", GATE: "Gates, to read the others against"}
 
 
 class Statement(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from benchmark.results.names import FINETUNE, HEARTBEAT
 from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from reports.paper.claims import Evidence
@@ -24,7 +25,7 @@ from reports.runs.compatible import comparable
 from reports.runs.load import Results, tidy
 from reports.runs.open import every_run
 
-EVALUATION, UNIT = "finetune", "heartbeat"
+EVALUATION, UNIT = FINETUNE, HEARTBEAT
 PAPER_ENCODER = {"hidden": 64, "depth": 10, "output": 320}
 PAPER_SETTING = {
     "protocol": "paper",

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmark.results.names import FEATURES
 from benchmark.results.plan import Plan
-from benchmark.results.rows import Row
+from benchmark.results.rows import ARRAYS, Row
 from benchmark.results.store import Store
 from reports.runs.load import Results
 from reports.runs.scrub_paths import portable
@@ -24,9 +25,6 @@ CHOICE = (
     "data.datasets", "data.simulation", "precision",
 )  # fmt: skip
 """Config keys that choose cells, and those whose effect is compared itself: ablations, data, precision."""
-
-WITHOUT_ENCODER = "features"
-"""The evaluation that no precision can move."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def same_outcome(one: Run, key: str, other: Run, other_key: str) -> bool:
     return all(
         getattr(found, name).shape == getattr(again, name).shape
         and getattr(found, name).tobytes() == getattr(again, name).tobytes()
-        for name in ("probability", "truth", "recording", "patient")
+        for name in ARRAYS
     )
 
 
@@ -126,7 +124,7 @@ def made(run: Run) -> dict[str, set[str]]:
     for row in run.results.rows.values():
         stages = row.provenance.get("results_versions", {})
         facts = {f"results version of {stage}": number for stage, number in stages.items()}
-        if row.evaluation != WITHOUT_ENCODER:
+        if row.evaluation != FEATURES:  # which no precision can move
             facts["precision"] = row.provenance.get("precision")
         for name, fact in facts.items():
             found.setdefault(name, set()).add(shown(fact))

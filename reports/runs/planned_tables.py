@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmark.results.metrics import COLUMNS
+from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.plan import Plan
 
-METRICS = {"f1": "F1", "auroc": "AUROC", "acc": "ACC"}
-ONLY_F1 = {"f1": "F1"}
+CHANGES_SHOW = ("f1",)
+"""Metrics of a table of changes, as in the paper's Table 2."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Layout:
     title: str
     variants: tuple[str, ...]
     """Rows, from the top."""
-    metrics: Mapping[str, str]
-    """Metric -> title of its column, for every dataset."""
+    metrics: tuple[str, ...]
+    """Columns of every dataset."""
     gates: frozenset[str] = frozenset()
     """Rows that the others are read against; they do not compete."""
     changed: frozenset[str] = frozenset()
@@ -34,7 +36,7 @@ class Layout:
 
 def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
     """What a row is for; a plan that says nothing of a row has it compared."""
-    return plan.roles.get(variant, {"role": "method", "of": "", "knob": "", "value": None})
+    return plan.roles.get(variant, {"role": METHOD, "of": "", "knob": "", "value": None})
 
 
 def layouts(plan: Plan, evaluation: str) -> Iterator[Layout]:
@@ -42,10 +44,10 @@ def layouts(plan: Plan, evaluation: str) -> Iterator[Layout]:
     there = {cell.variant for cell in plan.cells if cell.evaluation == evaluation}
     variants = [name for name in plan.variants if name in there]
     roles = {name: role_of(plan, name) for name in variants}
-    compared = [name for name in variants if roles[name]["role"] == "method"]
-    gates = [name for name in variants if roles[name]["role"] == "gate"]
+    compared = [name for name in variants if roles[name]["role"] == METHOD]
+    gates = [name for name in variants if roles[name]["role"] == GATE]
     if compared or gates:
-        yield Layout("", "", (*compared, *gates), METRICS, frozenset(gates))
+        yield Layout("", "", (*compared, *gates), COLUMNS, frozenset(gates))
     yield from _changes(plan, variants, roles)
 
 
@@ -53,12 +55,12 @@ def _changes(plan: Plan, variants: list[str], roles: Mapping[str, Mapping[str, A
     """One table per method with ablations, and per knob that is swept; the unchanged method stands last."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name in variants:
-        if roles[name]["role"] in ("ablation", "sweep"):
+        if roles[name]["role"] in (ABLATION, SWEEP):
             groups.setdefault((str(roles[name]["of"]), str(roles[name]["knob"])), []).append(name)
     for (base, knob), changed in groups.items():
         rows = tuple([*changed, *([base] if base in variants else [])])
         title = plan.variants.get(base, base)
         if knob:
-            yield Layout(f"{base}-{knob}", f"{title}, {knob}", rows, ONLY_F1, changed=frozenset(changed))
+            yield Layout(f"{base}-{knob}", f"{title}, {knob}", rows, CHANGES_SHOW, changed=frozenset(changed))
         else:
-            yield Layout(f"{base}-ablations", f"{title}, ablations", rows, ONLY_F1, changed=frozenset(changed))
+            yield Layout(f"{base}-ablations", f"{title}, ablations", rows, CHANGES_SHOW, changed=frozenset(changed))

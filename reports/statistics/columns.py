@@ -18,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from benchmark.results.metrics import COLUMNS
+from benchmark.results.names import OVERALL
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Predictions
 from benchmark.results.store import Store
 from reports.runs.load import Results
-from reports.statistics.bootstrap import RESAMPLED, resampled_scores
+from reports.statistics.bootstrap import resampled_scores
 from reports.statistics.test_set import Floats, resampled_test_set
 
-OVERALL = "overall"
 RESAMPLES = 2000
 
 Scored = Mapping[str, Floats]
@@ -61,7 +62,7 @@ def score_columns(
     cells: Sequence[PlannedCell],
     unit: str,
     *,
-    metrics: Sequence[str] = RESAMPLED,
+    metrics: Sequence[str] = COLUMNS,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> list[ScoreColumn]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from benchmark.results.metrics import TITLES
 from reports.runs.load import Results
 from reports.statistics.columns import ScoreColumn
 from reports.statistics.interval import LEVEL, Tail
 
-TITLES = {"f1": "F1", "auroc": "AUROC", "acc": "ACC", "overall": "Overall"}
 MANY = 1_000_000
 TWO_SEEDS = (
     "With two seeds their variance is all but unknown: simulated columns of equal methods hold a false claim in up to "

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmark.results.metrics import METRICS
+from benchmark.results.names import HEARTBEAT, LINEAR
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.load import Results
 from reports.runs.planned_tables import Layout, role_of
 
 SHOWN_DIGITS = 12
-METRIC_NAMES = {"f1": "macro F1", "auroc": "macro AUROC", "acc": "ACC"}
 
 
 def ratio_text(ratio: float) -> str:
@@ -25,12 +26,12 @@ def ratio_text(ratio: float) -> str:
 def unit_text(plan: Plan, unit: str) -> str:
     """What a score counts: a 'heartbeat' is a plain window where recordings were cut into those."""
     plain = plan.config["data"].get("segmentation") == "windows"
-    return "window" if plain and unit == "heartbeat" else unit
+    return "window" if plain and unit == HEARTBEAT else unit
 
 
 def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:
     """What the numbers are, whether the ECGs are simulated, and what the config itself says of its results."""
-    *others, last = (METRIC_NAMES[metric] for metric in layout.metrics)
+    *others, last = (METRICS[metric].words for metric in layout.metrics)
     metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
@@ -42,7 +43,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     if layout.gates:
         sentences.append("Italics: gates, to read the other rows against; they do not compete.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
-    if cells[0].evaluation == "linear" and plan.config["protocol"] == "paper" and len(seeds) > 1:
+    if cells[0].evaluation == LINEAR and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("The probe draws nothing at random: ±0.0 is one encoder on one labelled subset.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
         sentences.append("Simulated ECGs: no ranking of methods follows from these numbers.")

@@ -12,14 +12,14 @@ from itertools import count
 
 import pandas as pd
 
+from benchmark.results.metrics import TITLES
+from benchmark.results.names import EVALUATION_TITLES, OVERALL
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.load import Results
 from reports.runs.planned_tables import Layout
 from reports.statistics.of_table import Judged
 from reports.tables.captions import caption_of, footers_of, ratio_text, unit_text
 
-OVERALL = "overall"
-EVALUATIONS = {"finetune": "Fine-tuned", "linear": "Linear probe"}
 DASH = "–"
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Footnote marks: q is left out because it has no superscript in Unicode."""
@@ -123,7 +123,7 @@ def make_table(
     if judged is not None:
         blocks = [_with_ties(block, columns, judged) for block in blocks]
     footnotes = _footnotes(blocks)
-    what = f"{EVALUATIONS.get(evaluation, evaluation)}, scored per {unit_text(results.plan, unit)}"
+    what = f"{EVALUATION_TITLES.get(evaluation, evaluation)}, scored per {unit_text(results.plan, unit)}"
     return Table(
         name=table_name(layout, evaluation, unit),
         evaluation=evaluation,
@@ -171,12 +171,12 @@ def _ratios(cells: Sequence[PlannedCell], layout: Layout) -> list[float]:
 def _columns(plan: Plan, cells: Sequence[PlannedCell], layout: Layout) -> tuple[Column, ...]:
     there = {cell.dataset for cell in cells}
     scores = [
-        Column(name, metric, str(facts["title"]), title)
+        Column(name, metric, str(facts["title"]), TITLES[metric])
         for name, facts in plan.datasets.items()
         if name in there
-        for metric, title in layout.metrics.items()
+        for metric in layout.metrics
     ]
-    return (*scores, Column("", OVERALL, "", "Overall"))
+    return (*scores, Column("", OVERALL, "", TITLES[OVERALL]))
 
 
 def _block(

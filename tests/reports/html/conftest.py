@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from benchmark.results.names import OVERALL
 from benchmark.results.store import Store
 from reports.html import report_html
 from reports.runs.cards import cards_of
 from reports.runs.load import Results, load_results, tidy
 from reports.runs.planned_tables import Layout, layouts
-from reports.statistics.columns import OVERALL, score_columns
+from reports.statistics.columns import score_columns
 from reports.statistics.of_table import Judged
 from reports.statistics.pairwise import intervals, pairwise, ties
 from reports.tables.table import Table, make_table

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from benchmark.results.metrics import score_both_units
+from benchmark.results.names import OVERALL
 from benchmark.results.rows import Predictions
 from reports.runs.load import load_results
-from reports.statistics.columns import OVERALL, ScoreColumn, UnequalTestSets, score_columns
+from reports.statistics.columns import ScoreColumn, UnequalTestSets, score_columns
 
 Place = tuple[str, str, float, int]
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reports.statistics.columns import OVERALL, ScoreColumn
+from benchmark.results.names import OVERALL
+from reports.statistics.columns import ScoreColumn
 from reports.statistics.components import (
     FINE_TUNING,
     PATIENTS,

@@ -67,7 +67,7 @@ def test_ties_are_marked_in_the_table_but_not_on_what_is_bold(root: Path) -> Non
 def test_overall_is_judged_on_the_columns_of_its_own_table(root: Path) -> None:
     results = load_results(root)
     (layout,) = layouts(results.plan, "finetune")
-    frame = judge(results, root, replace(layout, metrics={"f1": "F1"}), "finetune", "heartbeat").frames["intervals"]
+    frame = judge(results, root, replace(layout, metrics=("f1",)), "finetune", "heartbeat").frames["intervals"]
     assert set(frame["metric"]) == {"f1", "overall"}
     f1, overall = (frame[frame["metric"] == metric]["mean"].to_numpy() for metric in ("f1", "overall"))
     np.testing.assert_array_equal(overall, f1)  # one dataset
