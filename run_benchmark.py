@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmark.config.command_line import Command, Place, parse
@@ -33,6 +32,7 @@ from reports.build import build_report
 from reports.compare.write import compare_results, comparison_lines
 from reports.runs.capsule import pack
 from reports.runs.open import open_results
+from reports.runs.run import Run, open_run
 from reports.tables.terminal import terminal_lines
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -99,7 +99,7 @@ def run(command: Command, console: Console) -> int:
     failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
-    show_report(place, plan.key, command.unit, console)
+    show_report(open_run(place.results, plan.key), place, command.unit, console)
     show_health(grid, store, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
@@ -158,7 +158,7 @@ def report(command: Command, console: Console) -> int:
         run = opened.run
         for line in opened.said:
             note(console, line)
-        show_report(replace(command.place, results=run.store.root), run.results.plan.key, command.unit, console)
+        show_report(run, command.place, command.unit, console)
         if command.capsule:
             contents = pack(run, command.capsule)
             note(console, f"wrote {command.capsule} (no signals; contents {contents})")
@@ -178,9 +178,9 @@ def compare(command: Command, console: Console) -> int:
     return OK
 
 
-def show_report(place: Place, plan_key: str | None, unit: str | None, console: Console) -> None:
+def show_report(run: Run, place: Place, unit: str | None, console: Console) -> None:
     """Write the tables, print them, and say where the files are."""
-    built = build_report(place.results, place.out, plan_key=plan_key, unit=unit)
+    built = build_report(run, place.out, unit=unit)
     for table in built.tables:
         print_lines(console, terminal_lines(table, console.width, starred=not console.is_terminal))
     for problem in built.problems:

@@ -16,7 +16,6 @@ import pandas as pd
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED
 from benchmark.results.plan import Plan, PlannedCell
-from reports.runs.load import Results
 from reports.runs.planned_tables import role_of
 
 METRIC = "f1"
@@ -82,9 +81,8 @@ def label_curves(plan: Plan, found: pd.DataFrame) -> pd.DataFrame:
     return rows if rows["ratio"].nunique() > 1 else rows.iloc[:0]
 
 
-def sweeps(results: Results, found: pd.DataFrame, evaluation: str) -> Iterator[Sweep]:
+def sweeps(plan: Plan, found: pd.DataFrame, evaluation: str) -> Iterator[Sweep]:
     """The sweeps of a plan, one per method, knob and label ratio with two values that have a score or more."""
-    plan = results.plan
     groups: dict[tuple[str, str], dict[str, Any]] = {}
     for name in plan.variants:
         facts = role_of(plan, name)
