@@ -228,10 +228,10 @@ def show_recording(command: Command, console: Console) -> int:
 
 def verify(command: Command, console: Console) -> int:
     """The verb `verify-paper`: the paper's numbers and claims, and the results store beside them."""
-    from reports.paper.write import audit_lines, verify_paper  # here, because scipy.stats loads slowly
+    from reports.paper.write import verification_lines, verify_paper  # here, because scipy.stats loads slowly
 
     found = verify_paper(command.place.out, command.place.results)
-    print_lines(console, audit_lines(found.audit, console.width))
+    print_lines(console, verification_lines(found.verification, console.width))
     note(console, "")
     for file in found.files:
         note(console, f"wrote {file}")
