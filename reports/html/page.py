@@ -17,7 +17,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports.html.cells import Behind, cell_data, dotted
-from reports.html.health import HEIGHT, MEASURES, WIDTH, learned
+from reports.html.health import HEADINGS, HEIGHT, WIDTH, learned
 from reports.html.intervals import interval_texts
 from reports.html.losses import SkippedRecording, coverage, failures, sources
 from reports.html.matrices import matrices
@@ -89,7 +89,7 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
     shown = {
         "figures": [figure for figure in figures if isinstance(figure, Embedded)],
         "left_out": [sentence for sentence in figures if isinstance(sentence, str)],
-        "measures": MEASURES,
+        "measures": HEADINGS,
         "size": {"width": WIDTH, "height": HEIGHT},
         "sections": list(_sections(content, figures)),
         "listed": LISTED,

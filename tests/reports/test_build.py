@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.plan import Plan
+from benchmark.results.store import Store
 from reports.__main__ import main
 from reports.build import build_report
 from reports.runs.run import open_run
@@ -112,3 +113,18 @@ def test_reports_need_neither_torch_nor_rich() -> None:
     code = f"import sys, reports.__main__, reports.tables.terminal\nsys.exit(bool({forbidden} & set(sys.modules)))"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_a_run_is_read_once(store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row and each card, whatever tables, figures and pages are made of them."""
+    read: list[str] = []
+    for name in ("load_row", "card"):
+        first = getattr(Store, name)
+
+        def counting(self: Store, key: str, name: str = name, first: Callable[..., object] = first) -> object:
+            read.append(f"{name} {key}")
+            return first(self, key)
+
+        monkeypatch.setattr(Store, name, counting)
+    assert main(["--results", str(store_root), "--out", str(tmp_path / "out"), "--unit", "both"]) == 0
+    assert len(read) == len(set(read)) > 36

@@ -11,18 +11,8 @@ import pytest
 from benchmark.results.keys import digest
 from benchmark.results.names import ILLUSTRATION
 from benchmark.training import illustrate as written
-from reports.figures import illustrations as read
 from reports.figures.illustrations import illustrations_of
 from reports.runs.run import open_run
-
-
-def test_writer_and_reader_agree_on_the_kinds() -> None:
-    assert (read.OTHER, read.OWN, read.ATTRACTS, read.SAME) == (
-        written.OTHER,
-        written.OWN,
-        written.ATTRACTS,
-        written.SAME,
-    )
 
 
 def test_pictures_of_rows_are_read_in_their_order(write_store: Callable[..., Path]) -> None:

@@ -177,13 +177,13 @@ def test_a_card_that_has_collapsed_features_says_so(
     parts: Any, store_root: Path, parts_of: Any, parse: Callable[[str], Any]
 ) -> None:
     key = next(iter(parts.run.rows.values())).pretrain_key
+    assert "health" not in {section.attributes["id"] for section in parse(parts.page()).all("section")}
     last = CARD["health"][-1] | {"mean_cosine": 0.5}
     card = CARD | {"health": [CARD["health"][0], last]}
     write_atomic(store_root / "pretrained" / key / "pretraining.json", json.dumps(card).encode())
     (health,) = [s for s in parse(parts_of(store_root).page()).all("section") if s.attributes["id"] == "health"]
     assert "collapsed" in health.words()
     assert "9.00 → 1.50" in health.words()
-    assert "health" not in {section.attributes["id"] for section in parse(parts.page()).all("section")}
 
 
 def test_figures_stand_in_the_page_until_it_is_full(

@@ -99,3 +99,39 @@ def test_cells_tested_on_other_patients_are_a_problem_and_no_statistic(
     report = build_report(open_run(write_predictions(found)), tmp_path / "out")
     assert [problem for problem in report.problems if "tested on different windows of ptb-xl" in problem]
     assert len(report.tables) == 1
+
+
+def role(kind: str, of: str = "", knob: str = "") -> dict[str, object]:
+    return {"role": kind, "of": of, "knob": knob, "value": None}
+
+
+def test_a_table_and_its_statistics_have_the_same_rows_ratios_and_columns(
+    write_predictions: Callable[..., Path],
+) -> None:
+    """The comparison with a gate that alone has a third ratio, ablations at one ratio, and a sweep at another."""
+    ratios = {"one": (0.3, 0.01), "other": (0.3, 0.01), "gate": (1.0, 0.3, 0.01), "one:w/o": (0.3,), "one:k=2": (0.01,)}
+    found = {
+        (variant, dataset, ratio, seed): predictions(0.9, seed, 40)
+        for variant, own in ratios.items()
+        for dataset in ("ptb-xl", "chapman")
+        for ratio in own
+        for seed in (41, 42)
+    }
+    run = open_run(write_predictions(found))
+    roles = {"gate": role("gate"), "one:w/o": role("ablation", "one"), "one:k=2": role("sweep", "one", "k")}
+    run = replace(run, plan=replace(run.plan, roles=roles))
+    main, ablations, sweep = layouts(run.plan, "finetune")
+    assert [layout.ratios for layout in (main, ablations, sweep)] == [(0.3, 0.01, 1.0), (0.3,), (0.01,)]
+    for layout in (main, ablations, sweep):
+        table, known = make_table(run, layout, "heartbeat"), statistics_of(run, layout, "heartbeat")
+        shown = {
+            (block.ratio, column.dataset, column.metric, line.variant): score
+            for block in table.blocks
+            for line in block.lines
+            for column, score in zip(table.columns, line.scores, strict=True)
+            if not line.gate
+        }
+        frame = known.frames["intervals"][["ratio", "dataset", "metric", "variant"]]
+        assert set(frame.itertuples(index=False, name=None)) == set(shown)
+        assert {key for score in shown.values() for key in score.keys} == {cell.key for cell in layout.competing}
+        assert {line.variant for block in table.blocks for line in block.lines if line.gate} == set(layout.gates)
