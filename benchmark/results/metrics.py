@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING
 
@@ -62,6 +61,8 @@ class Lines:
 
     def areas(self) -> Values:
         """(..., C) area under the ROC curve of each class against the rest; NaN where a sign is missing."""
+        from sklearn.metrics import roc_auc_score  # here, because it loads slowly and reports have no use for it
+
         both = (self.positives > 0) & (self.negatives > 0)  # (C,)
         areas = np.full(len(both), np.nan)
         for c in np.flatnonzero(both):
