@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.verb import Flag
+from benchmark.results.names import BOTH, UNITS
 
 if TYPE_CHECKING:
     import torch
@@ -81,9 +82,7 @@ FLAGS: dict[str, Flag] = {
     ),
     "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": int, "metavar": "N"}),
     "--jobs-per-device": Flag(HOW, "cells at a time (CPU: one a core; GPU: 1)", how={"type": int, "metavar": "N"}),
-    "--unit": Flag(
-        REPORTED, "what is scored (default: as the protocol)", how={"choices": ["heartbeat", "recording", "both"]}
-    ),
+    "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
 }
 CONFIG = ("--config", "--set")
 GRID = (

@@ -14,7 +14,6 @@ from benchmark.config.sections import (
     Boosting,
     Data,
     EncoderSize,
-    Evaluation,
     Finetune,
     Gate,
     Linear,
@@ -26,6 +25,7 @@ from benchmark.config.sections import (
 )
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import Protocol, TaskSpec
+from benchmark.results.names import FINETUNE, Evaluation
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
@@ -69,7 +69,7 @@ class Config(Section):
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
     boosting: Boosting = Boosting()
-    evaluate: Annotated[list[Evaluation], Field(min_length=1)] = ["finetune"]
+    evaluate: Annotated[list[Evaluation], Field(min_length=1)] = [FINETUNE]
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
     protocol: Protocol = "paper"

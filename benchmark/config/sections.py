@@ -13,7 +13,6 @@ from benchmark.data.prepared.windows import HEARTBEATS, Kind, Segmentation, plai
 from benchmark.data.tasks.spec import Labels
 from methods.base import Recipe
 
-Evaluation = Literal["finetune", "linear"]
 Gate = Literal["random", "frozen", "features", "full-labels"]
 Overrides = dict[str, Any]
 """A method's knob -> its value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,10 @@ class Predictions:
     """(n,)"""
     patient: NDArray[np.str_]
     """(n,)"""
+
+
+ARRAYS = tuple(field.name for field in fields(Predictions))
+"""Names of the arrays in a file of predictions."""
 
 
 def row_bytes(row: Row, predictions: bytes) -> bytes:

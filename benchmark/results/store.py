@@ -24,7 +24,7 @@ from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
-from benchmark.results.rows import ROW_FORMAT, Predictions, Row, row_bytes
+from benchmark.results.rows import ARRAYS, ROW_FORMAT, Predictions, Row, row_bytes
 
 
 class CorruptRow(Exception):
@@ -46,9 +46,7 @@ class Store:
 
     def save_row(self, row: Row, predictions: Predictions) -> None:
         """Write predictions first, then the row that vouches for them, then drop an earlier failure's note."""
-        arrays = npz_bytes(
-            {name: getattr(predictions, name) for name in ("probability", "truth", "recording", "patient")}
-        )
+        arrays = npz_bytes({name: getattr(predictions, name) for name in ARRAYS})
         write_atomic(self.cells / f"{row.key}.npz", arrays)
         write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
         (self.cells / f"{row.key}.error.json").unlink(missing_ok=True)
@@ -89,7 +87,7 @@ class Store:
     def predictions(self, key: str) -> Predictions:
         """Predictions of a finished cell."""
         with np.load(self.cells / f"{key}.npz", allow_pickle=False) as arrays:
-            return Predictions(arrays["probability"], arrays["truth"], arrays["recording"], arrays["patient"])
+            return Predictions(**{name: arrays[name] for name in ARRAYS})
 
     def save_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
         """Leave why a cell failed beside where its row would be; returns the file."""

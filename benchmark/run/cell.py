@@ -20,11 +20,11 @@ from benchmark.data.tasks.task import Task, make_task
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.failures import Failure
-from benchmark.results.metrics import UNITS, no_scores, score_both_units
+from benchmark.results.metrics import no_scores, score_both_units
+from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell
-from benchmark.run.variants import FEATURES
 from benchmark.training.classical.boosting import boost
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION, Outcome, finetune
@@ -124,7 +124,7 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     if cell.evaluation == FEATURES:
         return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=cell.seed)
     encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key)
-    if cell.evaluation == "linear":
+    if cell.evaluation == LINEAR:
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
     return finetune(encoder, task, job.config.finetune, seed=cell.seed, precision=job.precision)
 
@@ -144,7 +144,7 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
 
 def results_versions(cell: Cell) -> dict[str, int]:
     """Results versions of all that a row rests on: rows of two versions are never put together."""
-    scored = {"finetune": FINETUNE_VERSION, "linear": LINEAR_VERSION, FEATURES: FEATURES_VERSION}
+    scored = {FINETUNE: FINETUNE_VERSION, LINEAR: LINEAR_VERSION, FEATURES: FEATURES_VERSION}
     versions = {"split": SPLIT_VERSION, cell.evaluation: scored[cell.evaluation]}
     if cell.pretraining:
         method = cell.pretraining.method

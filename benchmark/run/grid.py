@@ -17,7 +17,8 @@ from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.text import embedder_identity
 from benchmark.results.keys import digest
-from benchmark.run.variants import FEATURES, FROZEN, UNTRAINED, Variant, variants_of
+from benchmark.results.names import FEATURES, FINETUNE, FROZEN, GATE, LINEAR, SWEEP, UNTRAINED
+from benchmark.run.variants import Variant, variants_of
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION
 from benchmark.training.linear import LINEAR_VERSION
@@ -120,9 +121,9 @@ def cell_content(
 ) -> Any:
     """All that decides a cell's scores but for its ratio and seed."""
     spec = config.task_spec(config.finetune)
-    settings = config.finetune if evaluation == "finetune" else config.linear
+    settings = config.finetune if evaluation == FINETUNE else config.linear
     return {
-        "version": FINETUNE_VERSION if evaluation == "finetune" else LINEAR_VERSION,
+        "version": FINETUNE_VERSION if evaluation == FINETUNE else LINEAR_VERSION,
         "pretrain": pretrain_key,
         "evaluation": evaluation,
         "settings": settings.model_dump(exclude={"beats_per_trial", "windows_per_trial"}),
@@ -149,14 +150,14 @@ def features_content(config: Config, fingerprint: str) -> Any:
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]]:
     """(table, evaluation, ratio) of a variant's cells for one dataset and seed."""
-    ratios = config.ratios if variant.role != "sweep" else [min(config.ratios)]
+    ratios = config.ratios if variant.role != SWEEP else [min(config.ratios)]
     gate_ratio = "full-labels" in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
-        if variant.name == FROZEN and table == "linear":
+        if variant.name == FROZEN and table == LINEAR:
             continue  # there it is the row of the untrained encoder itself
-        evaluation = {FROZEN: "linear", FEATURES: FEATURES}.get(variant.name, table)
+        evaluation = {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant.name, table)
         yield from ((table, evaluation, ratio) for ratio in ratios)
-        if gate_ratio and (variant.role == "gate" or variant.name == UNTRAINED):
+        if gate_ratio and (variant.role == GATE or variant.name == UNTRAINED):
             yield table, evaluation, ALL_LABELS
 
 

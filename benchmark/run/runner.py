@@ -12,6 +12,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.results.failures import Failure
+from benchmark.results.names import LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import CellEnd, CellJob, run_together
 from benchmark.run.engines.local import run_tasks
@@ -191,6 +192,6 @@ def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
     groups: dict[tuple[str, str], list[CellJob]] = {}
     for job in jobs:
         cell = job.cell
-        together = (cell.pretrain_key, cell.dataset) if cell.evaluation == "linear" else (cell.key, "")
+        together = (cell.pretrain_key, cell.dataset) if cell.evaluation == LINEAR else (cell.key, "")
         groups.setdefault(together, []).append(job)
     return [tuple(group) for group in groups.values()]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from benchmark.config.config import Config
+from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, SWEEP, UNTRAINED, Role
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
-
-Role = Literal["method", "ablation", "sweep", "gate"]
-"""What a row is for: the comparison, Table 2, the figure over a knob's values, or to read the others against."""
-UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
-"""Names of the gates that are rows."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +21,7 @@ class Variant:
     method: type[PretrainMethod] | None
     """None: nothing is pretrained."""
     config: MethodConfig
-    role: Role = "method"
+    role: Role = METHOD
     of: str = ""
     """The method that an ablation or sweep is a change of."""
     knob: str = ""
@@ -75,11 +71,11 @@ def gates_of(config: Config) -> Iterator[Variant]:
     """The gates that are rows; the one of all labels is a further ratio of rows there are (`planned`)."""
     untrained, knobs = get_method(UNTRAINED), config.method_config(UNTRAINED)
     if "random" in config.gates and UNTRAINED not in config.compared():
-        yield Variant(UNTRAINED, untrained.title, untrained, knobs, "gate")
+        yield Variant(UNTRAINED, untrained.title, untrained, knobs, GATE)
     if "frozen" in config.gates:
-        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, "gate", of=UNTRAINED)
+        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, GATE, of=UNTRAINED)
     if "features" in config.gates:
-        yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), "gate")
+        yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), GATE)
 
 
 def ablations_of(config: Config) -> Iterator[Variant]:
@@ -88,7 +84,7 @@ def ablations_of(config: Config) -> Iterator[Variant]:
     for method, name in asked:
         kind = config.method_class(method)
         knobs = config.method_config(method, config.ablations[method][name])
-        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, knobs, "ablation", of=method)
+        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, knobs, ABLATION, of=method)
 
 
 def sweeps_of(config: Config) -> Iterator[Variant]:
@@ -99,4 +95,4 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
             for value in values:
                 name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
                 swept = config.method_config(method, {knob: value})
-                yield Variant(name, title, kind, swept, "sweep", kind.name, knob, value)
+                yield Variant(name, title, kind, swept, SWEEP, kind.name, knob, value)

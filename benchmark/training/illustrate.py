@@ -21,12 +21,11 @@ from benchmark.data.tasks.pairs import PairSource, make_batch
 from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.seeds import seed_torch
 from benchmark.results.files import write_atomic
-from benchmark.results.names import ILLUSTRATION, KEY_KINDS
+from benchmark.results.names import ATTRACTS, ILLUSTRATION, KEY_KINDS, OTHER, OWN, SAME
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.parts.masks import Mask, Masks
 from methods.parts.queue import EMPTY, KeyQueue
 
-OTHER, OWN, ATTRACTS, SAME = range(len(KEY_KINDS))
 QUERIES = 24
 """Queries that are shown at most."""
 QUEUED_EACH, QUEUED_OTHERS = 3, 24

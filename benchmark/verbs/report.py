@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmark.config.command_line import REPORTED, RESULTS, WHERE, shared
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note, print_lines
+
+if TYPE_CHECKING:
+    from reports.runs.run import Run
 
 
 def report(arguments: Namespace, console: Console) -> int:
@@ -23,7 +27,7 @@ def report(arguments: Namespace, console: Console) -> int:
         run = opened.run
         for line in opened.said:
             note(console, line)
-        show_report(run.store.root, arguments.out, run.results.plan.key, arguments.unit, console)
+        show_report(run, arguments.out, arguments.unit, console)
         if arguments.capsule:
             contents = pack(run, arguments.capsule)
             note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
@@ -47,12 +51,12 @@ def compare(arguments: Namespace, console: Console) -> int:
     return OK
 
 
-def show_report(results: Path, out: Path, plan_key: str | None, unit: str | None, console: Console) -> None:
+def show_report(run: Run, out: Path, unit: str | None, console: Console) -> None:
     """Write the tables, print them, and say where the files are."""
     from reports.build import build_report  # here, because pandas loads slowly
     from reports.tables.terminal import terminal_lines
 
-    built = build_report(results, out, plan_key=plan_key, unit=unit)
+    built = build_report(run, out, unit=unit)
     for table in built.tables:
         print_lines(console, terminal_lines(table, console.width, starred=not console.is_terminal))
     for problem in built.problems:

@@ -11,11 +11,11 @@ from benchmark.screen.console import Console, note, print_lines
 
 def verify_paper(arguments: Namespace, console: Console) -> int:
     """Check them, print what was found, and say where the files are."""
-    from reports.paper.write import audit_lines  # here, because scipy.stats loads slowly
+    from reports.paper.write import verification_lines  # here, because scipy.stats loads slowly
     from reports.paper.write import verify_paper as verify
 
     found = verify(arguments.out, arguments.results)
-    print_lines(console, audit_lines(found.audit, console.width))
+    print_lines(console, verification_lines(found.verification, console.width))
     note(console, "")
     for file in found.files:
         note(console, f"wrote {file}")

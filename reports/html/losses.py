@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmark.results.names import SKIPPED_COLUMNS
 from benchmark.results.plan import Plan, PlannedCell
-from reports.runs.load import Results
+from reports.runs.run import Run
 from reports.tables.captions import ratio_text
 
 ERROR_LIMIT = 4000
@@ -72,9 +73,9 @@ def read_skipped(file: Path) -> list[SkippedRecording]:
     try:
         with open(file, newline="", encoding="utf-8", errors="replace") as handle:
             lines = csv.DictReader(handle)
-            if lines.fieldnames != list(SkippedRecording._fields):
+            if lines.fieldnames != list(SKIPPED_COLUMNS):
                 return []
-            return [SkippedRecording(**{name: line[name] or "" for name in line if name}) for line in lines]
+            return [SkippedRecording(*(line[name] or "" for name in SKIPPED_COLUMNS)) for line in lines]
     except OSError:
         return []
 
@@ -103,30 +104,30 @@ def _reasons(facts: Mapping[str, Any]) -> dict[str, int]:
     return dict(skipped) if isinstance(skipped, Mapping) else {"reason not recorded": int(skipped)}
 
 
-def coverage(results: Results) -> Iterator[Unscored]:
+def coverage(run: Run) -> Iterator[Unscored]:
     """One line per class of each dataset, from its first finished cell: all have the same recordings."""
     told = set[str]()
-    for cell in results.plan.cells:
-        row = results.rows.get(cell.key)
+    for cell in run.plan.cells:
+        row = run.rows.get(cell.key)
         if row is None or not row.coverage or cell.dataset in told:
             continue
         told.add(cell.dataset)
-        title = str(results.plan.datasets[cell.dataset]["title"])
+        title = str(run.plan.datasets[cell.dataset]["title"])
         for label, found in row.coverage.items():
             reasons = Counter(found["unscored"].values()).most_common()
             text = ", ".join(f"{reason}: {count}" for reason, count in reasons)
             yield Unscored(title, label, found["patients"], len(found["unscored"]), text)
 
 
-def failures(results: Results) -> Iterator[Failure]:
+def failures(run: Run) -> Iterator[Failure]:
     """One per error text, in plan order; KEY stands for a cell's own key, so that alike errors are one."""
     groups: dict[tuple[str, str], list[str]] = {}
-    failed = {key: failure.error for key, failure in results.failures.items()}
-    for cell in results.plan.cells:
-        for state, reasons in (("failed", failed), ("damaged", results.damaged)):
+    failed = {key: failure.error for key, failure in run.failures.items()}
+    for cell in run.plan.cells:
+        for state, reasons in (("failed", failed), ("damaged", run.damaged)):
             if cell.key in reasons:
                 text = reasons[cell.key].strip().replace(cell.key, "KEY")
-                groups.setdefault((state, text), []).append(_place(results.plan, cell))
+                groups.setdefault((state, text), []).append(_place(run.plan, cell))
     for (state, text), cells in groups.items():
         reason = (text.splitlines() or ["no error text"])[-1]
         yield Failure(state, reason, text[-ERROR_LIMIT:], tuple(dict.fromkeys(cells)))

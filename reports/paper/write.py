@@ -13,11 +13,10 @@ from benchmark.results.files import write_atomic
 from reports.paper.figure import paper_and_store
 from reports.paper.printed import METRICS
 from reports.paper.replication import Beside
-from reports.paper.sections import Audit, Section, audit
+from reports.paper.sections import Section, Verification, verification
 from reports.paper.verdicts import REFUTED, SUPPORTED, Judgement
 from reports.tables.terminal import Span
-from reports.tables.text import literal as literal
-from reports.tables.text import pipe_table as pipe_table
+from reports.tables.text import literal, pipe_table
 
 CSV_HEADER = (
     "variant", "ratio", "dataset", "metric", "paper_mean", "paper_std", "store_mean", "store_std", "store_seeds",
@@ -32,13 +31,13 @@ ROLES = {SUPPORTED: "best", REFUTED: "block"}
 class Verified:
     """What was found, and the files that say it."""
 
-    audit: Audit
+    verification: Verification
     files: tuple[Path, ...]
 
 
 def verify_paper(out: Path, results: Path | None = None) -> Verified:
-    """Audit the paper, and a store beside it where `results` holds one; write what was found under `out`."""
-    found = audit(results)
+    """Verify the paper, and a store beside it where `results` holds one; write what was found under `out`."""
+    found = verification(results)
     write_atomic(out / "verify-paper.md", markdown(found).encode())
     files = [out / "verify-paper.md"]
     if found.beside:
@@ -47,15 +46,15 @@ def verify_paper(out: Path, results: Path | None = None) -> Verified:
     return Verified(found, tuple(files))
 
 
-def markdown(found: Audit) -> str:
+def markdown(found: Verification) -> str:
     """All sections."""
     parts = ["# The PMQ paper, verified"]
     for section in found.sections:
         parts.append(f"## {literal(section.title)}")
         if section.said:
             parts.append("\n".join(f"- {literal(text)}" for text in section.said))
-        if section.ledger:
-            parts.append("\n".join(map(_md_judgement, section.ledger)))
+        if section.judgements:
+            parts.append("\n".join(map(_md_judgement, section.judgements)))
         if section.rows:
             parts.append(pipe_table(section.header, [[literal(cell) for cell in row] for row in section.rows]))
     return "\n\n".join(parts) + "\n"
@@ -82,7 +81,7 @@ def long_csv(pairs: Sequence[Beside]) -> str:
     return text.getvalue()
 
 
-def _figures(found: Audit, out: Path) -> Iterator[Path]:
+def _figures(found: Verification, out: Path) -> Iterator[Path]:
     """One figure per metric, as PNG and PDF."""
     for metric in METRICS:
         shown = [pair for pair in found.beside if pair.place.metric == metric]
@@ -90,8 +89,8 @@ def _figures(found: Audit, out: Path) -> Iterator[Path]:
             yield from paper_and_store(shown, out / f"verify-paper-{metric}", simulated=found.simulated)
 
 
-def audit_lines(found: Audit, width: int) -> Iterator[list[Span]]:
-    """Verdict and ledgers for a terminal, each line at most `width` characters."""
+def verification_lines(found: Verification, width: int) -> Iterator[list[Span]]:
+    """Verdict and judgements for a terminal, each line at most `width` characters."""
     for section in found.sections:
         if section.title.startswith(SHOWN):
             yield from _section_lines(section, width)
@@ -102,7 +101,7 @@ def _section_lines(section: Section, width: int) -> Iterator[list[Span]]:
     yield [(section.title, "title")]
     for text in section.said:
         yield from _wrapped(text, width, "", "")
-    for judgement in section.ledger:
+    for judgement in section.judgements:
         yield []
         yield [(judgement.verdict, ROLES.get(judgement.verdict, "faint"))]
         yield from _wrapped(f"{judgement.claim.text} ({_lines_of(judgement)})", width, "  ", "")

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from reports.runs.load import Results
+from benchmark.results.metrics import TITLES
+from reports.runs.run import Run
 from reports.statistics.columns import ScoreColumn
 from reports.statistics.interval import LEVEL, Tail
 
-TITLES = {"f1": "F1", "auroc": "AUROC", "acc": "ACC", "overall": "Overall"}
 MANY = 1_000_000
 TWO_SEEDS = (
     "With two seeds their variance is all but unknown: simulated columns of equal methods hold a false claim in up to "
@@ -22,23 +22,23 @@ TWO_SEEDS = (
 )
 
 
-def reach(results: Results, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
+def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
     """Sentences on the runs of one table; `pairs` is `pairwise(columns)`. Empty where there are no runs."""
     if not columns:
         return []
     return [
-        _method(results, columns),
-        *([_family(columns)] if any(len(runs.variants) > 1 for runs in columns) else []),
-        _seeds(results, columns),
+        _method(run, columns),
+        *([_family(columns)] if any(len(column.variants) > 1 for column in columns) else []),
+        _seeds(run, columns),
         *_few_seeds(len(columns[0].seeds)),
         *_detectable(pairs),
     ]
 
 
-def _method(results: Results, columns: Sequence[ScoreColumn]) -> str:
+def _method(run: Run, columns: Sequence[ScoreColumn]) -> str:
     resamples = columns[0].scores.shape[-1] - 1
-    tested = {runs.dataset: runs.patients for runs in columns if runs.dataset}
-    named = ", ".join(f"{results.plan.datasets[name]['title']} {number}" for name, number in tested.items())
+    tested = {column.dataset: column.patients for column in columns if column.dataset}
+    named = ", ".join(f"{run.plan.datasets[name]['title']} {number}" for name, number in tested.items())
     return (
         f"Intervals: 95 %, from {resamples} resamples of the test patients ({named}) and the variance over seeds; "
         "differences are paired by test patient and by seed."
@@ -46,7 +46,7 @@ def _method(results: Results, columns: Sequence[ScoreColumn]) -> str:
 
 
 def _family(columns: Sequence[ScoreColumn]) -> str:
-    rows = max(len(runs.variants) for runs in columns)
+    rows = max(len(column.variants) for column in columns)
     count = rows * (rows - 1) // 2
     return (
         f"A tie is what cannot be told from the best at {100 * LEVEL:g} % after Holm's correction over the {count} "
@@ -55,17 +55,17 @@ def _family(columns: Sequence[ScoreColumn]) -> str:
     )
 
 
-def _seeds(results: Results, columns: Sequence[ScoreColumn]) -> str:
+def _seeds(run: Run, columns: Sequence[ScoreColumn]) -> str:
     count = len(columns[0].seeds)
     if count == 1:
         return "One seed: the intervals cover the test patients alone, and another seed may reverse any difference."
-    if results.plan.config["protocol"] == "strict":
+    if run.plan.config["protocol"] == "strict":
         return (
             f"Each of the {count} seeds has its own pretraining, labelled subset and fine-tuning: the intervals cover "
             "all three, and cannot say which of them a difference comes from."
         )
     several = [len({key for key in keys if key}) > 1 for keys in columns[0].encoders]
-    drawn = [results.plan.variants[name] for name, many in zip(columns[0].variants, several, strict=True) if many]
+    drawn = [run.plan.variants[name] for name, many in zip(columns[0].variants, several, strict=True) if many]
     but = f" ({', '.join(drawn)}: an encoder per seed)" if drawn else ""
     return (
         f"The {count} seeds vary the fine-tuning alone: all share one pretraining per method{but} and one labelled "

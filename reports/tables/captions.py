@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmark.results.metrics import METRICS
+from benchmark.results.names import HEARTBEAT, LINEAR
 from benchmark.results.plan import Plan, PlannedCell
-from reports.runs.load import Results
 from reports.runs.planned_tables import Layout, role_of
+from reports.runs.run import Run
 
 SHOWN_DIGITS = 12
-METRIC_NAMES = {"f1": "macro F1", "auroc": "macro AUROC", "acc": "ACC"}
 
 
 def ratio_text(ratio: float) -> str:
@@ -25,12 +26,12 @@ def ratio_text(ratio: float) -> str:
 def unit_text(plan: Plan, unit: str) -> str:
     """What a score counts: a 'heartbeat' is a plain window where recordings were cut into those."""
     plain = plan.config["data"].get("segmentation") == "windows"
-    return "window" if plain and unit == "heartbeat" else unit
+    return "window" if plain and unit == HEARTBEAT else unit
 
 
 def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:
     """What the numbers are, whether the ECGs are simulated, and what the config itself says of its results."""
-    *others, last = (METRIC_NAMES[metric] for metric in layout.metrics)
+    *others, last = (METRICS[metric].words for metric in layout.metrics)
     metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
@@ -42,7 +43,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     if layout.gates:
         sentences.append("Italics: gates, to read the other rows against; they do not compete.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
-    if cells[0].evaluation == "linear" and plan.config["protocol"] == "paper" and len(seeds) > 1:
+    if cells[0].evaluation == LINEAR and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("The probe draws nothing at random: ±0.0 is one encoder on one labelled subset.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
         sentences.append("Simulated ECGs: no ranking of methods follows from these numbers.")
@@ -50,7 +51,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     return " ".join([*sentences, own]).strip()
 
 
-def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
+def footers_of(results: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
     """What a table rests on, one line each: cells, protocol, data, skipped recordings, notes, failures, code."""
     plan = results.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
@@ -85,7 +86,7 @@ def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Reports: {', '.join(readers)} learns from the corpus's, embedded by {how}{left_out}."
 
 
-def _cells_line(results: Results, cells: Sequence[PlannedCell]) -> str:
+def _cells_line(results: Run, cells: Sequence[PlannedCell]) -> str:
     groups = {"failed": results.failures, "damaged": results.damaged}
     finished = sum(cell.key in results.rows for cell in cells)
     counts = {what: sum(cell.key in keys for cell in cells) for what, keys in groups.items()}
@@ -110,7 +111,7 @@ def _skipped_text(facts: Mapping[str, Any]) -> str:
     return f"{title} {sum(skipped.values())} ({reasons})"
 
 
-def _coverage(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _coverage(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Per dataset, the patients of each class that no recording could be scored of, and why."""
     rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
     texts = []
@@ -134,7 +135,7 @@ def _place(plan: Plan, cell: PlannedCell) -> str:
     return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
 
 
-def _notes(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _notes(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Notes of the rows, each once per dataset and ratio with the number of cells that carry it."""
     counted = Counter(
         (note, _place(results.plan, cell))
@@ -146,7 +147,7 @@ def _notes(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"{place}: {note} ({number} {'cell' if number == 1 else 'cells'})."
 
 
-def _unusable(word: str, results: Results, cells: Sequence[PlannedCell], reasons: Mapping[str, str]) -> Iterator[str]:
+def _unusable(word: str, results: Run, cells: Sequence[PlannedCell], reasons: Mapping[str, str]) -> Iterator[str]:
     """One line per reason: the cells concerned, those of one variant, dataset and ratio together."""
     by_reason: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
@@ -162,7 +163,7 @@ def _unusable(word: str, results: Results, cells: Sequence[PlannedCell], reasons
         yield f"{word}: {named}: {reason}"
 
 
-def _commits(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _commits(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """The commits that made the rows; work that was not committed is said."""
     commits: dict[str, None] = {}
     for cell in cells:

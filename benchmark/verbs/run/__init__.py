@@ -12,7 +12,7 @@ from benchmark.screen.console import Console, note
 def run(arguments: Namespace, console: Console) -> int:
     """Do what is missing of the grid and report, or say what that would take."""
     from benchmark.verbs.run.dry_run import dry_run_lines  # here, because torch loads slowly
-    from benchmark.verbs.run.grid import Run, run_grid
+    from benchmark.verbs.run.grid import GridRequest, run_grid
     from benchmark.verbs.run.machine import machine_of
 
     config, place = config_of(arguments), place_of(arguments)
@@ -22,7 +22,7 @@ def run(arguments: Namespace, console: Console) -> int:
         for line in dry_run_lines(config, place, machine, results, out / "speed.json"):
             note(console, line)
         return OK
-    asked = Run(config, place, machine, results, out, allow_leak=arguments.allow_leak, unit=arguments.unit)
+    asked = GridRequest(config, place, machine, results, out, allow_leak=arguments.allow_leak, unit=arguments.unit)
     return run_grid(asked, console)
 
 

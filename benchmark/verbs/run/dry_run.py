@@ -14,6 +14,7 @@ from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
 from benchmark.machine.device import device_facts
+from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
@@ -54,7 +55,7 @@ def counts_line(grid: Grid) -> str:
     """'360 cells, 135 of gates': cells by what their rows are for, a cell that stands in two tables once."""
     role_of = {cell.key: cell.variant.role for cell in reversed(grid.cells)}
     counts: Counter[str] = Counter(role_of.values())
-    words = {"method": "cells", "gate": "of gates", "ablation": "of ablations", "sweep": "of sweeps"}
+    words = {METHOD: "cells", GATE: "of gates", ABLATION: "of ablations", SWEEP: "of sweeps"}
     return ", ".join(f"{counts[role]} {word}" for role, word in words.items() if role in counts)
 
 

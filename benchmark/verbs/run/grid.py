@@ -23,10 +23,11 @@ from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
 from benchmark.training.health import health_lines
 from benchmark.verbs.report import show_report
+from reports.runs.run import open_run
 
 
 @dataclass(frozen=True)
-class Run:
+class GridRequest:
     """What a run is asked for."""
 
     config: Config
@@ -40,18 +41,18 @@ class Run:
     """What is scored; None: as the protocol has it."""
 
 
-def run_grid(run: Run, console: Console) -> int:
+def run_grid(asked: GridRequest, console: Console) -> int:
     """Prepare the data, do what is missing of the grid, and report."""
-    config, machine = run.config, run.machine
-    prepared = prepare_all(run, console)
+    config, machine = asked.config, asked.machine
+    prepared = prepare_all(asked, console)
     found = gate(config, prepared)
-    if found.leaks and not run.allow_leak:
+    if found.leaks and not asked.allow_leak:
         terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
         return FAILED
     for line in found.unscored:
         note(console, f"warning: {line}")
     grid = make_grid(config, prepared, machine)
-    store = Store(run.results)
+    store = Store(asked.results)
     plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored])
     store.save_plan(plan)
     work = missing(grid, store)
@@ -63,22 +64,22 @@ def run_grid(run: Run, console: Console) -> int:
     failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
-    show_report(run.results, run.out, plan.key, run.unit, console)
+    show_report(open_run(asked.results, plan.key), asked.out, asked.unit, console)
     show_health(grid, store, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
 
 
-def prepare_all(run: Run, console: Console) -> dict[str, Prepared]:
+def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
     """Every dataset of a run, simulated and prepared where that has not been done; says what was skipped."""
-    config, place = run.config, run.place
+    config, place = asked.config, asked.place
     datasets = [open_data(config, name, place, console) for name in names_of(config)]
     prepared = {}
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, place, console)
         note(console, prepared_line(prepared[dataset.name]))
-    write_skipped({name: data.skipped for name, data in prepared.items()}, run.out / "skipped.csv")
+    write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
     return prepared
 
 

@@ -253,8 +253,8 @@ def test_a_config_that_is_no_dataclass_of_its_own_is_refused(tmp_path: Path) -> 
         "from methods.pmq import PMQ, PMQConfig\n\n\nclass Knobs(PMQConfig):\n    extra: float = 1.0\n\n\n"
         "class Bare(PMQ):\n    name, title, Config = 'bare', 'Bare', Knobs\n"
     )
-    with pytest.raises(ConfigError, match=r"Knobs: make it a dataclass\(frozen=True\)"):
-        load_config("demo", {"methods": [str(file)]})
+    with pytest.raises(ValueError, match=r"Knobs: make it a dataclass\(frozen=True\)"):
+        load_config("demo", {"methods": [str(file)]}).method_config("bare")
 
 
 def test_a_dataset_named_twice_is_refused() -> None:

@@ -13,14 +13,14 @@ from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from reports.paper.printed import printed_cells
 from reports.paper.replication import load_replication
-from reports.paper.sections import audit
-from reports.paper.write import audit_lines, markdown, verify_paper
+from reports.paper.sections import verification
+from reports.paper.write import markdown, verification_lines, verify_paper
 
 WriteStore = Callable[..., Path]
 
 
 def shown(root: Path | None, width: int = 100) -> list[str]:
-    return ["".join(text for text, _ in spans) for spans in audit_lines(audit(root), width)]
+    return ["".join(text for text, _ in spans) for spans in verification_lines(verification(root), width)]
 
 
 def test_the_paper_alone(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_damaged_rows_are_named(store_root: Path) -> None:
     victim = Store(store_root).load_plan().cells[0].key
     (store_root / "cells" / f"{victim}.json").write_text("{")
     assert any(victim in problem for problem in load_replication(store_root).damaged)
-    assert f"{victim}.json" in markdown(audit(store_root))
+    assert f"{victim}.json" in markdown(verification(store_root))
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.plan import Plan
-from reports.runs.load import load_results
 from reports.runs.planned_tables import layouts
+from reports.runs.run import open_run
 from reports.tables.captions import caption_of, footers_of, ratio_text
 
 
 def footers(root: Path, evaluation: str = "finetune") -> list[str]:
-    results = load_results(root)
-    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation]
-    return list(footers_of(results, cells, "heartbeat"))
+    run = open_run(root)
+    cells = [cell for cell in run.plan.cells if cell.evaluation == evaluation]
+    return list(footers_of(run, cells, "heartbeat"))
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(1.0, "100 %"), (0.3, "30 %"), (0.07, "7 %"), (0.005, "0.5 %")])
@@ -74,7 +74,7 @@ def test_a_failure_of_an_earlier_attempt_is_forgotten(write_store: Callable[...,
 
 
 def test_damaged_rows_are_named_and_counted(store_root: Path) -> None:
-    cell = load_results(store_root).plan.cells[0]
+    cell = open_run(store_root).plan.cells[0]
     (store_root / "cells" / f"{cell.key}.npz").write_bytes(b"broken")
     lines = footers(store_root)
     assert lines[0] == "Cells: 28 of 32 finished, 1 failed, 1 damaged, 2 not run."
@@ -91,7 +91,7 @@ def test_two_commits_and_uncommitted_work_are_said(write_store: Callable[..., Pa
 
 
 def test_caption_says_seeds_simulation_and_the_words_of_the_config(store_root: Path) -> None:
-    plan = load_results(store_root).plan
+    plan = open_run(store_root).plan
     cells = [cell for cell in plan.cells if cell.evaluation == "finetune"]
     caption = caption_of(plan, cells, next(layouts(plan, cells[0].evaluation)), 6)
     assert "mean±std over seeds 41, 42" in caption
@@ -101,7 +101,7 @@ def test_caption_says_seeds_simulation_and_the_words_of_the_config(store_root: P
 
 
 def test_caption_of_real_data_does_not_speak_of_simulation(store_root: Path) -> None:
-    plan: Plan = load_results(store_root).plan
+    plan: Plan = open_run(store_root).plan
     real = replace(
         plan,
         datasets={name: facts | {"simulated": False} for name, facts in plan.datasets.items()},
