@@ -29,6 +29,7 @@ from benchmark.training.health import health_lines, health_warnings
 from benchmark.verbs.data import gate, look_up, open_data, prepare_data, print_check, print_summary
 from benchmark.verbs.dry_run import dry_run_lines, sizes_of, unkeyed_grid
 from benchmark.verbs.list import listing
+from methods.encoders import get_encoder
 from reports.build import build_report
 from reports.compare.write import compare_results, comparison_lines
 from reports.runs.capsule import pack
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return look_at_data(command, console)
         if command.verb == "verify-paper":
             return verify(command, console)
-        if command.verb == "check-method":
+        if command.verb in ("check-method", "check-encoder"):
             return check(command, console)
         if command.verb == "speed":
             return speed(command, console)
@@ -239,12 +240,15 @@ def verify(command: Command, console: Console) -> int:
 
 
 def check(command: Command, console: Console) -> int:
-    """The verb `check-method`: one line per promise."""
-    from benchmark.verbs.contract.check import check_method  # here, because no other verb needs it
+    """The verbs `check-method` and `check-encoder`: one line per promise."""
+    from benchmark.verbs.contract.check import check_encoder, check_method  # here, because no other verb needs it
 
-    kind = command.config.method_class(command.subject)
-    kept = True
-    for verdict in check_method(kind):
+    config, kept = command.config, True
+    if command.verb == "check-encoder":
+        verdicts = check_encoder(get_encoder(command.subject))
+    else:
+        verdicts = check_method(config.method_class(command.subject), config.encoder_class())
+    for verdict in verdicts:
         note(console, str(verdict))
         kept &= verdict.kept
     return OK if kept else FAILED

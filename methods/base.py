@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from torch import Tensor, nn
 
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.fields import Range, Share, check_fields
 from methods.parts.masks import Mask
 from methods.parts.positives import Positives as Positives  # a part of the contract

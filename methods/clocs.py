@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.fields import Range
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
 

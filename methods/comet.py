@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.at_once import with_gradients
 from methods.parts.fields import Range, Share
 from methods.parts.losses import shared_id_nce, two_view_nce

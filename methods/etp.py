@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.fields import Range
 from methods.parts.losses import info_nce, unit_length
 

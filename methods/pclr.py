@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 from torch import Tensor, nn
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.fields import Range
 from methods.parts.heads import mlp_head
 from methods.parts.losses import two_view_nce, unit_length

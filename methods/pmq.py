@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
 from methods.parts.fields import Range, Share
 from methods.parts.gather import gather

@@ -27,6 +27,7 @@ EXAMPLES = """examples:
   python run_benchmark.py report --compare runs other/results.zip    two runs, or what somebody sent, side by side
   python run_benchmark.py speed --config laptop                      how fast this machine is
   python run_benchmark.py check-method ./mine.py                     what a method of one's own has to hold to
+  python run_benchmark.py --encoder resnet1d --evaluate linear       all methods around another encoder
   python run_benchmark.py verify-paper                               the paper's own numbers, checked
 """
 
@@ -42,6 +43,7 @@ VERBS = {
     "speed": "how fast this machine is against plain forms of the same, and the hours of the grid",
     "verify-paper": "check the PMQ paper's printed tables and claims, and lay the results store beside them",
     "check-method": "whether the method named after it, or defined in that file, keeps what a method promises",
+    "check-encoder": "whether the encoder named after it, or defined in that file, keeps what an encoder promises",
     "data": ", ".join(f"{action} ({text})" for action, text in DATA_ACTIONS.items()),
 }
 
@@ -69,7 +71,7 @@ class Command:
     action: str
     """Of the verb `data`, else ''."""
     subject: str
-    """The recording of `data show` or the method of `check-method`, else ''."""
+    """The recording of `data show`, the method of `check-method` or the encoder of `check-encoder`, else ''."""
     config: Config
     asked: tuple[str, ...]
     """Datasets named by flags, the pretraining corpus first; empty where the config's stand."""
@@ -106,6 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
     what = parser.add_argument_group("what is compared")
     what.add_argument("--config", default="demo", metavar="NAME|FILE", help="demo (default), laptop, paper or a file")
     what.add_argument("--methods", nargs="+", metavar="NAME", help="rows of the table; see `list`")
+    what.add_argument("--encoder", metavar="NAME|FILE", help="what all methods pretrain; see `list`")
     what.add_argument("--datasets", nargs="+", metavar="NAME", help="columns of the table")
     what.add_argument("--pretrain-dataset", metavar="NAME", help="corpus to pretrain on")
     what.add_argument("--ratios", nargs="+", type=float, metavar="R", help="shares of the labels in (0, 1]")
@@ -190,6 +193,8 @@ def parse_words(words: Sequence[str]) -> tuple[str, str, str]:
         raise ConfigError(unknown("verb", verb, VERBS))
     if verb == "check-method":
         return verb, "", only("check-method: which method? e.g. `check-method pmq` or `check-method mine.py`", rest)
+    if verb == "check-encoder":
+        return verb, "", only("check-encoder: which encoder? e.g. `check-encoder mine.py`; see `list`", rest)
     if verb != "data":
         refuse(rest)
         return verb, "", ""
@@ -231,6 +236,7 @@ def parse_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
     """Dotted config keys of the flags that were given, `--set` last."""
     flags = {
         "compare": arguments.methods,
+        "encoder.name": arguments.encoder,
         "data.datasets": arguments.datasets,
         "data.pretrain": arguments.pretrain_dataset,
         "data.labels": arguments.labels,

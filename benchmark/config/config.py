@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from dataclasses import asdict, fields
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, create_model, model_validator
 
@@ -12,7 +12,6 @@ from benchmark.config.errors import one_line, refuse_truth_values, unknown
 from benchmark.config.sections import (
     Boosting,
     Data,
-    EncoderSize,
     Evaluation,
     Finetune,
     Gate,
@@ -27,6 +26,8 @@ from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.split import Protocol
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod, Recipe
+from methods.encoders import DEFAULT, get_encoder
+from methods.encoders.base import Encoder, EncoderConfig
 
 PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
     "pmq": {
@@ -41,6 +42,10 @@ PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
 
 ALL_ABLATIONS = "all"
 """Stands for every ablation of the compared methods."""
+NOT_ASKED = ("leads", "dropout")
+"""Of an encoder's config: the windows decide the one, each method the other."""
+
+T = TypeVar("T")
 
 
 class Config(Section):
@@ -62,7 +67,8 @@ class Config(Section):
     """Rows every table is read against: the untrained encoder, fine-tuned and frozen, boosted hand-crafted features,
     and these with all labels."""
     data: Data = Data()
-    encoder: EncoderSize = EncoderSize()
+    encoder: dict[str, Any] = {}
+    """`name` of the encoder that all methods share, or its file, and all its own knobs; no name is the default one."""
     pretrain: Pretrain = Pretrain()
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
@@ -74,6 +80,11 @@ class Config(Section):
     precision: Literal["auto", "float32", "bf16"] = "auto"
     compile: bool = False
     """Pretrain through torch.compile, equal up to rounding; docs/SPEED.md says where that is faster."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_encoder(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return values | {"encoder": whole_encoder(values.get("encoder", {}))}
 
     @model_validator(mode="after")
     def _known_names(self) -> Config:
@@ -136,15 +147,15 @@ class Config(Section):
         kind = method.Config
         files = [path for path in self.methods if path.endswith(".py") and get_method(path) is method]
         values = {key: value for own in (*files, method.name) for key, value in self.methods.get(own, {}).items()}
-        values |= overrides or {}
-        # A dataclass of its own would ignore unknown keys; as a field it is as strict as the section that holds it.
-        holder = create_model("Holder", __base__=Section, knobs=(kind, ...))
-        try:
-            knobs: MethodConfig = holder.model_validate({"knobs": values}).knobs  # type: ignore[attr-defined]
-        except ValidationError as error:
-            raise ValueError(one_line(error, f"methods.{name}.", holder, inside=("knobs",))) from None
-        refuse_truth_values(values, asdict(knobs), f"methods.{name}.")
-        return knobs
+        return knobs_of(kind, {**values, **(overrides or {})}, f"methods.{name}.")
+
+    def encoder_class(self) -> type[Encoder]:
+        """The encoder that all methods share."""
+        return get_encoder(self.encoder.get("name", DEFAULT))
+
+    def encoder_config(self) -> EncoderConfig:
+        """Its config, without dropout: each method sets its own."""
+        return self.encoder_class().Config(**{key: value for key, value in self.encoder.items() if key != "name"})
 
     def per_trial(self, stage: Pretrain | Finetune) -> int:
         """Heartbeats, or plain windows, of a pseudo-trial in a stage."""
@@ -156,3 +167,30 @@ class Config(Section):
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
+
+
+def whole_encoder(given: Any) -> dict[str, Any]:
+    """The section `encoder` with all knobs of the encoder it names, checked. Raises ValueError in one line."""
+    if not isinstance(given, Mapping) or not isinstance(given.get("name", DEFAULT), str):
+        raise ValueError(f"encoder: {{name: {DEFAULT}}} was expected, with knobs of that encoder, got {given!r}")
+    name = given.get("name", DEFAULT)
+    kind = get_encoder(name).Config
+    own = [knob.name for knob in fields(kind) if knob.name not in NOT_ASKED]
+    values = {key: value for key, value in given.items() if key != "name"}
+    for key in values:
+        if key not in own:
+            raise ValueError(unknown("config key", f"encoder.{key}", [f"encoder.{knob}" for knob in ("name", *own)]))
+    knobs = asdict(knobs_of(kind, values, "encoder."))
+    return ({} if name == DEFAULT else {"name": name}) | {knob: knobs[knob] for knob in own}
+
+
+def knobs_of(kind: type[T], values: Mapping[str, Any], place: str) -> T:
+    """A dataclass of knobs from plain values. Raises ValueError in one line, with the place in front of the knob."""
+    # A dataclass of its own would ignore unknown keys; as a field it is as strict as the section that holds it.
+    holder = create_model("Holder", __base__=Section, knobs=(kind, ...))
+    try:
+        knobs: T = holder.model_validate({"knobs": values}).knobs  # type: ignore[attr-defined]
+    except ValidationError as error:
+        raise ValueError(one_line(error, place, holder, inside=("knobs",))) from None
+    refuse_truth_values(values, asdict(knobs), place)  # type: ignore[call-overload]
+    return knobs

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, refuse_truth_values, unknown
+from methods.encoders import DEFAULT
 
 
 class _Loader(yaml.SafeLoader):
@@ -70,6 +71,8 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     if not isinstance(values, dict):
         raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
     values.setdefault("name", Path(name_or_file).stem)
+    if _of_another_encoder(values.get("encoder"), (overrides or {}).get("encoder.name")):
+        del values["encoder"]
     for key, value in (overrides or {}).items():
         _lay(values, key, copy.deepcopy(value))
     return validate(values)
@@ -85,6 +88,11 @@ def validate(values: Mapping[str, Any]) -> Config:
     except ValueError as error:
         raise ConfigError(str(error)) from None
     return config
+
+
+def _of_another_encoder(section: Any, name: object) -> bool:
+    """Whether the section `encoder` of a file has knobs that are not those of the encoder laid over it."""
+    return name is not None and isinstance(section, dict) and section.get("name", DEFAULT) != name
 
 
 def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:

@@ -11,7 +11,7 @@ Keys hold content, never paths or times. A results version is raised with any ch
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from benchmark.config.config import Config
@@ -25,7 +25,7 @@ from benchmark.training.linear import LINEAR_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders import identity
 
 Role = Literal["method", "ablation", "sweep", "gate"]
 """What a row is for: the comparison, Table 2, the figure over a knob's values, or to read the others against."""
@@ -138,12 +138,6 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
                 yield Variant(name, title, kind, swept, "sweep", kind.name, knob, value)
 
 
-def encoder_config(config: Config, method: MethodConfig) -> EncoderConfig:
-    """The shared encoder, with the output dropout a method pretrains with."""
-    size = config.encoder
-    return EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output, dropout=method.encoder_dropout)
-
-
 def pretrain_content(
     config: Config,
     method: type[PretrainMethod],
@@ -152,11 +146,11 @@ def pretrain_content(
     fingerprint: str,
     mode: Mapping[str, str | int],
 ) -> Any:
-    """All that decides the bits of a pretrained encoder; an untrained one depends on its size and seed alone."""
+    """All that decides the bits of a pretrained encoder; an untrained one depends on what it is and its seed alone."""
     content: dict[str, Any] = {
         "method": method.name,
         "method_version": method.version,
-        "encoder": asdict(replace(encoder_config(config, knobs), dropout=0.0)),
+        "encoder": identity(config.encoder_class(), config.encoder_config()),
         "seed": seed,
     }
     if method.trains:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data.tasks.probe_windows import ProbeWindows
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 from methods.parts.positives import Positives
 

@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from benchmark.config.load import config_names, load_config
 from benchmark.data.readers.registry import DATASETS
 from methods import METHODS
+from methods.encoders import ENCODERS
 
 
 def listing() -> Iterator[str]:
-    """Methods, datasets, configs and ablations, a line each."""
+    """Methods, encoders, datasets, configs and ablations, a line each."""
     yield "methods (--methods)"
     for name, method in METHODS.items():
         yield f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}"
+    yield "encoders (--encoder)"
+    for name, encoder in ENCODERS.items():
+        parameters = sum(parameter.numel() for parameter in encoder().parameters())
+        yield f"  {name:<14} {first_line(sys.modules[encoder.__module__].__doc__)} {parameters:,} parameters"
     yield "datasets (--datasets, --pretrain-dataset)"
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"

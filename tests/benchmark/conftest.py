@@ -23,7 +23,7 @@ from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.tasks.task import Task, Windows
 from benchmark.verbs.speed.record import PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.timing import Ratio
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders.dilated import DilatedConfig
 
 torch.set_num_threads(1)
 
@@ -140,6 +140,6 @@ def made_up_speed(**per_update: float) -> Speed:
     preparation = PreparationSpeed(0.08, 0.02, Ratio(4.0, 3.0, 5.0))
     device = {"type": "cpu", "name": "x", "threads": 1}
     return Speed(
-        "tiny", 1, "float32", device, EncoderConfig(), 300, {"float32": 2e9}, tuple(steps), finetuning, (), (),
+        "tiny", 1, "float32", device, DilatedConfig(), 300, {"float32": 2e9}, tuple(steps), finetuning, (), (),
         preparation,
     )  # fmt: skip

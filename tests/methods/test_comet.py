@@ -13,7 +13,7 @@ from torch import Tensor
 
 from methods.base import Batch
 from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.parts.masks import Mask
 
 
@@ -101,7 +101,7 @@ def test_gradients_are_right() -> None:
 def make_comet(**knobs: object) -> COMET:
     torch.manual_seed(0)
     config = COMETConfig(**knobs)  # type: ignore[arg-type]
-    return COMET(Encoder(EncoderConfig(hidden=4, depth=2, output=6)), config)
+    return COMET(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), config)
 
 
 def make_batch() -> Batch:

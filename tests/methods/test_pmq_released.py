@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from methods.base import Batch
-from methods.encoders.dilated import Encoder, EncoderConfig, load_released
+from methods.encoders.dilated import Dilated, DilatedConfig, load_released
 from methods.pmq_released import KEY_LAYERS, PMQReleased, PMQReleasedConfig, released_loss
 
 BATCH, QUEUE, STEPS = 16, 64, 6
@@ -94,7 +94,7 @@ def sums(module: nn.Module) -> np.ndarray:
     return np.array([parameter.double().sum().item() for parameter in module.parameters()])
 
 
-def shift_free(encoder: Encoder) -> list[bool]:
+def shift_free(encoder: Dilated) -> list[bool]:
     """Which parameters batch normalisation does not make irrelevant.
 
     The biases of the output block shift all representations alike, which the normalisation of the heads removes. Their
@@ -133,7 +133,7 @@ def test_six_steps_of_the_released_training_are_reproduced(run: dict[str, Tensor
 
 def make_released() -> PMQReleased:
     torch.manual_seed(0)
-    encoder = Encoder(EncoderConfig(hidden=4, depth=3, output=8))
+    encoder = Dilated(DilatedConfig(hidden=4, depth=3, output=8))
     return PMQReleased(encoder, PMQReleasedConfig(queue_size=12, momentum=0.9))
 
 

@@ -21,7 +21,7 @@ from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell, run_together
 from benchmark.training import linear as linear_module
 from benchmark.training.weights import save_encoder
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 SmallConfig = Callable[..., Config]
 MakeJob = Callable[..., CellJob]
@@ -33,7 +33,9 @@ def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: 
 
     def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellJob:
         torch.manual_seed(0)
-        save_encoder(Store(tmp_path / "runs").pretrained / "encoder", Encoder(EncoderConfig(12, 4, 2, 8)), {})
+        save_encoder(
+            Store(tmp_path / "runs").pretrained / "encoder", Dilated(DilatedConfig(hidden=4, depth=2, output=8)), {}
+        )
         return CellJob(
             key="cell",
             pretrain_key="encoder",
@@ -179,7 +181,7 @@ def test_probes_together_look_at_each_window_once_and_score_the_same(
     looks: list[int] = []
     real = linear_module.features
 
-    def counted(encoder: Encoder, signal: torch.Tensor, precision: str) -> np.ndarray:  # type: ignore[type-arg]
+    def counted(encoder: Dilated, signal: torch.Tensor, precision: str) -> np.ndarray:  # type: ignore[type-arg]
         looks.append(len(signal))
         return real(encoder, signal, precision)
 

@@ -28,7 +28,7 @@ from benchmark.training.illustrate import (
 )
 from methods import METHODS
 from methods.base import Batch, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.parts.queue import KeyQueue
 
 STEPS, WIDTH = 20, 8
@@ -37,7 +37,7 @@ QUEUED = ("moco", "pmq", "pmq-released")
 
 def build(name: str, **knobs: Any) -> PretrainMethod:
     torch.manual_seed(0)
-    return METHODS[name](Encoder(EncoderConfig(hidden=4, depth=1, output=WIDTH)), METHODS[name].Config(**knobs))
+    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=1, output=WIDTH)), METHODS[name].Config(**knobs))
 
 
 def batch_of(patient: list[int]) -> Batch:

@@ -10,25 +10,25 @@ import torch
 
 from benchmark.results.names import CARD
 from benchmark.training.weights import WEIGHTS, load_encoder, read_card, save_encoder
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
-SIZE = EncoderConfig(hidden=4, depth=2, output=8, dropout=0.1)
+SIZE = DilatedConfig(hidden=4, depth=2, output=8, dropout=0.1)
 
 
 @pytest.fixture
-def encoder() -> Encoder:
+def encoder() -> Dilated:
     torch.manual_seed(3)
-    return Encoder(SIZE)
+    return Dilated(SIZE)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, encoder: Encoder) -> Path:
+def folder(tmp_path: Path, encoder: Dilated) -> Path:
     """A folder with a whole encoder."""
     save_encoder(tmp_path / "key", encoder, {"method": "pmq", "loss": [0.5, 0.25]})
     return tmp_path / "key"
 
 
-def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(folder: Path, encoder: Encoder) -> None:
+def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(folder: Path, encoder: Dilated) -> None:
     loaded = load_encoder(folder)
     assert loaded.state_dict().keys() == encoder.state_dict().keys()
     assert all(torch.equal(value, loaded.state_dict()[name]) for name, value in encoder.state_dict().items())
@@ -43,7 +43,7 @@ def test_the_card_keeps_how_it_was_made(folder: Path) -> None:
     assert (card["method"], card["loss"]) == ("pmq", [0.5, 0.25])
 
 
-def test_the_same_weights_give_the_same_file(folder: Path, encoder: Encoder, tmp_path: Path) -> None:
+def test_the_same_weights_give_the_same_file(folder: Path, encoder: Dilated, tmp_path: Path) -> None:
     save_encoder(tmp_path / "again", encoder, {})
     assert (tmp_path / "again" / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
 

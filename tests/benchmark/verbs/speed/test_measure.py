@@ -16,7 +16,7 @@ from benchmark.verbs.speed import measure as module
 from benchmark.verbs.speed.measure import Effort, executed, measure_speed
 from benchmark.verbs.speed.record import Speed
 from benchmark.verbs.speed.steps import Setting, training_job
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders.dilated import DilatedConfig
 from methods.pmq import PMQConfig
 
 MACHINE = Machine(torch.device("cpu"), "float32", jobs=2)
@@ -82,7 +82,7 @@ def test_a_queue_holds_whole_batches(config: Config) -> None:
 
 def test_shortcuts_leave_fewer_operations_to_execute(config: Config) -> None:
     base = module.base_setting(config, MACHINE.device, TINY)
-    deep = replace(base, encoder=EncoderConfig(hidden=4, depth=7, output=6), samples=40)
+    deep = replace(base, encoder=DilatedConfig(hidden=4, depth=7, output=6), samples=40)
     (pmq, *_) = module.method_settings(config, deep, TINY)
     ours, plain = (executed(training_job(replace(pmq, plain=side))) for side in (False, True))
     assert ours < plain
