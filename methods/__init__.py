@@ -7,8 +7,8 @@ from methods.byol import BYOL
 from methods.clocs import CLOCS
 from methods.comet import COMET
 from methods.etp import ETP
+from methods.from_file import find_class
 from methods.moco import MoCo
-from methods.parts.from_file import find_class
 from methods.pclr import PCLR
 from methods.pmq import PMQ
 from methods.pmq_released import PMQReleased

@@ -17,7 +17,7 @@ from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
 from methods.encoders import DEFAULT, get_encoder, identity
 from methods.encoders.base import Encoder
-from methods.parts.from_file import text_of
+from methods.from_file import text_of
 
 WEIGHTS = "encoder.safetensors"
 SOURCE = "encoder.py"

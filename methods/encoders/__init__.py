@@ -12,7 +12,7 @@ from torch import Tensor
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.dilated import Dilated
 from methods.encoders.resnet1d import ResNet1d
-from methods.parts.from_file import find_class, text_of
+from methods.from_file import find_class, text_of
 
 ENCODERS: dict[str, type[Encoder]] = {
     "dilated": Dilated,

@@ -33,9 +33,8 @@ def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: 
 
     def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellJob:
         torch.manual_seed(0)
-        save_encoder(
-            Store(tmp_path / "runs").pretrained / "encoder", Dilated(DilatedConfig(hidden=4, depth=2, output=8)), {}
-        )
+        encoder = Dilated(DilatedConfig(hidden=4, depth=2, output=8))
+        save_encoder(Store(tmp_path / "runs").pretrained / "encoder", encoder, {})
         return CellJob(
             key="cell",
             pretrain_key="encoder",

@@ -82,7 +82,7 @@ def test_a_queue_holds_whole_batches(config: Config) -> None:
 
 def test_shortcuts_leave_fewer_operations_to_execute(config: Config) -> None:
     base = module.base_setting(config, MACHINE.device, TINY)
-    deep = replace(base, encoder=DilatedConfig(hidden=4, depth=7, output=6), samples=40)
+    deep = replace(base, size=DilatedConfig(hidden=4, depth=7, output=6), samples=40)
     (pmq, *_) = module.method_settings(config, deep, TINY)
     ours, plain = (executed(training_job(replace(pmq, plain=side))) for side in (False, True))
     assert ours < plain
