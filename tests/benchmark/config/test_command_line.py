@@ -60,6 +60,9 @@ WRONG = [
     (["--workers", "two"], "argument --workers: invalid int value: 'two'"),
     (["--jobs-per-device", "-1"], "--jobs-per-device -1 is not a count; use 1 or more"),
     (["report", "--unit", "beat"], "argument --unit: invalid choice: 'beat'"),
+    (["check-encoder"], "check-encoder: which encoder?"),
+    (["check-encoder", "dilated", "resnet1d"], "unrecognized arguments: resnet1d"),
+    (["--encoder", "resnet"], "unknown encoder 'resnet': did you mean 'resnet1d'?"),
     (["--method", "pmq"], "unrecognized arguments: --method"),  # no abbreviation: a flag means one thing
 ]
 
@@ -85,7 +88,7 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_takes_the_same_flags(verb: str) -> None:
-    subject = ["pmq"] if verb == "check-method" else []
+    subject = {"check-method": ["pmq"], "check-encoder": ["dilated"]}.get(verb, [])
     command = parse([verb, *subject, "--results", "r", "--out", "o", "--unit", "both"])
     assert (command.verb, command.place.results, command.place.out, command.unit) == (
         verb,
@@ -102,6 +105,7 @@ def test_every_verb_takes_the_same_flags(verb: str) -> None:
         ("data summary --out o", ("data", "summary", "")),
         ("--out o data show A1", ("data", "show", "A1")),
         ("data --datasets ptb-xl --out o show A1", ("data", "show", "A1")),
+        ("check-encoder --out o mine.py", ("check-encoder", "", "mine.py")),
     ],
 )
 def test_words_may_stand_among_flags(words: str, meant: tuple[str, str, str]) -> None:
@@ -150,6 +154,11 @@ def test_set_reaches_any_knob_and_is_laid_over_the_flags() -> None:
     assert config.ratios == [0.5]
     assert config.pretrain.recipe.lr == 1e-4
     assert config.method_config("pmq").momentum == 0.5  # type: ignore[attr-defined]
+
+
+def test_an_encoder_is_chosen_by_its_flag_and_its_knobs_by_set() -> None:
+    argv = ["--config", "demo", "--set", "encoder.output=32", "--encoder", "resnet1d"]
+    assert parse(argv).config.encoder == {"name": "resnet1d", "output": 32}
 
 
 def test_a_value_may_hold_an_equals_sign() -> None:

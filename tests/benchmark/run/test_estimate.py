@@ -72,10 +72,8 @@ def test_estimates_are_near_the_windows_of_the_task(cohorts: dict[str, Prepared]
 def test_a_larger_encoder_is_measured_to_be_slower() -> None:
     device = torch.device("cpu")
     small, large = (
-        seconds_per_pass(
-            Dilated(DilatedConfig(hidden=hidden, depth=2, output=hidden)), 300, device, "float32", threads=1
-        )
-        for hidden in (4, 64)
+        seconds_per_pass(Dilated(DilatedConfig(hidden=n, depth=2, output=n)), 300, device, "float32", threads=1)
+        for n in (4, 64)
     )
     assert 0 < small < large < 1
 
