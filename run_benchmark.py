@@ -244,10 +244,13 @@ def check(command: Command, console: Console) -> int:
     from benchmark.verbs.contract.check import check_encoder, check_method  # here, because no other verb needs it
 
     config, kept = command.config, True
-    if command.verb == "check-encoder":
-        verdicts = check_encoder(get_encoder(command.subject))
-    else:
-        verdicts = check_method(config.method_class(command.subject), config.encoder_class())
+    try:
+        if command.verb == "check-encoder":
+            verdicts = check_encoder(get_encoder(command.subject))
+        else:
+            verdicts = check_method(config.method_class(command.subject), config.encoder_class())
+    except ValueError as unknown:
+        raise ConfigError(str(unknown)) from None
     for verdict in verdicts:
         note(console, str(verdict))
         kept &= verdict.kept

@@ -24,6 +24,7 @@ from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell
 from benchmark.training.linear import Known
 from methods import METHODS
+from methods.encoders import ENCODERS
 from methods.pmq import PMQ
 
 torch.set_num_threads(1)
@@ -45,6 +46,29 @@ gates: []
 precision: float32
 """
 COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]
+MINE = """
+from dataclasses import dataclass
+from torch import nn
+from methods.encoders.base import Encoder, EncoderConfig, Size
+
+@dataclass(frozen=True, kw_only=True)
+class MineConfig(EncoderConfig):
+    output: Size = 6
+
+class Mine(Encoder):
+    name, Config = "mine", MineConfig
+
+    def __init__(self, config=None):
+        super().__init__(config)
+        self.linear = nn.Linear(self.config.leads, 5)
+        self.out = nn.Linear(5, self.config.output)
+
+    def embed(self, x):
+        return self.linear(x)
+
+    def steps(self, embedded):
+        return self.out(embedded.tanh())
+"""
 KILL = """
 import os, re, signal, sys
 rename, left = os.replace, int(sys.argv[2])
@@ -116,6 +140,8 @@ def stamps(folder: Path) -> dict[Path, int]:
         ("--config paper --data-root nowhere", "is in nowhere: use --data mimic-iv-ecg=DIR. Get MIMIC-IV-ECG"),
         ("--config paper --dry-run", "use --data-root DIR or --data mimic-iv-ecg=DIR"),
         ("report --unit beat", "'beat'"),
+        ("check-encoder dilatd", "unknown encoder 'dilatd': did you mean 'dilated'?"),
+        ("check-method pmqq", "unknown method 'pmqq': did you mean 'pmq'?"),
     ],
 )
 def test_what_cannot_be_is_one_line_before_any_work(
@@ -145,7 +171,8 @@ def test_a_report_of_nothing_is_one_line_and_makes_nothing(
 def test_list_names_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_benchmark.main(["list"]) == 0
     words = capsys.readouterr().out.split()
-    assert [name for name in (*METHODS, *DATASETS, *config_names()) if name not in words] == []
+    assert [name for name in (*METHODS, *ENCODERS, *DATASETS, *config_names()) if name not in words] == []
+    assert {"637,952", "439,040"} <= set(words)
 
 
 def test_a_second_run_does_nothing_and_says_so(
@@ -280,6 +307,58 @@ def test_ctrl_c_at_a_terminal_ends_a_pool_without_a_traceback(
 def test_every_method_runs_from_the_command_line(argv: list[str], tmp_path: Path) -> None:
     assert run_benchmark.main([*argv, "--methods", *METHODS, "--evaluate", "linear", "--set", "pretrain.epochs=1"]) == 0
     assert {row.variant for row in rows(tmp_path / "runs")} == set(METHODS)
+
+
+def test_a_run_around_another_encoder_leaves_the_results_of_the_first_alone(
+    argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    other = [*argv, "--encoder", "resnet1d", "--set", "encoder.output=8"]
+    assert run_benchmark.main(other) == 0
+    assert len(rows(tmp_path / "runs")) == 8
+    capsys.readouterr()
+    assert run_benchmark.main(other) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert table(tmp_path) != expected
+    assert run_benchmark.main(argv) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert table(tmp_path) == expected
+    cards = [json.loads(card.read_text()) for card in (tmp_path / "runs" / "pretrained").glob("*/pretraining.json")]
+    assert sorted(card["encoder"]["name"] for card in cards) == ["dilated", "dilated", "resnet1d", "resnet1d"]
+
+
+def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    mine = [*argv, "--encoder", str(file)]
+    assert run_benchmark.main(mine) == 0
+    assert {row.variant for row in rows(tmp_path / "runs")} == {"random", "pmq"}
+    moved = tmp_path / "elsewhere.py"
+    file.rename(moved)
+    capsys.readouterr()
+    assert run_benchmark.main([*argv, "--encoder", str(moved), "--evaluate", "linear"]) == 0
+    assert "2 done, 0 to do" in capsys.readouterr().out
+    assert (
+        run_benchmark.main([*argv, "--encoder", str(moved), "--seeds", "42"]) == 0
+    )  # pmq's from weights already there
+    assert len(rows(tmp_path / "runs")) == 8
+
+
+@pytest.mark.slow
+def test_check_encoder_tries_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    assert run_benchmark.main(["check-encoder", "mine.py"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "kept   name: mine"
+    assert all(line.startswith("kept ") for line in lines)
+    (tmp_path / "broken.py").write_text(MINE.replace("self.out(embedded.tanh())", "self.out(embedded.tanh()).mT"))
+    assert run_benchmark.main(["check-encoder", "broken.py"]) == run_benchmark.FAILED
+    assert "BROKEN shapes:" in capsys.readouterr().out
 
 
 def test_all_data_are_looked_for_before_any_are_prepared(

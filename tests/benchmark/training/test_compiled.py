@@ -18,6 +18,7 @@ from benchmark.training.pretrain import pretrain
 from methods import get_method
 from methods.base import PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 
 CPU = torch.device("cpu")
 STEPS, EPOCHS = 12, 2
@@ -134,6 +135,14 @@ def test_all_encoders_of_a_method_are_compiled_and_no_copy(monkeypatch: pytest.M
     copy.deepcopy(method.encoder).pooled(x)
     copy.deepcopy(method).encoder(x)  # type: ignore[operator]
     assert calls == []
+
+
+def test_every_part_of_an_encoder_is_compiled_where_it_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda module, dynamic: compiled.append(module))
+    encoder = ResNet1d(ResNet1dConfig(output=4))
+    encoder.compile_blocks()
+    assert compiled == [encoder.stem, encoder.blocks]
 
 
 def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from benchmark.training.compiled import require_compiler
 from benchmark.verbs.speed import measure as module
 from benchmark.verbs.speed.measure import Effort, executed, measure_speed
 from benchmark.verbs.speed.record import Speed
+from benchmark.verbs.speed.report import speed_lines
 from benchmark.verbs.speed.steps import Setting, training_job
 from methods.encoders.dilated import DilatedConfig
 from methods.pmq import PMQConfig
@@ -70,6 +71,15 @@ def test_a_method_without_a_plain_form_is_measured_alone(config: Config, monkeyp
     found = module.step_speed(setting, ["float32"], TINY)
     assert set(found.seconds) == {"ours float32"}
     assert found.ratios == {}
+
+
+def test_an_encoder_without_a_plain_form_is_measured_alone_and_that_is_said() -> None:
+    config = load_config("demo", {"compare": ["pmq"], "encoder.name": "resnet1d", "encoder.output": 4})
+    found = measure_speed(config, MACHINE, TINY)
+    assert found.encoder == {"name": "resnet1d", "leads": 12, "output": 4, "dropout": 0.0}
+    for step in (*found.steps, found.finetuning):
+        assert (set(step.seconds), step.ratios, set(step.flop)) == ({"ours float32"}, {}, {"ours"})
+    assert "  the encoder resnet1d has no plain form to be measured against" in speed_lines(found)
 
 
 def test_a_queue_holds_whole_batches(config: Config) -> None:
