@@ -85,7 +85,7 @@ class PretrainMethod(nn.Module):
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
     encoder_passes: ClassVar[float] = 4.0
-    """Estimated cost of an update per pair of windows, by default knobs and encoder: a forward pass is 1, a backward 2."""
+    """Estimated cost of an update per pair of windows, default knobs and encoder: a forward pass is 1, a backward 2."""
     mask: Mask | None = None
     """What hides a part of the embedded input, where anything does."""
 

@@ -340,9 +340,7 @@ def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
     capsys.readouterr()
     assert run_benchmark.main([*argv, "--encoder", str(moved), "--evaluate", "linear"]) == 0
     assert "2 done, 0 to do" in capsys.readouterr().out
-    assert (
-        run_benchmark.main([*argv, "--encoder", str(moved), "--seeds", "42"]) == 0
-    )  # pmq's from weights already there
+    assert run_benchmark.main([*argv, "--encoder", str(moved), "--seeds", "42"]) == 0  # pmq's weights are there
     assert len(rows(tmp_path / "runs")) == 8
 
 
