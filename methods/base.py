@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.masks import Mask
 from methods.parts.positives import Positives as Positives  # a part of the contract
 
@@ -85,7 +85,7 @@ class PretrainMethod(nn.Module):
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
     encoder_passes: ClassVar[float] = 4.0
-    """Estimated cost of an update per pair of windows, default knobs: a pooled forward pass is 1, a backward one 2."""
+    """Estimated cost of an update per pair of windows, default knobs and encoder: a forward pass is 1, a backward 2."""
     mask: Mask | None = None
     """What hides a part of the embedded input, where anything does."""
 

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
 
 SINGLE_LEADS = {"II": 1, "aVR": 3, "aVL": 4, "V2": 7}

@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.at_once import with_gradients
 from methods.parts.losses import shared_id_nce, two_view_nce
 from methods.parts.masks import Mask, continuous_mask

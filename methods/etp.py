@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.losses import info_nce, unit_length
 
 

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Share
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
 from methods.parts.gather import gather
 from methods.parts.heads import batch_norm_head, mlp_head

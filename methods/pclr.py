@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.heads import mlp_head
 from methods.parts.losses import two_view_nce, unit_length
 

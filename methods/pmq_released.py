@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Positives, PretrainMethod, Share
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.ema import RunningAverage, momentum_copy, update_momentum
 from methods.parts.gather import gather
 from methods.parts.heads import batch_norm_head

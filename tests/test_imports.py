@@ -38,6 +38,7 @@ ROOMS = (
     "methods",
     "methods.encoders",
     "methods.parts",
+    "methods.from_file",
     "benchmark.results",
     "benchmark.screen",
     "benchmark.machine",

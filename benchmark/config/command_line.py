@@ -35,6 +35,7 @@ FLAGS: dict[str, Flag] = {
         how={"nargs": "+", "action": "extend", "default": [], "metavar": "KEY=VALUE"},
     ),
     "--methods": Flag(WHAT, "rows of the table; see `list`", "methods", NAMES),
+    "--encoder": Flag(WHAT, "what all methods pretrain; see `list`", "encoder.name", {"metavar": "NAME|FILE"}),
     "--datasets": Flag(WHAT, "columns of the table", "data.datasets", NAMES),
     "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME"}),
     "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
@@ -86,8 +87,8 @@ FLAGS: dict[str, Flag] = {
 }
 CONFIG = ("--config", "--set")
 GRID = (
-    "--methods", "--datasets", "--pretrain-dataset", "--ratios", "--seeds", "--protocol", "--labels", "--evaluate",
-    "--preset", "--ablations", "--ablate", "--queue-sizes",
+    "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--ratios", "--seeds", "--protocol", "--labels",
+    "--evaluate", "--preset", "--ablations", "--ablate", "--queue-sizes",
 )  # fmt: skip
 """What decides the rows, columns and cells."""
 DATA = ("--data-root", "--data")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
+from benchmark.config.encoder import whole_encoder
 from benchmark.config.errors import built, unknown
 from benchmark.config.overrides import dotted, laid_over
 from benchmark.config.sections import (
     Boosting,
     Data,
-    EncoderSize,
     Finetune,
     Gate,
     Linear,
@@ -28,6 +28,8 @@ from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import FINETUNE, Evaluation
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod, Recipe
+from methods.encoders import DEFAULT, get_encoder
+from methods.encoders.base import Encoder, EncoderConfig
 
 PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
     "pmq": {
@@ -42,6 +44,8 @@ PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
 
 ALL_ABLATIONS = "all"
 """Stands for every ablation of the compared methods."""
+
+T = TypeVar("T")
 
 
 class Config(Section):
@@ -64,7 +68,8 @@ class Config(Section):
     """Rows every table is read against: the untrained encoder, fine-tuned and frozen, boosted hand-crafted features,
     and these with all labels."""
     data: Data = Data()
-    encoder: EncoderSize = EncoderSize()
+    encoder: dict[str, Any] = {}
+    """`name` of the encoder that all methods share, or its file, and all its own knobs; no name is the default one."""
     pretrain: Pretrain = Pretrain()
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
@@ -84,6 +89,11 @@ class Config(Section):
         if not isinstance(sweeps, Mapping):
             return sweeps
         return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_encoder(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return values | {"encoder": whole_encoder(values.get("encoder", {}))}
 
     @model_validator(mode="after")
     def _known_names(self) -> Config:
@@ -151,6 +161,14 @@ class Config(Section):
         for own in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
             values = laid_over(values, own)
         return built(method.Config, values, f"methods.{name}.")
+
+    def encoder_class(self) -> type[Encoder]:
+        """The encoder that all methods share."""
+        return get_encoder(self.encoder.get("name", DEFAULT))
+
+    def encoder_config(self) -> EncoderConfig:
+        """Its config, without dropout: each method sets its own."""
+        return self.encoder_class().Config(**{key: value for key, value in self.encoder.items() if key != "name"})
 
     def task_spec(self, stage: Pretrain | Finetune) -> TaskSpec:
         """What a stage asks of a dataset."""

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.idle import without_idle
+from methods.encoders import DEFAULT
 
 KNOB = re.compile(r"^methods[.]")
 """Begins the dotted key of a method's knob, which lies in the section `knobs`."""
@@ -88,6 +89,8 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     refuse_old_keys(values)
     values.setdefault("name", Path(name_or_file).stem)
     laid = {KNOB.sub("knobs.", key): value for key, value in (overrides or {}).items()}
+    if _of_another_encoder(values.get("encoder"), laid.get("encoder.name")):
+        del values["encoder"]
     for key, value in laid.items():
         _lay(values, key, copy.deepcopy(value))
     return validate(without_idle(values, laid))
@@ -110,6 +113,11 @@ def refuse_old_keys(values: Mapping[str, Any]) -> None:
         )
     if "compare" in values:
         raise ConfigError("config key 'compare' is called 'methods' now, as the flag is")
+
+
+def _of_another_encoder(section: Any, name: object) -> bool:
+    """Whether the section `encoder` of a file has knobs that are not those of the encoder laid over it."""
+    return name is not None and isinstance(section, dict) and section.get("name", DEFAULT) != name
 
 
 def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:

@@ -68,14 +68,6 @@ class Data(Section):
         return self.pretrain_prefix if name == self.pretrain and name not in self.datasets else ""
 
 
-class EncoderSize(Section):
-    """Width and depth of the encoder that all methods share (METHODS: 64, 10, 320)."""
-
-    hidden: Count = 64
-    depth: Count = 10
-    output: Count = 320
-
-
 class Pretrain(Section):
     """Pretraining, the same for all methods but for their recipes.
 

@@ -14,7 +14,7 @@ from benchmark.data.prepared.windows import Segmentation
 from benchmark.results.names import FEATURES, LINEAR
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.pretrain import autocast
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.base import Encoder
 
 BEATS_PER_RECORDING = 11
 """Typical of a 10 s ECG at 70 beats a minute, for recordings that have not been prepared yet."""
@@ -73,13 +73,13 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     return config.finetune.epochs * (3 * seen + held_out) + held_out
 
 
-def seconds_per_pass(size: EncoderConfig, samples: int, device: torch.device, precision: str, *, threads: int) -> float:
+def seconds_per_pass(encoder: Encoder, samples: int, device: torch.device, precision: str, *, threads: int) -> float:
     """Time of one encoder pass over one window on so many threads: the fastest of a few training steps made now."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        encoder = Encoder(size).to(device)
-        x = torch.randn(MEASURED_BATCH, samples, size.leads, device=device)  # (B, S, L)
+        encoder = encoder.to(device)
+        x = torch.randn(MEASURED_BATCH, samples, encoder.config.leads, device=device)  # (B, S, L)
         seconds = [_step_seconds(encoder, x, precision) for _ in range(MEASURED_STEPS)]
     finally:
         torch.set_num_threads(before)

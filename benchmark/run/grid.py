@@ -24,7 +24,7 @@ from benchmark.training.finetune import FINETUNE_VERSION
 from benchmark.training.linear import LINEAR_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods.base import MethodConfig, PretrainMethod
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders import identity
 
 ALL_LABELS = 1.0
 
@@ -78,12 +78,6 @@ class Grid:
     cells: tuple[Cell, ...]
 
 
-def encoder_config(config: Config, method: MethodConfig) -> EncoderConfig:
-    """The shared encoder, with the output dropout a method pretrains with."""
-    size = config.encoder
-    return EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output, dropout=method.encoder_dropout)
-
-
 def pretrain_content(
     config: Config,
     method: type[PretrainMethod],
@@ -92,18 +86,20 @@ def pretrain_content(
     fingerprint: str,
     mode: Mapping[str, str | int],
 ) -> Any:
-    """All that decides the bits of a pretrained encoder; an untrained one depends on its size and seed alone."""
+    """All that decides the bits of a pretrained encoder; an untrained one depends on what it is and its seed alone."""
     spec = config.task_spec(config.pretrain)
     content: dict[str, Any] = {
         "method": method.name,
         "method_version": method.version,
-        "encoder": asdict(replace(encoder_config(config, knobs), dropout=0.0)),
+        "encoder": identity(config.encoder_class(), config.encoder_config()),
         "seed": seed,
     }
     if method.trains:
         content |= {
             "version": PRETRAIN_VERSION,
-            "config": asdict(knobs),
+            # The recipe that acts stands apart, beside the method's own, so that keys of earlier results stay.
+            "config": asdict(replace(knobs, recipe=method.Config().recipe)),
+            "recipe": asdict(knobs.recipe),
             "epochs": config.pretrain.epochs,
             "per_trial": spec.per_trial,
             "data": fingerprint,

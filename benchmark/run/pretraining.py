@@ -20,7 +20,7 @@ from benchmark.machine.seeds import seed_torch
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.names import ERROR
 from benchmark.results.store import Store
-from benchmark.run.grid import Grid, Pretraining, encoder_config
+from benchmark.run.grid import Grid, Pretraining
 from benchmark.training.compiled import compile_encoders
 from benchmark.training.health import EpochHealth, health_warnings, measure, read_health, sample_facts
 from benchmark.training.illustrate import illustrate, write_illustration
@@ -28,7 +28,6 @@ from benchmark.training.pretrain import OnStep, pretrain
 from benchmark.training.remedies import lower_rate
 from benchmark.training.weights import CHECKPOINT, read_card, save_encoder
 from methods.base import PretrainMethod
-from methods.encoders.dilated import Encoder
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def new_method(job: PretrainingJob) -> PretrainMethod:
     """The method around a new encoder; the encoder's first weights depend on the seed, never on the method."""
     task = job.task
     seed_torch("encoder", task.seed)
-    encoder = Encoder(encoder_config(job.config, task.variant.config))
+    encoder = job.config.encoder_class()(job.config.encoder_config())
     seed_torch("method", task.seed)
     return task.method(encoder, task.variant.config).to(job.device)
 

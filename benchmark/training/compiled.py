@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from benchmark.config.errors import ConfigError
 from methods.base import PretrainMethod
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 
 
 def require_compiler(device: torch.device) -> None:

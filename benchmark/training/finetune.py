@@ -24,7 +24,7 @@ from benchmark.machine.seeds import seed_torch, stream
 from benchmark.results.metrics import macro_f1, per_recording
 from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 
 FINETUNE_VERSION = 2
 EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from benchmark.data.tasks.probe_windows import ProbeWindows
 from benchmark.results.health import MEASURES, collapsed
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 from methods.parts.positives import Positives
 

@@ -65,7 +65,7 @@ def masked_input(method: PretrainMethod, window: Tensor) -> Arrays:
         return {}
     steps: dict[str, Mask] = dict(method.mask.steps) if isinstance(method.mask, Masks) else {}
     masks: dict[str, Mask] = steps | {"all": method.mask}
-    embedded: Tensor = method.encoder.input(window)  # (1, S, D)
+    embedded: Tensor = method.encoder.embed(window)  # (1, S, D)
     shown = [embedded, *(mask(embedded) for mask in masks.values())]
     return {
         "masked": torch.cat(shown).cpu().numpy().astype(np.float16),  # (P, S, D)

@@ -18,7 +18,7 @@ from torch import Tensor
 from benchmark.data.tasks.task import Task
 from benchmark.training.finetune import EVALUATION_BATCH, Outcome, validation_score
 from benchmark.training.pretrain import autocast
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 
 LINEAR_VERSION = 2
 MAX_ITERATIONS = 1000

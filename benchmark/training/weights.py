@@ -1,21 +1,27 @@
-"""A pretrained encoder on disk: its weights (safetensors), and a card with its sizes, history and digest."""
+"""A pretrained encoder on disk: its weights (safetensors), and a card with its name, sizes, history and digest.
+
+An encoder from a file of the user's own has that file beside its weights, so that it loads wherever the folder goes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from benchmark.config.errors import built
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders import DEFAULT, get_encoder, identity
+from methods.encoders.base import Encoder
+from methods.from_file import text_of
 
 WEIGHTS = "encoder.safetensors"
+SOURCE = "encoder.py"
 CHECKPOINT = "checkpoint.pt"
 
 
@@ -23,10 +29,13 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     """Write the weights, then the card that vouches for them; the encoder is kept without its pretraining dropout."""
     body = save_tensors({name: value.detach().cpu().contiguous() for name, value in encoder.state_dict().items()})
     card = {
-        "encoder": asdict(replace(encoder.config, dropout=0.0)),
+        "encoder": {"name": encoder.name, **identity(type(encoder), encoder.config)},
         "sha256": hashlib.sha256(body).hexdigest(),
         **facts,
     }
+    source = text_of(type(encoder))
+    if source is not None:
+        write_atomic(folder / SOURCE, source)
     write_atomic(folder / WEIGHTS, body)
     write_atomic(folder / CARD, json.dumps(card, indent=1).encode())
 
@@ -35,19 +44,31 @@ def read_card(folder: Path) -> dict[str, Any] | None:
     """How a finished pretraining was done; None where there is none, or its files are truncated or altered."""
     try:
         card: dict[str, Any] = json.loads((folder / CARD).read_bytes())
-        body = (folder / WEIGHTS).read_bytes()
-    except (OSError, ValueError):
+        files = {WEIGHTS: card["sha256"]}
+        if "source" in card["encoder"]:
+            files[SOURCE] = card["encoder"]["source"]
+        whole = all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == own for name, own in files.items())
+    except (OSError, ValueError, KeyError):
         return None
-    return card if hashlib.sha256(body).hexdigest() == card.get("sha256") else None
+    return card if whole else None
 
 
 def load_encoder(folder: Path) -> Encoder:
-    """A pretrained encoder, strictly. Raises FileNotFoundError where there is no whole one."""
+    """A pretrained encoder, strictly. A card without an encoder's name, as older ones are, means the default one.
+
+    Raises FileNotFoundError where there is no whole one, ValueError where its card does not fit the encoders there are.
+    """
     card = read_card(folder)
     if card is None:
         raise FileNotFoundError(
             f"no pretrained encoder in {folder}: it is missing or damaged; run the same command again"
         )
-    encoder = Encoder(EncoderConfig(**card["encoder"]))
+    sizes = {key: value for key, value in card["encoder"].items() if key not in ("name", "source")}
+    name = str(folder / SOURCE) if "source" in card["encoder"] else card["encoder"].get("name", DEFAULT)
+    try:
+        kind = get_encoder(name)
+        encoder = kind(built(kind.Config, sizes, "encoder."))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{folder / CARD}: {error}; delete the folder and run the same command again") from None
     encoder.load_state_dict(load_tensors((folder / WEIGHTS).read_bytes()), strict=True)
     return encoder

@@ -8,7 +8,7 @@ A new verb is its file and a line in `VERBS`.
 from __future__ import annotations
 
 from benchmark.config.verb import Verb
-from benchmark.verbs.check_method import CHECK_METHOD
+from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
 from benchmark.verbs.data import CHECK, SHOW, SUMMARY
 from benchmark.verbs.list import LIST
 from benchmark.verbs.report import REPORT
@@ -25,6 +25,7 @@ VERBS: dict[str, Verb] = {
     "data show": SHOW,
     "speed": SPEED,
     "check-method": CHECK_METHOD,
+    "check-encoder": CHECK_ENCODER,
     "verify-paper": VERIFY_PAPER,
 }
 """In the order of the help. The first is meant where no verb is named, the first of a group where only its word is."""

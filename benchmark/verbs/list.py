@@ -18,14 +18,19 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 
 def listing() -> Iterator[str]:
-    """Methods, datasets, configs and ablations, a line each."""
+    """Methods, encoders, datasets, configs and ablations, a line each."""
     from benchmark.config.load import config_names, load_config  # here, because the methods load slowly
     from benchmark.data.readers.registry import DATASETS
     from methods import METHODS
+    from methods.encoders import ENCODERS
 
     yield "methods (--methods)"
     for name, method in METHODS.items():
         yield f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}"
+    yield "encoders (--encoder)"
+    for name, encoder in ENCODERS.items():
+        parameters = sum(parameter.numel() for parameter in encoder().parameters())
+        yield f"  {name:<14} {first_line(sys.modules[encoder.__module__].__doc__)} {parameters:,} parameters"
     yield "datasets (--datasets, --pretrain-dataset)"
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"

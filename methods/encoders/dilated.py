@@ -1,41 +1,41 @@
-"""The encoder all methods share: a dilated convolution network over time (PMQ, section "Implementation details").
+"""A dilated convolution network over time, the encoder of the paper (PMQ, section "Implementation details").
 
 Linear leads -> hidden, `depth` residual blocks and an output block; block i is GELU-Conv-GELU-Conv with kernel 3 and
-dilation 2^i. Two exact shortcuts make it cheap: taps that read only padding are not computed, and the mean over time
-is taken before the last convolution.
+dilation 2^i. A mask acts on what the linear layer gives: (B, S, hidden). Two exact shortcuts make it cheap: taps that
+read only padding are not computed, and the mean over time is taken before the last convolution.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 import torch.nn.functional as F
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.parts.dropout import dropout
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
 from methods.parts.masks import Mask
 
 KERNEL = 3
 
-Size = Annotated[int, Field(ge=1)]
 
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class DilatedConfig(EncoderConfig):
+    """Its sizes; the defaults are the paper's and give 637,952 parameters."""
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
-class EncoderConfig:
-    """Sizes of the encoder; the defaults are the paper's and give 637,952 parameters."""
-
-    leads: Size = 12
     hidden: Size = 64
     depth: Annotated[int, Field(ge=0)] = 10
     """Hidden blocks, before the output block."""
     output: Size = 320
-    dropout: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """On the output of each time step, in training mode."""
+
+    @classmethod
+    def small(cls) -> DilatedConfig:
+        """Three blocks of 8 channels."""
+        return cls(hidden=8, depth=3, output=16)
 
 
 class Block(nn.Module):
@@ -104,6 +104,11 @@ def steps_first(x: Tensor) -> Tensor:
     return x.squeeze(2).transpose(1, 2)  # (B, S, C)
 
 
+def channels_first(steps: Tensor) -> Tensor:
+    """(B, S, C) -> (B, C, 1, S), a view of memory laid out (B, S, C)."""
+    return steps.contiguous().transpose(1, 2).unsqueeze(2)  # (B, C, 1, S); an FFT leaves its result laid out otherwise
+
+
 class Blocks(nn.Sequential):
     """One block after the other."""
 
@@ -115,28 +120,34 @@ class Blocks(nn.Sequential):
         return x
 
 
-class Encoder(nn.Module):
+class Dilated(Encoder):
     """ECG windows -> representations. `encoder(x)` is per time step, `encoder.pooled(x)` the mean over time."""
 
-    def __init__(self, config: EncoderConfig | None = None) -> None:
-        super().__init__()
-        self.config = config or EncoderConfig()
-        self.dropout = self.config.dropout
+    name: ClassVar[str] = "dilated"
+    Config: ClassVar[type[EncoderConfig]] = DilatedConfig
+    config: DilatedConfig
+
+    def __init__(self, config: DilatedConfig | None = None) -> None:
+        super().__init__(config)
         self.input = nn.Linear(self.config.leads, self.config.hidden)
         self.hidden = Blocks(*[Block(self.config.hidden, 2**i) for i in range(self.config.depth)])
         self.output = Block(self.config.hidden, 2**self.config.depth, self.config.output)
 
-    def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """Representation of each time step: (B, S, L) -> (B, S, K). `mask` acts on the embedded input."""
-        x = self.output(self.hidden(self.embed(x, mask)))  # (B, K, 1, S)
-        return dropout(steps_first(x), self.dropout, self.training)  # (B, S, K)
+    def embed(self, x: Tensor) -> Tensor:
+        """Leads -> hidden channels: (B, S, L) -> (B, S, D)."""
+        embedded: Tensor = self.input(x)  # (B, S, D)
+        return embedded
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        """(B, S, D) -> (B, S, K)."""
+        x: Tensor = self.output(self.hidden(channels_first(embedded)))  # (B, K, 1, S)
+        return steps_first(x)  # (B, S, K)
 
     def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
         if self.training and self.dropout > 0:
-            steps: Tensor = self(x, mask)  # (B, S, K)
-            return steps.mean(1)  # (B, K)
-        mean: Tensor = self.output(self.hidden(self.embed(x, mask)), mean=True)  # (B, K, 1, 1)
+            return super().pooled(x, mask)  # (B, K)
+        mean: Tensor = self.output(self.hidden(channels_first(self.masked(x, mask))), mean=True)  # (B, K, 1, 1)
         return mean.flatten(1)  # (B, K)
 
     def compile_blocks(self) -> None:
@@ -144,18 +155,16 @@ class Encoder(nn.Module):
         for blocks in (self.hidden, self.output):
             blocks.compile(dynamic=False)
 
-    def embed(self, x: Tensor, mask: Mask | None) -> Tensor:
-        """Leads -> hidden channels, then the mask: (B, S, L) -> (B, D, 1, S), a view of memory laid out (B, S, D)."""
-        x = self.input(x)  # (B, S, D)
-        if mask is not None:
-            x = mask(x).contiguous()  # (B, S, D), for an FFT leaves it laid out otherwise
-        return x.transpose(1, 2).unsqueeze(2)  # (B, D, 1, S)
+    @classmethod
+    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
+        """`load_released`."""
+        return load_released(state_dict)
 
 
 _RELEASED_BLOCK = re.compile(r"feature_extractor\.net\.(\d+)\.(?:(conv[12])\.conv|projector)\.(weight|bias)")
 
 
-def load_released(state_dict: Mapping[str, Tensor]) -> Encoder:
+def load_released(state_dict: Mapping[str, Tensor]) -> Dilated:
     """An encoder with the weights of a checkpoint by the authors of PMQ or COMET; its sizes follow the tensors.
 
     `state_dict` is bare or as `AveragedModel` saves it (prefix `module.`, entry `n_averaged`). Raises ValueError where
@@ -170,7 +179,7 @@ def load_released(state_dict: Mapping[str, Tensor]) -> Encoder:
         raise ValueError(f"released encoder: no tensor for {min(missing)}; pass the whole state_dict of an encoder")
     hidden, leads = state["input.weight"].shape
     output = len(state["output.skip.weight"])
-    encoder = Encoder(EncoderConfig(leads=leads, hidden=hidden, depth=depth, output=output))
+    encoder = Dilated(DilatedConfig(leads=leads, hidden=hidden, depth=depth, output=output))
     try:
         encoder.load_state_dict(state, strict=True)
     except RuntimeError as error:
@@ -179,7 +188,7 @@ def load_released(state_dict: Mapping[str, Tensor]) -> Encoder:
 
 
 def _our_name(released: str, depth: int) -> str:
-    """Name in `Encoder` of a tensor of the released encoder with `depth` hidden blocks."""
+    """Name in `Dilated` of a tensor of the released encoder with `depth` hidden blocks."""
     if released in ("input_fc.weight", "input_fc.bias"):
         return released.replace("input_fc", "input")
     match = _RELEASED_BLOCK.fullmatch(released)

@@ -1,6 +1,8 @@
 """Networks that follow another: the momentum copy (MoCo, Eq. 2; PMQ, Eq. 2) and the running average of all iterates.
 
-Both move parameters only. The buffers of batch normalisation stay each network's own.
+Both move parameters only. What batch normalisation counts is another matter: a momentum copy passes batches itself, in
+training by their own statistics, and counts those. The running average passes none, so that it takes over the counts of
+what it follows, as torch's `AveragedModel` does.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ def update_momentum(target: nn.Module, source: nn.Module, momentum: float | Tens
 
 
 class RunningAverage(nn.Module, Generic[M]):
-    """Uniform average of a module's weights over all its iterates, the initial ones included."""
+    """Uniform average of a module's weights over all its iterates, the initial ones included; its newest buffers."""
 
     module: M
     count: Tensor  # ()
@@ -51,6 +53,8 @@ class RunningAverage(nn.Module, Generic[M]):
         self.count += 1
         for average, parameter in zip(averages, sources, strict=True):
             average.lerp_(parameter, 1.0 / self.count.to(average.dtype))
+        for kept, counted in zip(self.module.buffers(), source.buffers(), strict=True):
+            kept.copy_(counted)
 
 
 def _paired(target: nn.Module, source: nn.Module) -> tuple[list[Tensor], list[Tensor]]:

@@ -23,7 +23,8 @@ from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.tasks.task import Task, Windows
 from benchmark.verbs.speed.record import PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.timing import Ratio
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders import identity
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 torch.set_num_threads(1)
 
@@ -138,8 +139,8 @@ def made_up_speed(**per_update: float) -> Speed:
     ]
     finetuning = StepSpeed("fine-tuning", 2, {"ours float32": 6.0}, {}, {}, {"ours": 1e9}, {})
     preparation = PreparationSpeed(0.08, 0.02, Ratio(4.0, 3.0, 5.0))
-    device = {"type": "cpu", "name": "x", "threads": 1}
+    device, encoder = {"type": "cpu", "name": "x", "threads": 1}, identity(Dilated, DilatedConfig())
     return Speed(
-        "tiny", 1, "float32", device, EncoderConfig(), 300, {"float32": 2e9}, tuple(steps), finetuning, (), (),
+        "tiny", 1, "float32", device, encoder, 300, {"float32": 2e9}, tuple(steps), finetuning, (), (),
         preparation,
     )  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 
 from methods.base import Batch
 from methods.byol import BYOL, BYOLConfig, byol_loss, cosine_momentum
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 
 def test_is_two_minus_twice_the_cosine() -> None:
@@ -33,7 +33,7 @@ def test_gradients_are_right() -> None:
 def make_byol(**knobs: object) -> BYOL:
     torch.manual_seed(0)
     settings = {"time_mask": 0.0, "frequency_mask": 0.0, **knobs}
-    return BYOL(Encoder(EncoderConfig(hidden=4, depth=3, output=8)), BYOLConfig(**settings))  # type: ignore[arg-type]
+    return BYOL(Dilated(DilatedConfig(hidden=4, depth=3, output=8)), BYOLConfig(**settings))  # type: ignore[arg-type]
 
 
 def make_batch() -> Batch:

@@ -15,7 +15,7 @@ from torch import Tensor
 from benchmark.data.readers.base import LEADS
 from methods.base import Batch
 from methods.clocs import CLOCS, SINGLE_LEADS, CLOCSConfig, cmsc_loss, lead_views, single_lead_samples
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 
 @pytest.mark.parametrize("name", ["losses_a", "losses_c"])
@@ -77,7 +77,7 @@ def test_gradients_are_right(patient: list[int]) -> None:
 
 def make_clocs(views: str) -> CLOCS:
     torch.manual_seed(0)
-    return CLOCS(Encoder(EncoderConfig(hidden=4, depth=2, output=6)), CLOCSConfig(views=views))  # type: ignore[arg-type]
+    return CLOCS(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), CLOCSConfig(views=views))  # type: ignore[arg-type]
 
 
 def make_batch(size: int = 4) -> Batch:
@@ -132,7 +132,7 @@ def test_a_single_lead_sample_keeps_its_window_lead_and_patient() -> None:
 
 def test_one_lead_equals_the_loop_over_leads_and_windows() -> None:
     torch.manual_seed(0)
-    encoder = Encoder(EncoderConfig(hidden=4, depth=2, output=6)).double()
+    encoder = Dilated(DilatedConfig(hidden=4, depth=2, output=6)).double()
     method = CLOCS(encoder, CLOCSConfig(leads="one", temperature=0.3))
     batch = make_batch()
     batch = batch._replace(x1=batch.x1.double(), x2=batch.x2.double())

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from methods.base import Batch
 from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.parts.masks import Mask
 
 
@@ -101,12 +102,38 @@ def test_gradients_are_right() -> None:
 def make_comet(**knobs: object) -> COMET:
     torch.manual_seed(0)
     config = COMETConfig(**knobs)  # type: ignore[arg-type]
-    return COMET(Encoder(EncoderConfig(hidden=4, depth=2, output=6)), config)
+    return COMET(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), config)
 
 
 def make_batch() -> Batch:
     x = torch.randn(4, 30, 12, generator=torch.Generator().manual_seed(5))
     return Batch(x, x, torch.tensor([0, 0, 0, 1]), torch.arange(4), torch.tensor([0, 0, 1, 2]))
+
+
+def test_the_levels_are_those_of_a_coarser_step_where_the_encoder_gives_one() -> None:
+    torch.manual_seed(0)
+    method = COMET(ResNet1d(ResNet1dConfig(output=8)), COMETConfig(encoder_dropout=0.0, mask_spans=0))
+    batch = make_batch()
+    h = method.encoder(batch.x1)  # (B, 8, K) of 30 samples
+    assert h.shape[1] == 8
+    expected = (
+        0.1 * observation_loss(h, h)
+        + 0.1 * sample_loss(h, h)
+        + 0.7 * trial_loss(h, h, batch.trial)
+        + 0.1 * patient_loss(h, h, batch.patient)
+    )
+    torch.testing.assert_close(method(batch), expected)
+    method(batch).backward()
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in method.encoder.parameters())
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 7])
+def test_a_mask_hides_stretches_of_the_samples_whatever_the_step(steps: int) -> None:
+    method = COMET(ResNet1d(ResNet1dConfig(output=8)), COMETConfig(encoder_dropout=0.0))
+    batch = make_batch()
+    short = batch._replace(x1=batch.x1[:, : 4 * steps], x2=batch.x2[:, : 4 * steps])
+    assert method.encoder(short.x1).shape[1] == steps
+    assert method(short).isfinite()
 
 
 def test_every_weight_scales_its_own_level() -> None:

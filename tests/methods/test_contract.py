@@ -1,4 +1,4 @@
-"""What every method must hold to, for all of `METHODS`: a new method is covered by being listed there.
+"""What every method must hold to, for all of `METHODS` with each of `ENCODERS`: a new one is covered by its line there.
 
 The promises are those of `benchmark.verbs.contract.check`, which `check-method` tries on a file.
 """
@@ -15,31 +15,34 @@ from benchmark.verbs.contract.tryout import changed, copied_state, small_method,
 from benchmark.verbs.contract.two_processes import train_together
 from methods import METHODS
 from methods.base import MethodConfig, Recipe
+from methods.encoders import ENCODERS
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
 IN_ONE_PROCESS = [promise for promise in PROMISES if promise.name != "two processes"]
 
 
 @pytest.mark.parametrize(
-    ("name", "promise"),
+    ("encoder", "name", "promise"),
     [
-        pytest.param(name, promise, id=f"{name}-{promise.name.replace(' ', '-')}")
+        pytest.param(encoder, name, promise, id=f"{encoder}-{name}-{promise.name.replace(' ', '-')}")
+        for encoder in ENCODERS
         for name, method in METHODS.items()
         for promise in IN_ONE_PROCESS
         if method.trains or promise.of_all
     ],
 )
-def test_keeps_its_promise(name: str, promise: Promise) -> None:
-    verdict = judge(promise, METHODS[name])
+def test_keeps_its_promise(encoder: str, name: str, promise: Promise) -> None:
+    verdict = judge(promise, METHODS[name], ENCODERS[encoder])
     assert verdict.kept, verdict.detail
 
 
 @pytest.mark.slow
-def test_two_processes_hold_the_same() -> None:
-    held = train_together([(METHODS[name], {}) for name in TRAINED])
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_two_processes_hold_the_same(encoder: str) -> None:
+    held = train_together([(METHODS[name], {}) for name in TRAINED], ENCODERS[encoder])
     for name, (first, second) in zip(TRAINED, held, strict=True):
         assert not changed(first.shared, second.shared), name
-        assert {*first.shared, *first.own} == set(small_method(METHODS[name]).state_dict())
+        assert {*first.shared, *first.own} == set(small_method(METHODS[name], ENCODERS[encoder]).state_dict())
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -47,9 +50,10 @@ def test_is_listed_under_its_own_name(name: str) -> None:
     assert METHODS[name].name == name
 
 
+@pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("name", TRAINED)
-def test_after_steps_the_frozen_copies_have_moved(name: str) -> None:
-    method = small_method(METHODS[name])
+def test_after_steps_the_frozen_copies_have_moved(encoder: str, name: str) -> None:
+    method = small_method(METHODS[name], ENCODERS[encoder])
     frozen = {n for n, parameter in method.named_parameters() if not parameter.requires_grad}
     before = copied_state(method)
     train(method, small_optimiser(method), range(3))

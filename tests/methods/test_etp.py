@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from methods.base import Batch
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.etp import ETP, ETPConfig, symmetric_info_nce
 from methods.parts.losses import unit_length
 
 
 def make_etp() -> ETP:
     torch.manual_seed(0)
-    return ETP(Encoder(EncoderConfig(hidden=4, depth=2, output=6)), ETPConfig(text_width=9))
+    return ETP(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), ETPConfig(text_width=9))
 
 
 def make_batch(text_width: int = 9) -> Batch:

@@ -9,7 +9,7 @@ import torch
 
 from methods import METHODS, get_method
 from methods.base import Batch
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 OUTSIDE = '''
 """A method that keeps representations small."""
@@ -54,7 +54,7 @@ def test_a_file_is_a_method(tmp_path: Path) -> None:
     file.write_text(OUTSIDE)
     method = get_method(str(file))
     assert get_method(str(file)) is method
-    encoder = Encoder(EncoderConfig(hidden=4, depth=2, output=4))
+    encoder = Dilated(DilatedConfig(hidden=4, depth=2, output=4))
     x = torch.randn(2, 20, 12)
     loss = method(encoder, method.Config())(Batch(x, x, *[torch.arange(2)] * 3))
     torch.testing.assert_close(loss, 2 * encoder.pooled(x).square().mean())

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from methods.base import Batch
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.moco import MoCo, MoCoConfig, moco_loss
 from methods.parts.losses import unit_length
 
@@ -46,7 +46,7 @@ def test_gradients_are_right() -> None:
 def make_moco(**knobs: object) -> MoCo:
     torch.manual_seed(0)
     settings = {"queue_size": 8, **knobs}
-    return MoCo(Encoder(EncoderConfig(hidden=4, depth=3, output=8)), MoCoConfig(**settings))  # type: ignore[arg-type]
+    return MoCo(Dilated(DilatedConfig(hidden=4, depth=3, output=8)), MoCoConfig(**settings))  # type: ignore[arg-type]
 
 
 def make_batch() -> Batch:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from methods.base import Batch
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pclr import PCLR, PCLRConfig, nt_xent
 
 
@@ -50,7 +50,7 @@ def test_gradients_are_right() -> None:
 
 def test_the_head_has_two_layers_without_normalisation() -> None:
     torch.manual_seed(0)
-    method = PCLR(Encoder(EncoderConfig(hidden=4, depth=2, output=6)), PCLRConfig())
+    method = PCLR(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), PCLRConfig())
     assert [type(module) for module in method.projection] == [nn.Linear, nn.ReLU, nn.Linear]
     x1, x2 = torch.randn(2, 3, 20, 12)
     z1, z2 = (method.projection(method.encoder.pooled(x)) for x in (x1, x2))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from methods.base import Batch
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.parts.losses import unit_length
 from methods.pmq import PMQ, PMQConfig, attracting, patient_info_nce
 
@@ -77,7 +77,7 @@ def make_batch(patient: Sequence[int], recording: Sequence[int], steps: int = 40
 def make_pmq(**knobs: object) -> PMQ:
     torch.manual_seed(0)
     settings = {"queue_size": 10, "momentum": 0.9, **knobs}
-    return PMQ(Encoder(EncoderConfig(hidden=4, depth=3, output=8)), PMQConfig(**settings))  # type: ignore[arg-type]
+    return PMQ(Dilated(DilatedConfig(hidden=4, depth=3, output=8)), PMQConfig(**settings))  # type: ignore[arg-type]
 
 
 def test_each_dial_of_positives_has_the_same_negatives() -> None:

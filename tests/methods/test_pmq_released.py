@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from methods.base import Batch
-from methods.encoders.dilated import Encoder, EncoderConfig, load_released
+from methods.encoders.dilated import Dilated, DilatedConfig, load_released
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.pmq_released import KEY_LAYERS, PMQReleased, PMQReleasedConfig, released_loss
 
 BATCH, QUEUE, STEPS = 16, 64, 6
@@ -94,7 +95,7 @@ def sums(module: nn.Module) -> np.ndarray:
     return np.array([parameter.double().sum().item() for parameter in module.parameters()])
 
 
-def shift_free(encoder: Encoder) -> list[bool]:
+def shift_free(encoder: Dilated) -> list[bool]:
     """Which parameters batch normalisation does not make irrelevant.
 
     The biases of the output block shift all representations alike, which the normalisation of the heads removes. Their
@@ -133,7 +134,7 @@ def test_six_steps_of_the_released_training_are_reproduced(run: dict[str, Tensor
 
 def make_released() -> PMQReleased:
     torch.manual_seed(0)
-    encoder = Encoder(EncoderConfig(hidden=4, depth=3, output=8))
+    encoder = Dilated(DilatedConfig(hidden=4, depth=3, output=8))
     return PMQReleased(encoder, PMQReleasedConfig(queue_size=12, momentum=0.9))
 
 
@@ -160,3 +161,20 @@ def test_the_average_is_exported_and_the_keys_follow_it() -> None:
     x1, x2 = torch.randn(2, 3, 40, 12)
     method(Batch(x1, x2, *[torch.arange(1, 4)] * 3))
     torch.testing.assert_close(method.key_encoder.input.weight, initial + 0.05)
+
+
+def test_the_exported_average_normalises_by_what_the_trained_encoder_counted() -> None:
+    torch.manual_seed(0)
+    method = PMQReleased(ResNet1d(ResNet1dConfig(output=8)), PMQReleasedConfig(queue_size=12))
+    optimiser = torch.optim.AdamW([p for p in method.parameters() if p.requires_grad])
+    for _ in range(3):
+        x, ids = torch.randn(2, 4, 20, 12) + 3, torch.arange(1, 5)
+        method(Batch(x[0], x[1], ids, ids, ids)).backward()
+        optimiser.step()
+        method.after_step()
+    encoders = (method.exported(), method.encoder, method.key_encoder)
+    exported, trained, key = (dict(encoder.named_buffers()) for encoder in encoders)
+    for name, counted in exported.items():
+        assert torch.equal(counted, trained[name])
+    assert exported["stem.1.num_batches_tracked"] == key["stem.1.num_batches_tracked"] == 3
+    assert not torch.equal(key["stem.1.running_mean"], trained["stem.1.running_mean"])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from methods import METHODS
 from methods.base import Batch, Positives, PretrainMethod
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.moco import moco_loss
 from methods.parts.losses import shared_id_nce
 from methods.parts.queue import KeyQueue
@@ -29,7 +29,7 @@ def build(name: str, **knobs: object) -> PretrainMethod:
     known = {field.name for field in fields(METHODS[name].Config)}
     small: dict[str, Any] = {"queue_size": QUEUE, "text_width": TEXT, **knobs}
     config = METHODS[name].Config(**{knob: value for knob, value in small.items() if knob in known})
-    return METHODS[name](Encoder(EncoderConfig(hidden=4, depth=1, output=8)), config)
+    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=1, output=8)), config)
 
 
 def make_batch(patient: Sequence[int], recording: Sequence[int]) -> Batch:

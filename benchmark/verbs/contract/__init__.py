@@ -1,1 +1,1 @@
-"""What a pretraining method promises, and whether one keeps it: the verb `check-method` and the contract tests."""
+"""What methods and encoders promise, and whether one keeps it: `check-method`, `check-encoder`, the contract tests."""

@@ -1,24 +1,30 @@
-"""What every pretraining method promises, and whether one keeps it: the verb `check-method`, and the contract tests."""
+"""What every method and encoder promises, and whether one keeps it: `check-method`, `check-encoder` and the tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec
 
 import torch
 
-from benchmark.verbs.contract import promises
+from benchmark.verbs.contract import encoder_promises, promises
 from benchmark.verbs.contract.promises import Broken, Kind
+from benchmark.verbs.contract.tryout import SHARED
 from benchmark.verbs.contract.two_processes import in_one_line
+from methods.encoders.base import Encoder
+
+P = ParamSpec("P")
+"""What a promise is tried on: a method and the encoder it is put around, or an encoder alone."""
 
 
 @dataclass(frozen=True)
-class Promise:
-    """One thing that a method must hold to."""
+class Promise(Generic[P]):
+    """One thing that a method or an encoder must hold to."""
 
     name: str
     meaning: str
-    check: Callable[[Kind], str]
+    check: Callable[P, str]
     """Says what was found; raises where the promise is not kept."""
     of_all: bool = False
     """Asked also of a method that trains nothing."""
@@ -30,7 +36,7 @@ class Promise:
 class Verdict:
     """What became of a promise."""
 
-    promise: Promise
+    promise: Promise[Any]
     kept: bool
     detail: str
 
@@ -38,22 +44,31 @@ class Verdict:
         return f"{'kept  ' if self.kept else 'BROKEN'} {self.promise.name}: {self.detail}"
 
 
-def check_method(kind: Kind) -> Iterator[Verdict]:
-    """Try the promises that apply to a method one after the other, as far as a broken decisive one."""
-    for promise in PROMISES:
-        if kind.trains or promise.of_all:
-            verdict = judge(promise, kind)
-            yield verdict
-            if promise.decisive and not verdict.kept:
-                return
+def check_method(kind: Kind, encoder: type[Encoder] = SHARED) -> Iterator[Verdict]:
+    """Try the promises that apply to a method around an encoder."""
+    return in_turn([promise for promise in PROMISES if kind.trains or promise.of_all], kind, encoder)
 
 
-def judge(promise: Promise, kind: Kind) -> Verdict:
-    """Try one promise; whatever the method raises breaks it."""
+def check_encoder(kind: type[Encoder]) -> Iterator[Verdict]:
+    """Try the promises of an encoder."""
+    return in_turn(ENCODER_PROMISES, kind)
+
+
+def in_turn(asked: Iterable[Promise[P]], *args: P.args, **kwargs: P.kwargs) -> Iterator[Verdict]:
+    """Try promises one after the other, as far as a broken decisive one."""
+    for promise in asked:
+        verdict = judge(promise, *args, **kwargs)
+        yield verdict
+        if promise.decisive and not verdict.kept:
+            return
+
+
+def judge(promise: Promise[P], *args: P.args, **kwargs: P.kwargs) -> Verdict:
+    """Try one promise; whatever is raised breaks it."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # on tensors so small more would wait for each other
     try:
-        return Verdict(promise, True, promise.check(kind))
+        return Verdict(promise, True, promise.check(*args, **kwargs))
     except Broken as broken:
         return Verdict(promise, False, str(broken))
     except Exception as error:
@@ -62,10 +77,8 @@ def judge(promise: Promise, kind: Kind) -> Verdict:
         torch.set_num_threads(threads)
 
 
-PROMISES: tuple[Promise, ...] = (
-    Promise(
-        "builds", "comes of its default config and the shared encoder", promises.builds, of_all=True, decisive=True
-    ),
+PROMISES: tuple[Promise[Kind, type[Encoder]], ...] = (
+    Promise("builds", "comes of its default config and an encoder", promises.builds, of_all=True, decisive=True),
     Promise("name", "has a name for the command line and a title for tables", promises.says_who_it_is, of_all=True),
     Promise("encoder", "hands on an encoder of the shared form", promises.hands_on_an_encoder, of_all=True),
     Promise(
@@ -85,3 +98,19 @@ PROMISES: tuple[Promise, ...] = (
     Promise("two processes", "hold the same state after training together", promises.agrees_on_two_processes),
 )
 """In the order in which a method is best mended."""
+
+ENCODER_PROMISES: tuple[Promise[type[Encoder]], ...] = (
+    Promise("builds", "comes of its default config, at a cost", encoder_promises.builds, decisive=True),
+    Promise("name", "has a name for configs and the command line", encoder_promises.says_who_it_is),
+    Promise("shapes", "(B, S, L) gives (B, S', K) and (B, K)", encoder_promises.keeps_to_shapes, decisive=True),
+    Promise("gradient", "reaches every parameter", encoder_promises.learns_with_every_parameter),
+    Promise("state", "config and state_dict are all of it", encoder_promises.is_its_state),
+    Promise("evaluation", "draws and changes nothing, window by window", encoder_promises.is_settled_in_evaluation),
+    Promise("pooled", "is of `forward` what it says", encoder_promises.pools_as_it_says),
+    Promise("dropout", "acts on the output, in training", encoder_promises.drops_out_in_training),
+    Promise("mask", "acts on the embedded input, and on nothing else", encoder_promises.lets_a_mask_act),
+    Promise("one window", "can be learned from", encoder_promises.takes_one_window),
+    Promise("half precision", "gives nearly the same", encoder_promises.stands_half_precision),
+    Promise("methods", "each takes steps with it", encoder_promises.is_learned_by_every_method),
+)
+"""In the order in which an encoder is best mended."""

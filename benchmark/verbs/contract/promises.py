@@ -1,12 +1,11 @@
 """The checks behind the contract: each tries one promise on a method, says what it found, or raises `Broken`.
 
-Methods are built at a small size and fed batches of simulated patients.
+Methods are built around an encoder at a small size and fed batches of simulated patients.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import asdict
 
@@ -16,10 +15,11 @@ from torch import Tensor, nn
 from benchmark.results.keys import digest
 from benchmark.training.pretrain import autocast
 from benchmark.verbs.contract.tryout import (
-    ENCODER,
+    SHARED,
     batch_of_size,
     changed,
     copied_state,
+    flat,
     small_method,
     small_optimiser,
     train,
@@ -27,7 +27,7 @@ from benchmark.verbs.contract.tryout import (
 )
 from benchmark.verbs.contract.two_processes import train_together
 from methods.base import MethodConfig, PretrainMethod
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 
 Kind = type[PretrainMethod]
 
@@ -45,7 +45,7 @@ class Broken(Exception):
     """A promise is not kept; the message says what was found and what to change."""
 
 
-def builds(kind: Kind) -> str:
+def builds(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """The default config is sound, and a method comes of it."""
     if not issubclass(kind.Config, MethodConfig) or "__dataclass_fields__" not in vars(kind.Config):
         raise Broken(f"{kind.__name__}.Config: make it a dataclass(frozen=True) that extends MethodConfig")
@@ -54,13 +54,13 @@ def builds(kind: Kind) -> str:
         digest(asdict(config))  # results are filed under the settings that made them
     except (TypeError, ValueError) as error:
         raise Broken(f"{kind.Config.__name__} cannot be filed ({error}): use numbers, texts and lists") from error
-    parameters = list(kind(Encoder(ENCODER), config).parameters())
+    parameters = list(kind(encoder(encoder.Config.small()), config).parameters())
     learning = sum(p.numel() for p in parameters if p.requires_grad)
     followers = sum(p.numel() for p in parameters) - learning
     return f"{learning:,} parameters that learn and {followers:,} that do not, with a small encoder"
 
 
-def says_who_it_is(kind: Kind) -> str:
+def says_who_it_is(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """The class has a name for the command line and a title for tables."""
     for attribute, example in (("name", "my-method"), ("title", "My method")):
         value = getattr(kind, attribute, None)
@@ -71,20 +71,20 @@ def says_who_it_is(kind: Kind) -> str:
     return f"{kind.name}, printed as {kind.title}"
 
 
-def hands_on_an_encoder(kind: Kind) -> str:
+def hands_on_an_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """`exported()` is an encoder of the sizes that were given."""
-    method = small_method(kind)
+    method = small_method(kind, encoder)
     exported = method.exported()
-    if not (isinstance(exported, Encoder) and exported.config == ENCODER):
+    if not (isinstance(exported, encoder) and exported.config == encoder.Config.small()):
         raise Broken(f"exported() is {type(exported).__name__}: return the encoder it was given, or a copy of that")
     if exported.dropout != kind.Config().encoder_dropout:
         raise Broken(f"its dropout is {exported.dropout:g}: leave it at the config's encoder_dropout")
     return "the trained one" if exported is method.encoder else "a copy of the trained one"
 
 
-def has_a_finite_loss(kind: Kind) -> str:
+def has_a_finite_loss(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """Two batches give a finite scalar with a graph, in float32."""
-    method = small_method(kind)
+    method = small_method(kind, encoder)
     method(training_batch(kind, 0))
     loss = sound_loss(method(training_batch(kind, 1)))
     return f"{loss.item():.4g} after two batches"
@@ -104,9 +104,9 @@ def sound_loss(loss: object) -> Tensor:
     return loss
 
 
-def trains_the_encoder(kind: Kind) -> str:
+def trains_the_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """Whatever requires a gradient gets a finite one, all of the encoder included."""
-    method = small_method(kind)
+    method = small_method(kind, encoder)
     method(training_batch(kind, 0))
     method(training_batch(kind, 1)).backward()
     frozen = [name for name, parameter in method.encoder.named_parameters() if not parameter.requires_grad]
@@ -123,9 +123,9 @@ def trains_the_encoder(kind: Kind) -> str:
     return f"a finite gradient for all {len(learning)} tensors that learn"
 
 
-def keeps_gradients_from_copies(kind: Kind) -> str:
+def keeps_gradients_from_copies(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """What the method moves itself is frozen, and the optimiser leaves it where it is."""
-    method = small_method(kind)
+    method = small_method(kind, encoder)
     method.begin(3)
     optimiser = small_optimiser(method)
     parameters = dict(method.named_parameters())
@@ -154,9 +154,9 @@ def values(parameters: dict[str, nn.Parameter]) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in parameters.items()}
 
 
-def leaves_state_alone_in_evaluation(kind: Kind) -> str:
+def leaves_state_alone_in_evaluation(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """In evaluation the loss is finite and no tensor of the state changes."""
-    method = small_method(kind).eval()
+    method = small_method(kind, encoder).eval()
     before = copied_state(method)
     with torch.no_grad():
         loss = method(training_batch(kind, 0))
@@ -168,9 +168,9 @@ def leaves_state_alone_in_evaluation(kind: Kind) -> str:
     return f"{len(before)} tensors unchanged"
 
 
-def tells_positives_without_a_trace(kind: Kind) -> str:
+def tells_positives_without_a_trace(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """Being asked what attracts a batch's queries changes no state and draws no random number."""
-    method, batch = small_method(kind), training_batch(kind, 0)
+    method, batch = small_method(kind, encoder), training_batch(kind, 0)
     before, generator = copied_state(method), torch.get_rng_state()
     told = method.positives(batch)
     wrong = changed(before, method.state_dict())
@@ -186,9 +186,9 @@ def tells_positives_without_a_trace(kind: Kind) -> str:
     return f"{told.attracts.sum() / queries:.3g} of {candidates} candidates attract a query"
 
 
-def keeps_its_state_in_its_checkpoint(kind: Kind) -> str:
+def keeps_its_state_in_its_checkpoint(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """No tensor or generator lies where neither a checkpoint nor a move to another device finds it."""
-    method = small_method(kind)
+    method = small_method(kind, encoder)
     train(method, small_optimiser(method), range(2))
     for name, module in method.named_modules():
         for attribute, value in vars(module).items():
@@ -202,23 +202,15 @@ def keeps_its_state_in_its_checkpoint(kind: Kind) -> str:
     return f"{len(method.state_dict())} tensors, all in parameters and buffers"
 
 
-def flat(value: object) -> Iterator[object]:
-    """A value, and what lies in it where it is a list, a tuple, a set or a dict."""
-    yield value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
-    for item in inner:
-        yield from flat(item)
-
-
-def resumes(kind: Kind) -> str:
+def resumes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """The step after loading a checkpoint into a new method gives the same bits."""
-    method = small_method(kind)
+    method = small_method(kind, encoder)
     method.begin(4)
     optimiser = small_optimiser(method)
     train(method, optimiser, range(3))
     saved = deepcopy((method.state_dict(), optimiser.state_dict()))
     (expected,) = train(method, optimiser, [3])
-    resumed = small_method(kind)
+    resumed = small_method(kind, encoder)
     with torch.no_grad():
         for parameter in resumed.parameters():
             parameter.zero_()  # so that what the checkpoint lacks is not there by chance
@@ -234,20 +226,20 @@ def resumes(kind: Kind) -> str:
     return f"loss {loss:.4g} and {len(saved[0])} tensors, bit for bit"
 
 
-def takes_any_batch_size(kind: Kind) -> str:
+def takes_any_batch_size(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """Batches smaller and larger than the queue, and of a size that does not divide it."""
     for size in SIZES:
-        method = small_method(kind)
+        method = small_method(kind, encoder)
         for number in range(3):
             sound_loss(method(batch_of_size(kind, size, number))).backward()  # type: ignore[no-untyped-call]
     return f"{', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]} windows"
 
 
-def stands_half_precision(kind: Kind) -> str:
+def stands_half_precision(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """Under bf16 autocast the loss is float32 and near that of float32."""
     losses = []
     for precision in ("float32", "bf16"):
-        method = small_method(kind)
+        method = small_method(kind, encoder)
         with autocast(torch.device("cpu"), precision):
             method(training_batch(kind, 0))
             loss = sound_loss(method(training_batch(kind, 1)))
@@ -259,9 +251,9 @@ def stands_half_precision(kind: Kind) -> str:
     return found
 
 
-def learns(kind: Kind) -> str:
+def learns(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """The loss of the same batches is lower after a few rounds through them."""
-    method = small_method(kind, time_mask=0.1, momentum=0.9)  # the training is too short for what is usual
+    method = small_method(kind, encoder, time_mask=0.1, momentum=0.9)  # the training is too short for what is usual
     method.begin(BATCHES * ROUNDS)
     losses = train(method, small_optimiser(method), [*range(BATCHES)] * ROUNDS)
     count = BATCHES - SETTLED
@@ -272,10 +264,10 @@ def learns(kind: Kind) -> str:
     return found
 
 
-def agrees_on_two_processes(kind: Kind) -> str:
+def agrees_on_two_processes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     """Two processes with half of each batch hold the same state after some updates."""
     try:
-        ((first, second),) = train_together([(kind, {})])
+        ((first, second),) = train_together([(kind, {})], encoder)
     except RuntimeError as error:
         raise Broken(str(error)) from error
     wrong = changed(first.shared, second.shared)

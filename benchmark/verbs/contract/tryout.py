@@ -5,12 +5,12 @@ Batches are made as in a pretraining: by the sampler and the views that the meth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import lru_cache
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmark.data.prepared.beats import FS, WINDOW, pseudo_trials
 from benchmark.data.simulate import simulate
@@ -20,7 +20,8 @@ from benchmark.data.tasks.text import WIDTH as TEXT_WIDTH
 from benchmark.machine.seeds import seed_torch
 from benchmark.training.pretrain import make_optimiser, train_step
 from methods.base import Batch, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders import DEFAULT, get_encoder
+from methods.encoders.base import Encoder
 
 PATIENTS, RECORDINGS, BEATS = 24, 2, 8
 """Patients, recordings of each, and heartbeats of each recording."""
@@ -34,10 +35,11 @@ BATCH = 12
 QUEUE = 24
 """Keys in the queue of a method that has a `queue_size`."""
 RATE = 1e-2
-ENCODER = EncoderConfig(hidden=8, depth=3, output=16)
+SHARED = get_encoder(DEFAULT)
+"""The encoder that methods are tried with where no other is asked for."""
 
 
-def small_method(kind: type[PretrainMethod], **knobs: object) -> PretrainMethod:
+def small_method(kind: type[PretrainMethod], encoder: type[Encoder] = SHARED, **knobs: object) -> PretrainMethod:
     """A method around a small encoder, with a small queue and its own defaults otherwise, the same every time.
 
     Knobs that its config does not have are left out.
@@ -45,7 +47,7 @@ def small_method(kind: type[PretrainMethod], **knobs: object) -> PretrainMethod:
     known = {field.name for field in fields(kind.Config)}
     chosen = {knob: value for knob, value in {"queue_size": QUEUE, **knobs}.items() if knob in known}
     seed_torch("tryout", "build")
-    return kind(Encoder(ENCODER), kind.Config(**chosen))  # type: ignore[arg-type]
+    return kind(encoder(encoder.Config.small()), kind.Config(**chosen))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=2)
@@ -102,9 +104,9 @@ def train(method: PretrainMethod, optimiser: torch.optim.Optimizer, updates: Seq
     return [train_step(method, optimiser, training_batch(kind, n), RATE, "float32").item() for n in updates]
 
 
-def copied_state(method: PretrainMethod) -> dict[str, Tensor]:
+def copied_state(module: nn.Module) -> dict[str, Tensor]:
     """All that a checkpoint holds, as it is now."""
-    return {name: value.clone() for name, value in method.state_dict().items()}
+    return {name: value.clone() for name, value in module.state_dict().items()}
 
 
 def changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> list[str]:
@@ -115,3 +117,11 @@ def changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> list[str]:
 def bits(value: Tensor) -> Tensor:
     """The bytes of a tensor, by which also NaN equals itself."""
     return value.detach().contiguous().flatten().view(torch.uint8)
+
+
+def flat(value: object) -> Iterator[object]:
+    """A value, and what lies in it where it is a list, a tuple, a set or a dict."""
+    yield value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
+    for item in inner:
+        yield from flat(item)

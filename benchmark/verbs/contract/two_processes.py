@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -24,9 +24,11 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from benchmark.machine.seeds import seed_torch
-from benchmark.verbs.contract.tryout import small_method, small_optimiser, training_batch
+from benchmark.verbs.contract.tryout import SHARED, small_method, small_optimiser, training_batch
 from methods import METHODS, get_method
 from methods.base import Batch, PretrainMethod
+from methods.encoders import ENCODERS, get_encoder
+from methods.encoders.base import Encoder
 from methods.parts.gather import gather, join_processes
 
 PROCESSES = 2
@@ -48,17 +50,21 @@ class Held(NamedTuple):
     """Running statistics of batch normalisation, which only evaluation reads."""
 
 
-def train_together(methods: Sequence[tuple[type[PretrainMethod], Knobs]]) -> list[tuple[Held, Held]]:
-    """Train each method, with its knobs, in the same two processes; what either holds afterwards.
+def train_together(
+    methods: Sequence[tuple[type[PretrainMethod], Knobs]], encoder: type[Encoder] = SHARED
+) -> list[tuple[Held, Held]]:
+    """Train each method, with its knobs, around an encoder in the same two processes; what either holds afterwards.
 
     Raises RuntimeError with the reason where a process fails, or where the two wait for each other in vain.
     """
-    tasks = [(source_of(kind), knobs) for kind, knobs in methods]
+    tasks = [(source_of(kind, METHODS), knobs) for kind, knobs in methods]
+    source = source_of(encoder, ENCODERS)
     context = get_context("spawn")
     with TemporaryDirectory() as name:
         folder = Path(name)
         workers: list[BaseProcess] = [
-            context.Process(target=train_as, args=(rank, folder, tasks), daemon=True) for rank in range(PROCESSES)
+            context.Process(target=train_as, args=(rank, folder, tasks, source), daemon=True)
+            for rank in range(PROCESSES)
         ]
         for worker in workers:
             worker.start()
@@ -72,14 +78,14 @@ def train_together(methods: Sequence[tuple[type[PretrainMethod], Knobs]]) -> lis
     return [(Held(*one), Held(*other)) for one, other in zip(first, second, strict=True)]
 
 
-def source_of(kind: type[PretrainMethod]) -> str:
-    """What `get_method` finds a class by in another process. Raises ValueError where it would not."""
-    if METHODS.get(getattr(kind, "name", "")) is kind:
+def source_of(kind: type[PretrainMethod] | type[Encoder], table: Mapping[str, type]) -> str:
+    """What a method or an encoder is found by in another process. Raises ValueError where it would not."""
+    if table.get(getattr(kind, "name", "")) is kind:
         return kind.name
     if kind.__module__.endswith(".py"):
         return kind.__module__
     raise ValueError(
-        f"{kind.__name__} is not in METHODS: put it into a file of its own, which another process can load"
+        f"{kind.__name__} is none of {', '.join(table)}: put it into a file of its own, which another process can load"
     )
 
 
@@ -99,7 +105,7 @@ def wait_for(workers: Sequence[BaseProcess], folder: Path) -> None:
             raise RuntimeError(f"not done after {LIMIT:g} s: does every process call `gather` equally often?")
 
 
-def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]]) -> None:
+def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]], encoder: str) -> None:
     """All that one process does: join the other, train, leave its state in the folder, and end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the parent acts
     torch.set_num_threads(1)
@@ -108,7 +114,7 @@ def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]]) -> Non
         join_processes(rank, PROCESSES, folder / "meeting")
         held = []
         for doing, knobs in tasks:
-            held.append(tuple(train_half(get_method(doing), knobs, rank)))
+            held.append(tuple(train_half(get_method(doing), get_encoder(encoder), knobs, rank)))
         torch.save(held, folder / f"{rank}.pt")
         gather(torch.zeros(1))  # a process that leaves early would fail the other's last exchange
     except Exception as error:
@@ -117,9 +123,9 @@ def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]]) -> Non
     os._exit(0)  # gloo's threads may abort the interpreter's own exit
 
 
-def train_half(kind: type[PretrainMethod], knobs: Knobs, rank: int) -> Held:
+def train_half(kind: type[PretrainMethod], encoder: type[Encoder], knobs: Knobs, rank: int) -> Held:
     """Train a small method on this process's half of the batches."""
-    method = small_method(kind, **knobs)
+    method = small_method(kind, encoder, **knobs)
     method.begin(UPDATES)
     together = DistributedDataParallel(method)
     optimiser = small_optimiser(method)

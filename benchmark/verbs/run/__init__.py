@@ -42,6 +42,7 @@ RUN = Verb(
         "--methods pmq moco --ratios 0.3 0.1 0.01": "choose methods and label ratios",
         "--config laptop --dry-run": "what it would do, in hours and disk",
         "--config paper --data-root /data": "the paper's grid on the real datasets",
+        "--encoder resnet1d --evaluate linear": "all methods around another encoder",
         "--ablations": "the ablation table: PMQ without each of its parts",
         "--queue-sizes 256 1024 4096": "the queue-size figure",
         "--set methods.pmq.momentum=0.99": "any knob of any method",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -18,14 +18,15 @@ from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
-from benchmark.run.grid import Cell, Grid, Pretraining, encoder_config, expand
+from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
 from benchmark.run.variants import Variant
 from benchmark.screen.tally import duration
 from benchmark.verbs.speed.record import load_speed
 from benchmark.verbs.speed.report import grid_seconds
 from methods.base import PretrainMethod
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders import identity
+from methods.encoders.base import Encoder
 
 GIB = 2**30
 
@@ -135,9 +136,9 @@ def cost_lines(
     config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
 ) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, and disk."""
-    encoder = replace(encoder_config(config, work.grid.variants[0].config), dropout=0.0)
+    encoder = config.encoder_class()(config.encoder_config())
     source, pretraining, cells = seconds_of(config, speed_file, machine, encoder, sizes, work)
-    parameters = sum(p.numel() for p in Encoder(encoder).parameters())
+    parameters = sum(p.numel() for p in encoder.parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     there = next(folder for folder in results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(there).free
@@ -147,14 +148,15 @@ def cost_lines(
 
 
 def seconds_of(
-    config: Config, speed_file: Path, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
+    config: Config, speed_file: Path, machine: Machine, encoder: Encoder, sizes: Mapping[str, Size], work: Work
 ) -> tuple[str, float, float]:
     """Where the estimate comes from, and the time of the pretrainings and of the cells."""
     speed = load_speed(speed_file)
     if speed is None:
         source = "from an encoder pass timed just now; `speed` looks closer"
         return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
-    misfit = speed.misfit(encoder, config.data.cut().samples, device_facts(machine.device), machine.precision)
+    which = identity(type(encoder), encoder.config)
+    misfit = speed.misfit(which, config.data.cut().samples, device_facts(machine.device), machine.precision)
     if misfit:
         source = f"from an encoder pass timed just now, since {speed_file} is of another {misfit}"
         return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
@@ -163,7 +165,7 @@ def seconds_of(
 
 
 def seconds_from_a_pass(
-    config: Config, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
+    config: Config, machine: Machine, encoder: Encoder, sizes: Mapping[str, Size], work: Work
 ) -> tuple[float, float]:
     """Time of the pretrainings and of the cells, from how long one pass of the encoder takes now."""
     together, alone = (

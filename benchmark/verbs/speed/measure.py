@@ -24,13 +24,14 @@ from benchmark.data.prepared.beats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.machine.device import device_facts
 from benchmark.run.runner import Machine
+from benchmark.verbs.speed.plain.network import PLAIN_ENCODERS
 from benchmark.verbs.speed.plain.preparation import is_there, plain_heartbeats
 from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.steps import PLAIN, Setting, finetuning_job, training_job
 from benchmark.verbs.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 from methods import get_method
 from methods.base import MethodConfig
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders import DEFAULT, get_encoder, identity
 from methods.pmq import PMQConfig
 
 FINETUNING = "fine-tuning"
@@ -94,7 +95,7 @@ def measure_speed(
         rounds=effort.rounds,
         precision=machine.precision,
         device=device_facts(machine.device),
-        encoder=base.encoder,
+        encoder=identity(get_encoder(base.encoder), base.size),
         samples=base.samples,
         gemm={precision: gemm_flops(machine.device, precision) for precision in precisions},
         steps=tuple(steps),
@@ -118,10 +119,8 @@ def threads(number: int) -> Iterator[None]:
 
 def base_setting(config: Config, device: torch.device, effort: Effort) -> Setting:
     """Fine-tuning at the encoder and windows of a config."""
-    size = config.encoder
-    encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
-    samples = config.data.cut().samples
-    return Setting("", MethodConfig(), encoder, samples, effort.batch, "float32", str(device))
+    name, size, samples = config.encoder.get("name", DEFAULT), config.encoder_config(), config.data.cut().samples
+    return Setting("", MethodConfig(), name, size, samples, effort.batch, "float32", str(device))
 
 
 def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[Setting]:
@@ -144,10 +143,10 @@ def job_of(setting: Setting) -> Callable[[], object]:
 
 
 def step_speed(setting: Setting, precisions: Sequence[str], effort: Effort, *, compiled: bool = False) -> StepSpeed:
-    """An update of a method (or of fine-tuning), its plain form where it has one, and if asked compiled, in turns."""
+    """An update of a method (or of fine-tuning), its plain form where there is one, and if asked compiled, in turns."""
     name = get_method(setting.method).name if setting.method else FINETUNING
     sides = {"ours": setting}
-    if name in PLAIN or not setting.method:
+    if get_encoder(setting.encoder) in PLAIN_ENCODERS and (name in PLAIN or not setting.method):
         sides = {"plain": replace(setting, plain=True), **sides}
     timed = {**sides, "compiled": replace(setting, compiled=True)} if compiled else sides
     forms = {

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.files import write_atomic
 from benchmark.verbs.speed.timing import Ratio
-from methods.encoders.dilated import EncoderConfig
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,8 @@ class Speed:
     precision: str
     """That a run would choose here."""
     device: dict[str, Any]
-    encoder: EncoderConfig
+    encoder: dict[str, Any]
+    """Name and sizes, as `methods.encoders.identity` has them."""
     samples: int
     """Of a window."""
     gemm: dict[str, float]
@@ -83,9 +83,9 @@ class Speed:
         """A method's update, where it was measured."""
         return next((step for step in self.steps if step.name == method), None)
 
-    def misfit(self, encoder: EncoderConfig, samples: int, device: Mapping[str, Any], precision: str) -> str:
+    def misfit(self, encoder: Mapping[str, Any], samples: int, device: Mapping[str, Any], precision: str) -> str:
         """What of a machine and config differs from what was measured, '' where nothing does."""
-        asked = {"device": dict(device), "precision": precision, "encoder": encoder, "windows": samples}
+        asked = {"device": dict(device), "precision": precision, "encoder": dict(encoder), "windows": samples}
         found = {"device": self.device, "precision": self.precision, "encoder": self.encoder, "windows": self.samples}
         return " and ".join(what for what in asked if asked[what] != found[what])
 

@@ -11,6 +11,7 @@ from benchmark.screen.tally import duration
 from benchmark.verbs.speed.plain.preparation import INSTALL
 from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.timing import Ratio
+from methods.encoders import DEFAULT
 
 GIGA = 1e9
 NONE = "-"
@@ -23,6 +24,8 @@ def speed_lines(speed: Speed) -> Iterator[str]:
     yield f"  a large matrix product: {gemm} GFLOP/s"
     yield f"  medians of {speed.rounds} rounds in which all forms take turns; ratios are plain / ours [lowest-highest]"
     yield from step_lines(speed)
+    if "plain float32" not in speed.finetuning.seconds:
+        yield f"  the encoder {speed.encoder.get('name', DEFAULT)} has no plain form to be measured against"
     yield growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth])
     yield growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth])
     yield preparation_line(speed.preparation)

@@ -14,12 +14,13 @@ from benchmark.training.compiled import compile_encoders
 from benchmark.training.finetune import Classifier, loss_of
 from benchmark.training.health import count_positives
 from benchmark.training.pretrain import make_optimiser, train_step
-from benchmark.verbs.speed.plain.network import PlainEncoder
+from benchmark.verbs.speed.plain.network import PLAIN_ENCODERS
 from benchmark.verbs.speed.plain.other_steps import PlainBYOL, PlainCLOCS, PlainCOMET, PlainMoCo, PlainPCLR
 from benchmark.verbs.speed.plain.released_step import PlainReleased
 from methods import get_method
 from methods.base import Batch, MethodConfig, PretrainMethod
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders import get_encoder
+from methods.encoders.base import Encoder, EncoderConfig
 from methods.etp import ETP
 from methods.parts.losses import unit_length
 from methods.parts.queue import KeyQueue
@@ -49,7 +50,9 @@ class Setting:
     method: str
     """A method's name or file; '' for fine-tuning."""
     config: MethodConfig
-    encoder: EncoderConfig
+    encoder: str
+    """An encoder's name or file."""
+    size: EncoderConfig
     samples: int
     batch: int
     precision: str
@@ -68,7 +71,7 @@ def training_job(setting: Setting) -> Callable[[], Tensor]:
         compile_encoders(method)
     optimiser = make_optimiser(method, setting.config.recipe)
     width = getattr(setting.config, "text_width", None)
-    batch = random_batch(setting.batch, setting.samples, setting.encoder.leads, width, device)
+    batch = random_batch(setting.batch, setting.samples, setting.size.leads, width, device)
 
     def update() -> Tensor:
         if not setting.plain:
@@ -81,18 +84,23 @@ def training_job(setting: Setting) -> Callable[[], Tensor]:
 def build(setting: Setting) -> PretrainMethod:
     """The method, or its plain form with the same knobs, around an encoder of its own; the same weights every time."""
     kind, knobs = get_method(setting.method), setting.config
-    encoder = Encoder
     if setting.plain:
-        kind, encoder = PLAIN[kind.name], PlainEncoder
+        kind = PLAIN[kind.name]
         knobs = released_knobs(knobs) if kind is PlainReleased else knobs
     seed_torch("speed", "build")
-    method = kind(encoder(replace(setting.encoder, dropout=0.0)), knobs)
+    method = kind(new_encoder(setting), knobs)
     queue = getattr(method, "queue", None)
     if isinstance(queue, KeyQueue):
         queue.keys.copy_(unit_length(torch.randn_like(queue.keys)))
         queue.patient.random_(1, PATIENTS)
         queue.recording.copy_(queue.patient)
     return method
+
+
+def new_encoder(setting: Setting) -> Encoder:
+    """The encoder, or its plain form, without dropout."""
+    kind = get_encoder(setting.encoder)
+    return (PLAIN_ENCODERS[kind] if setting.plain else kind)(replace(setting.size, dropout=0.0))
 
 
 def released_knobs(config: MethodConfig) -> PMQReleasedConfig:
@@ -116,10 +124,9 @@ def finetuning_job(setting: Setting) -> Callable[[], Tensor]:
     """One update of encoder and classifier per call, as fine-tuning does it."""
     device, settings = torch.device(setting.device), Finetune()
     seed_torch("speed", "build")
-    encoder = (PlainEncoder if setting.plain else Encoder)(replace(setting.encoder, dropout=0.0))
-    model = Classifier(encoder, CLASSES, settings.head_hidden, settings.dropout).to(device)
+    model = Classifier(new_encoder(setting), CLASSES, settings.head_hidden, settings.dropout).to(device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    signal = torch.randn(setting.batch, setting.samples, setting.encoder.leads, device=device)  # (B, S, L)
+    signal = torch.randn(setting.batch, setting.samples, setting.size.leads, device=device)  # (B, S, L)
     target = torch.eye(CLASSES, device=device)[torch.arange(setting.batch, device=device) % CLASSES]  # (B, C)
 
     def update() -> Tensor:

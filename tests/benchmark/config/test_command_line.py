@@ -22,6 +22,7 @@ WRONG = [
     (["--queue-sizes", "-1"], "methods.pmq.queue_size: input should be greater than or equal to 0, got -1"),
     (["--queue-sizes", "many"], "argument --queue-sizes: invalid int value: 'many'"),
     (["--methods", "pmqq"], "unknown method 'pmqq': did you mean 'pmq'?"),
+    (["--encoder", "resnet"], "unknown encoder 'resnet': did you mean 'resnet1d'?"),
     (["--methods", "missing.py"], "missing.py does not exist"),
     (["--methods"], "argument --methods: expected at least one argument"),
     (["--datasets", "ptbxl"], "unknown dataset 'ptbxl' (did you mean 'ptb-xl'?)"),
@@ -118,6 +119,11 @@ def test_a_flag_that_is_not_given_leaves_what_the_file_says(tmp_path: Path) -> N
     file.write_text("methods: [moco]\ncompile: true\nablate: ['w/o queue']\nablations: {moco: {w/o queue: {}}}\n")
     config = config_from(f"--config {file}")
     assert (config.compile, config.ablate) == (True, ["w/o queue"])
+
+
+def test_an_encoder_is_chosen_by_its_flag_and_its_knobs_by_set() -> None:
+    config = config_from("--config demo --set encoder.output=32 --encoder resnet1d")
+    assert config.encoder == {"name": "resnet1d", "output": 32}
 
 
 def test_set_reaches_any_knob_and_is_laid_over_the_flags() -> None:

@@ -15,6 +15,7 @@ from benchmark.config.load import config_names, load_config, parse_value, valida
 from benchmark.data.readers.registry import DATASETS
 from methods import METHODS
 from methods.base import Recipe
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 
 LEVELS = ("observation", "sample", "trial", "patient")
 
@@ -75,7 +76,7 @@ def test_the_default_and_the_papers_grid_are_there() -> None:
     assert demo.data.simulation is not None
     assert paper.data.simulation is None
     assert (paper.ratios, paper.seeds) == ([0.3, 0.1, 0.01], [41, 42, 43, 44, 45])
-    assert (paper.encoder.hidden, paper.encoder.depth, paper.encoder.output) == (64, 10, 320)
+    assert paper.encoder == {"hidden": 64, "depth": 10, "output": 320}
 
 
 @pytest.mark.parametrize("name", config_names())
@@ -97,9 +98,9 @@ def test_a_config_kept_in_a_plan_comes_back_the_same(name: str) -> None:
     ],
 )
 def test_an_override_reaches_any_key(overrides: dict[str, Any], path: str, value: object) -> None:
-    found: Any = load_config("demo", overrides)
+    found: Any = load_config("demo", overrides).model_dump()
     for part in path.split("."):
-        found = getattr(found, part)
+        found = found[part]
     assert found == value
 
 
@@ -123,6 +124,48 @@ def test_a_list_of_methods_on_the_command_line_does_not_hide_old_knobs(tmp_path:
     file.write_text("methods: {pmq: {momentum: 0.5}}\n")
     with pytest.raises(ConfigError, match="under 'knobs' now"):
         load_config(str(file), {"methods": ["pmq"]})
+
+
+def test_the_default_encoder_goes_without_its_name_and_every_other_with_all_its_knobs() -> None:
+    """Configs kept before there were other encoders stay equal to those made now."""
+    named = load_config("demo", {"encoder.name": "dilated"})
+    assert named == load_config("demo")
+    assert named.encoder == {"hidden": 16, "depth": 10, "output": 64}
+    other = load_config("paper", {"encoder": {"name": "resnet1d"}})
+    assert other.encoder == {"name": "resnet1d", "output": 128}
+    assert (other.encoder_class(), other.encoder_config()) == (ResNet1d, ResNet1dConfig())
+
+
+def test_a_name_laid_over_a_file_leaves_the_knobs_of_its_own_encoder_behind(tmp_path: Path) -> None:
+    assert load_config("demo", {"encoder.name": "resnet1d"}).encoder == {"name": "resnet1d", "output": 128}
+    knobs = {"encoder.output": 32, "encoder.name": "resnet1d"}
+    assert load_config("demo", knobs).encoder == {"name": "resnet1d", "output": 32}
+    (tmp_path / "mine.yaml").write_text("methods: [pmq]\nencoder: {name: resnet1d, output: 24}\n")
+    mine = str(tmp_path / "mine.yaml")
+    assert load_config(mine, {"encoder.name": "resnet1d"}).encoder == {"name": "resnet1d", "output": 24}
+    assert load_config(mine, {"encoder.name": "dilated"}).encoder == {"hidden": 64, "depth": 10, "output": 320}
+
+
+@pytest.mark.parametrize(
+    ("encoder", "line"),
+    [
+        ({"hiden": 3}, "unknown config key 'encoder.hiden' (did you mean 'encoder.hidden'?); there are: encoder.name,"),
+        ({"leads": 3}, "unknown config key 'encoder.leads'"),
+        ({"dropout": 0.1}, "unknown config key 'encoder.dropout'"),
+        ({"name": "resnet1d", "depth": 3}, "there are: encoder.name, encoder.output"),
+        ({"name": "resnet"}, "unknown encoder 'resnet': did you mean 'resnet1d'? choose from dilated, resnet1d, or"),
+        ({"name": 3}, "encoder: {name: dilated} was expected, with knobs of that encoder, got {'name': 3}"),
+        ({"name": "nowhere.py"}, "nowhere.py does not exist"),
+        ({"output": 0}, "encoder.output: input should be greater than or equal to 1, got 0"),
+        ({"output": True}, "encoder.output: input should be a valid integer, got True"),
+        ({"output": "wide"}, "encoder.output: input should be a valid integer"),
+    ],
+)
+def test_a_wrong_encoder_is_refused_in_one_line(encoder: dict[str, Any], line: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config("demo", {"encoder": encoder})
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_overrides_are_left_as_they_were() -> None:

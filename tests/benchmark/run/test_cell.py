@@ -24,7 +24,7 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.variants import Variant
 from benchmark.training import linear as linear_module
 from benchmark.training.weights import save_encoder
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
 
 SmallConfig = Callable[..., Config]
@@ -37,7 +37,9 @@ def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: 
 
     def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellJob:
         torch.manual_seed(0)
-        save_encoder(Store(tmp_path / "runs").pretrained / "encoder", Encoder(EncoderConfig(12, 4, 2, 8)), {})
+        save_encoder(
+            Store(tmp_path / "runs").pretrained / "encoder", Dilated(DilatedConfig(hidden=4, depth=2, output=8)), {}
+        )
         variant = Variant("pmq:w/o queue", "PMQ w/o queue", PMQ, PMQConfig(queue_size=0), "ablation", of="pmq")
         pretraining = Pretraining("encoder", variant, 42)
         cell = Cell("cell", variant, pretraining, evaluation, evaluation, name, 0.5, 41)
@@ -179,7 +181,7 @@ def test_probes_together_look_at_each_window_once_and_score_the_same(
     looks: list[int] = []
     real = linear_module.features
 
-    def counted(encoder: Encoder, signal: torch.Tensor, precision: str) -> np.ndarray:  # type: ignore[type-arg]
+    def counted(encoder: Dilated, signal: torch.Tensor, precision: str) -> np.ndarray:  # type: ignore[type-arg]
         looks.append(len(signal))
         return real(encoder, signal, precision)
 

@@ -14,7 +14,7 @@ from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import make_task
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.run.grid import Grid, expand
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 SmallConfig = Callable[..., Config]
 SIZES = {"mimic-iv-ecg": Size(100, 1000, True), "chapman": Size(50, 500, True)}
@@ -73,8 +73,8 @@ def test_estimates_are_near_the_windows_of_the_task(cohorts: dict[str, Prepared]
 def test_a_larger_encoder_is_measured_to_be_slower() -> None:
     device = torch.device("cpu")
     small, large = (
-        seconds_per_pass(EncoderConfig(hidden=hidden, depth=2, output=hidden), 300, device, "float32", threads=1)
-        for hidden in (4, 64)
+        seconds_per_pass(Dilated(DilatedConfig(hidden=n, depth=2, output=n)), 300, device, "float32", threads=1)
+        for n in (4, 64)
     )
     assert 0 < small < large < 1
 

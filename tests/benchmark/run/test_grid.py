@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from itertools import combinations
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -53,6 +55,18 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
 """Config key -> another value, and the cells it moves."""
 OF_PLAIN_WINDOWS = {"pretrain.windows_per_trial": PMQ, "finetune.windows_per_trial": ALL}
 """Keys that count where recordings are cut into plain windows, and the cells they move."""
+OUTSIDE = """
+from dataclasses import dataclass
+from methods.encoders.base import Encoder, EncoderConfig
+
+@dataclass(frozen=True, kw_only=True)
+class LinearConfig(EncoderConfig):
+    output: int = 6
+
+class Linear(Encoder):
+    name, Config = "linear", LinearConfig
+"""
+STORED = ["9a5b7067e8011d05", "3ef7e908fe397169", "13ccad2a740164a4"]
 ONLY_FOR_TEXT = {"pretrain.text_embedder"}
 """Keys that count for methods which read reports."""
 
@@ -98,6 +112,35 @@ def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(key: str) -> None:
     value, groups = MOVES[key]
     before = grid_of(load_config("demo", BASE))
     assert moved(before, grid_of(load_config("demo", {**BASE, key: value}))) == groups
+
+
+def test_the_encoder_moves_all_keys_but_its_name_alone_when_it_is_the_default_none(tmp_path: Path) -> None:
+    before = grid_of(load_config("demo", BASE))
+    assert moved(before, grid_of(load_config("demo", {**BASE, "encoder.name": "dilated"}))) == set()
+    grids = [before, grid_of(load_config("demo", {**BASE, "encoder.name": "resnet1d"}))]
+    for text in (OUTSIDE, OUTSIDE + "# edited"):
+        file = tmp_path / str(len(text)) / "linear.py"
+        file.parent.mkdir()
+        file.write_text(text)
+        grids.append(grid_of(load_config("demo", {**BASE, "encoder.name": str(file)})))
+    for one, two in combinations(grids, 2):
+        assert moved(one, two) == ALL
+
+
+def test_keys_do_not_hold_the_path_of_an_encoders_file(tmp_path: Path) -> None:
+    grids = []
+    for folder in ("here", "there"):
+        file = tmp_path / folder / "linear.py"
+        file.parent.mkdir()
+        file.write_text(OUTSIDE)
+        grids.append(grid_of(load_config("demo", {**BASE, "encoder.name": str(file)})))
+    assert moved(*grids) == set()
+
+
+def test_the_keys_of_stored_results_stay_what_they_were() -> None:
+    """Pretraining keys of the demo, as the suite made them when it had one encoder only."""
+    made = [pretraining.key for pretraining in grid_of(load_config("demo", BASE)).pretrainings]
+    assert made == STORED
 
 
 def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:

@@ -17,7 +17,8 @@ from benchmark.training.compiled import compile_encoders, require_compiler
 from benchmark.training.pretrain import pretrain
 from methods import get_method
 from methods.base import PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 
 CPU = torch.device("cpu")
 STEPS, EPOCHS = 12, 2
@@ -40,9 +41,9 @@ def corpus() -> PairSource:
     return PairSource(beats, torch.arange(8) + 1, torch.arange(8) // 2 + 1, None)
 
 
-def encoder_of(depth: int) -> Encoder:
+def encoder_of(depth: int) -> Dilated:
     torch.manual_seed(0)
-    return Encoder(EncoderConfig(hidden=4, depth=depth, output=8))
+    return Dilated(DilatedConfig(hidden=4, depth=depth, output=8))
 
 
 def train(
@@ -71,7 +72,7 @@ def train(
     return method, history.loss
 
 
-def gradients(encoder: Encoder, out: Tensor) -> list[Tensor]:
+def gradients(encoder: Dilated, out: Tensor) -> list[Tensor]:
     encoder.zero_grad()
     out.square().sum().backward()
     return [parameter.grad.clone() for parameter in encoder.parameters() if parameter.grad is not None]
@@ -80,9 +81,9 @@ def gradients(encoder: Encoder, out: Tensor) -> list[Tensor]:
 @pytest.mark.slow
 @torchs_own_warnings
 @pytest.mark.parametrize("depth", [3, 4])
-@pytest.mark.parametrize("read", [Encoder.__call__, Encoder.pooled])
+@pytest.mark.parametrize("read", [Dilated.__call__, Dilated.pooled])
 def test_compiled_blocks_give_the_same_values_and_gradients(
-    compiler: None, depth: int, read: Callable[[Encoder, Tensor], Tensor]
+    compiler: None, depth: int, read: Callable[[Dilated, Tensor], Tensor]
 ) -> None:
     torch.compiler.reset()
     encoder, x = encoder_of(depth), torch.randn(4, STEPS, 12)
@@ -126,13 +127,21 @@ def test_all_encoders_of_a_method_are_compiled_and_no_copy(monkeypatch: pytest.M
     compile_encoders(method)
     x = torch.randn(2, STEPS, 12)
     for module in (method.encoder, method.key_encoder):
-        assert isinstance(module, Encoder)
+        assert isinstance(module, Dilated)
         module.pooled(x)
         assert calls == ["Blocks", "Block"]
         calls.clear()
     copy.deepcopy(method.encoder).pooled(x)
     copy.deepcopy(method).encoder(x)  # type: ignore[operator]
     assert calls == []
+
+
+def test_every_part_of_an_encoder_is_compiled_where_it_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda module, dynamic: compiled.append(module))
+    encoder = ResNet1d(ResNet1dConfig(output=4))
+    encoder.compile_blocks()
+    assert compiled == [encoder.stem, encoder.blocks]
 
 
 def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

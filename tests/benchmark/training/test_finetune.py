@@ -15,7 +15,7 @@ from benchmark.results.metrics import macro_f1
 from benchmark.training import finetune as finetune_module
 from benchmark.training.finetune import batches_of, finetune, new_classifier, predict, updates_of, validation_score
 from benchmark.training.pretrain import TrainingStopped
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 MakeTask = Callable[..., Task]
 SETTINGS = Finetune(epochs=2, lr=1e-2, batch_size=8, head_hidden=16)
@@ -24,12 +24,12 @@ PAIRS = [[0], [0], [1], [1], [2], [2]]
 """The two windows of each recording share its class."""
 
 
-def encoder_of(seed: int = 0) -> Encoder:
+def encoder_of(seed: int = 0) -> Dilated:
     torch.manual_seed(seed)
-    return Encoder(EncoderConfig(hidden=8, depth=2, output=16))
+    return Dilated(DilatedConfig(hidden=8, depth=2, output=16))
 
 
-def run(task: Task, settings: Finetune = SETTINGS, *, seed: int = 41, encoder: Encoder | None = None) -> np.ndarray:
+def run(task: Task, settings: Finetune = SETTINGS, *, seed: int = 41, encoder: Dilated | None = None) -> np.ndarray:
     return finetune(encoder or encoder_of(), task, settings, seed=seed, precision="float32").probability
 
 
@@ -43,7 +43,7 @@ def task(make_task: MakeTask) -> Task:
 
 
 def test_the_head_depends_on_the_seed_alone() -> None:
-    def head(encoder: Encoder, seed: int) -> torch.Tensor:
+    def head(encoder: Dilated, seed: int) -> torch.Tensor:
         torch.manual_seed(torch.seed() % 1000)  # whatever was drawn before
         return torch.nn.utils.parameters_to_vector(new_classifier(encoder, 3, SETTINGS, seed=seed).head.parameters())
 

@@ -36,7 +36,7 @@ from benchmark.training.health import (
 from benchmark.training.pretrain import History, pretrain
 from methods import METHODS
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
 STEPS, BEATS, TEXT = 8, 10, 6
@@ -52,7 +52,7 @@ def build(name: str, **knobs: object) -> PretrainMethod:
     known = {field.name for field in fields(METHODS[name].Config)}
     small: dict[str, Any] = {"queue_size": 12, "text_width": TEXT, **knobs}
     config = METHODS[name].Config(**{knob: value for knob, value in small.items() if knob in known})
-    return METHODS[name](Encoder(EncoderConfig(hidden=4, depth=1, output=8)), config)
+    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=1, output=8)), config)
 
 
 @pytest.fixture(scope="module")
@@ -312,7 +312,7 @@ class Collapsing(PretrainMethod):
 
 def test_a_collapse_is_warned_of(corpus: PairSource, probe: ProbeWindows, tmp_path: Path) -> None:
     torch.manual_seed(0)
-    method = Collapsing(Encoder(EncoderConfig(hidden=16, depth=1, output=32)), MethodConfig())
+    method = Collapsing(Dilated(DilatedConfig(hidden=16, depth=1, output=32)), MethodConfig())
     recipe = Recipe(batch_size=BATCH, lr=1e-2, schedule="constant")
     epochs = read_health(vars(train(method, corpus, tmp_path / "file", probe, recipe=recipe)))
     assert health_warnings("collapsing", epochs[:1], "--set x=1") == []

@@ -29,7 +29,9 @@ from benchmark.training.illustrate import (
 )
 from methods import METHODS
 from methods.base import Batch, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders import ENCODERS
+from methods.encoders.base import Encoder
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.parts.queue import KeyQueue
 
 STEPS, WIDTH = 20, 8
@@ -38,7 +40,22 @@ QUEUED = ("moco", "pmq", "pmq-released")
 
 def build(name: str, **knobs: Any) -> PretrainMethod:
     torch.manual_seed(0)
-    return METHODS[name](Encoder(EncoderConfig(hidden=4, depth=1, output=WIDTH)), METHODS[name].Config(**knobs))
+    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=1, output=WIDTH)), METHODS[name].Config(**knobs))
+
+
+@pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS)
+def test_the_picture_of_the_masks_is_of_any_encoders_embedded_input(encoder: type[Encoder]) -> None:
+    torch.manual_seed(0)
+    method = METHODS["pmq"](encoder(encoder.Config.small()), METHODS["pmq"].Config(queue_size=4, time_mask=0.5)).train()
+    window = torch.randn(1, STEPS, 12)
+    with torch.no_grad():
+        shown = masked_input(method, window)
+        embedded = method.encoder.embed(window)  # (1, S, D)
+    assert shown["masked_names"].tolist() == ["none", "frequency", "time", "all"]
+    assert shown["masked"].shape == (4, *embedded.shape[1:])
+    hidden = (shown["masked"][2] == 0).all(1)  # (S,)
+    assert 0 < hidden.sum() < STEPS
+    np.testing.assert_array_equal(shown["masked"][2][~hidden], shown["masked"][0][~hidden])
 
 
 def batch_of(patient: list[int]) -> Batch:

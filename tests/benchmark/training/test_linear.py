@@ -15,23 +15,23 @@ from benchmark.data.tasks.task import Task
 from benchmark.training import linear as linear_module
 from benchmark.training.finetune import Outcome
 from benchmark.training.linear import features, linear_probe
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 MakeTask = Callable[..., Task]
 THREE = [[0], [1], [2]]
 
 
 @pytest.fixture
-def encoder() -> Encoder:
+def encoder() -> Dilated:
     torch.manual_seed(0)
-    return Encoder(EncoderConfig(hidden=8, depth=2, output=16, dropout=0.5))
+    return Dilated(DilatedConfig(hidden=8, depth=2, output=16, dropout=0.5))
 
 
-def probe(encoder: Encoder, task: Task, *strengths: float) -> Outcome:
+def probe(encoder: Dilated, task: Task, *strengths: float) -> Outcome:
     return linear_probe(encoder, task, strengths or (1.0,), precision="float32")
 
 
-def test_features_are_the_pooled_output_in_evaluation_mode(encoder: Encoder, make_task: MakeTask) -> None:
+def test_features_are_the_pooled_output_in_evaluation_mode(encoder: Dilated, make_task: MakeTask) -> None:
     signal = make_task(THREE * 100, [], []).train.signal
     found = features(encoder.train(), signal, "float32")
     with torch.no_grad():
@@ -39,14 +39,14 @@ def test_features_are_the_pooled_output_in_evaluation_mode(encoder: Encoder, mak
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=1e-6)
 
 
-def test_it_is_a_logistic_regression_on_standardised_features(encoder: Encoder, make_task: MakeTask) -> None:
+def test_it_is_a_logistic_regression_on_standardised_features(encoder: Dilated, make_task: MakeTask) -> None:
     task = make_task(THREE * 4, THREE, THREE * 2, noise=2.0)
     train, test = (features(encoder, side.signal, "float32") for side in (task.train, task.test))
     expected = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(train, [0, 1, 2] * 4).predict_proba(test)
     np.testing.assert_allclose(probe(encoder, task, 0.1).probability, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_the_encoder_stays_as_it_is(encoder: Encoder, make_task: MakeTask) -> None:
+def test_the_encoder_stays_as_it_is(encoder: Dilated, make_task: MakeTask) -> None:
     before = {name: value.clone() for name, value in encoder.state_dict().items()}
     task = make_task(THREE * 4, THREE, THREE)
     first = probe(encoder, task)
@@ -55,7 +55,7 @@ def test_the_encoder_stays_as_it_is(encoder: Encoder, make_task: MakeTask) -> No
 
 
 def test_the_first_of_the_best_strengths_is_taken(
-    encoder: Encoder, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+    encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = make_task(THREE * 4, THREE, THREE, noise=2.0)
     coming = iter([0.1, 0.7, 0.7])
@@ -66,7 +66,7 @@ def test_the_first_of_the_best_strengths_is_taken(
     np.testing.assert_array_equal(outcome.probability, probe(encoder, task, 1.0).probability)
 
 
-def test_several_labels_are_one_regression_each(encoder: Encoder, make_task: MakeTask) -> None:
+def test_several_labels_are_one_regression_each(encoder: Dilated, make_task: MakeTask) -> None:
     labels = [[0, 1], [1], [], [0]]
     task = make_task(labels * 5, labels, labels, classes=4, multi=True)  # class 2 and 3 never
     probability = probe(encoder, task, 10.0).probability
@@ -76,7 +76,7 @@ def test_several_labels_are_one_regression_each(encoder: Encoder, make_task: Mak
     np.testing.assert_array_equal(probe(encoder, everywhere).probability, [[1.0, 0.0], [1.0, 0.0]])
 
 
-def test_a_class_without_labelled_windows_has_probability_zero(encoder: Encoder, make_task: MakeTask) -> None:
+def test_a_class_without_labelled_windows_has_probability_zero(encoder: Dilated, make_task: MakeTask) -> None:
     task = make_task([[0], [2]] * 5, THREE, THREE)
     probability = probe(encoder, task).probability
     np.testing.assert_array_equal(probability[:, 1], 0.0)
@@ -85,18 +85,18 @@ def test_a_class_without_labelled_windows_has_probability_zero(encoder: Encoder,
 
 
 @pytest.mark.parametrize("windows", [1, 5])
-def test_one_class_alone_is_always_predicted(encoder: Encoder, make_task: MakeTask, windows: int) -> None:
+def test_one_class_alone_is_always_predicted(encoder: Dilated, make_task: MakeTask, windows: int) -> None:
     outcome = probe(encoder, make_task([[1]] * windows, THREE, THREE), 0.1, 1.0)
     np.testing.assert_array_equal(outcome.probability, [[0.0, 1.0, 0.0]] * 3)
     assert outcome.notes == []
 
 
-def test_an_empty_test_set_has_no_prediction(encoder: Encoder, make_task: MakeTask) -> None:
+def test_an_empty_test_set_has_no_prediction(encoder: Dilated, make_task: MakeTask) -> None:
     assert probe(encoder, make_task(THREE * 4, THREE, [])).probability.shape == (0, 3)
 
 
 def test_probes_that_do_not_converge_are_noted(
-    encoder: Encoder, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+    encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linear_module, "MAX_ITERATIONS", 1)
     assert probe(encoder, make_task(THREE * 4, THREE, THREE), 0.1, 1.0).notes == [

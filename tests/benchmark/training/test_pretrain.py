@@ -24,7 +24,7 @@ from benchmark.training.pretrain import (
 )
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 TRIALS, BEATS, STEPS, TEXT = 8, 4, 40, 6
 TRAINED = [name for name, method in METHODS.items() if method.trains]
@@ -51,7 +51,7 @@ def build(name: str) -> PretrainMethod:
     small: dict[str, Any] = {"queue_size": 12, "text_width": TEXT}
     knobs = {knob: value for knob, value in small.items() if knob in {field.name for field in fields(kind)}}
     torch.manual_seed(0)
-    return METHODS[name](Encoder(EncoderConfig(hidden=4, depth=2, output=8)), kind(**knobs))
+    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=2, output=8)), kind(**knobs))
 
 
 def train(
@@ -176,7 +176,7 @@ class Watched(PretrainMethod):
 
     def __init__(self, bad_at: int | None = None, error: Exception | None = None) -> None:
         torch.manual_seed(0)
-        super().__init__(Encoder(EncoderConfig(hidden=4, depth=1, output=4)), MethodConfig())
+        super().__init__(Dilated(DilatedConfig(hidden=4, depth=1, output=4)), MethodConfig())
         self.calls: list[str] = []
         self.seen: list[int] = []
         self.draws: list[float] = []

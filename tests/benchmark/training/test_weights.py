@@ -3,32 +3,57 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from benchmark.results.names import CARD
-from benchmark.training.weights import WEIGHTS, load_encoder, read_card, save_encoder
-from methods.encoders.dilated import Encoder, EncoderConfig
+from benchmark.training.weights import SOURCE, WEIGHTS, load_encoder, read_card, save_encoder
+from methods.encoders import ENCODERS, get_encoder
+from methods.encoders.dilated import Dilated, DilatedConfig
 
-SIZE = EncoderConfig(hidden=4, depth=2, output=8, dropout=0.1)
+SIZE = DilatedConfig(hidden=4, depth=2, output=8, dropout=0.1)
+
+MINE = """
+from dataclasses import dataclass
+from torch import nn
+from methods.encoders.base import Encoder, EncoderConfig
+
+@dataclass(frozen=True, kw_only=True)
+class MineConfig(EncoderConfig):
+    output: int = 3
+
+class Mine(Encoder):
+    name, Config = "mine", MineConfig
+
+    def __init__(self, config=None):
+        super().__init__(config)
+        self.linear = nn.Linear(self.config.leads, self.config.output)
+
+    def embed(self, x):
+        return self.linear(x)
+
+    def steps(self, embedded):
+        return embedded
+"""
 
 
 @pytest.fixture
-def encoder() -> Encoder:
+def encoder() -> Dilated:
     torch.manual_seed(3)
-    return Encoder(SIZE)
+    return Dilated(SIZE)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, encoder: Encoder) -> Path:
+def folder(tmp_path: Path, encoder: Dilated) -> Path:
     """A folder with a whole encoder."""
     save_encoder(tmp_path / "key", encoder, {"method": "pmq", "loss": [0.5, 0.25]})
     return tmp_path / "key"
 
 
-def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(folder: Path, encoder: Encoder) -> None:
+def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(folder: Path, encoder: Dilated) -> None:
     loaded = load_encoder(folder)
     assert loaded.state_dict().keys() == encoder.state_dict().keys()
     assert all(torch.equal(value, loaded.state_dict()[name]) for name, value in encoder.state_dict().items())
@@ -43,7 +68,7 @@ def test_the_card_keeps_how_it_was_made(folder: Path) -> None:
     assert (card["method"], card["loss"]) == ("pmq", [0.5, 0.25])
 
 
-def test_the_same_weights_give_the_same_file(folder: Path, encoder: Encoder, tmp_path: Path) -> None:
+def test_the_same_weights_give_the_same_file(folder: Path, encoder: Dilated, tmp_path: Path) -> None:
     save_encoder(tmp_path / "again", encoder, {})
     assert (tmp_path / "again" / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
 
@@ -80,3 +105,68 @@ def test_weights_of_another_size_are_refused(folder: Path, size: dict[str, int])
     (folder / CARD).write_text(json.dumps(card))
     with pytest.raises(RuntimeError, match="state_dict"):
         load_encoder(folder)
+
+
+def test_every_encoder_comes_back_as_itself(tmp_path: Path) -> None:
+    for name, kind in ENCODERS.items():
+        encoder = kind(kind.Config.small()).train()
+        encoder(torch.randn(3, 40, 12))  # what batch normalisation counts comes back too
+        save_encoder(tmp_path / name, encoder, {})
+        loaded = load_encoder(tmp_path / name)
+        card = read_card(tmp_path / name)
+        assert card is not None
+        assert (type(loaded), loaded.config, card["encoder"]["name"]) == (kind, encoder.config, name)
+        x = torch.randn(2, 40, 12)
+        assert torch.equal(loaded.eval().pooled(x), encoder.eval().pooled(x))
+        assert {path.name for path in (tmp_path / name).iterdir()} == {WEIGHTS, CARD}
+
+
+def test_a_card_without_a_name_is_of_the_default_encoder(folder: Path, encoder: Dilated) -> None:
+    card = json.loads((folder / CARD).read_text())
+    del card["encoder"]["name"]
+    (folder / CARD).write_text(json.dumps(card))
+    assert load_encoder(folder).config == replace(encoder.config, dropout=0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "gone"}, "unknown encoder 'gone'.*; delete the folder"),
+        ({"wings": 2}, "unknown config key 'encoder.wings'"),
+    ],
+)
+def test_a_card_that_fits_no_encoder_is_one_line(folder: Path, change: dict[str, object], message: str) -> None:
+    card = json.loads((folder / CARD).read_text())
+    card["encoder"] |= change
+    (folder / CARD).write_text(json.dumps(card))
+    with pytest.raises(ValueError, match=message) as caught:
+        load_encoder(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def from_file(tmp_path: Path) -> Path:
+    """A folder with an encoder from a file, which is gone by now."""
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    kind = get_encoder(str(file))
+    torch.manual_seed(0)
+    save_encoder(tmp_path / "key", kind(), {})
+    file.unlink()
+    return tmp_path / "key"
+
+
+def test_an_encoder_from_a_file_loads_wherever_its_folder_goes(from_file: Path, tmp_path: Path) -> None:
+    assert (from_file / SOURCE).read_text() == MINE
+    moved = from_file.rename(tmp_path / "elsewhere")
+    loaded = load_encoder(moved)
+    assert (loaded.name, loaded.config.output) == ("mine", 3)
+    assert loaded.pooled(torch.randn(2, 9, 12)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("text", [None, MINE + "# altered"])
+def test_an_encoder_whose_file_is_gone_or_altered_counts_as_none(from_file: Path, text: str | None) -> None:
+    (from_file / SOURCE).unlink()
+    if text is not None:
+        (from_file / SOURCE).write_text(text)
+    assert read_card(from_file) is None

@@ -10,13 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from methods.encoders.dilated import Encoder, EncoderConfig, load_released
+from methods.encoders.dilated import Dilated, DilatedConfig, load_released
 from methods.parts.dropout import dropout
 
 LENGTHS = [64, 151, 300, 600, 1000, 1500, 2500]
 
 
-def plain(encoder: Encoder, x: Tensor) -> Tensor:
+def plain(encoder: Dilated, x: Tensor) -> Tensor:
     """The network as the paper writes it: padded convolutions with all taps, (B, S, L) -> (B, S, K)."""
     h = encoder.input(x).transpose(1, 2)  # (B, D, S)
     for block in [*encoder.hidden, encoder.output]:
@@ -28,18 +28,18 @@ def plain(encoder: Encoder, x: Tensor) -> Tensor:
     return h.transpose(1, 2).contiguous()
 
 
-def small(**changes: float) -> Encoder:
+def small(**changes: float) -> Dilated:
     torch.manual_seed(0)
-    return Encoder(EncoderConfig(**{"hidden": 4, "output": 8, **changes}))  # type: ignore[arg-type]
+    return Dilated(DilatedConfig(**{"hidden": 4, "output": 8, **changes}))  # type: ignore[arg-type]
 
 
-def gradients(encoder: Encoder, loss: Tensor) -> list[Tensor]:
+def gradients(encoder: Dilated, loss: Tensor) -> list[Tensor]:
     encoder.zero_grad()
     loss.backward()
     return [parameter.grad.clone() for parameter in encoder.parameters() if parameter.grad is not None]
 
 
-def assert_same(encoder: Encoder, ours: Tensor, theirs: Tensor) -> None:
+def assert_same(encoder: Dilated, ours: Tensor, theirs: Tensor) -> None:
     weights = torch.randn_like(ours)
     torch.testing.assert_close(ours, theirs)
     for pair in zip(
@@ -59,7 +59,7 @@ def test_equals_the_plain_formulation(steps: int, depth: int) -> None:
 
 @pytest.mark.parametrize("steps", LENGTHS)
 def test_single_precision_agrees_to_five_digits(steps: int) -> None:
-    encoder = Encoder(EncoderConfig(output=128))
+    encoder = Dilated(DilatedConfig(output=128))
     x = torch.randn(2, steps, 12)
     with torch.no_grad():
         torch.testing.assert_close(encoder(x), plain(encoder, x), rtol=1e-5, atol=1e-5)
@@ -116,7 +116,7 @@ def test_the_mask_acts_on_the_embedded_input() -> None:
 
 
 def test_has_the_papers_number_of_parameters() -> None:
-    assert sum(parameter.numel() for parameter in Encoder().parameters()) == 637_952
+    assert sum(parameter.numel() for parameter in Dilated().parameters()) == 637_952
 
 
 def test_half_precision_stays_close() -> None:
@@ -131,7 +131,7 @@ def test_half_precision_stays_close() -> None:
     ("changes", "field"), [({"hidden": 0}, "hidden"), ({"dropout": 1.5}, "dropout"), ({"depth": -1}, "depth")]
 )
 def test_impossible_sizes_are_refused_by_name(changes: dict[str, float], field: str) -> None:
-    with pytest.raises(ValueError, match=rf"for EncoderConfig\n{field}\n"):
+    with pytest.raises(ValueError, match=rf"for DilatedConfig\n{field}\n"):
         small(**changes)
 
 
@@ -154,7 +154,7 @@ def test_gives_the_released_encoders_outputs(released: dict[str, np.ndarray], av
         state = {"n_averaged": torch.tensor(7), **{f"module.{name}": value for name, value in state.items()}}
     encoder = load_released(state)
     x = torch.from_numpy(released["x"])
-    assert encoder.config == EncoderConfig(hidden=16, output=32)
+    assert encoder.config == DilatedConfig(hidden=16, output=32)
     np.testing.assert_allclose(encoder(x).detach(), released["per_time"], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(encoder.pooled(x).detach(), released["pooled"], rtol=1e-5, atol=1e-5)
 

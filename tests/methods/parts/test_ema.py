@@ -55,6 +55,20 @@ def test_the_running_average_counts_the_initial_weights() -> None:
     assert not average.module.weight.requires_grad
 
 
+def test_a_momentum_copy_counts_its_own_batches_and_the_running_average_its_sources() -> None:
+    source = head()
+    copied, average = momentum_copy(source), RunningAverage(source)
+    source(torch.randn(8, 3) + 5)
+    copied(torch.randn(8, 3) - 5)
+    own = copied[1].running_mean.clone()
+    update_momentum(copied, source, 0.5)
+    average.update(source)
+    assert torch.equal(copied[1].running_mean, own)
+    for name, counted in source.named_buffers():
+        assert torch.equal(average.module.get_buffer(name), counted)
+    assert average.module[1].num_batches_tracked == 1
+
+
 def test_the_running_average_resumes_from_its_state() -> None:
     source = nn.Linear(2, 2)
     first, second = RunningAverage(source), RunningAverage(nn.Linear(2, 2))

@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods.encoders.dilated import Block, Encoder
+from methods.encoders.base import Encoder
+from methods.encoders.dilated import Block, Dilated
 from methods.parts.masks import Mask, Masks
 
 
-class PlainEncoder(Encoder):
-    """The weights of `Encoder`, each convolution over all taps on (B, C, S), each output computed before the mean."""
+class PlainDilated(Dilated):
+    """The weights of `Dilated`, each convolution over all taps on (B, C, S), each output computed before the mean."""
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Representation of each time step: (B, S, L) -> (B, S, K)."""
@@ -31,6 +32,10 @@ class PlainEncoder(Encoder):
         """Representation of a window: (B, S, L) -> (B, K)."""
         steps: Tensor = self(x, mask)  # (B, S, K)
         return steps.mean(1)  # (B, K)
+
+
+PLAIN_ENCODERS: dict[type[Encoder], type[Encoder]] = {Dilated: PlainDilated}
+"""Plain form of each encoder that has one."""
 
 
 def plain_block(block: Block, x: Tensor) -> Tensor:

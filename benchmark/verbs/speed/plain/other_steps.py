@@ -19,7 +19,7 @@ from methods.base import Batch
 from methods.byol import BYOL, BYOLConfig
 from methods.clocs import CLOCS
 from methods.comet import COMET, ID_TEMPERATURE, COMETConfig
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.moco import MoCo, MoCoConfig
 from methods.parts.masks import Masks
 from methods.pclr import PCLR

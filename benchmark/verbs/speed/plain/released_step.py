@@ -12,7 +12,7 @@ from torch import Tensor
 
 from benchmark.verbs.speed.plain.network import follow, host_masks
 from methods.base import Batch
-from methods.encoders.dilated import Encoder
+from methods.encoders.base import Encoder
 from methods.parts.queue import KeyQueue
 from methods.pmq_released import PMQReleased, PMQReleasedConfig
 

@@ -7,18 +7,18 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from benchmark.verbs.speed.plain.network import PlainEncoder
+from benchmark.verbs.speed.plain.network import PlainDilated
 from benchmark.verbs.speed.plain.released_step import PlainReleased, overwrite_oldest
 from benchmark.verbs.speed.steps import PLAIN, released_knobs
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.parts.losses import unit_length
 from methods.parts.queue import KeyQueue
 from methods.pmq import PMQConfig
 from methods.pmq_released import PMQReleased, PMQReleasedConfig
 
-SIZE = EncoderConfig(hidden=8, depth=3, output=16)
+SIZE = DilatedConfig(hidden=8, depth=3, output=16)
 CALM = {"encoder_dropout": 0.0, "time_mask": 0.0, "frequency_mask": 0.0, "mask_spans": 0, "queue_size": 12}
 COMPARABLE = [name for name in PLAIN if name != "pmq"]  # its plain form is its authors' step, with their loss
 
@@ -29,7 +29,7 @@ def calm(name: str) -> MethodConfig:
     return replace(kind(), **{knob: value for knob, value in CALM.items() if knob in known})
 
 
-def build(kind: type[PretrainMethod], encoder: type[Encoder], config: MethodConfig) -> PretrainMethod:
+def build(kind: type[PretrainMethod], encoder: type[Dilated], config: MethodConfig) -> PretrainMethod:
     torch.manual_seed(0)
     method = kind(encoder(SIZE), config)
     queue = getattr(method, "queue", None)
@@ -52,7 +52,7 @@ def test_loss_and_gradients_are_those_of_the_suite(name: str) -> None:
     config = calm(name)
     windows = batch(getattr(config, "text_width", None))
     losses, grads = [], []
-    for kind, encoder in ((METHODS[name], Encoder), (PLAIN[name], PlainEncoder)):
+    for kind, encoder in ((METHODS[name], Dilated), (PLAIN[name], PlainDilated)):
         method = build(kind, encoder, config)
         loss = method(windows)
         loss.backward()
@@ -66,7 +66,7 @@ def test_loss_and_gradients_are_those_of_the_suite(name: str) -> None:
 @pytest.mark.parametrize("name", ["moco", "byol", "pmq-released"])
 def test_three_updates_lead_to_the_same_state(name: str) -> None:
     states = []
-    for kind, encoder in ((METHODS[name], Encoder), (PLAIN[name], PlainEncoder)):
+    for kind, encoder in ((METHODS[name], Dilated), (PLAIN[name], PlainDilated)):
         method = build(kind, encoder, calm(name))
         method.begin(10)
         optimiser = torch.optim.SGD([p for p in method.parameters() if p.requires_grad], lr=0.1)
@@ -84,8 +84,8 @@ def test_three_updates_lead_to_the_same_state(name: str) -> None:
 def test_a_batch_without_a_shared_patient_has_the_released_loss() -> None:
     windows = batch(None)._replace(patient=torch.arange(100, 106))
     config = calm("pmq-released")
-    ours = build(PMQReleased, Encoder, config)(windows)
-    torch.testing.assert_close(build(PlainReleased, PlainEncoder, config)(windows), ours, rtol=1e-5, atol=1e-6)
+    ours = build(PMQReleased, Dilated, config)(windows)
+    torch.testing.assert_close(build(PlainReleased, PlainDilated, config)(windows), ours, rtol=1e-5, atol=1e-6)
 
 
 def test_the_plain_queue_refuses_what_does_not_divide() -> None:

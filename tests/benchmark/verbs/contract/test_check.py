@@ -15,7 +15,7 @@ from benchmark.verbs.contract import check as contract
 from benchmark.verbs.contract.check import PROMISES, check_method
 from methods import METHODS
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod
-from methods.encoders.dilated import Encoder
+from methods.encoders.dilated import Dilated
 from methods.parts.ema import momentum_copy, update_momentum
 from methods.parts.losses import info_nce, unit_length
 
@@ -28,7 +28,7 @@ class Sound(PretrainMethod):
     name: ClassVar[str] = "sound"
     title: ClassVar[str] = "Sound"
 
-    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
         self.head = nn.Linear(encoder.config.output, 8)
         self.key_encoder = momentum_copy(encoder)
@@ -67,13 +67,13 @@ class Raises(Sound):
 
 
 class UnusedHead(Sound):
-    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
         self.spare = nn.Linear(3, 3)
 
 
 class FrozenInput(Sound):
-    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
         self.encoder.input.requires_grad_(False)
 
@@ -84,7 +84,7 @@ class IgnoresTheEncoder(Sound):
 
 
 class CopyThatRequiresAGradient(Sound):
-    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
         self.key_encoder = copy.deepcopy(encoder)
 
@@ -95,7 +95,7 @@ class CopyThatGetsAGradient(CopyThatRequiresAGradient):
 
 
 class CopyThatSharesMemory(Sound):
-    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
         for key, query in zip(self.key_encoder.parameters(), encoder.parameters(), strict=True):
             key.data = query.data
@@ -126,7 +126,7 @@ class DrawsWhenAsked(Sound):
 
 
 class OwnGenerator(Sound):
-    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
         self.generator = torch.Generator().manual_seed(0)
 
@@ -146,7 +146,7 @@ class HiddenCount(Sound):
 
 
 class UnregisteredTensor(Sound):
-    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
         self.seen = {"keys": [torch.zeros(8)]}
 
@@ -156,7 +156,7 @@ class UnregisteredTensor(Sound):
 
 
 class ConstantTensor(Sound):
-    def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
         self.scale = torch.ones(8)
 
@@ -188,8 +188,8 @@ class Nameless(Sound):
 
 
 class OtherEncoder(Sound):
-    def exported(self) -> Encoder:
-        return Encoder()
+    def exported(self) -> Dilated:
+        return Dilated()
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,10 @@ def test_a_process_gets_its_half_of_the_batch() -> None:
 
 
 def test_another_process_finds_a_method_by_name_or_file(tmp_path: Path) -> None:
-    assert source_of(METHODS["pmq"]) == "pmq"
-    assert source_of(outside_method(tmp_path, "z")) == str(tmp_path / "outside.py")
-    with pytest.raises(ValueError, match="Here is not in METHODS: put it into a file of its own"):
-        source_of(type("Here", (PretrainMethod,), {"__module__": __name__}))
+    assert source_of(METHODS["pmq"], METHODS) == "pmq"
+    assert source_of(outside_method(tmp_path, "z"), METHODS) == str(tmp_path / "outside.py")
+    with pytest.raises(ValueError, match=r"Here is none of random, moco, .*: put it into a file of its own"):
+        source_of(type("Here", (PretrainMethod,), {"__module__": __name__}), METHODS)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from benchmark.run.runner import Machine, make_grid
 from benchmark.verbs.run import dry_run
 from benchmark.verbs.run.dry_run import dry_run_lines
 from benchmark.verbs.speed.record import Speed, save_speed
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders import identity
 
 SmallConfig = Callable[..., Config]
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
@@ -161,8 +161,7 @@ def test_hours_come_from_a_measurement_that_fits(
     small_config: SmallConfig, place: Place, tmp_path: Path, known_speed: Callable[..., Speed]
 ) -> None:
     config = small_config(FEW)
-    size = config.encoder
-    encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
+    encoder = identity(config.encoder_class(), config.encoder_config())
     speed = replace(known_speed(pmq=400.0), device=device_facts(MACHINE.device), encoder=encoder)
     assert "timed just now; `speed` looks closer" in "\n".join(lines_of(config, place))
     save_speed(speed, tmp_path / "speed.json")

@@ -43,6 +43,29 @@ gates: []
 precision: float32
 """
 COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]
+ENCODER = """
+from dataclasses import dataclass
+from torch import nn
+from methods.encoders.base import Encoder, EncoderConfig, Size
+
+@dataclass(frozen=True, kw_only=True)
+class MineConfig(EncoderConfig):
+    output: Size = 6
+
+class Mine(Encoder):
+    name, Config = "mine", MineConfig
+
+    def __init__(self, config=None):
+        super().__init__(config)
+        self.linear = nn.Linear(self.config.leads, 5)
+        self.out = nn.Linear(5, self.config.output)
+
+    def embed(self, x):
+        return self.linear(x)
+
+    def steps(self, embedded):
+        return self.out(embedded.tanh())
+"""
 KILL = """
 import os, re, signal, sys
 rename, left = os.replace, int(sys.argv[2])
@@ -249,3 +272,37 @@ def test_all_data_are_looked_for_before_any_are_prepared(
 def test_a_dataset_that_is_too_small_is_refused_before_pretraining(argv: list[str], tmp_path: Path) -> None:
     assert run_benchmark.main([*argv, "--datasets", "cpsc2018"]) == 2
     assert not (tmp_path / "runs" / "pretrained").exists()
+
+
+def test_a_run_around_another_encoder_leaves_the_results_of_the_first_alone(
+    argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    other = [*argv, "--encoder", "resnet1d", "--set", "encoder.output=8"]
+    assert run_benchmark.main(other) == 0
+    assert len(rows(tmp_path / "runs")) == 8
+    capsys.readouterr()
+    assert run_benchmark.main(other) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert table(tmp_path) != expected
+    assert run_benchmark.main(argv) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert table(tmp_path) == expected
+    cards = [json.loads(card.read_text()) for card in (tmp_path / "runs" / "pretrained").glob("*/pretraining.json")]
+    assert sorted(card["encoder"]["name"] for card in cards) == ["dilated", "dilated", "resnet1d", "resnet1d"]
+
+
+def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(ENCODER)
+    assert run_benchmark.main([*argv, "--encoder", str(file)]) == 0
+    assert {row.variant for row in rows(tmp_path / "runs")} == {"random", "pmq"}
+    moved = tmp_path / "elsewhere.py"
+    file.rename(moved)
+    capsys.readouterr()
+    assert run_benchmark.main([*argv, "--encoder", str(moved), "--evaluate", "linear"]) == 0
+    assert "2 done, 0 to do" in capsys.readouterr().out
+    assert run_benchmark.main([*argv, "--encoder", str(moved), "--seeds", "42"]) == 0  # pmq's weights are there
+    assert len(rows(tmp_path / "runs")) == 8

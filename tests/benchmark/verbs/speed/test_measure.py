@@ -21,7 +21,7 @@ from benchmark.verbs.speed.plain.preparation import INSTALL
 from benchmark.verbs.speed.record import Speed, load_speed, save_speed
 from benchmark.verbs.speed.report import speed_lines
 from benchmark.verbs.speed.steps import Setting, training_job
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders.dilated import DilatedConfig
 from methods.pmq import PMQConfig
 
 MACHINE = Machine(torch.device("cpu"), "float32", jobs=2)
@@ -97,6 +97,15 @@ def test_a_method_without_a_plain_form_is_measured_alone(config: Config, monkeyp
     assert found.ratios == {}
 
 
+def test_an_encoder_without_a_plain_form_is_measured_alone_and_that_is_said() -> None:
+    config = load_config("demo", {"methods": ["pmq"], "encoder.name": "resnet1d", "encoder.output": 4})
+    found = measure_speed(config, MACHINE, TINY)
+    assert found.encoder == {"name": "resnet1d", "leads": 12, "output": 4, "dropout": 0.0}
+    for step in (*found.steps, found.finetuning):
+        assert (set(step.seconds), step.ratios, set(step.flop)) == ({"ours float32"}, {}, {"ours"})
+    assert "  the encoder resnet1d has no plain form to be measured against" in speed_lines(found)
+
+
 def test_a_queue_holds_whole_batches(config: Config) -> None:
     odd = load_config("demo", SMALL | {"methods": ["pmq"], "methods.pmq.queue_size": 7})
     base = module.base_setting(odd, MACHINE.device, TINY)
@@ -107,7 +116,7 @@ def test_a_queue_holds_whole_batches(config: Config) -> None:
 
 def test_shortcuts_leave_fewer_operations_to_execute(config: Config) -> None:
     base = module.base_setting(config, MACHINE.device, TINY)
-    deep = replace(base, encoder=EncoderConfig(hidden=4, depth=7, output=6), samples=40)
+    deep = replace(base, size=DilatedConfig(hidden=4, depth=7, output=6), samples=40)
     (pmq, *_) = module.method_settings(config, deep, TINY)
     ours, plain = (executed(training_job(replace(pmq, plain=side))) for side in (False, True))
     assert ours < plain

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from benchmark.verbs.speed.record import Speed, load_speed, save_speed
-from methods.encoders.dilated import EncoderConfig
+from methods.encoders import identity
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 DEVICE = {"type": "cpu", "name": "x", "threads": 1}
 
@@ -32,7 +33,7 @@ def test_a_damaged_file_is_no_measurement(content: str, tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_named(known_speed: Callable[..., Speed]) -> None:
-    speed, encoder = known_speed(), EncoderConfig()
+    speed, encoder = known_speed(), identity(Dilated, DilatedConfig())
     assert speed.misfit(encoder, 300, DEVICE, "float32") == ""
     assert speed.misfit(encoder, 250, DEVICE | {"threads": 2}, "float32") == "device and windows"
-    assert speed.misfit(EncoderConfig(hidden=8), 300, DEVICE, "bf16") == "precision and encoder"
+    assert speed.misfit(identity(Dilated, DilatedConfig(hidden=8)), 300, DEVICE, "bf16") == "precision and encoder"

@@ -5,22 +5,22 @@ import copy
 import torch
 
 from benchmark.verbs.speed.plain.network import (
-    PlainEncoder,
+    PlainDilated,
     follow,
     host_frequency_mask,
     host_masks,
     host_spans_mask,
     host_time_mask,
 )
-from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.parts.ema import update_momentum
 
-SIZE = EncoderConfig(leads=3, hidden=8, depth=4, output=12)
+SIZE = DilatedConfig(leads=3, hidden=8, depth=4, output=12)
 
 
-def encoders() -> tuple[Encoder, PlainEncoder]:
+def encoders() -> tuple[Dilated, PlainDilated]:
     torch.manual_seed(0)
-    ours, plain = Encoder(SIZE).double(), PlainEncoder(SIZE).double()
+    ours, plain = Dilated(SIZE).double(), PlainDilated(SIZE).double()
     plain.load_state_dict(ours.state_dict())
     return ours, plain
 

@@ -1,0 +1,28 @@
+"""The section `encoder` of a config: the name of an encoder, or its file, and that encoder's own knobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from benchmark.config.errors import built, unknown
+from methods.encoders import DEFAULT, get_encoder
+
+NOT_ASKED = ("leads", "dropout")
+"""Of an encoder's config: the windows decide the one, each method the other."""
+
+
+def whole_encoder(given: Any) -> dict[str, Any]:
+    """The section with all knobs of the encoder it names, checked. Raises ValueError in one line."""
+    if not isinstance(given, Mapping) or not isinstance(given.get("name", DEFAULT), str):
+        raise ValueError(f"encoder: {{name: {DEFAULT}}} was expected, with knobs of that encoder, got {given!r}")
+    name = given.get("name", DEFAULT)
+    kind = get_encoder(name).Config
+    own = [knob.name for knob in fields(kind) if knob.name not in NOT_ASKED]
+    values = {key: value for key, value in given.items() if key != "name"}
+    for key in values:
+        if key not in own:
+            raise ValueError(unknown("config key", f"encoder.{key}", [f"encoder.{knob}" for knob in ("name", *own)]))
+    knobs = asdict(built(kind, values, "encoder."))
+    return ({} if name == DEFAULT else {"name": name}) | {knob: knobs[knob] for knob in own}

@@ -1,0 +1,69 @@
+"""The verbs `check-method` and `check-encoder`: whether one keeps what a method, or an encoder, promises."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from benchmark.config.command_line import shared
+from benchmark.config.errors import ConfigError
+from benchmark.config.verb import FAILED, OK, Verb
+from benchmark.screen.console import Console, note
+
+if TYPE_CHECKING:
+    from benchmark.verbs.contract.check import Verdict
+
+T = TypeVar("T")
+
+
+def check_methods(arguments: Namespace, console: Console) -> int:
+    """One line per promise of a method. Raises ConfigError where there is no such method or encoder."""
+    from benchmark.verbs.contract.check import check_method  # here, because torch loads slowly
+    from methods import get_method
+    from methods.encoders import DEFAULT, get_encoder
+
+    encoder = named(get_encoder, arguments.encoder or DEFAULT)
+    return print_verdicts(check_method(named(get_method, arguments.word), encoder), console)
+
+
+def check_encoders(arguments: Namespace, console: Console) -> int:
+    """One line per promise of an encoder. Raises ConfigError where there is no such encoder."""
+    from benchmark.verbs.contract.check import check_encoder  # here, because torch loads slowly
+    from methods.encoders import get_encoder
+
+    return print_verdicts(check_encoder(named(get_encoder, arguments.word)), console)
+
+
+def named(get: Callable[[str], T], name: str) -> T:
+    """What has a name. Raises ConfigError where nothing has."""
+    try:
+        return get(name)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def print_verdicts(verdicts: Iterable[Verdict], console: Console) -> int:
+    """A line as soon as a promise is tried; returns the exit status, FAILED where one is broken."""
+    kept = True
+    for verdict in verdicts:
+        note(console, str(verdict))
+        kept &= verdict.kept
+    return OK if kept else FAILED
+
+
+CHECK_METHOD = Verb(
+    "whether a method, or the one defined in a file, keeps what a method promises",
+    check_methods,
+    shared("--encoder"),
+    word="NAME|FILE",
+    word_help="a method of `list`, or a .py file that defines one",
+    examples={"check-method ./mine.py": "what a method of one's own has to hold to"},
+)
+CHECK_ENCODER = Verb(
+    "whether an encoder, or the one defined in a file, keeps what an encoder promises",
+    check_encoders,
+    word="NAME|FILE",
+    word_help="an encoder of `list`, or a .py file that defines one",
+    examples={"check-encoder ./mine.py": "what an encoder of one's own has to hold to"},
+)

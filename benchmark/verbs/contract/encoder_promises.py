@@ -1,0 +1,269 @@
+"""The checks behind the contract of an encoder: each tries one promise, says what it found, or raises `Broken`.
+
+Encoders are built at their small size, but for what they cost, and fed windows of noise or of simulated patients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmark.config.errors import built
+from benchmark.machine.seeds import seed_torch
+from benchmark.results.keys import digest
+from benchmark.training.pretrain import autocast
+from benchmark.verbs.contract.promises import Broken
+from benchmark.verbs.contract.tryout import changed, copied_state, flat, small_method, small_optimiser, train
+from methods import METHODS
+from methods.encoders.base import MEAN, Encoder, EncoderConfig
+
+Kind = type[Encoder]
+
+WINDOWS, STEPS, LEADS = 4, 48, 12
+PAPER_STEPS = 300
+SHAPES = ((300, 12), (250, 12), (101, 12), (48, 1), (33, 8), (16, 12))
+"""(S, L): heartbeats, windows of other rates, odd lengths, few leads."""
+CLOSE = 1e-4
+"""Of the largest number: how far two ways to the same value may lie apart in float32."""
+HALF_PRECISION_DRIFT = 0.05
+"""Relative, in the norm over a batch."""
+UPDATES = 2
+
+
+def builds(kind: Kind) -> str:
+    """The default config is sound and an encoder comes of it; parameters, and multiplications per window."""
+    config_class = getattr(kind, "Config", None)
+    if not (
+        isinstance(config_class, type)
+        and issubclass(config_class, EncoderConfig)
+        and "__dataclass_fields__" in vars(config_class)
+    ):
+        raise Broken(f"{kind.__name__}.Config: make it a @dataclass(frozen=True) that extends EncoderConfig")
+    try:
+        config = built(config_class, {}, f"{config_class.__name__}.")
+    except ValueError as error:
+        raise Broken(f"{error}: give every knob a default") from None
+    try:
+        digest(asdict(config))  # results are filed under the sizes that made them
+    except (TypeError, ValueError) as error:
+        raise Broken(f"{config_class.__name__} cannot be filed ({error}): use numbers, texts and lists") from error
+    encoder = kind(config)
+    parameters = sum(parameter.numel() for parameter in encoder.parameters())
+    millions = multiplications(encoder, PAPER_STEPS) / 1e6
+    return f"{parameters:,} parameters, {millions:,.1f} million multiplications for a window of {PAPER_STEPS} samples"
+
+
+def multiplications(encoder: Encoder, steps: int) -> float:
+    """Multiplications of convolutions and matrix products in `pooled` of one window, in evaluation."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        encoder.eval().pooled(torch.zeros(1, steps, encoder.config.leads))
+    return float(counter.get_total_flops()) / 2  # each goes with an addition
+
+
+def says_who_it_is(kind: Kind) -> str:
+    """The class has a name."""
+    name = getattr(kind, "name", None)
+    if not (isinstance(name, str) and name):
+        raise Broken(f"{kind.__name__}.name is {name!r}: give the class one, e.g. name = 'my-encoder'")
+    return kind.name
+
+
+def small(kind: Kind, **changes: float) -> Encoder:
+    """A small encoder, the same every time."""
+    seed_torch("tryout", "encoder")
+    return kind(replace(kind.Config.small(), **changes))  # type: ignore[arg-type]
+
+
+def noise(number: int = 0, windows: int = WINDOWS, steps: int = STEPS, leads: int = LEADS) -> Tensor:
+    """Windows of noise, (B, S, L)."""
+    generator = torch.Generator().manual_seed(number)
+    return torch.randn(windows, steps, leads, generator=generator)  # (B, S, L)
+
+
+def keeps_to_shapes(kind: Kind) -> str:
+    """Shapes for windows of several lengths and numbers of leads."""
+    seen = []
+    for steps, leads in SHAPES:
+        encoder = small(kind, leads=leads)
+        width, x = encoder.config.output, noise(steps=steps, leads=leads)  # (B, S, L)
+        embedded, out, pooled = encoder.embed(x), encoder(x), encoder.pooled(x)
+        at = f"of windows {tuple(x.shape)}"
+        if embedded.ndim != 3 or len(embedded) != len(x):
+            raise Broken(f"embed {at} gives {tuple(embedded.shape)}: give (B, S, D), samples and time in front")
+        if out.ndim != 3 or len(out) != len(x) or not 1 <= out.shape[1] <= steps or out.shape[2] != width:
+            raise Broken(f"forward {at} gives {tuple(out.shape)}: give (B, S', K) with S' <= S and K = {width}")
+        if pooled.shape != (len(x), width):
+            raise Broken(f"pooled {at} gives {tuple(pooled.shape)}: give (B, K) with K = {width}")
+        seen.append(f"{steps} -> {out.shape[1]}")
+    return f"K = {width}, time steps {', '.join(seen)}; leads {', '.join(map(str, sorted({n for _, n in SHAPES})))}"
+
+
+def learns_with_every_parameter(kind: Kind) -> str:
+    """A finite gradient for every parameter, through `forward` and through `pooled`."""
+    for way in ("forward", "pooled"):
+        encoder = small(kind).train()
+        out = getattr(encoder, way)(noise())
+        (out * torch.randn_like(out)).sum().backward()
+        for name, parameter in encoder.named_parameters():
+            if not parameter.requires_grad:
+                raise Broken(f"{name} is frozen: the encoder has to learn")
+            if parameter.grad is None:
+                raise Broken(f"{name} gets no gradient through {way}: use it, or leave it out")
+            if not parameter.grad.isfinite().all():
+                raise Broken(f"the gradient of {name} through {way} is not finite")
+    return f"a finite gradient for all {len(list(encoder.parameters()))} tensors"
+
+
+def is_its_state(kind: Kind) -> str:
+    """After a pass in training, config and state_dict give an encoder with the same outputs, and hold all tensors."""
+    encoder = small(kind).train()
+    encoder(noise())
+    for name, module in encoder.named_modules():
+        for attribute, value in vars(module).items():
+            if attribute in ("_parameters", "_buffers", "_modules"):
+                continue
+            if any(isinstance(item, Tensor | torch.Generator) for item in flat(value)):
+                path = f"{name}.{attribute}".lstrip(".")
+                raise Broken(f"{path} holds a tensor or generator that no checkpoint has: use register_buffer")
+    seed_torch("tryout", "another encoder")
+    loaded = kind(encoder.config)
+    with torch.no_grad():
+        for parameter in loaded.parameters():
+            parameter.zero_()  # so that what the checkpoint lacks is not there by chance
+    loaded.load_state_dict(encoder.state_dict(), strict=True)
+    x = noise(1)
+    if not torch.equal(encoder.eval()(x), loaded.eval()(x)):
+        raise Broken(
+            "after loading, the outputs differ: keep all state in parameters and buffers, all else in the config"
+        )
+    return f"{len(encoder.state_dict())} tensors; loaded strictly, the same bits"
+
+
+@torch.no_grad()
+def is_settled_in_evaluation(kind: Kind) -> str:
+    """In evaluation nothing is drawn, nothing changes, and no window depends on those beside it."""
+    encoder, x = small(kind, dropout=0.5).eval(), noise()
+    before, generator = copied_state(encoder), torch.get_rng_state()
+    both = encoder(x), encoder(x)
+    wrong = changed(before, encoder.state_dict())
+    if wrong:
+        raise Broken(f"{wrong[0]} changes in evaluation: ask `if self.training` before the state is moved")
+    if not torch.equal(generator, torch.get_rng_state()) or not torch.equal(*both):
+        raise Broken("it draws random numbers in evaluation: ask `if self.training` before anything is drawn")
+    alone = torch.cat([encoder(window) for window in torch.split(x, 1)])  # (B, S', K)
+    if not close(alone, both[0]):
+        raise Broken("a window's output in evaluation depends on the windows beside it")
+    return f"{len(before)} tensors unchanged, the same bits twice, each window by itself"
+
+
+@torch.no_grad()
+def pools_as_it_says(kind: Kind) -> str:
+    """`pooled` is the mean over time of `forward`, in training and in evaluation, unless the class says otherwise."""
+    if kind.pooling != MEAN:
+        return f"{kind.pooling}, as it says"
+    for training in (True, False):
+        encoder, x = small(kind).train(training), noise()
+        if not close(encoder.pooled(x), encoder(x).mean(1)):
+            mode = "training" if training else "evaluation"
+            raise Broken(f"in {mode} pooled is not the mean over time of forward: a shortcut must be exact")
+    return f"the {MEAN} of forward, in training and in evaluation"
+
+
+@torch.no_grad()
+def drops_out_in_training(kind: Kind) -> str:
+    """Dropout sets outputs to zero in training and leaves them alone in evaluation."""
+    x = noise()
+    kept, whole = small(kind, dropout=0.5).train()(x), small(kind).train()(x)  # (B, S', K)
+    share = float((kept[whole != 0] == 0).float().mean())
+    if not 0.3 < share < 0.7:
+        raise Broken(f"a dropout of 0.5 hides {share:.0%} of the outputs: leave it to Encoder.forward")
+    if not torch.equal(small(kind, dropout=0.5).eval()(x), small(kind).eval()(x)):
+        raise Broken("dropout acts in evaluation: ask `if self.training`")
+    return f"0.5 hides {share:.0%} of the outputs in training, none in evaluation"
+
+
+def close(ours: Tensor, theirs: Tensor) -> bool:
+    """Equal but for rounding."""
+    return bool((ours - theirs).abs().max() <= CLOSE * theirs.abs().max().clamp(min=1e-12))
+
+
+@torch.no_grad()
+def lets_a_mask_act(kind: Kind) -> str:
+    """A mask is called once, with what `embed` gives, and it alone decides what is seen of the window."""
+    encoder = small(kind).eval()
+    x, other = noise(0), noise(1)
+    for way in ("forward", "pooled"):
+        run = getattr(encoder, way)
+        given: list[Tensor] = []
+
+        def watch(h: Tensor, given: list[Tensor] = given) -> Tensor:
+            given.append(h.clone())
+            return h
+
+        watched = run(x, watch)
+        if len(given) != 1 or not torch.equal(given[0], encoder.embed(x)):
+            raise Broken(
+                f"{way} calls a mask {len(given)} times, not once with what embed gives: use self.masked(x, mask)"
+            )
+        if not close(watched, run(x)):
+            raise Broken(f"{way} with a mask that hides nothing differs from {way} without one")
+        if not torch.equal(run(x, torch.zeros_like), run(other, torch.zeros_like)):
+            raise Broken(f"{way} sees the window past a mask that hides all of it: compute from the masked input alone")
+        if close(run(x, half_hidden), run(x)):
+            raise Broken(f"{way} does not depend on what a mask hides")
+    return f"once, on {tuple(given[0].shape[1:])} of a window; nothing passes beside it"
+
+
+def half_hidden(h: Tensor) -> Tensor:
+    """The second half of the time set to zero: (B, S, D) -> (B, S, D)."""
+    return torch.cat([h[:, : h.shape[1] // 2], torch.zeros_like(h[:, h.shape[1] // 2 :])], 1)  # (B, S, D)
+
+
+def takes_one_window(kind: Kind) -> str:
+    """A batch of one window gives finite outputs and gradients in training."""
+    encoder = small(kind).train()
+    encoder.pooled(noise(windows=1)).square().sum().backward()  # type: ignore[no-untyped-call]
+    if not all(parameter.grad.isfinite().all() for parameter in encoder.parameters() if parameter.grad is not None):
+        raise Broken("of one window a gradient is not finite: look for statistics over the batch alone")
+    return "finite gradients"
+
+
+def stands_half_precision(kind: Kind) -> str:
+    """Under bf16 autocast `pooled` is near that of float32, in training and in evaluation."""
+    found = []
+    for training in (True, False):
+        encoder, x = small(kind).train(training), noise()
+        exact = encoder.pooled(x)  # (B, K)
+        with autocast(x.device, "bf16"):
+            half = encoder.pooled(x)  # (B, K)
+        half.float().square().sum().backward()  # type: ignore[no-untyped-call]
+        found.append(float((half.float() - exact).detach().norm() / exact.detach().norm()))
+        if not found[-1] < HALF_PRECISION_DRIFT:
+            raise Broken(f"bf16 moves pooled by {found[-1]:.1%}: keep normalisation and sums in float32")
+    return f"bf16 moves pooled by {max(found):.2%}"
+
+
+def is_learned_by_every_method(kind: Kind) -> str:
+    """Every method takes steps with it, by which the loss stays finite and all of the encoder moves."""
+    taken = list(steps_taken(kind))
+    return f"{', '.join(taken)} take {UPDATES} steps each"
+
+
+def steps_taken(kind: Kind) -> Iterator[str]:
+    """Names of the methods, each after its steps. Raises Broken where a step goes wrong."""
+    for name, method_class in METHODS.items():
+        if not method_class.trains:
+            continue
+        method = small_method(method_class, kind)
+        before = {key: value.detach().clone() for key, value in method.encoder.named_parameters()}
+        losses = train(method, small_optimiser(method), range(UPDATES))
+        if not torch.tensor(losses).isfinite().all():
+            raise Broken(f"{name}: the losses are {losses}")
+        still = set(before) - set(changed(before, dict(method.encoder.named_parameters())))
+        if still:
+            raise Broken(f"{name}: {min(still)} stays where it was")
+        yield name

@@ -1,0 +1,92 @@
+"""The contract of an encoder: what it is configured by, what it makes of windows, where a mask and dropout act.
+
+    encoder(x, mask)          (B, S, L) -> (B, S', K), S' <= S: representations in the order of time
+    encoder.pooled(x, mask)   (B, S, L) -> (B, K), what downstream tasks read
+
+An encoder gives `embed` and `steps`. Between them acts a mask, which never sees leads; behind them the dropout. All
+state lies in parameters and buffers: `state_dict()` and the config are the encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+
+from methods.parts.dropout import dropout
+from methods.parts.masks import Mask
+
+Size = Annotated[int, Field(ge=1)]
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+MEAN = "mean over time"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class EncoderConfig:
+    """Sizes every encoder has. An encoder subclasses this and documents its own; bad values raise ValueError."""
+
+    leads: Size = 12
+    """As many as the windows have."""
+    output: Size
+    """K, the width of a representation."""
+    dropout: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """On the output of each time step, in training mode. A method sets its own for as long as it pretrains."""
+
+    @classmethod
+    def small(cls) -> EncoderConfig:
+        """Sizes for a trial within seconds; the default ones where an encoder gives no others."""
+        return cls()  # type: ignore[call-arg]
+
+
+class Encoder(nn.Module):
+    """ECG windows -> representations. Subclasses set `name` and `Config`, and give `embed` and `steps`."""
+
+    name: ClassVar[str]
+    Config: ClassVar[type[EncoderConfig]]
+    pooling: ClassVar[str] = MEAN
+    """What `pooled` is of `forward`; one that overrides it with anything but the mean says so here."""
+
+    config: EncoderConfig
+
+    def __init__(self, config: EncoderConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or self.Config()  # type: ignore[call-arg]
+        self.dropout = self.config.dropout
+
+    def embed(self, x: Tensor) -> Tensor:
+        """The embedded input, on which a mask acts: (B, S, L) -> (B, S, D)."""
+        raise NotImplementedError(f"{type(self).__name__}.embed: give the embedded input (B, S, D)")
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        """Representations of the embedded input, before dropout: (B, S, D) -> (B, S', K)."""
+        raise NotImplementedError(f"{type(self).__name__}.steps: give the representations (B, S', K)")
+
+    def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        """Representation of each time step: (B, S, L) -> (B, S', K). `mask` acts on the embedded input."""
+        return dropout(self.steps(self.masked(x, mask)), self.dropout, self.training)  # (B, S', K)
+
+    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
+        steps: Tensor = self(x, mask)  # (B, S', K)
+        return steps.mean(1)  # (B, K)
+
+    def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
+        """The embedded input with the mask on it: (B, S, L) -> (B, S, D)."""
+        embedded = self.embed(x)  # (B, S, D)
+        return embedded if mask is None else mask(embedded)  # (B, S, D)
+
+    def compile_blocks(self) -> None:
+        """Have torch.compile fuse each part of the encoder; a copy of the encoder is not compiled."""
+        for part in self.children():
+            part.compile(dynamic=False)
+
+    @classmethod
+    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
+        """An encoder with published weights, by the state dict of the official module; a head in it is left out.
+
+        Raises ValueError where it is anything else, and for an encoder of which no weights are published.
+        """
+        raise ValueError(f"encoder {cls.name!r} takes on no official weights ({len(state_dict)} tensors were given)")

@@ -1,0 +1,117 @@
+"""A residual convolution network (resnet1d_wang of the PTB-XL benchmark, Strodthoff et al. 2021; Wang et al. 2017).
+
+A convolution over 7 samples, then three blocks of two convolutions over 5 and 3, all of one width, with batch
+normalisation. The second and third block halve the time, so that S' = ceil(S / 4). A mask acts on what the first
+convolution gives, behind its ReLU: (B, S, K).
+
+What becomes of batch normalisation while a method pretrains stands in `methods.parts.ema`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch.nn.functional as F
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+
+STEM_KERNEL, KERNELS = 7, (5, 3)
+STRIDES = (1, 2, 2)
+"""Of the blocks."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ResNet1dConfig(EncoderConfig):
+    """Its one size; the default is the benchmark's and gives 439,040 parameters."""
+
+    output: Size = 128
+    """Channels of every layer, so K too."""
+
+    @classmethod
+    def small(cls) -> ResNet1dConfig:
+        """16 channels."""
+        return cls(output=16)
+
+
+class Block(nn.Module):
+    """Residual block. Where it halves the time, the shortcut is a 1x1 convolution with batch normalisation."""
+
+    def __init__(self, width: int, stride: int) -> None:
+        super().__init__()
+        first, second = KERNELS
+        self.conv1 = convolution(width, width, first, stride)
+        self.bn1 = nn.BatchNorm1d(width)
+        self.conv2 = convolution(width, width, second)
+        self.bn2 = nn.BatchNorm1d(width)
+        halves = stride > 1
+        self.shortcut = nn.Sequential(convolution(width, width, 1, stride), nn.BatchNorm1d(width)) if halves else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, K, S) -> (B, K, ceil(S / stride))."""
+        shortcut = x if self.shortcut is None else self.shortcut(x)  # (B, K, S')
+        x = F.relu(self.bn1(self.conv1(x)))  # (B, K, S')
+        return F.relu(self.bn2(self.conv2(x)) + shortcut)  # (B, K, S')
+
+
+def convolution(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Conv1d:
+    """Convolution that keeps the length but for its stride, without a bias: batch normalisation follows."""
+    return nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
+
+
+class ResNet1d(Encoder):
+    """ECG windows -> representations at a quarter of the time steps."""
+
+    name: ClassVar[str] = "resnet1d"
+    Config: ClassVar[type[EncoderConfig]] = ResNet1dConfig
+
+    def __init__(self, config: ResNet1dConfig | None = None) -> None:
+        super().__init__(config)
+        leads, width = self.config.leads, self.config.output
+        self.stem = nn.Sequential(convolution(leads, width, STEM_KERNEL), nn.BatchNorm1d(width), nn.ReLU())
+        self.blocks = nn.Sequential(*[Block(width, stride) for stride in STRIDES])
+
+    def embed(self, x: Tensor) -> Tensor:
+        """What the first convolution gives: (B, S, L) -> (B, S, K)."""
+        stem: Tensor = self.stem(x.mT)  # (B, K, S)
+        return stem.mT  # (B, S, K)
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        """(B, S, K) -> (B, ceil(S / 4), K)."""
+        steps: Tensor = self.blocks(embedded.mT)  # (B, K, S')
+        return steps.mT  # (B, S', K)
+
+    @classmethod
+    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
+        """An encoder with the weights of the benchmark's module; its sizes follow the first convolution.
+
+        Raises ValueError where a tensor is missing, unknown or of another shape.
+        """
+        ours = {_our_name(name): value for name, value in state_dict.items() if not _HEAD.match(name)}
+        if "stem.0.weight" not in ours:
+            raise ValueError("official resnet1d: no tensor 0.weight; pass the whole state_dict of the module")
+        width, leads, _ = ours["stem.0.weight"].shape
+        encoder = cls(ResNet1dConfig(leads=leads, output=width))
+        try:
+            encoder.load_state_dict(ours, strict=True)
+        except RuntimeError as error:
+            raise ValueError(f"official resnet1d: {' '.join(str(error).split())}") from error
+        return encoder
+
+
+_HEAD = re.compile(r"6\.")
+_OFFICIAL = re.compile(r"(?:([01])|([345])\.0\.(?:(downsample)|(conv[12]|bn[12])))\.(.+)")
+
+
+def _our_name(official: str) -> str:
+    """Name in `ResNet1d` of a tensor of the official module: stem 0 and 1, blocks 3.0, 4.0 and 5.0."""
+    match = _OFFICIAL.fullmatch(official)
+    if match is None:
+        raise ValueError(f"official resnet1d: unknown tensor {official!r}; pass the state_dict of the module alone")
+    stem, block, shortcut, layer, rest = match.groups()
+    if stem:
+        return f"stem.{stem}.{rest}"
+    return f"blocks.{int(block) - 3}.{'shortcut' if shortcut else layer}.{rest}"

@@ -1,0 +1,61 @@
+"""Classes by name: one of a table, or the one subclass of a contract that a .py file of the user's own defines."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+T = TypeVar("T")
+_TEXT = "__text__"
+"""Where a module keeps the file it was made of, which may be edited while a run lasts."""
+
+
+def find_class(what: str, name: str, table: Mapping[str, type[T]], contract: type[T]) -> type[T]:
+    """The class of a name in `table`, or of a path that ends in .py; `what` it is, e.g. 'method'.
+
+    Raises ValueError with the names there are, or with what is wrong with the file.
+    """
+    if name.endswith(".py"):
+        return _load_file(what, Path(name).resolve(), contract, tuple(table))  # type: ignore[arg-type]
+    if name in table:
+        return table[name]
+    close = difflib.get_close_matches(name, table, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise ValueError(f"unknown {what} {name!r}: {hint}choose from {', '.join(table)}, or give the path of a .py file")
+
+
+def text_of(kind: type) -> bytes | None:
+    """The file that a class was loaded from, as it was then; None for a class of this package."""
+    return getattr(sys.modules[kind.__module__], _TEXT, None)
+
+
+@cache
+def _load_file(what: str, path: Path, contract: type, taken: tuple[str, ...]) -> type:
+    """The one class that a file outside the package defines. Its module goes by the file's path."""
+    if not path.is_file():
+        raise ValueError(f"{what} file {path} does not exist")
+    module = ModuleType(str(path))
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look their module up while it runs
+    try:
+        text = path.read_bytes()
+        setattr(module, _TEXT, text)
+        exec(compile(text, path, "exec"), vars(module))
+    except Exception as error:
+        del sys.modules[module.__name__]
+        raise ValueError(f"{what} file {path}: {type(error).__name__}: {error}") from error
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, contract) and value.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        raise ValueError(f"{what} file {path} defines {len(found)} {contract.__name__} classes: define exactly one")
+    if getattr(found[0], "name", "") in {"", *taken}:
+        raise ValueError(f"{what} file {path}: give {found[0].__name__} a `name` that none of {', '.join(taken)} has")
+    return found[0]

@@ -1,0 +1,88 @@
+"""The verbs `check-method` and `check-encoder`: a line per promise, and a status that says whether all are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.config.verb import FAILED, OK, USAGE
+from run_benchmark import main
+
+FAULTY = """
+from dataclasses import dataclass
+from methods.base import MethodConfig, PretrainMethod
+
+
+class Faulty(PretrainMethod):
+    name = "faulty"
+    title = ""
+    trains = False
+"""
+ENCODER = """
+from dataclasses import dataclass
+from torch import nn
+from methods.encoders.base import Encoder, EncoderConfig, Size
+
+@dataclass(frozen=True, kw_only=True)
+class MineConfig(EncoderConfig):
+    output: Size = 6
+
+class Mine(Encoder):
+    name, Config = "mine", MineConfig
+
+    def __init__(self, config=None):
+        super().__init__(config)
+        self.linear = nn.Linear(self.config.leads, 5)
+        self.out = nn.Linear(5, self.config.output)
+
+    def embed(self, x):
+        return self.linear(x)
+
+    def steps(self, embedded):
+        return self.out(embedded.tanh())
+"""
+
+
+def test_a_method_that_keeps_its_promises(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-method", "random"]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["kept   builds", "kept   name", "kept   encoder"]
+
+
+def test_a_method_in_a_file_that_does_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    assert main(["check-method", str(tmp_path / "faulty.py")]) == FAILED
+    assert "BROKEN name: Faulty.title is ''" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [("pmqq", "unknown method 'pmqq': did you mean 'pmq'?"), ("missing.py", "missing.py does not exist")],
+)
+def test_a_method_that_is_not_there_is_one_line(word: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-method", word]) == USAGE
+    shown = capsys.readouterr().err
+    assert line in shown
+    assert shown.count("\n") == 1
+
+
+def test_an_encoder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["check-encoder", "dilatd"], ["check-method", "random", "--encoder", "dilatd"]):
+        assert main(argv) == USAGE
+        shown = capsys.readouterr().err
+        assert "unknown encoder 'dilatd': did you mean 'dilated'?" in shown
+        assert shown.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_an_encoder_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sound, broken = tmp_path / "mine.py", tmp_path / "broken.py"
+    sound.write_text(ENCODER)
+    assert main(["check-encoder", str(sound)]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "kept   name: mine"
+    assert all(line.startswith("kept ") for line in lines)
+    broken.write_text(ENCODER.replace("self.out(embedded.tanh())", "self.out(embedded.tanh()).mT"))
+    assert main(["check-encoder", str(broken)]) == FAILED
+    assert "BROKEN shapes:" in capsys.readouterr().out

@@ -1,0 +1,106 @@
+"""Encoders are found by name or by file, and what identifies one is its name, sizes and, of a file, its text."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import torch
+
+from methods.encoders import DEFAULT, ENCODERS, get_encoder, identity, load_official
+from methods.encoders.base import Encoder
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+
+OUTSIDE = '''
+"""One linear layer per time step."""
+from __future__ import annotations
+from dataclasses import dataclass
+from torch import nn
+from methods.encoders.base import Encoder, EncoderConfig, Size
+
+@dataclass(frozen=True, kw_only=True)
+class LinearConfig(EncoderConfig):
+    output: Size = 6
+    width: Size = 5
+
+class Linear(Encoder):
+    name, Config = "linear", LinearConfig
+
+    def __init__(self, config=None):
+        super().__init__(config)
+        self.first = nn.Linear(self.config.leads, self.config.width)
+        self.second = nn.Linear(self.config.width, self.config.output)
+
+    def embed(self, x):
+        return self.first(x)
+
+    def steps(self, embedded):
+        return self.second(embedded)
+'''
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_names_lead_to_classes(name: str) -> None:
+    kind = get_encoder(name)
+    assert kind is ENCODERS[name]
+    assert kind.name == name
+    small = kind(kind.Config.small())
+    assert small.config.output == small.pooled(torch.randn(2, 40, 12)).shape[1]
+    assert sum(p.numel() for p in small.parameters()) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("resnet", "unknown encoder 'resnet': did you mean 'resnet1d'? choose from dilated, "), ("xyz", "choose from")],
+)
+def test_an_unknown_name_is_answered_with_those_there_are(name: str, hint: str) -> None:
+    for look_up in (get_encoder, lambda name: load_official(name, {})):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011 - the line is looked into below
+            look_up(name)
+        assert hint in str(caught.value)
+
+
+def test_a_file_is_an_encoder(tmp_path: Path) -> None:
+    file = tmp_path / "linear.py"
+    file.write_text(OUTSIDE)
+    kind = get_encoder(str(file))
+    assert issubclass(kind, Encoder)
+    assert get_encoder(str(file)) is kind
+    assert kind()(torch.randn(2, 9, 12)).shape == (2, 9, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "encoder file .* defines 0 Encoder classes: define exactly one"),
+        (OUTSIDE.replace('"linear"', '"dilated"'), "give Linear a `name` that none of dilated, resnet1d has"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_file_that_is_no_encoder_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        get_encoder(str(file))
+
+
+def test_the_default_is_known_by_its_sizes_and_every_other_by_its_name_too() -> None:
+    """The keys of results are made of this: what it holds of the default encoder must never change."""
+    assert DEFAULT == "dilated"
+    assert identity(Dilated, DilatedConfig(hidden=16, output=64, dropout=0.1)) == {
+        "leads": 12, "hidden": 16, "depth": 10, "output": 64, "dropout": 0.0,
+    }  # fmt: skip
+    assert identity(ResNet1d, ResNet1dConfig()) == {"name": "resnet1d", "leads": 12, "output": 128, "dropout": 0.0}
+
+
+def test_an_encoder_from_a_file_is_known_by_the_text_it_was_loaded_from(tmp_path: Path) -> None:
+    file = tmp_path / "linear.py"
+    file.write_text(OUTSIDE)
+    kind = get_encoder(str(file))
+    before = identity(kind, kind.Config())  # type: ignore[call-arg]
+    assert before["name"] == "linear"
+    assert before["source"] == hashlib.sha256(OUTSIDE.encode()).hexdigest()
+    file.write_text(OUTSIDE + "# edited while a run lasts\n")
+    assert identity(kind, kind.Config()) == before  # type: ignore[call-arg]
