@@ -22,18 +22,19 @@ from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.run.pretraining import health_of
 from benchmark.run.runner import Machine, Watch, Work, do, make_grid, make_plan, missing, task_name
 from benchmark.screen import console as terminal
-from benchmark.screen.console import Console, note, open_console, print_lines
+from benchmark.screen.console import Console, note, open_console
 from benchmark.screen.progress import GridProgress, step
+from benchmark.screen.tables import print_sheet
 from benchmark.training.compiled import require_compiler
 from benchmark.training.health import health_lines, health_warnings
 from benchmark.verbs.data import gate, look_up, open_data, prepare_data, print_check, print_summary
-from benchmark.verbs.dry_run import dry_run_lines, sizes_of, unkeyed_grid
+from benchmark.verbs.dry_run import print_dry_run, sizes_of, unkeyed_grid
 from benchmark.verbs.list import listing
 from reports.build import build_report
-from reports.compare.write import compare_results, comparison_lines
+from reports.compare.write import compare_results, comparison_sheet
 from reports.runs.capsule import pack
 from reports.runs.open import open_results
-from reports.tables.terminal import terminal_lines
+from reports.tables.terminal import score_sheet
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -76,8 +77,7 @@ def run(command: Command, console: Console) -> int:
     config, place = command.config, command.place
     machine = machine_of(config, place)
     if command.dry_run:
-        for line in dry_run_lines(config, place, machine):
-            note(console, line)
+        print_dry_run(console, config, place, machine)
         return OK
     prepared = prepare_all(config, place, console)
     found = gate(config, prepared)
@@ -171,7 +171,7 @@ def compare(command: Command, console: Console) -> int:
     found = compare_results(first, second, command.place.out, unit=command.unit)
     for line in found.said:
         note(console, line)
-    print_lines(console, comparison_lines(found.comparison, console.width))
+    print_sheet(console, *comparison_sheet(found.comparison))
     note(console, "")
     for file in found.files:
         note(console, f"wrote {file}")
@@ -182,7 +182,7 @@ def show_report(place: Place, plan_key: str | None, unit: str | None, console: C
     """Write the tables, print them, and say where the files are."""
     built = build_report(place.results, place.out, plan_key=plan_key, unit=unit)
     for table in built.tables:
-        print_lines(console, terminal_lines(table, console.width, starred=not console.is_terminal))
+        print_sheet(console, *score_sheet(table, starred=console.color_system is None))
     for problem in built.problems:
         terminal.error(f"left out: {problem}")
     note(console, "")
@@ -228,10 +228,10 @@ def show_recording(command: Command, console: Console) -> int:
 
 def verify(command: Command, console: Console) -> int:
     """The verb `verify-paper`: the paper's numbers and claims, and the results store beside them."""
-    from reports.paper.write import audit_lines, verify_paper  # here, because scipy.stats loads slowly
+    from reports.paper.write import audit_sheet, verify_paper  # here, because scipy.stats loads slowly
 
     found = verify_paper(command.place.out, command.place.results)
-    print_lines(console, audit_lines(found.audit, console.width))
+    print_sheet(console, *audit_sheet(found.audit))
     note(console, "")
     for file in found.files:
         note(console, f"wrote {file}")
@@ -254,15 +254,14 @@ def speed(command: Command, console: Console) -> int:
     """The verb `speed`."""
     from benchmark.verbs.speed.measure import FULL, QUICK, measure_speed  # here, because no other verb needs them
     from benchmark.verbs.speed.record import save_speed
-    from benchmark.verbs.speed.report import hours_line, speed_lines
+    from benchmark.verbs.speed.report import hours_line, print_speed
 
     config, place = command.config, command.place
     machine = machine_of(config, place)
     sizes, _ = sizes_of(config, place)
     with step(console, "measuring") as progress:
         found = measure_speed(config, machine, QUICK if command.quick else FULL, progress)
-    for line in speed_lines(found):
-        note(console, line)
+    print_speed(console, found)
     save_speed(found, place.out / "speed.json")
     grid = unkeyed_grid(config, machine)
     note(console, hours_line(config, [*grid.pretrainings, *grid.cells], sizes, found, machine.jobs))

@@ -19,7 +19,7 @@ from benchmark.config.command_line import Command, Place
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.audit.findings import Finding, audit
-from benchmark.data.audit.summary import fact_lines, of_listing, of_prepared, some, table_lines
+from benchmark.data.audit.summary import COLUMNS, below_table, fact_lines, of_listing, of_prepared, some, table_row
 from benchmark.data.prepared.beats import FS, heartbeats
 from benchmark.data.prepared.prepare import Prepared, cached, list_part, prepare
 from benchmark.data.readers.base import SIMULATED_MARK, Dataset, DatasetError, Entry, Unusable
@@ -27,6 +27,7 @@ from benchmark.data.readers.registry import DATASETS, find_root
 from benchmark.run.cohorts import locate, names_of
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import step
+from benchmark.screen.tables import print_table
 
 VERDICTS = {
     "ok": "ok",
@@ -151,8 +152,10 @@ def print_summary(command: Command, console: Console) -> bool:
         known = cached(dataset, command.place.cache, listing, command.config.data.cut())
         protocol = command.config.protocol
         summaries.append(of_prepared(known, protocol) if known else of_listing(dataset, listing, protocol))
-    for line in table_lines(summaries):
-        note(console, line)
+    print_table(console, COLUMNS, [[table_row(summary) for summary in summaries]])
+    for summary in summaries:
+        for line in below_table(summary):
+            note(console, line)
     return len(summaries) == len(names)
 
 

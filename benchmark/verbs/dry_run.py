@@ -18,6 +18,8 @@ from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.run.grid import Cell, Grid, Pretraining, encoder_config, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
+from benchmark.screen.console import Console, note
+from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
 from benchmark.verbs.speed.record import load_speed
 from benchmark.verbs.speed.report import grid_seconds
@@ -26,8 +28,8 @@ from methods.encoders.dilated import Encoder, EncoderConfig
 GIB = 2**30
 
 
-def dry_run_lines(config: Config, place: Place, machine: Machine) -> Iterator[str]:
-    """The plan of a run, line by line. Raises DatasetError where real data are missing."""
+def print_dry_run(console: Console, config: Config, place: Place, machine: Machine) -> None:
+    """The plan of a run. Raises DatasetError where real data are missing."""
     sizes, prepared = sizes_of(config, place)
     work = work_of(config, place, machine, prepared)
     if work is None:
@@ -35,12 +37,13 @@ def dry_run_lines(config: Config, place: Place, machine: Machine) -> Iterator[st
         work = Work(grid, grid.pretrainings, grid.cells, ())
     grid = work.grid
     pretrainings = sum(p.method.trains for p in grid.pretrainings)
-    yield f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings"
+    note(console, f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings")
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"
-        yield f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})"
-    yield from cell_lines(grid, work)
-    yield from cost_lines(config, place, machine, sizes, work)
+        note(console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})")
+    print_cells(console, grid, work)
+    for line in cost_lines(config, place, machine, sizes, work):
+        note(console, line)
 
 
 def counts_line(grid: Grid) -> str:
@@ -83,19 +86,20 @@ def unkeyed_grid(config: Config, machine: Machine) -> Grid:
     return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
 
 
-def cell_lines(grid: Grid, work: Work) -> Iterator[str]:
+def print_cells(console: Console, grid: Grid, work: Work) -> None:
     """The cells of each variant and evaluation: how many are done of how many, dataset by dataset."""
     todo = {cell.key for cell in work.cells}
     ratios = ", ".join(f"{ratio:g}" for ratio in dict.fromkeys(cell.ratio for cell in grid.cells))
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
-    yield f"cells done of those planned, at ratios {ratios} x seeds {seeds}"
-    groups: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    note(console, f"cells done of those planned, at ratios {ratios} x seeds {seeds}:")
+    datasets = list(dict.fromkeys(cell.dataset for cell in grid.cells))
+    done: dict[tuple[str, str], dict[str, list[bool]]] = {}
     for cell in grid.cells:
-        row = groups.setdefault((cell.variant.name, cell.evaluation), {})
-        row.setdefault(cell.dataset, []).append(cell.key not in todo)
-    for (variant, evaluation), row in groups.items():
-        counts = "  ".join(f"{dataset} {sum(done)}/{len(done)}" for dataset, done in row.items())
-        yield f"  {variant:<14} {evaluation:<9} {counts}"
+        row = done.setdefault((cell.variant.name, cell.evaluation), {name: [] for name in datasets})
+        row[cell.dataset].append(cell.key not in todo)
+    columns = [("", "row", "label"), ("", "evaluation", "label"), *(("", name, "right") for name in datasets)]
+    rows = [[*place, *(f"{sum(own)}/{len(own)}" for own in counts.values())] for place, counts in done.items()]
+    print_table(console, columns, [rows])
 
 
 def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
