@@ -158,7 +158,11 @@ def report(command: Command, console: Console) -> int:
         run = opened.run
         for line in opened.said:
             note(console, line)
-        show_report(replace(command.place, results=run.store.root), run.results.plan.key, command.unit, console)
+        place = replace(command.place, results=run.store.root)
+        kept = place.results in {
+            Path(name) for source in command.sources for name in (source, source.rpartition("@")[0])
+        }
+        show_report(place, run.results.plan.key, command.unit, console, kept=kept)
         if command.capsule:
             contents = pack(run, command.capsule)
             note(console, f"wrote {command.capsule} (no signals; contents {contents})")
@@ -178,11 +182,13 @@ def compare(command: Command, console: Console) -> int:
     return OK
 
 
-def show_report(place: Place, plan_key: str | None, unit: str | None, console: Console) -> None:
-    """Write the tables, print them, and say where the files are."""
+def show_report(place: Place, plan_key: str | None, unit: str | None, console: Console, *, kept: bool = True) -> None:
+    """Write the tables, print them, say what failed and where the files are; kept: the results stay where they are."""
     built = build_report(place.results, place.out, plan_key=plan_key, unit=unit)
     for table in built.tables:
         print_sheet(console, *score_sheet(table, starred=console.color_system is None))
+    for line, file in built.failures:
+        note(console, f"failed: {line}; traceback in {file if kept else place.out / 'report.html'}")
     for problem in built.problems:
         terminal.error(f"left out: {problem}")
     note(console, "")

@@ -41,7 +41,8 @@ def _report(asked: argparse.Namespace) -> list[Path]:
     with open_results(asked.results) as opened:
         run = opened.run
         report = build_report(run.store.root, asked.out, plan_key=run.results.plan.key, unit=asked.unit)
-        _say([*opened.said, *(f"left out: {problem}" for problem in report.problems)])
+        failed = [f"failed: {line}; traceback in {asked.out / 'report.html'}" for line, _ in report.failures]
+        _say([*opened.said, *failed, *(f"left out: {problem}" for problem in report.problems)])
         if asked.capsule:
             pack(run, asked.capsule)
     return [*report.files, *filter(None, [asked.capsule])]

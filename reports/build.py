@@ -5,6 +5,7 @@ The files depend on the rows alone: the same rows give the same bytes, in one ru
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from benchmark.results.names import UNIT_OF_PROTOCOL
 from benchmark.results.store import Store
 from reports.html import pictures_of, read_skipped, report_html
 from reports.runs.cards import cards_of
-from reports.runs.load import load_results, tidy, wide
+from reports.runs.failures import unfinished
+from reports.runs.load import Results, load_results, tidy, wide
 from reports.runs.planned_tables import layouts
 from reports.statistics.columns import UnequalTestSets
 from reports.statistics.of_table import Judged, joined, judge
+from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
 from reports.tables.table import Table, make_table, table_name
 from reports.tables.text import latex, long_csv, markdown
@@ -32,6 +35,8 @@ class Report:
     files: tuple[Path, ...]
     problems: tuple[str, ...]
     """One line per row that was left out because it is damaged, and per table whose rows cannot be compared."""
+    failures: tuple[tuple[str, Path], ...]
+    """Per error: the cells that failed with it and the error, in one line; the file with the traceback of the first."""
 
 
 def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, unit: str | None = None) -> Report:
@@ -84,4 +89,11 @@ def build_report(store_root: Path, out: Path, *, plan_key: str | None = None, un
     for name, text in contents.items():
         write_atomic(out / name, text.encode())
     files = (*(out / name for name in contents), *drawn.files)
-    return Report(tuple(tables), files, (*results.damaged.values(), *problems))
+    return Report(tuple(tables), files, (*results.damaged.values(), *problems), tuple(_failures(results, store)))
+
+
+def _failures(results: Results, store: Store) -> Iterator[tuple[str, Path]]:
+    for found in unfinished(results, results.plan.cells):
+        if found.state == "failed":
+            names = "; ".join(cell_names(results.plan, found.cells))
+            yield f"{names}: {found.error}", store.failure_file(found.cells[0].key)

@@ -62,6 +62,16 @@ class Predictions:
     """(n,)"""
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why the last attempt at a cell failed."""
+
+    error: str
+    """One line: the exception's type and message."""
+    traceback: str = ""
+    """'' where none was kept."""
+
+
 def row_bytes(row: Row, predictions: bytes) -> bytes:
     """The file of a row, which vouches for itself and for the file of its predictions."""
     body = asdict(row)

@@ -23,7 +23,7 @@ from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD
 from benchmark.results.plan import Plan, PlannedCell, check_plan
-from benchmark.results.rows import ROW_FORMAT, Predictions, Row, row_bytes
+from benchmark.results.rows import ROW_FORMAT, Failure, Predictions, Row, row_bytes
 
 
 class CorruptRow(Exception):
@@ -50,7 +50,7 @@ class Store:
         )
         write_atomic(self.cells / f"{row.key}.npz", arrays)
         write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
-        (self.cells / f"{row.key}.error.json").unlink(missing_ok=True)
+        self.failure_file(row.key).unlink(missing_ok=True)
 
     def load_row(self, key: str) -> Row | None:
         """The finished row of a key, or None where there is none. Raises CorruptRow where it is damaged."""
@@ -103,19 +103,24 @@ class Store:
         with np.load(self.cells / f"{key}.npz", allow_pickle=False) as arrays:
             return Predictions(arrays["probability"], arrays["truth"], arrays["recording"], arrays["patient"])
 
-    def save_failure(self, key: str, what: str, error: str) -> None:
+    def save_failure(self, key: str, what: str, error: str, traceback: str = "") -> None:
         """Leave the reason of a failed cell or pretraining beside where its row would be."""
-        body = {"key": key, "what": what, "error": error}
-        write_atomic(self.cells / f"{key}.error.json", json.dumps(body, indent=1).encode())
+        body = {"key": key, "what": what, "error": error, "traceback": traceback}
+        write_atomic(self.failure_file(key), json.dumps(body, indent=1).encode())
 
-    def failures(self, keys: Iterable[str]) -> dict[str, str]:
-        """Key -> error text, for those of the keys whose last attempt failed."""
+    def failures(self, keys: Iterable[str]) -> dict[str, Failure]:
+        """Key -> failure, for those of the keys whose last attempt failed."""
         found = {}
         for key in keys:
-            path = self.cells / f"{key}.error.json"
+            path = self.failure_file(key)
             if path.is_file():
-                found[key] = str(json.loads(path.read_text())["error"])
+                body = json.loads(path.read_text())
+                found[key] = Failure(str(body["error"]), str(body.get("traceback") or ""))
         return found
+
+    def failure_file(self, key: str) -> Path:
+        """Where the failure of a cell is kept."""
+        return self.cells / f"{key}.error.json"
 
     def save_plan(self, plan: Plan) -> None:
         """Keep a plan under its key and make it the latest."""

@@ -13,6 +13,7 @@ from typing import Any
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Row
 from reports.runs.cards import machine_of
+from reports.runs.failures import unfinished
 from reports.runs.load import Results
 from reports.tables.captions import ratio_text
 from reports.tables.table import Block, Column, Line, Table
@@ -68,15 +69,9 @@ def _planned(results: Results, cell: PlannedCell) -> dict[str, Any]:
         "labels": ratio_text(cell.ratio),
         "seed": str(cell.seed),
     }
-    for state, reasons in (("failed", results.failures), ("damaged", results.damaged)):
-        if cell.key in reasons:
-            return told | {"state": state, "why": last_line(reasons[cell.key])}
+    for found in unfinished(results, [cell]):
+        return told | {"state": found.state, "why": found.error}
     return told | {"state": "finished" if cell.key in results.rows else "not run"}
-
-
-def last_line(error: str) -> str:
-    """What a traceback ends with."""
-    return (error.strip().splitlines() or ["no error text"])[-1]
 
 
 def _finished(row: Row) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmark.results.plan import Plan, PlannedCell
+from reports.runs.failures import unfinished
 from reports.runs.load import Results
 from reports.tables.captions import ratio_text
 
-ERROR_LIMIT = 4000
-"""Characters of an error text that are shown: its end."""
+TRACEBACK_LIMIT = 8000
+"""Characters of a traceback that are shown: its end."""
 
 
 class SkippedRecording(NamedTuple):
@@ -60,10 +61,10 @@ class Failure:
 
     state: str
     """'failed' or 'damaged'."""
-    reason: str
-    """Its last line."""
-    text: str
-    """All of it, or its end."""
+    error: str
+    """One line."""
+    traceback: str
+    """Of the first cell, or its end; '' where none was kept."""
     cells: tuple[str, ...]
 
 
@@ -119,16 +120,10 @@ def coverage(results: Results) -> Iterator[Unscored]:
 
 
 def failures(results: Results) -> Iterator[Failure]:
-    """One per error text, in plan order; KEY stands for a cell's own key, so that alike errors are one."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for cell in results.plan.cells:
-        for state, reasons in (("failed", results.failures), ("damaged", results.damaged)):
-            if cell.key in reasons:
-                text = reasons[cell.key].strip().replace(cell.key, "KEY")
-                groups.setdefault((state, text), []).append(_place(results.plan, cell))
-    for (state, text), cells in groups.items():
-        reason = (text.splitlines() or ["no error text"])[-1]
-        yield Failure(state, reason, text[-ERROR_LIMIT:], tuple(dict.fromkeys(cells)))
+    """One per error, in plan order."""
+    for found in unfinished(results, results.plan.cells):
+        cells = dict.fromkeys(_place(results.plan, cell) for cell in found.cells)
+        yield Failure(found.state, found.error, found.traceback[-TRACEBACK_LIMIT:], tuple(cells))
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:

@@ -117,8 +117,8 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
         predictions = (store.cells / f"{key}.npz").read_bytes()
         yield f"cells/{key}.npz", predictions
         yield f"cells/{key}.json", row_bytes(Row(**portable(asdict(row))), predictions)
-    for key, error in results.failures.items():
-        yield f"cells/{key}.error.json", _json({"key": key, "error": portable(error)})
+    for key, failure in results.failures.items():
+        yield f"cells/{key}.error.json", _json({"key": key} | portable(asdict(failure)))
     for key in {row.pretrain_key for row in results.rows.values() if row.pretrain_key}:
         if card := store.card(key):
             yield f"pretrained/{key}/{CARD}", _json(portable(card))

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.rows import Row
+from benchmark.results.rows import Failure, Row
 from benchmark.results.store import CorruptRow, Store
 
 CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed")
@@ -27,8 +27,8 @@ class Results:
 
     plan: Plan
     rows: Mapping[str, Row]
-    failures: Mapping[str, str]
-    """Error text of the cells whose last attempt failed."""
+    failures: Mapping[str, Failure]
+    """Of the cells whose last attempt failed."""
     damaged: Mapping[str, str]
     """What is wrong with the rows that were left out."""
 

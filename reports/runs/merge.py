@@ -163,8 +163,10 @@ def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run
             _link(store, source.run.store, key, source.run.results.rows[key])
             continue
         failures = [run.results.failures[key] for run in runs if key in run.results.failures]
-        if source.problem or failures:
-            store.save_failure(key, "merge", source.problem or failures[0])
+        if source.problem:
+            store.save_failure(key, "merge", source.problem)
+        elif failures:
+            store.save_failure(key, "merge", failures[0].error, failures[0].traceback)
 
 
 def _link(store: Store, source: Store, key: str, row: Row) -> None:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 from benchmark.results.plan import Plan, PlannedCell
+from reports.runs.failures import unfinished
 from reports.runs.load import Results
 from reports.runs.planned_tables import Layout, role_of
 
 SHOWN_DIGITS = 12
+NAMED, LONGEST_ERROR = 3, 160
+"""Groups of cells that a footer names for an error, and characters of the error."""
 METRIC_NAMES = {"f1": "macro F1", "auroc": "macro AUROC", "acc": "ACC"}
 
 
@@ -67,8 +71,7 @@ def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Ite
     yield f"Skipped recordings: {'; '.join(skipped)}."
     yield from _coverage(results, cells)
     yield from _notes(results, cells)
-    yield from _unusable("Failed", results, cells, results.failures)
-    yield from _unusable("Left out", results, cells, dict.fromkeys(results.damaged, "the stored row is damaged"))
+    yield from _unfinished(results, cells)
     yield from _commits(results, cells)
 
 
@@ -146,20 +149,23 @@ def _notes(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"{place}: {note} ({number} {'cell' if number == 1 else 'cells'})."
 
 
-def _unusable(word: str, results: Results, cells: Sequence[PlannedCell], reasons: Mapping[str, str]) -> Iterator[str]:
-    """One line per reason: the cells concerned, those of one variant, dataset and ratio together."""
-    by_reason: dict[str, dict[str, list[str]]] = {}
+def _unfinished(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """One line per error, short: the page has all cells and the traceback."""
+    for found in unfinished(results, cells):
+        places = cell_names(results.plan, found.cells)
+        named = "; ".join(places[:NAMED]) + (f"; and {len(places) - NAMED} more" if len(places) > NAMED else "")
+        if found.state == "damaged":
+            yield f"Left out: {named}: the stored row is damaged."
+        else:
+            yield f"Failed: {named}: {shorten(found.error, LONGEST_ERROR, placeholder=' …')}"
+
+
+def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
+    """'PMQ (Chapman, 1 %, seeds 41, 42)': cells, those of one variant, dataset and ratio together."""
+    seeds: dict[str, dict[str, None]] = {}
     for cell in cells:
-        if cell.key not in reasons:
-            continue
-        reason = (reasons[cell.key].strip().splitlines() or ["no error text"])[-1]
-        place = f"{results.plan.variants[cell.variant]} ({_place(results.plan, cell)}"
-        by_reason.setdefault(reason, {}).setdefault(place, []).append(str(cell.seed))
-    for reason, places in by_reason.items():
-        named = "; ".join(
-            f"{place}, {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)})" for place, seeds in places.items()
-        )
-        yield f"{word}: {named}: {reason}"
+        seeds.setdefault(f"{plan.variants[cell.variant]} ({_place(plan, cell)}", {})[str(cell.seed)] = None
+    return [f"{place}, seed{'s' if len(own) > 1 else ''} {', '.join(own)})" for place, own in seeds.items()]
 
 
 def _commits(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:

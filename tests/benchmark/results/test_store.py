@@ -15,7 +15,7 @@ from benchmark.results.files import write_atomic
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD
 from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.rows import Predictions, Row, row_bytes
+from benchmark.results.rows import Failure, Predictions, Row, row_bytes
 from benchmark.results.store import CorruptRow, NoResults, Store
 
 ROW = Row(
@@ -200,11 +200,11 @@ def test_a_write_makes_its_folder_and_leaves_the_file_alone(tmp_path: Path) -> N
 
 
 def test_a_failure_is_kept_until_the_cell_succeeds(store: Store) -> None:
-    store.save_failure(ROW.key, "pmq finetune", "RuntimeError: no luck")
+    store.save_failure(ROW.key, "pmq finetune", "RuntimeError: no luck", "Traceback: ...")
     store.save_failure("other", "moco finetune", "ValueError: none either")
-    assert store.failures([ROW.key]) == {ROW.key: "RuntimeError: no luck"}
+    assert store.failures([ROW.key]) == {ROW.key: Failure("RuntimeError: no luck", "Traceback: ...")}
     store.save_row(ROW, PREDICTIONS)
-    assert store.failures([ROW.key, "other"]) == {"other": "ValueError: none either"}
+    assert store.failures([ROW.key, "other"]) == {"other": Failure("ValueError: none either")}
 
 
 def test_stores_merge_by_copying(store: Store, tmp_path: Path) -> None:

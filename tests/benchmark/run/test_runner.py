@@ -13,7 +13,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.results.names import CARD, ILLUSTRATION
-from benchmark.results.rows import Row
+from benchmark.results.rows import Failure, Row
 from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell
@@ -211,7 +211,7 @@ def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pyt
     assert [row.variant for row in bench.rows()] == ["random", "random"]
     errors = bench.store.failures(cell.key for cell in bench.grid.cells)
     assert errors.keys() == {cell.key for cell in bench.grid.cells if cell.variant.name == "pmq"}
-    assert set(errors.values()) == {"its pretraining failed: ValueError: no keys today"}
+    assert {failure.error for failure in errors.values()} == {"its pretraining failed: ValueError: no keys today"}
     assert set(bench.heard.lost) == {
         "pmq pretrain seed 42",
         *(f"pmq {how} chapman 0.5 seed 41" for how in ("finetune", "linear")),
@@ -233,7 +233,7 @@ def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cell_module, "run_cell", broken)
     assert bench.work_off() == 1
     assert len(bench.rows()) == 3
-    assert bench.store.failures([unlucky]) == {unlucky: "RuntimeError: out of luck"}
+    assert bench.store.failures([unlucky]) == {unlucky: Failure("RuntimeError: out of luck")}
     assert bench.heard.lost == {"random linear chapman 0.5 seed 41": "RuntimeError: out of luck"}
 
 

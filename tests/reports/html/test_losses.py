@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark.data.prepared.skipped import Skipped, write_skipped
+from benchmark.results.rows import Failure
 from reports.html.losses import SkippedRecording, coverage, failures, read_skipped, sources
 from reports.runs.load import load_results
 
@@ -62,15 +63,16 @@ def test_cells_that_ended_in_one_error_stand_together(store_root: Path) -> None:
     first, second, *_ = results.plan.cells
     results = replace(results, damaged={cell.key: f"{cell.key}.json: cut off" for cell in (first, second)})
     damaged, failed = failures(results)
-    assert (damaged.state, len(damaged.cells), damaged.reason) == ("damaged", 2, "KEY.json: cut off")
-    assert (failed.state, failed.reason) == ("failed", "RuntimeError: the loss is not finite")
-    assert failed.text.startswith("Traceback")
+    assert (damaged.state, len(damaged.cells), damaged.error) == ("damaged", 2, "KEY.json: cut off")
+    assert (failed.state, failed.error) == ("failed", "RuntimeError: the loss is not finite")
+    assert failed.traceback.startswith("Traceback")
     assert failed.cells[0].startswith("PMQ, Chapman, 1 %, seed 42, finetune (")
 
 
-def test_of_a_long_error_the_end_is_shown(store_root: Path) -> None:
+def test_of_a_long_traceback_the_end_is_shown(store_root: Path) -> None:
     results = load_results(store_root)
     key = results.plan.cells[0].key
-    (failure,) = failures(replace(results, failures={key: "x" * 10_000 + "\nthe end"}))
-    assert len(failure.text) == 4000
-    assert failure.text.endswith("the end")
+    (failure,) = failures(replace(results, failures={key: Failure("an error", "x" * 10_000 + "\nthe end")}))
+    assert failure.error == "an error"
+    assert len(failure.traceback) == 8000
+    assert failure.traceback.endswith("the end")

@@ -102,14 +102,17 @@ def test_no_path_of_the_machine_is_packed_and_the_rows_still_vouch_for_themselve
     root = write_store(alter=with_paths, alter_plan=plan_with_paths)
     store = Store(root)
     (failed,) = run_of(root).results.failures
-    store.save_failure(failed, "fine-tune", f"FileNotFoundError: no encoder in {HOME}/runs: run again")
+    store.save_failure(
+        failed, "fine-tune", f"FileNotFoundError: no encoder in {HOME}/runs: run again", f"in {HOME}/runs, line 1"
+    )
     pack(run_of(root), tmp_path / "results.zip")
     assert not [name for name, body in contents_of(tmp_path / "results.zip").items() if b"/home" in body]
     run = run_of(unpack(tmp_path / "results.zip", tmp_path / "unpacked").root)
     assert run.results.damaged == {}
     row = next(iter(run.results.rows.values()))
     assert row.notes == ["read from x.dat"]
-    assert run.results.failures[failed] == "FileNotFoundError: no encoder in runs: run again"
+    assert run.results.failures[failed].error == "FileNotFoundError: no encoder in runs: run again"
+    assert run.results.failures[failed].traceback == "in runs, line 1"
 
 
 def test_an_id_that_is_a_path_is_refused(store_root: Path, tmp_path: Path) -> None:

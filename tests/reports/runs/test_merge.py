@@ -78,7 +78,7 @@ def test_a_cell_missing_in_one_store_comes_from_the_other(write_store: WriteStor
 def test_a_cell_failed_in_both_keeps_its_reason(write_store: WriteStore, put_together: PutTogether) -> None:
     run, _ = put_together(write_store("one"), write_store("two"))
     assert len(run.results.rows) == 33
-    assert [text.splitlines()[-1] for text in run.results.failures.values()] == ["RuntimeError: the loss is not finite"]
+    assert [failure.error for failure in run.results.failures.values()] == ["RuntimeError: the loss is not finite"]
 
 
 def test_one_key_with_two_outcomes_is_left_out_and_named(
