@@ -14,7 +14,7 @@ from reports.runs.load import Results
 from reports.runs.planned_tables import Layout
 from reports.statistics.columns import score_columns
 from reports.statistics.components import components
-from reports.statistics.limits import reach
+from reports.statistics.limits import method, reach
 from reports.statistics.pairwise import intervals, pairwise, ties
 
 Place = tuple[float, str, str, str]
@@ -31,6 +31,8 @@ class Judged:
     """Numbers that cannot be told from the best of their column and block."""
     words: tuple[str, ...] = ()
     """For below the table."""
+    details: tuple[str, ...] = ()
+    """How the statistics were made, for the page."""
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     """'intervals', 'pairwise', 'components'."""
 
@@ -51,6 +53,7 @@ def judge(results: Results, root: Path, layout: Layout, evaluation: str, unit: s
     return Judged(
         tied=frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False)),
         words=tuple(reach(results, columns, pairs)),
+        details=tuple(method(results, columns)),
         frames={"intervals": marked, "pairwise": pairs, "components": components(columns, strict=strict)},
     )
 

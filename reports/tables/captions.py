@@ -6,7 +6,7 @@ Neither holds a time, a device or a path: the same results print the same words,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -40,39 +40,44 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
     sentences = [
         f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
-        *([f"Overall is the mean of the {columns} columns."] if columns > 1 else []),
-        "Bold: best of its block; ≈: a tie, not to be told from the best.",
+        *([f"Overall: mean of the {columns} columns."] if columns > 1 else []),
+        "Bold: best of its block; ≈: tied with it.",
     ]
     if layout.gates:
-        sentences.append("Italics: gates, to read the other rows against; they do not compete.")
+        sentences.append("Italics: gates, which do not compete.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
     if cells[0].evaluation == "linear" and plan.config["protocol"] == "paper" and len(seeds) > 1:
-        sentences.append("The probe draws nothing at random: ±0.0 is one encoder on one labelled subset.")
+        sentences.append("±0.0: the probe draws nothing at random.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
-        sentences.append("Simulated ECGs: no ranking of methods follows from these numbers.")
+        sentences.append("Simulated ECGs: no ranking of methods follows.")
     own = str(plan.config.get("caption") or "").strip()
     return " ".join([*sentences, own]).strip()
 
 
 def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
-    """What a table rests on, one line each: cells, protocol, data, skipped recordings, notes, failures, code."""
+    """What a reader needs to use a table's numbers, one line each: cells, warnings, data, what could not be scored."""
     plan = results.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
     yield _cells_line(results, cells)
     yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield (
-        f"Protocol: {plan.config['protocol']}; labels: {plan.config['data']['labels']}; scores per "
-        f"{unit_text(plan, unit)}."
+        f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}, {plan.config['data']['labels']} "
+        f"labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on {_source_text(plan.pretraining)}."
     )
-    yield f"Data: {'; '.join(map(_source_text, datasets))}."
-    yield f"Pretraining: {_source_text(plan.pretraining)}."
-    yield from _reports(plan, cells)
-    skipped = dict.fromkeys(map(_skipped_text, [*datasets, plan.pretraining]))
-    yield f"Skipped recordings: {'; '.join(skipped)}."
     yield from _coverage(results, cells)
     yield from _notes(results, cells)
     yield from _unfinished(results, cells)
     yield from _commits(results, cells)
+
+
+def details_of(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """What a table's numbers rest on besides, one line each: sizes of the data, skipped recordings, reports."""
+    plan = results.plan
+    there = {cell.dataset for cell in cells}
+    sources = [*(facts for name, facts in plan.datasets.items() if name in there), plan.pretraining]
+    yield f"Recordings and patients: {'; '.join(map(_size_text, sources))}."
+    yield f"Skipped recordings: {'; '.join(dict.fromkeys(map(_skipped_text, sources)))}."
+    yield from _reports(plan, cells)
 
 
 def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
@@ -98,39 +103,37 @@ def _cells_line(results: Results, cells: Sequence[PlannedCell]) -> str:
 
 
 def _source_text(facts: Mapping[str, Any]) -> str:
-    kind = "simulated" if facts.get("simulated") else "real"
-    title = facts.get("title") or facts["name"]
-    return f"{title} ({kind}, {facts['recordings']} recordings, {facts['patients']} patients)"
+    return f"{_title(facts)} ({'simulated' if facts.get('simulated') else 'real'})"
+
+
+def _size_text(facts: Mapping[str, Any]) -> str:
+    return f"{_title(facts)} {facts['recordings']} of {facts['patients']}"
+
+
+def _title(facts: Mapping[str, Any]) -> str:
+    return str(facts.get("title") or facts["name"])
 
 
 def _skipped_text(facts: Mapping[str, Any]) -> str:
     """`skipped` is a count, or counts by reason."""
     skipped = facts.get("skipped") or 0
-    title = facts.get("title") or facts["name"]
     if not isinstance(skipped, Mapping):
-        return f"{title} {skipped}"
+        return f"{_title(facts)} {skipped}"
     reasons = ", ".join(f"{reason}: {number}" for reason, number in sorted(skipped.items()))
-    return f"{title} {sum(skipped.values())} ({reasons})"
+    return f"{_title(facts)} {sum(skipped.values())} ({reasons})"
 
 
 def _coverage(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Per dataset, the patients of each class that no recording could be scored of, and why."""
+    """Per dataset and class, the patients that no recording could be scored of; the page says why."""
     rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
-    texts = []
-    for dataset, row in rows.items():
-        losses = [
-            f"{name} {len(found['unscored'])} of {found['patients']} ({_counted(found['unscored'].values())})"
-            for name, found in row.coverage.items()
-            if found["unscored"]
-        ]
-        texts.append(f"{results.plan.datasets[dataset]['title']}: {', '.join(losses) or 'none'}")
+    texts = [
+        f"{results.plan.datasets[dataset]['title']} {name} {len(found['unscored'])} of {found['patients']}"
+        for dataset, row in rows.items()
+        for name, found in row.coverage.items()
+        if found["unscored"]
+    ]
     if texts:
-        yield f"Patients without a scored recording, by class: {'; '.join(texts)}."
-
-
-def _counted(reasons: Iterable[str]) -> str:
-    """'heart rate below 50/min: 12, too short: 1'."""
-    return ", ".join(f"{reason}: {number}" for reason, number in Counter(reasons).most_common())
+        yield f"Patients without a scored recording: {', '.join(texts)}."
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:
@@ -138,15 +141,14 @@ def _place(plan: Plan, cell: PlannedCell) -> str:
 
 
 def _notes(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Notes of the rows, each once per dataset and ratio with the number of cells that carry it."""
-    counted = Counter(
-        (note, _place(results.plan, cell))
-        for cell in cells
-        if cell.key in results.rows
-        for note in results.rows[cell.key].notes
-    )
-    for (note, place), number in counted.items():
-        yield f"{place}: {note} ({number} {'cell' if number == 1 else 'cells'})."
+    """Each note of the rows once, with the datasets and ratios it is of, and how many cells carry it."""
+    counted: dict[str, Counter[str]] = {}
+    for cell in cells:
+        for note in results.rows[cell.key].notes if cell.key in results.rows else ():
+            counted.setdefault(note, Counter())[_place(results.plan, cell)] += 1
+    for note, places in counted.items():
+        named = "; ".join(f"{place}: {number} cell{'s' if number > 1 else ''}" for place, number in places.items())
+        yield f"Note: {note} ({named})."
 
 
 def _unfinished(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:

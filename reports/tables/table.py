@@ -16,7 +16,7 @@ from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.load import Results
 from reports.runs.planned_tables import Layout
 from reports.statistics.of_table import Judged
-from reports.tables.captions import caption_of, footers_of, ratio_text, unit_text
+from reports.tables.captions import caption_of, details_of, footers_of, ratio_text, unit_text
 
 OVERALL = "overall"
 EVALUATIONS = {"finetune": "Fine-tuned", "linear": "Linear probe"}
@@ -102,6 +102,9 @@ class Table:
     footnotes: tuple[tuple[str, str], ...]
     """(mark, text), in the order of reading."""
     footers: tuple[str, ...]
+    """What a reader needs to use the numbers."""
+    details: tuple[str, ...] = ()
+    """How they were made, for the page."""
 
 
 def make_table(
@@ -134,6 +137,7 @@ def make_table(
         blocks=tuple(_with_marks(block, footnotes) for block in blocks),
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
         footers=(*footers_of(results, cells, unit), *(judged.words if judged else ())),
+        details=(*details_of(results, cells), *(judged.details if judged else ())),
     )
 
 

@@ -60,7 +60,7 @@ def test_ablations_have_a_table_of_f1_with_the_whole_method_last(write_store: Wr
     assert [(column.group, column.title) for column in second.columns] == [
         ("PTB-XL", "F1"), ("Chapman", "F1"), ("", "Overall"),
     ]  # fmt: skip
-    assert second.caption.startswith("Macro F1 in percent, mean±std over seeds 41, 42. Overall is the mean of the 2")
+    assert second.caption.startswith("Macro F1 in percent, mean±std over seeds 41, 42. Overall: mean of the 2")
 
 
 def test_a_sweep_has_a_table_at_the_ratios_it_was_run_at(write_store: WriteStore) -> None:
