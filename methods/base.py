@@ -10,13 +10,14 @@ State lives in parameters and buffers; draws come from torch's generator, seeded
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.dilated import Encoder
-from methods.parts.fields import Range, Share, check_fields
 from methods.parts.masks import Mask
 from methods.parts.positives import Positives as Positives  # a part of the contract
 
@@ -38,34 +39,33 @@ class Batch(NamedTuple):
     text: Tensor | None = None  # (B, E) frozen report embedding
 
 
-@dataclass(frozen=True)
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A fraction of a whole: 0 is none of it, 1 all of it."""
+
+
+# Its fields are strict, itself is not: a strict dataclass does not come of a dict.
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Recipe:
     """How a method is optimised. A method's config carries its own paper's; the `unified` preset replaces it."""
 
     optimiser: Literal["adamw", "adam"] = "adamw"
-    lr: Annotated[float, Range(above=0.0)] = 1e-3
-    weight_decay: Annotated[float, Range(least=0.0)] = 1e-2
+    lr: Annotated[float, Field(gt=0, strict=True)] = 1e-3
+    weight_decay: Annotated[float, Field(ge=0, strict=True)] = 1e-2
     """Decoupled for adamw, an L2 term of the gradient for adam."""
     schedule: Literal["warmup-cosine", "constant"] = "warmup-cosine"
     """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero."""
-    batch_size: Annotated[int, Range(least=2)] = 256
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    batch_size: Annotated[int, Field(ge=2, strict=True)] = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
 class MethodConfig:
-    """Knobs every method has. A method subclasses this and documents its own; bad values raise ValueError."""
+    """Knobs every method has. A method extends it by a dataclass of its own; bad values raise ValueError."""
 
     pairing: Pairing = "neighbor"
     batching: Batching = "shuffled"
     encoder_dropout: Share = 0.0
     """Dropout on the encoder's output while pretraining."""
     recipe: Recipe = field(default_factory=Recipe)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 class PretrainMethod(nn.Module):

@@ -7,16 +7,16 @@ branches. Grill et al. 2020.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.base import Batch, MethodConfig, PretrainMethod, Share
 from methods.encoders.dilated import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
-from methods.parts.fields import Range, Share
 from methods.parts.heads import batch_norm_head
 from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
@@ -34,8 +34,8 @@ class BYOLConfig(MethodConfig):
     """Share of the time steps hidden in either view."""
     frequency_mask: Share = 0.1
     """Share of the spectrum's elements hidden in either view."""
-    projection_layers: Annotated[int, Range(least=1)] = 3
-    prediction_layers: Annotated[int, Range(least=1)] = 2
+    projection_layers: Annotated[int, Field(ge=1)] = 3
+    prediction_layers: Annotated[int, Field(ge=1)] = 2
 
 
 def byol_loss(p: Tensor, z: Tensor) -> Tensor:

@@ -6,16 +6,17 @@ encoder's output is what is contrasted. Kiyasseh et al. 2021, the patient-specif
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from typing import Annotated, ClassVar, Literal
 
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
 from methods.encoders.dilated import Encoder
-from methods.parts.fields import Range
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
 
 SINGLE_LEADS = {"II": 1, "aVR": 3, "aVL": 4, "V2": 7}
@@ -26,7 +27,7 @@ SINGLE_LEADS = {"II": 1, "aVR": 3, "aVL": 4, "V2": 7}
 class CLOCSConfig(MethodConfig):
     """Knobs of CLOCS; the defaults are the paper's, but for all leads being in a view."""
 
-    temperature: Annotated[float, Range(above=0.0)] = 0.1
+    temperature: Annotated[float, Field(gt=0)] = 0.1
     views: Literal["cmsc", "cmlc", "cmsmlc"] = "cmsc"
     """cmsc: both windows with all leads. cmlc: the first window once per lead, all other leads set to zero, since the
     encoder takes all of them. cmsmlc: both windows, once per lead. With 12 leads the latter two take 6 and 12 times the
@@ -37,9 +38,8 @@ class CLOCSConfig(MethodConfig):
     recipe: Recipe = field(default_factory=lambda: Recipe("adam", lr=1e-4, weight_decay=0.0, schedule="constant"))
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.leads == "one" and self.views != "cmsc":
-            raise ValueError(f"CLOCSConfig.leads = 'one': {self.views} takes one lead at a time anyway; give 'all'")
+            raise ValueError(f"leads = 'one': {self.views} takes one lead at a time anyway; give 'all'")
 
 
 def cmsc_loss(z1: Tensor, z2: Tensor, patient: Tensor, temperature: float) -> Tensor:

@@ -7,24 +7,25 @@ and patient level contrast windows that share an id, on unmasked views that diff
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Annotated, ClassVar
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
+from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
 from methods.encoders.dilated import Encoder
 from methods.parts.at_once import with_gradients
-from methods.parts.fields import Range, Share
 from methods.parts.losses import shared_id_nce, two_view_nce
 from methods.parts.masks import Mask, continuous_mask
 from methods.parts.time_cosine import time_cosine
 
 ID_TEMPERATURE = 0.1
-Weight = Annotated[float, Range(least=0.0)]
+Weight = Annotated[float, Field(ge=0)]
 Loss = Callable[[Tensor, Tensor], Tensor]  # of the outputs per time step of two views, (B, S, K) each -> ()
 
 
@@ -39,16 +40,15 @@ class COMETConfig(MethodConfig):
     trial_weight: Weight = 0.7
     sample_weight: Weight = 0.1
     observation_weight: Weight = 0.1
-    mask_spans: Annotated[int, Range(least=0)] = 5
+    mask_spans: Annotated[int, Field(ge=0)] = 5
     """Stretches of time hidden in a view of the observation and sample level; they may overlap."""
     mask_span_share: Share = 0.1
     """Length of a stretch, as a share of the window."""
     recipe: Recipe = field(default_factory=lambda: Recipe(lr=1e-4, schedule="constant"))
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.patient_weight + self.trial_weight + self.sample_weight + self.observation_weight > 0:
-            raise ValueError("COMETConfig: all four weights are 0: give at least one level a weight above 0")
+            raise ValueError("all four weights are 0: give at least one level a weight above 0")
 
 
 def observation_loss(h1: Tensor, h2: Tensor) -> Tensor:

@@ -5,14 +5,15 @@ The text model is frozen: its embeddings come with the batch. One linear layer o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.encoders.dilated import Encoder
-from methods.parts.fields import Range
 from methods.parts.losses import info_nce, unit_length
 
 
@@ -21,8 +22,8 @@ class ETPConfig(MethodConfig):
     """Knobs of ETP."""
 
     pairing: Pairing = "same"
-    temperature: Annotated[float, Range(above=0.0)] = 0.07
-    text_width: Annotated[int, Range(least=1)] = 768
+    temperature: Annotated[float, Field(gt=0)] = 0.07
+    text_width: Annotated[int, Field(ge=1)] = 768
     """Width of a report's embedding."""
     recipe: Recipe = field(
         default_factory=lambda: Recipe("adam", lr=2e-3, weight_decay=1e-5, schedule="constant", batch_size=128)

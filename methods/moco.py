@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Positives, PretrainMethod
+from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Share
 from methods.encoders.dilated import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
-from methods.parts.fields import Range, Share
 from methods.parts.gather import gather
 from methods.parts.heads import batch_norm_head, mlp_head
 from methods.parts.losses import scaled_similarity, unit_length
@@ -27,9 +27,9 @@ from methods.parts.queue import EMPTY, KeyQueue
 class MoCoConfig(MethodConfig):
     """Knobs of MoCo; the defaults are those of PMQ, so that the two differ in their positives alone."""
 
-    temperature: Annotated[float, Range(above=0.0)] = 0.1
+    temperature: Annotated[float, Field(gt=0)] = 0.1
     momentum: Share = 0.999
-    queue_size: Annotated[int, Range(least=0)] = 16384
+    queue_size: Annotated[int, Field(ge=0)] = 16384
     time_mask: Share = 0.5
     """Share of the time steps hidden in either view."""
     frequency_mask: Share = 0.1

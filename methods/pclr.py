@@ -6,14 +6,15 @@ patient stands twice in a batch. Diamant et al. 2022.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.encoders.dilated import Encoder
-from methods.parts.fields import Range
 from methods.parts.heads import mlp_head
 from methods.parts.losses import two_view_nce, unit_length
 
@@ -24,8 +25,8 @@ class PCLRConfig(MethodConfig):
 
     pairing: Pairing = "patient"
     batching: Batching = "patient"
-    temperature: Annotated[float, Range(above=0.0)] = 0.1
-    projection_layers: Annotated[int, Range(least=1)] = 2
+    temperature: Annotated[float, Field(gt=0)] = 0.1
+    projection_layers: Annotated[int, Field(ge=1)] = 2
     recipe: Recipe = field(
         default_factory=lambda: Recipe("adam", lr=1e-2, weight_decay=0.0, schedule="constant", batch_size=512)
     )

@@ -5,16 +5,16 @@ Query: encoder, projection, prediction. Key: momentum copies of encoder and proj
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, Positives, PretrainMethod
+from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Share
 from methods.encoders.dilated import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
-from methods.parts.fields import Range, Share
 from methods.parts.gather import gather
 from methods.parts.heads import batch_norm_head
 from methods.parts.losses import unit_length
@@ -27,9 +27,9 @@ from methods.parts.queue import EMPTY, KeyQueue
 class PMQConfig(MethodConfig):
     """Knobs of PMQ; the defaults are the paper's."""
 
-    temperature: Annotated[float, Range(above=0.0)] = 0.1
+    temperature: Annotated[float, Field(gt=0)] = 0.1
     momentum: Share = 0.999
-    queue_size: Annotated[int, Range(least=0)] = 16384
+    queue_size: Annotated[int, Field(ge=0)] = 16384
     """Keys in the queue besides those of the batch; 0 is the ablation without a queue."""
     time_mask: Share = 0.5
     """Share of the time steps hidden in either view."""
@@ -37,8 +37,8 @@ class PMQConfig(MethodConfig):
     """Share of the spectrum's elements hidden in either view."""
     positives: Literal["own", "recording", "patient"] = "patient"
     """Keys that attract: the pair's, the recording's or the patient's. Other patients' repel, the rest is left out."""
-    projection_layers: Annotated[int, Range(least=1)] = 3
-    prediction_layers: Annotated[int, Range(least=0)] = 2
+    projection_layers: Annotated[int, Field(ge=1)] = 3
+    prediction_layers: Annotated[int, Field(ge=0)] = 2
     """0: the projection is the query."""
 
 

@@ -8,16 +8,16 @@ the encoder is what downstream tasks get. Empty slots hold noise keys with id 0,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, Batching, MethodConfig, Positives, PretrainMethod
+from methods.base import Batch, Batching, MethodConfig, Positives, PretrainMethod, Share
 from methods.encoders.dilated import Encoder
 from methods.parts.ema import RunningAverage, momentum_copy, update_momentum
-from methods.parts.fields import Range, Share
 from methods.parts.gather import gather
 from methods.parts.heads import batch_norm_head
 from methods.parts.losses import scaled_similarity, unit_length
@@ -35,9 +35,9 @@ class PMQReleasedConfig(MethodConfig):
 
     batching: Batching = "trial-fixed"
     encoder_dropout: Share = 0.1
-    temperature: Annotated[float, Range(above=0.0)] = 0.1
+    temperature: Annotated[float, Field(gt=0)] = 0.1
     momentum: Share = 0.999
-    queue_size: Annotated[int, Range(least=0)] = 16384
+    queue_size: Annotated[int, Field(ge=0)] = 16384
     time_mask: Share = 0.5
     """Share of the time steps hidden in either view."""
     frequency_mask: Share = 0.1

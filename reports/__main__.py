@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmark.results.names import BOTH, UNITS
 from benchmark.results.store import NoResults
-from reports.build import UNITS, build_report
+from reports.build import build_report
 from reports.compare.write import compare_results
 from reports.runs.capsule import pack
 from reports.runs.open import open_results
@@ -23,9 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--compare", nargs=2, metavar="SOURCE", help="hold two runs against each other instead")
     parser.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where to write (out)")
-    parser.add_argument("--unit", choices=(*UNITS, "both"), help="what is scored (default: as the protocol says)")
+    parser.add_argument("--unit", choices=(*UNITS, BOTH), help="what is scored (default: as the protocol says)")
     asked = parser.parse_args(argv)
-    if asked.compare and (asked.capsule or asked.unit == "both"):
+    if asked.compare and (asked.capsule or asked.unit == BOTH):
         parser.error("--compare takes neither --capsule nor --unit both")
     try:
         files = _compare(asked) if asked.compare else _report(asked)
@@ -40,8 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(asked: argparse.Namespace) -> list[Path]:
     with open_results(asked.results) as opened:
         run = opened.run
-        report = build_report(run.store.root, asked.out, plan_key=run.results.plan.key, unit=asked.unit)
-        failed = [f"failed: {line}; traceback in {asked.out / 'report.html'}" for line, _ in report.failures]
+        report = build_report(run, asked.out, unit=asked.unit)
+        page = f"; traceback in {asked.out / 'report.html'}"
+        failed = [f"failed: {line}{page if file else ''}" for line, file in report.failures]
         _say([*opened.said, *failed, *(f"left out: {problem}" for problem in report.problems)])
         if asked.capsule:
             pack(run, asked.capsule)

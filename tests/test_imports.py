@@ -46,6 +46,7 @@ ROOMS = (
 OWNERS = {
     "rich": ("benchmark/screen/",),
     "wfdb": ("benchmark/data/readers/", "benchmark/data/simulate/wfdb_files.py"),
+    "neurokit2": ("benchmark/verbs/speed/plain/preparation.py",),
     "yaml": ("benchmark/config/",),
     "matplotlib": ("reports/figures/draw/",),
     "seaborn": ("reports/figures/draw/",),
@@ -108,9 +109,9 @@ def test_a_room_imports_only_rooms_below_it(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.startswith("methods/")])
-def test_methods_need_torch_and_nothing_else(file: str) -> None:
+def test_methods_need_torch_and_pydantic_and_nothing_else(file: str) -> None:
     roots = {name.split(".")[0] for name in imports_of(file)}
-    assert roots <= {"torch", "methods", *sys.stdlib_module_names}
+    assert roots <= {"torch", "pydantic", "methods", *sys.stdlib_module_names}
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.startswith("reports/")])

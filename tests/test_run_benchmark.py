@@ -1,108 +1,23 @@
-"""The command line as a user meets it: one line for what cannot be, and runs that survive kills, errors and Ctrl-C."""
+"""main(): a command line to its verb, and whatever ends it to one line and an exit status."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import time
-from dataclasses import replace
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
-import torch
 
 import run_benchmark
-from benchmark.config.load import config_names
-from benchmark.data.readers.registry import DATASETS
-from benchmark.results.rows import Row
-from benchmark.results.store import Store
-from benchmark.run import cell as cell_module
-from benchmark.run.cell import CellJob, run_cell
-from benchmark.training.linear import Known
-from methods import METHODS
-from methods.pmq import PMQ
-
-torch.set_num_threads(1)
+from benchmark.config.errors import ConfigError
+from benchmark.config.verb import Verb
+from benchmark.data.readers.base import DatasetError
+from benchmark.results.store import NoResults
+from benchmark.screen.console import Console
 
 ROOT = Path(__file__).resolve().parents[1]
-CONFIG = """
-compare: [random, pmq]
-data:
-  datasets: [chapman]
-  simulation: {patients: {mimic-iv-ecg: 6, chapman: 40, cpsc2018: 10}, recordings_per_patient: 2}
-encoder: {hidden: 4, depth: 2, output: 8}
-methods: {pmq: {queue_size: 16}}
-pretrain: {epochs: 3, recipe: {batch_size: 8}}
-finetune: {epochs: 1, batch_size: 64}
-evaluate: [finetune, linear]
-ratios: [0.5]
-seeds: [41]
-gates: []
-precision: float32
-"""
-COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]
-KILL = """
-import os, re, signal, sys
-rename, left = os.replace, int(sys.argv[2])
-
-def rename_or_die(source, target):
-    global left
-    left -= bool(re.search(sys.argv[1], str(target)))
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    rename(source, target)
-
-os.replace = rename_or_die
-import run_benchmark
-sys.exit(run_benchmark.main(sys.argv[3:]))
-"""
-"""ScoreColumn a command line, and dies before the n-th time that a file with such a name would be put in its place."""
-
-
-@pytest.fixture(scope="module")
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the config, in which simulated and prepared data stay from test to test."""
-    folder = tmp_path_factory.mktemp("workplace")
-    (folder / "tiny.yaml").write_text(CONFIG)
-    return folder
-
-
-@pytest.fixture
-def argv(workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A run of the small config, with a store and tables of its own."""
-    monkeypatch.chdir(workplace)
-    places = ["--results", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
-    return [*COMMAND, *places]
-
-
-@pytest.fixture(scope="module")
-def expected(workplace: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The results.md of a run that nothing disturbs."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(workplace)
-        assert run_benchmark.main([*COMMAND, "--results", str(folder / "runs"), "--out", str(folder / "out")]) == 0
-    return (folder / "out" / "results.md").read_text()
-
-
-def table(tmp_path: Path) -> str:
-    return (tmp_path / "out" / "results.md").read_text()
-
-
-def rows(store: Path) -> list[Row]:
-    """Rows without the seconds they took, and without the state of the code, which an editor may change meanwhile."""
-    found, problems = Store(store).load_rows(sorted(path.stem for path in (store / "cells").glob("*.npz")))
-    assert problems == []
-    never = {"seconds": 0.0}
-    return [replace(row, training=row.training | never, provenance=row.provenance | {"git": None}) for row in found]
-
-
-def stamps(folder: Path) -> dict[Path, int]:
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +31,9 @@ def stamps(folder: Path) -> dict[Path, int]:
         ("--config paper --data-root nowhere", "is in nowhere: use --data mimic-iv-ecg=DIR. Get MIMIC-IV-ECG"),
         ("--config paper --dry-run", "use --data-root DIR or --data mimic-iv-ecg=DIR"),
         ("report --unit beat", "'beat'"),
+        ("report --methods pmq", "`report` takes no --methods"),
+        ("report --config demo", "`report` takes no --config"),
+        ("--results x report", "`run` takes no 'report': a verb comes before its flags"),
     ],
 )
 def test_what_cannot_be_is_one_line_before_any_work(
@@ -131,171 +49,60 @@ def test_what_cannot_be_is_one_line_before_any_work(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_report_of_nothing_is_one_line_and_makes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("end", "status", "line"),
+    [
+        (ConfigError("a value"), 2, "a value"),
+        (DatasetError("a folder"), 2, "a folder"),
+        (PermissionError(13, "Permission denied", "out"), 2, "out: Permission denied; is the place writable?"),
+        (NoResults("nothing there"), 1, "nothing there"),
+        (
+            KeyboardInterrupt(),
+            130,
+            "stopped; what is finished is saved, and the same command goes on from there",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_whatever_ends_a_verb_is_one_line_and_a_status(
+    end: BaseException, status: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run_benchmark.main(["report"]) == run_benchmark.FAILED == 1
+    def stop(arguments: Namespace, console: Console) -> int:
+        raise end
+
+    monkeypatch.setattr(run_benchmark, "VERBS", {"run": Verb("end", stop)})
+    assert run_benchmark.main([]) == status
     shown = capsys.readouterr()
-    assert shown.err.startswith("error: no results in runs")
-    assert (shown.err.count("\n"), shown.out) == (1, "")
-    assert list(tmp_path.iterdir()) == []
+    assert (shown.err, shown.out) == (f"error: {line}\n", "")
 
 
-def test_list_names_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_benchmark.main(["list"]) == 0
-    words = capsys.readouterr().out.split()
-    assert [name for name in (*METHODS, *DATASETS, *config_names()) if name not in words] == []
+def test_the_status_of_a_verb_is_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_benchmark, "VERBS", {"run": Verb("seven", lambda arguments, console: 7)})
+    assert run_benchmark.main([]) == 7
 
 
-def test_a_second_run_does_nothing_and_says_so(
-    argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_benchmark.main(argv) == 0
-    assert "4 cells on 2 encoders: 0 done, 4 to do" in capsys.readouterr().out
-    assert "| PMQ " in (tmp_path / "out" / "costs.md").read_text()
-    assert table(tmp_path) == expected
-    assert len(rows(tmp_path / "runs")) == 4
-    before = stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained")
-    assert run_benchmark.main(argv) == 0
-    shown = capsys.readouterr().out
-    assert "4 done, 0 to do" in shown
-    assert "nothing to do: every cell is in the store" in shown
-    assert stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained") == before
-    assert table(tmp_path) == expected
-    assert not list(tmp_path.rglob("*.tmp"))
+def test_a_mistake_in_the_code_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(arguments: Namespace, console: Console) -> int:
+        raise KeyError("mistake")
+
+    monkeypatch.setattr(run_benchmark, "VERBS", {"run": Verb("end", stop)})
+    with pytest.raises(KeyError):
+        run_benchmark.main([])
 
 
-def test_the_report_comes_again_from_the_store_alone(
-    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run_benchmark.main(argv) == 0
-    monkeypatch.chdir(tmp_path)
-    shutil.rmtree(tmp_path / "out")
-    assert run_benchmark.main(["report"]) == 0
-    assert table(tmp_path) == expected
-
-
-def test_a_method_that_fails_fails_its_own_cells(
-    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(PMQ, "forward", lambda self, batch: json.loads("no keys today"))
-        assert run_benchmark.main(argv) == run_benchmark.FAILED
-    shown = capsys.readouterr()
-    assert shown.err == "error: 3 tasks failed; the same command tries them again\n"
-    assert {row.variant for row in rows(tmp_path / "runs")} == {"random"}
-    assert "its pretraining failed: JSONDecodeError" in table(tmp_path)
-    assert run_benchmark.main(argv) == 0
-    assert table(tmp_path) == expected
-
-
-def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
-    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt(job: CellJob, known: Known) -> None:
-        if job.evaluation == "linear":
-            signal.raise_signal(signal.SIGINT)
-        run_cell(job, known)
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(cell_module, "run_cell", interrupt)
-            assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED == 130
-    finally:
-        signal.signal(signal.SIGINT, before)
-    shown = capsys.readouterr()
-    assert shown.err == "error: stopped; what is finished is saved, and the same command goes on from there\n"
-    assert len(rows(tmp_path / "runs")) == 1
-    assert run_benchmark.main(argv) == 0
-    assert "1 done, 3 to do" in capsys.readouterr().out
-    assert table(tmp_path) == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("file", "time_of_death"), [("checkpoint.pt", 2), ("cells/.*json", 3)])
-def test_a_killed_run_goes_on_to_the_same_bytes(
-    file: str, time_of_death: int, argv: list[str], expected: str, workplace: Path, tmp_path: Path
-) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", KILL, file, str(time_of_death), *argv],
-        cwd=workplace,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+def test_another_package_of_the_name_methods_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    found = subprocess.run(
+        [sys.executable, "-P", str(ROOT / "run_benchmark.py"), "report"],
+        env={**os.environ, "PYTHONPATH": paths},
+        cwd=tmp_path,
         capture_output=True,
+        text=True,
         check=False,
     )
-    assert killed.returncode == -signal.SIGKILL
-    before = stamps(tmp_path / "runs")
-    assert run_benchmark.main(argv) == 0
-    assert table(tmp_path) == expected
-    kept = [path for path in before if path.suffix in (".json", ".safetensors") and "plans" not in path.parts]
-    assert {path: before[path] for path in kept} == {path: path.stat().st_mtime_ns for path in kept}
-
-
-@pytest.mark.slow
-def test_cells_side_by_side_give_the_same_rows(argv: list[str], tmp_path: Path, expected: str) -> None:
-    assert run_benchmark.main(argv) == 0
-    beside = tmp_path / "beside"
-    argv = [str(beside) if word == str(tmp_path / "runs") else word for word in argv]
-    assert run_benchmark.main([*argv, "--jobs-per-device", "2"]) == 0
-    assert rows(beside) == rows(tmp_path / "runs")
-    assert table(tmp_path) == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("files", "count"),
-    [
-        ("pretrained/*/pretraining.json", 11),
-        ("cells/*.json", 1),
-    ],
-    ids=["workers start", "cells run"],
-)
-def test_ctrl_c_at_a_terminal_ends_a_pool_without_a_traceback(
-    files: str, count: int, argv: list[str], workplace: Path, tmp_path: Path
-) -> None:
-    command = [*argv, "--jobs-per-device", "2", "--seeds", *map(str, range(41, 51))]
-    running = subprocess.Popen(
-        [sys.executable, str(ROOT / "run_benchmark.py"), *command],
-        cwd=workplace,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a terminal has it
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr == (
+        f"another package named `methods` ({tmp_path}) hides this checkout's: remove it from PYTHONPATH\n"
     )
-    while running.poll() is None and len(list((tmp_path / "runs").glob(files))) < count:
-        time.sleep(0.02)
-    time.sleep(0.3)
-    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the parent and its workers
-    _, errors = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert errors == "error: stopped; what is finished is saved, and the same command goes on from there\n"
-    assert len(rows(tmp_path / "runs")) < 40
-
-
-@pytest.mark.slow
-def test_every_method_runs_from_the_command_line(argv: list[str], tmp_path: Path) -> None:
-    assert run_benchmark.main([*argv, "--methods", *METHODS, "--evaluate", "linear", "--set", "pretrain.epochs=1"]) == 0
-    assert {row.variant for row in rows(tmp_path / "runs")} == set(METHODS)
-
-
-def test_all_data_are_looked_for_before_any_are_prepared(
-    argv: list[str], workplace: Path, tmp_path: Path, expected: str
-) -> None:
-    (corpus,) = (workplace / "data" / "simulated").glob("*/mimic-iv-ecg")
-    places = ["--cache", str(tmp_path / "cache"), "--data", f"mimic-iv-ecg={corpus}"]  # and no place of chapman
-    assert run_benchmark.main([*argv, *places]) == 2
-    assert not (tmp_path / "cache").exists()
-
-
-def test_a_dataset_that_is_too_small_is_refused_before_pretraining(argv: list[str], tmp_path: Path) -> None:
-    assert run_benchmark.main([*argv, "--datasets", "cpsc2018"]) == 2
-    assert not (tmp_path / "runs" / "pretrained").exists()
-
-
-def test_a_store_that_cannot_be_written_is_one_line(argv: list[str], tmp_path: Path) -> None:
-    (tmp_path / "runs").write_text("a file")
-    assert run_benchmark.main(argv) == 2

@@ -1,4 +1,4 @@
-"""Words -> one validated, frozen, hashable `Config`.
+"""Words -> a verb, its flags, and one validated, frozen, hashable `Config`.
 
-In: YAML files (configs/), `--set` and the flags. Out: `Config` and its sections. For verbs, run and training.
+In: argv, YAML files (configs/), `--set`. Out: `Config` and its sections. For verbs, run and training.
 """

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, create_model, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from benchmark.config.errors import one_line, refuse_truth_values, unknown
+from benchmark.config.errors import built, unknown
+from benchmark.config.overrides import dotted, laid_over
 from benchmark.config.sections import (
     Boosting,
     Data,
     EncoderSize,
-    Evaluation,
     Finetune,
     Gate,
     Linear,
@@ -24,7 +24,8 @@ from benchmark.config.sections import (
     Seed,
 )
 from benchmark.data.readers.registry import DATASETS
-from benchmark.data.tasks.split import Protocol
+from benchmark.data.tasks.spec import Protocol, TaskSpec
+from benchmark.results.names import FINETUNE, Evaluation
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
@@ -48,16 +49,17 @@ class Config(Section):
 
     name: str
     caption: str = ""
-    compare: Annotated[list[str], Field(min_length=1)]
+    methods: Annotated[list[str], Field(min_length=1)]
     """Methods of the table, in the order of its rows."""
-    methods: dict[str, dict[str, Any]] = {}
-    """Overrides of methods' own knobs, by method; one from a file goes by its own name or its path."""
+    knobs: dict[str, dict[str, Any]] = {}
+    """Overrides of methods' own knobs, by method; one from a file goes by its own name or its path. Fields of `recipe`
+    come before those of the preset. The dotted key `methods.NAME.KNOB` reaches them too (benchmark.config.load)."""
     ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
     """Ablations there are: method -> name -> overrides of its knobs."""
     ablate: list[str] = []
     """Ablations that are run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
     sweeps: dict[str, dict[str, list[Any]]] = {}
-    """Method -> knob -> values it is run with at the smallest ratio, e.g. queue sizes."""
+    """Method -> knob -> values it is run with at the smallest ratio, e.g. of queue_size, or of recipe.lr."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
     """Rows every table is read against: the untrained encoder, fine-tuned and frozen, boosted hand-crafted features,
     and these with all labels."""
@@ -67,7 +69,7 @@ class Config(Section):
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
     boosting: Boosting = Boosting()
-    evaluate: Annotated[list[Evaluation], Field(min_length=1)] = ["finetune"]
+    evaluate: Annotated[list[Evaluation], Field(min_length=1)] = [FINETUNE]
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
     protocol: Protocol = "paper"
@@ -75,9 +77,17 @@ class Config(Section):
     compile: bool = False
     """Pretrain through torch.compile, equal up to rounding; docs/SPEED.md says where that is faster."""
 
+    @field_validator("sweeps", mode="before")
+    @classmethod
+    def _swept_fields(cls, sweeps: Any) -> Any:
+        """`--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` sweeps the knob 'recipe.lr'."""
+        if not isinstance(sweeps, Mapping):
+            return sweeps
+        return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
+
     @model_validator(mode="after")
     def _known_names(self) -> Config:
-        for name in (*self.compare, *self.methods, *self.ablations, *self.sweeps):
+        for name in (*self.methods, *self.knobs, *self.ablations, *self.sweeps):
             self.method_class(name)
         simulated = self.data.simulation.patients if self.data.simulation else {}
         for name in (self.data.pretrain, *self.data.datasets, *simulated):
@@ -86,7 +96,7 @@ class Config(Section):
         unsized = {self.data.pretrain, *self.data.datasets} - simulated.keys()
         if self.data.simulation and unsized:
             raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
-        for name in self.methods:
+        for name in self.knobs:
             self.method_config(name)
         for method, named in self.ablations.items():
             for overrides in named.values():
@@ -103,7 +113,7 @@ class Config(Section):
                         f"ablate: no compared method has an ablation; compare {', '.join(self.ablations)} too"
                     )
                 raise ValueError(unknown("ablation", name, known))
-        lists = {what: getattr(self, what) for what in ("compare", "ratios", "seeds", "evaluate")}
+        lists = {what: getattr(self, what) for what in ("methods", "ratios", "seeds", "evaluate")}
         for what, values in {**lists, "data.datasets": self.data.datasets}.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{what}: {values} names a value twice")
@@ -114,12 +124,12 @@ class Config(Section):
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """A method by its name or file; one of a compared file goes by its own name too."""
-        files = {get_method(path).name: path for path in self.compare if path.endswith(".py")}
+        files = {get_method(path).name: path for path in self.methods if path.endswith(".py")}
         return get_method(files.get(name, name))
 
     def compared(self) -> list[str]:
         """The compared methods by their own names, in order."""
-        return [self.method_class(name).name for name in self.compare]
+        return [self.method_class(name).name for name in self.methods]
 
     def ablations_of(self, asked: str) -> list[tuple[str, str]]:
         """(method, ablation) of the compared methods that a name in `ablate` stands for."""
@@ -131,28 +141,25 @@ class Config(Section):
         ]
 
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
-        """A method's config under this config's overrides, and further ones (an ablation's) over those."""
+        """A method's config: the preset's recipe, this config's overrides, and further ones (an ablation's) over those.
+
+        Its recipe is the one that acts.
+        """
         method = self.method_class(name)
-        kind = method.Config
-        files = [path for path in self.methods if path.endswith(".py") and get_method(path) is method]
-        values = {key: value for own in (*files, method.name) for key, value in self.methods.get(own, {}).items()}
-        values |= overrides or {}
-        # A dataclass of its own would ignore unknown keys; as a field it is as strict as the section that holds it.
-        holder = create_model("Holder", __base__=Section, knobs=(kind, ...))
-        try:
-            knobs: MethodConfig = holder.model_validate({"knobs": values}).knobs  # type: ignore[attr-defined]
-        except ValidationError as error:
-            raise ValueError(one_line(error, f"methods.{name}.", holder, inside=("knobs",))) from None
-        refuse_truth_values(values, asdict(knobs), f"methods.{name}.")
-        return knobs
+        files = [path for path in self.knobs if path.endswith(".py") and get_method(path) is method]
+        values: dict[str, Any] = {"recipe": asdict(self.preset_recipe(method))}
+        for own in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
+            values = laid_over(values, own)
+        return built(method.Config, values, f"methods.{name}.")
 
-    def per_trial(self, stage: Pretrain | Finetune) -> int:
-        """Heartbeats, or plain windows, of a pseudo-trial in a stage."""
-        return stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
+    def task_spec(self, stage: Pretrain | Finetune) -> TaskSpec:
+        """What a stage asks of a dataset."""
+        per_trial = stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
+        return TaskSpec(per_trial, self.data.labels, self.protocol)
 
-    def recipe(self, method: MethodConfig) -> Recipe:
-        """Optimiser settings of a method under the chosen preset."""
-        return method.recipe if self.pretrain.preset == "paper" else self.pretrain.recipe
+    def preset_recipe(self, method: type[PretrainMethod]) -> Recipe:
+        """What a method is trained by where it is not told otherwise: the recipe of all, or of its own paper."""
+        return self.pretrain.recipe or method.Config().recipe
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar, get_args, get_type_hints
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError, create_model
+from pydantic.dataclasses import is_pydantic_dataclass
+
+T = TypeVar("T")
 
 
 class ConfigError(ValueError):
     """A config cannot be used. The message is one line naming the bad value, its place and the allowed ones."""
-
-
-def refuse_truth_values(given: Mapping[str, Any], understood: Mapping[str, Any], prefix: str) -> None:
-    """Raise ValueError where true or false was given for a number, which pydantic takes for 1 or 0."""
-    for key, value in given.items():
-        if isinstance(value, Mapping) and isinstance(understood.get(key), Mapping):
-            refuse_truth_values(value, understood[key], f"{prefix}{key}.")
-        elif isinstance(value, bool) and not isinstance(understood.get(key), bool):
-            raise ValueError(f"{prefix}{key}: a number was expected, got {str(value).lower()}")
 
 
 def unknown(what: str, name: str, allowed: Collection[str]) -> str:
@@ -33,31 +27,51 @@ def unknown(what: str, name: str, allowed: Collection[str]) -> str:
 def fields_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     """Names of the keys allowed at a place of a config, empty where it is no section."""
     for part in path:
-        fields = getattr(kind, "model_fields", None)
-        if not fields or part not in fields:
-            return []
-        kind = fields[part].annotation
-        kind = next((k for k in getattr(kind, "__args__", ()) if hasattr(k, "model_fields")), kind)
-    names: Iterable[str] = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", {})
-    return list(names)
+        hints = get_type_hints(kind) if names_of(kind) else {}
+        kind = hints.get(str(part))
+        kind = next((inner for inner in get_args(kind) if names_of(inner)), kind)
+    return names_of(kind)
 
 
-_CLASS_NAME = re.compile(r"^[A-Z]\w*[.]")
-"""Ahead of a field's name in the messages of a dataclass."""
+def names_of(kind: Any) -> list[str]:
+    """Names of the keys of a section or a method's config, empty for any other type."""
+    return list(getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", {}))
 
 
-def one_line(error: ValidationError, prefix: str, kind: Any, inside: tuple[str, ...] = ()) -> str:
-    """The first problem of a validation as one line: place, value, what is allowed. `inside` is left unsaid."""
+def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
+    """The first problem of a validation as one line: place, value, what is allowed."""
     first = error.errors()[0]
     path = first["loc"]
-    shown = [str(part) for part in path[len(inside) :] if part != getattr(kind, "__name__", None)]
+    shown = [str(part) for part in path]
     place = prefix + ".".join(shown)
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         allowed = fields_at(kind, path[:-1])
         return unknown("config key", place, [prefix + ".".join([*shown[:-1], name]) for name in allowed])
     message = first["msg"].removeprefix("Value error, ")
-    if not place:
-        return message
-    if isinstance(first["input"], Mapping):  # the check of a whole section, which names the key and value itself
-        return f"{place.rstrip('.')}: {_CLASS_NAME.sub('', message)}"
+    if not path:  # the check of a whole section, which names the key and value itself
+        return f"{prefix.rstrip('.')}: {message}" if prefix else message
+    if first["type"] == "missing":
+        return f"{place}: {message}"
     return f"{place}: {message[0].lower()}{message[1:]}, got {first['input']!r}"
+
+
+def built(kind: type[T], values: Mapping[str, Any], prefix: str) -> T:
+    """A config of a method or encoder from plain values. Raises ValueError in one line; `prefix` is their place."""
+    if "__dataclass_fields__" not in vars(kind):
+        raise ValueError(f"{kind.__name__}: make it a dataclass(frozen=True), so that its fields are known")
+    try:
+        return kind(**(values if is_pydantic_dataclass(kind) else checked(kind, values)))
+    except ValidationError as error:
+        raise ValueError(one_line(error, prefix, kind)) from None
+
+
+def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values for a standard dataclass, held against the types and bounds of its fields; a pydantic one does it itself.
+
+    Raises ValidationError.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    given: dict[str, Any] = {own.name: (hints[own.name], ...) for own in fields(kind) if own.name in values}
+    strict = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+    found = create_model(kind.__name__, __config__=strict, **given).model_validate(dict(values))
+    return {name: getattr(found, name) for name in given}

@@ -1,6 +1,8 @@
 """YAML and dotted overrides -> a config. A wrong key or value ends in `ConfigError`.
 
 A config is data: a YAML file in `configs/` (or anywhere), with `--set dotted.key=value` and the flags laid over it.
+`methods` lists the methods that are compared and `knobs` holds the overrides of their knobs; the dotted key
+`methods.pmq.momentum` means the knob, the same as `knobs.pmq.momentum`.
 """
 
 from __future__ import annotations
@@ -16,11 +18,20 @@ import yaml
 from pydantic import ValidationError
 
 from benchmark.config.config import Config
-from benchmark.config.errors import ConfigError, one_line, refuse_truth_values, unknown
+from benchmark.config.errors import ConfigError, one_line, unknown
+from benchmark.config.idle import without_idle
+
+KNOB = re.compile(r"^methods[.]")
+"""Begins the dotted key of a method's knob, which lies in the section `knobs`."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with the scalars people mean: 1e-3 is a number, `on` and `010` are text."""
+    """YAML with the scalars people mean: 1e-3 is a number, 1e4 a whole one, `on` and `010` are text."""
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        """A number with a point or an exponent."""
+        value = float(node.value)
+        return int(value) if value.is_integer() and "." not in node.value else value
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -34,6 +45,7 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
     list("-+.0123456789"),
 )
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 
 
 def parse_value(text: str) -> Any:
@@ -62,29 +74,42 @@ def config_text(name_or_file: str) -> str:
 
 
 def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
-    """A config with dotted overrides laid over it. Raises ConfigError in one line."""
+    """A config with dotted overrides laid over it, `methods.NAME.KNOB` among them.
+
+    An override that keeps a key of the file from acting replaces it (`benchmark.config.idle`). Raises ConfigError, also
+    for knobs that cannot act.
+    """
     try:
         values = yaml.load(config_text(name_or_file), Loader=_Loader)
     except yaml.YAMLError as error:
         raise ConfigError(f"config {name_or_file!r} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
+    refuse_old_keys(values)
     values.setdefault("name", Path(name_or_file).stem)
-    for key, value in (overrides or {}).items():
+    laid = {KNOB.sub("knobs.", key): value for key, value in (overrides or {}).items()}
+    for key, value in laid.items():
         _lay(values, key, copy.deepcopy(value))
-    return validate(values)
+    return validate(without_idle(values, laid))
 
 
 def validate(values: Mapping[str, Any]) -> Config:
     """A config from plain values, e.g. those kept in a plan. Raises ConfigError in one line."""
+    refuse_old_keys(values)
     try:
-        config = Config.model_validate(values)
-        refuse_truth_values(values, config.model_dump(), "")
+        return Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError(one_line(error, "", Config)) from None
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
-    return config
+
+
+def refuse_old_keys(values: Mapping[str, Any]) -> None:
+    """Raise ConfigError where a key has the meaning that it had before, with the key that has it now."""
+    if isinstance(values.get("methods"), Mapping):
+        raise ConfigError(
+            "config key 'methods': the knobs of methods stand under 'knobs' now; 'methods' lists the rows"
+        )
+    if "compare" in values:
+        raise ConfigError("config key 'compare' is called 'methods' now, as the flag is")
 
 
 def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from benchmark.data.prepared.windows import HEARTBEATS, Kind, Segmentation, plain_seconds
-from benchmark.data.tasks.split import Labels
+from benchmark.data.tasks.spec import Labels
 from methods.base import Recipe
 
-Evaluation = Literal["finetune", "linear"]
 Gate = Literal["random", "frozen", "features", "full-labels"]
 Overrides = dict[str, Any]
 """A method's knob -> its value."""
@@ -23,9 +22,9 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Section(BaseModel):
-    """A frozen part of a config that refuses unknown keys."""
+    """A frozen part of a config that refuses unknown keys, and true, text or 1.5 where a count is asked for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Simulation(Section):
@@ -78,19 +77,29 @@ class EncoderSize(Section):
 
 
 class Pretrain(Section):
-    """Pretraining, the same for all methods but for what `preset: paper` leaves to each."""
+    """Pretraining, the same for all methods but for their recipes.
+
+    The recipe that a method is trained by: `methods.NAME.recipe`, field by field as far as it is set, before that of
+    the preset, before the defaults.
+    """
 
     epochs: Count = 100
     seed: Seed = 42
     """Seed of the one pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Literal["unified", "paper"] = "unified"
-    """paper: each method's own optimiser settings; unified: `recipe` for all."""
-    recipe: Recipe = Recipe()
+    """unified: `recipe` for all; paper: the recipe of each method's own paper."""
+    recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
+    """Of `preset: unified`, a `Recipe()` where it is not set; None under `paper`, where it cannot act."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
     windows_per_trial: Annotated[int, Field(ge=3)] = 4
     """Of plain windows, in place of the heartbeats; a pair of them lies anywhere in the pseudo-trial."""
     text_embedder: str = "tfidf"
     """Report embedding of the methods that need text: tfidf, or a language model's folder or hub name."""
+
+    @field_validator("recipe")
+    @classmethod
+    def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
+        return None if given.data.get("preset") == "paper" else recipe or Recipe()
 
 
 class Finetune(Section):

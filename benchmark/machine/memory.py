@@ -11,8 +11,10 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 PROCESS_STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 """Where Linux tells the most memory a process held (VmHWM), and lets it begin anew."""
@@ -21,6 +23,8 @@ PROCESS_STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_r
 def begin_peak_memory(device: torch.device) -> None:
     """Forget the peak so far, so that `peak_memory_gib` tells that of what follows, where the system can (Linux)."""
     if device.type == "cuda":
+        import torch  # here, because it loads slowly, and verbs that read files alone keep freed memory too
+
         torch.cuda.reset_peak_memory_stats(device)
     elif PEAK_RESET.is_file():
         give_back_freed_memory()
@@ -31,6 +35,8 @@ def begin_peak_memory(device: torch.device) -> None:
 def peak_memory_gib(device: torch.device) -> float:
     """Most memory held: on the GPU where there is one, else by this process, in GiB."""
     if device.type == "cuda":
+        import torch
+
         return torch.cuda.max_memory_allocated(device) / 2**30
     if PROCESS_STATUS.is_file():
         # Not getrusage: there a process begins with the peak of the one that started it.

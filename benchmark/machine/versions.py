@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("torch", "numpy", "scikit-learn", "scipy", "neurokit2", "wfdb")
+PACKAGES = ("torch", "numpy", "scikit-learn", "scipy", "pandas", "wfdb")
 
 
 def _git(*arguments: str) -> str | None:

@@ -1,24 +1,96 @@
-"""Probabilities -> F1, AUROC and ACC, per heartbeat and per recording. Pure.
+"""The metrics: their names, titles and kinds, what each is computed from, and when it is undefined. Pure.
 
-F1 is macro over the classes in truth or prediction, AUROC macro one-vs-rest over the classes with both signs in the
-truth, ACC micro (multi-label: exact match, with the per-label accuracy beside it). A score that cannot be computed is
-None with its reason, never 0: a class absent from a split does not count as an AUROC of 0.
+A metric is one entry of `METRICS`: a function of the `Lines` of a test set. The stored scores read plain lines; the
+statistics read lines under the resamples of the test patients (reports.statistics.bootstrap), 1+R values at once. A
+score that cannot be computed is None with its reason, never 0: a class absent from a split is no AUROC of 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
+
+from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING
 
 THRESHOLD = 0.5
-UNITS = ("heartbeat", "recording")
+"""A label of a multi-label task is given above it."""
+NO_WINDOW = "no test window"
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A method's output on the n lines of a test set, windows or recordings, with C classes."""
+
+    truth: Ints
+    """(n, C) multi-hot."""
+    probability: Floats
+    """(n, C)"""
+    multi: bool
+    """A line can have several labels."""
+
+    @cached_property
+    def decisions(self) -> Ints:
+        """(n, C) multi-hot."""
+        return decide(self.probability, multi=self.multi)
+
+    @cached_property
+    def positives(self) -> NDArray[Any]:
+        """(..., C) lines that have a class."""
+        return self.sums(self.truth)
+
+    @cached_property
+    def negatives(self) -> NDArray[Any]:
+        """(..., C) lines that do not have a class."""
+        return self.sums(1 - self.truth)
+
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(..., K) sums of (n, K) values over the lines; plain lines are one sample, so that nothing stands in front.
+
+        Under resamples, where a line counts as often as its patient was drawn, 1+R stands in front.
+        """
+        return np.asarray(values.sum(axis=0))
+
+    def areas(self) -> Values:
+        """(..., C) area under the ROC curve of each class against the rest; NaN where a sign is missing."""
+        from sklearn.metrics import roc_auc_score  # here, because it loads slowly and reports have no use for it
+
+        both = (self.positives > 0) & (self.negatives > 0)  # (C,)
+        areas = np.full(len(both), np.nan)
+        for c in np.flatnonzero(both):
+            areas[c] = roc_auc_score(self.truth[:, c], self.probability[:, c])
+        return areas
+
+
+Kind = Literal["column", "beside"]
+"""'column': of the results tables, and so resampled and tested; 'beside': in rows and cells.csv alone."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric in [0, 1], the higher the better."""
+
+    name: str
+    """In rows and CSV files."""
+    title: str
+    """Above a column."""
+    words: str
+    """In a sentence."""
+    kind: Kind
+    of: Callable[[Lines], Values]
+    """(...) values, NaN where it is undefined."""
+    undefined: str
+    """Why it can be undefined."""
+    multi_alone: bool = False
+    """Only where a window can have several labels."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +99,70 @@ class Scores:
 
     values: dict[str, float | None]
     undefined: dict[str, str]
+
+
+def f1(lines: Lines) -> Values:
+    """Macro F1 over the classes in truth or prediction."""
+    hits = lines.sums(lines.truth * lines.decisions)  # (..., C)
+    counted = lines.sums(lines.truth + lines.decisions)  # (..., C)
+    return macro(share(2 * hits, counted))
+
+
+def auroc(lines: Lines) -> Values:
+    """Macro one-vs-rest AUROC over the classes with both signs in the truth."""
+    return macro(lines.areas())
+
+
+def accuracy(lines: Lines) -> Values:
+    """Micro accuracy; the exact match where a line can have several labels."""
+    right = (lines.decisions == lines.truth).all(axis=1)  # (n,)
+    sums = lines.sums(np.stack([right, np.ones_like(right)], axis=1))  # (..., 2)
+    return share(sums[..., 0], sums[..., 1])
+
+
+def label_accuracy(lines: Lines) -> Values:
+    """Share of right decisions among those on each label of each line."""
+    right = (lines.decisions == lines.truth).sum(axis=1)  # (n,)
+    sums = lines.sums(np.stack([right, np.full_like(right, lines.truth.shape[1])], axis=1))  # (..., 2)
+    return share(sums[..., 0], sums[..., 1])
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("f1", "F1", "macro F1", "column", f1, "no class in truth or prediction"),
+        Metric("auroc", "AUROC", "macro AUROC", "column", auroc, "no class has both signs in the test set"),
+        Metric("acc", "ACC", "ACC", "column", accuracy, NO_WINDOW),
+        Metric("acc_per_label", "ACC per label", "ACC per label", "beside", label_accuracy, NO_WINDOW, True),
+    )
+}
+"""All metrics, in the order of a table's columns."""
+COLUMNS = tuple(name for name, metric in METRICS.items() if metric.kind == "column")
+"""Metrics of the results tables."""
+TITLES = {name: metric.title for name, metric in METRICS.items()} | {OVERALL: "Overall"}
+"""Titles of the metrics and of the mean of a table's columns."""
+
+
+def share(part: NDArray[Any], whole: NDArray[Any]) -> Values:
+    """part / whole, element by element; NaN where the whole is 0."""
+    return np.asarray(np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0))
+
+
+def macro(values: Values) -> Values:
+    """(...) means of (..., C) values over the classes that have one; NaN where none has.
+
+    The defined values are summed side by side, in the order of numpy's sum, so that a stored score and the first of its
+    resampled ones have the same bits.
+    """
+    defined = ~np.isnan(values)
+    if defined.all() and values.shape[-1]:
+        return np.asarray(values.mean(axis=-1))
+    rows, counts = values.reshape(-1, values.shape[-1]), defined.sum(axis=-1)  # (N, C), (...)
+    means = np.full(len(rows), np.nan)  # (N,)
+    for count in np.unique(counts[counts > 0]):
+        own = counts.ravel() == count  # (N,)
+        means[own] = rows[own][defined.reshape(rows.shape)[own]].reshape(-1, count).mean(axis=-1)
+    return means.reshape(counts.shape)
 
 
 def decide(probability: Floats, *, multi: bool) -> Ints:
@@ -40,40 +176,39 @@ def decide(probability: Floats, *, multi: bool) -> Ints:
 
 
 def macro_f1(probability: Floats, truth: Ints, *, multi: bool) -> float | None:
-    """Macro F1 over the classes in truth or prediction; None where there is no such class."""
-    decisions = decide(probability, multi=multi)
-    counted = truth.sum(axis=0) + decisions.sum(axis=0)  # (C,)
-    present = counted > 0
-    if not present.any():
-        return None
-    hits = (truth * decisions).sum(axis=0)  # (C,)
-    return float((2 * hits[present] / counted[present]).mean())
+    """Macro F1 of (n, C) probabilities; None where no class is in truth or prediction."""
+    return _number(f1(Lines(truth, probability, multi)))
 
 
 def no_scores(reason: str, *, multi: bool) -> Scores:
     """All metrics undefined, for one reason."""
-    names = ("f1", "auroc", "acc", *(("acc_per_label",) if multi else ()))
+    names = [metric.name for metric in stored(multi=multi)]
     return Scores(dict.fromkeys(names), dict.fromkeys(names, reason))
+
+
+def stored(*, multi: bool) -> list[Metric]:
+    """The metrics that a row holds."""
+    return [metric for metric in METRICS.values() if multi or not metric.multi_alone]
 
 
 def score(probability: Floats, truth: Ints, *, multi: bool) -> Scores:
     """All metrics of (n, C) probabilities against an (n, C) multi-hot truth."""
     if not len(truth):
-        return no_scores("no test window", multi=multi)
-    values: dict[str, float | None] = {}
-    undefined: dict[str, str] = {}
-    values["f1"] = macro_f1(probability, truth, multi=multi)
-    if values["f1"] is None:
-        undefined["f1"] = "no class in truth or prediction"
-    both = [c for c in range(truth.shape[1]) if 0 < truth[:, c].sum() < len(truth)]
-    values["auroc"] = float(np.mean([roc_auc_score(truth[:, c], probability[:, c]) for c in both])) if both else None
-    if not both:
-        undefined["auroc"] = "no class has both signs in the test set"
-    agree = decide(probability, multi=multi) == truth  # (n, C)
-    values["acc"] = float(agree.all(axis=1).mean())
-    if multi:
-        values["acc_per_label"] = float(agree.mean())
-    return Scores(values, undefined)
+        return no_scores(NO_WINDOW, multi=multi)
+    lines = Lines(truth, probability, multi)
+    values = {metric.name: _number(metric.of(lines)) for metric in stored(multi=multi)}
+    return Scores(values, {name: METRICS[name].undefined for name, value in values.items() if value is None})
+
+
+def _number(value: Values) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def means_by(group: NDArray[np.intp], probability: Floats) -> Floats:
+    """(G, C) means of (n, C) probabilities over the lines of each of G groups, summed in float64; none is empty."""
+    counts = np.bincount(group)  # (G,)
+    total = [np.bincount(group, weights=column) for column in probability.T]  # C of (G,)
+    return (np.stack(total, axis=1) / counts[:, None]).astype(np.float32)
 
 
 def per_recording(
@@ -81,12 +216,7 @@ def per_recording(
 ) -> tuple[Floats, Ints, NDArray[np.str_]]:
     """A recording's probability is the mean of its windows'; its truth is theirs. Recordings in sorted order."""
     names, first, inverse = np.unique(np.asarray(recording), return_index=True, return_inverse=True)
-    if not len(names):
-        return probability, truth, names
-    total = np.zeros((len(names), probability.shape[1]), dtype=np.float64)  # (R, C)
-    np.add.at(total, inverse, probability)
-    mean = total / np.bincount(inverse)[:, None]
-    return mean.astype(np.float32), truth[first], names
+    return means_by(inverse, probability), truth[first], names
 
 
 def score_both_units(
@@ -95,6 +225,6 @@ def score_both_units(
     """Scores per heartbeat and per recording."""
     pooled, pooled_truth, _ = per_recording(probability, truth, recording)
     return {
-        "heartbeat": score(probability, truth, multi=multi),
-        "recording": score(pooled, pooled_truth, multi=multi),
+        HEARTBEAT: score(probability, truth, multi=multi),
+        RECORDING: score(pooled, pooled_truth, multi=multi),
     }

@@ -8,6 +8,9 @@ from typing import Any
 from benchmark.results.keys import KEY
 from benchmark.results.names import UNIT_OF_PROTOCOL
 
+RENAMED = {"compare": "methods", "methods": "knobs"}
+"""Config keys of stored configs that have a `compare` -> what they are called today."""
+
 
 @dataclass(frozen=True)
 class PlannedCell:
@@ -39,6 +42,13 @@ class Plan:
     warnings: list[str] = field(default_factory=list)
     """What every table must carry, e.g. that test recordings were trained on; one sentence each, without its stop."""
     cells: list[PlannedCell] = field(default_factory=list)
+
+
+def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:
+    """A stored config of a plan or row, however old, under the names that its keys have now."""
+    if "compare" not in config:
+        return config
+    return {RENAMED.get(key, key): value for key, value in config.items()}
 
 
 def check_plan(plan: Plan) -> None:

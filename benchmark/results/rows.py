@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -62,14 +62,8 @@ class Predictions:
     """(n,)"""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why the last attempt at a cell failed."""
-
-    error: str
-    """One line: the exception's type and message."""
-    traceback: str = ""
-    """'' where none was kept."""
+ARRAYS = tuple(field.name for field in fields(Predictions))
+"""Names of the arrays in a file of predictions."""
 
 
 def row_bytes(row: Row, predictions: bytes) -> bytes:

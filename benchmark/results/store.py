@@ -1,7 +1,7 @@
 """The results store: one JSON row and one .npz of predictions per finished cell, each written whole or not at all.
 
     runs/plans/KEY.json        what a run set out to do: its config and its cells
-    runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs
+    runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs, error.json why it failed
     runs/cells/KEY.json        one finished cell; KEY.npz its predictions; KEY.error.json why it failed
 
 Keys are hashes of content, so stores made in different places merge by copying, and a finished cell is one whose
@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.results.failures import Failure
 from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
-from benchmark.results.names import CARD
-from benchmark.results.plan import Plan, PlannedCell, check_plan
-from benchmark.results.rows import ROW_FORMAT, Failure, Predictions, Row, row_bytes
+from benchmark.results.names import CARD, ERROR
+from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
+from benchmark.results.rows import ARRAYS, ROW_FORMAT, Predictions, Row, row_bytes
 
 
 class CorruptRow(Exception):
@@ -45,9 +46,7 @@ class Store:
 
     def save_row(self, row: Row, predictions: Predictions) -> None:
         """Write predictions first, then the row that vouches for them, then drop an earlier failure's note."""
-        arrays = npz_bytes(
-            {name: getattr(predictions, name) for name in ("probability", "truth", "recording", "patient")}
-        )
+        arrays = npz_bytes({name: getattr(predictions, name) for name in ARRAYS})
         write_atomic(self.cells / f"{row.key}.npz", arrays)
         write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
         self.failure_file(row.key).unlink(missing_ok=True)
@@ -73,19 +72,6 @@ class Store:
             raise CorruptRow(f"{path}: {error}") from error
         return Row(**body)
 
-    def load_rows(self, keys: Iterable[str]) -> tuple[list[Row], list[str]]:
-        """Rows of the keys that are finished, in that order, and one line per damaged row."""
-        rows, problems = [], []
-        for key in keys:
-            try:
-                row = self.load_row(key)
-            except CorruptRow as error:
-                problems.append(str(error))
-                continue
-            if row is not None:
-                rows.append(row)
-        return rows, problems
-
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
         """How an encoder was pretrained; None where that is not there or damaged. Its weights are not looked at."""
         try:
@@ -101,21 +87,24 @@ class Store:
     def predictions(self, key: str) -> Predictions:
         """Predictions of a finished cell."""
         with np.load(self.cells / f"{key}.npz", allow_pickle=False) as arrays:
-            return Predictions(arrays["probability"], arrays["truth"], arrays["recording"], arrays["patient"])
+            return Predictions(**{name: arrays[name] for name in ARRAYS})
 
-    def save_failure(self, key: str, what: str, error: str, traceback: str = "") -> None:
-        """Leave the reason of a failed cell or pretraining beside where its row would be."""
-        body = {"key": key, "what": what, "error": error, "traceback": traceback}
-        write_atomic(self.failure_file(key), json.dumps(body, indent=1).encode())
+    def save_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
+        """Leave why a cell failed beside where its row would be; returns the file."""
+        return _write_failure(self.failure_file(key), key, what, error, traceback)
+
+    def save_pretraining_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
+        """Leave why a pretraining failed beside where its weights would be; returns the file."""
+        return _write_failure(self.pretrained / key / ERROR, key, what, error, traceback)
 
     def failures(self, keys: Iterable[str]) -> dict[str, Failure]:
-        """Key -> failure, for those of the keys whose last attempt failed."""
+        """Key -> failure, for those of the cells and pretrainings whose last attempt failed."""
         found = {}
         for key in keys:
-            path = self.failure_file(key)
-            if path.is_file():
-                body = json.loads(path.read_text())
-                found[key] = Failure(str(body["error"]), str(body.get("traceback") or ""))
+            for path in (self.failure_file(key), self.pretrained / key / ERROR):
+                if path.is_file():
+                    body = json.loads(path.read_bytes())
+                    found[key] = Failure(str(body["error"]), str(body.get("traceback", "")))
         return found
 
     def failure_file(self, key: str) -> Path:
@@ -148,8 +137,14 @@ class Store:
         try:
             body = json.loads(path.read_text())
             cells = [PlannedCell(**cell) for cell in body.pop("cells")]
-            plan = Plan(**body, cells=cells)
+            plan = Plan(**body | {"config": with_todays_keys(body["config"])}, cells=cells)
             check_plan(plan)
             return plan
         except (ValueError, KeyError, TypeError) as error:
             raise NoResults(f"{path} is damaged ({error}); the same run command writes it again") from None
+
+
+def _write_failure(path: Path, key: str, what: str, error: str, traceback: str) -> Path:
+    body = {"key": key, "what": what, "error": error, "traceback": traceback}
+    write_atomic(path, json.dumps(body, indent=1).encode())
+    return path

@@ -19,10 +19,12 @@ from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import Task, make_task
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
-from benchmark.results.metrics import UNITS, no_scores, score_both_units
+from benchmark.results.failures import Failure
+from benchmark.results.metrics import no_scores, score_both_units
+from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
-from benchmark.run.grid import FEATURES
+from benchmark.run.grid import Cell
 from benchmark.training.classical.boosting import boost
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION, Outcome, finetune
@@ -35,15 +37,7 @@ from benchmark.training.weights import load_encoder
 class CellJob:
     """All that a process needs to work out one cell."""
 
-    key: str
-    pretrain_key: str
-    variant: str
-    method: str
-    evaluation: str
-    dataset: str
-    ratio: float
-    seed: int
-    pretrain_seed: int | None
+    cell: Cell
     config: Config
     prepared: Path
     """Folder of the prepared dataset."""
@@ -58,8 +52,8 @@ class CellEnd:
 
     key: str
     seconds: float
-    error: str
-    """'' where it went well."""
+    failure: Failure | None
+    """None where it went well."""
 
 
 def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
@@ -70,29 +64,20 @@ def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
     known: Known = {}
     ends = []
     for job in jobs:
-        started, error = time.perf_counter(), ""
+        started, failure = time.perf_counter(), None
         try:
             run_cell(job, known)
-        except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"
-        ends.append(CellEnd(job.key, time.perf_counter() - started, error))
+        except Exception as error:
+            failure = Failure.of(error)
+        ends.append(CellEnd(job.cell.key, time.perf_counter() - started, failure))
     return ends
 
 
 def run_cell(job: CellJob, known: Known) -> None:
     """Work out one cell and store its row; `known` as in `linear_probe`."""
-    store, device = Store(job.results), torch.device(job.device)
-    prepared = _prepared(job.prepared)
-    config = job.config
-    task = make_task(
-        prepared,
-        config.per_trial(config.finetune),
-        config.data.labels,
-        config.protocol,
-        ratio=job.ratio,
-        seed=job.seed,
-        device=device,
-    )
+    prepared, device = _prepared(job.prepared), torch.device(job.device)
+    spec = job.config.task_spec(job.config.finetune)
+    task = make_task(prepared, spec, ratio=job.cell.ratio, seed=job.cell.seed, device=device)
     test = task.test
     lacks = [side for side, windows in task.sides().items() if not len(windows)]
     if lacks:
@@ -103,36 +88,45 @@ def run_cell(job: CellJob, known: Known) -> None:
         outcome, truth = learn(job, task, known), test.truth()
         scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi)
     row = Row(
-        key=job.key,
-        pretrain_key=job.pretrain_key,
-        variant=job.variant,
-        method=job.method,
-        evaluation=job.evaluation,
-        dataset=job.dataset,
-        ratio=job.ratio,
-        seed=job.seed,
-        pretrain_seed=job.pretrain_seed,
-        protocol=config.protocol,
-        labels=config.data.labels,
+        **place_of(job.cell),
+        protocol=spec.protocol,
+        labels=spec.labels,
         scores={unit: scored.values for unit, scored in scores.items()},
         undefined={unit: scored.undefined for unit, scored in scores.items()},
         notes=[*task.notes, *outcome.notes],
         counts=task.counts(),
-        coverage=dict(coverage(prepared, config.per_trial(config.finetune), config.data.labels, config.protocol)),
+        coverage=dict(coverage(prepared, spec)),
         training=outcome.training,
         provenance=provenance(job, prepared, device) | {"split": task.digests()},
     )
+    store = Store(job.results)
     store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
+
+
+def place_of(cell: Cell) -> dict[str, Any]:
+    """Where a row stands in the grid."""
+    return {
+        "key": cell.key,
+        "pretrain_key": cell.pretrain_key,
+        "variant": cell.variant.name,
+        "method": cell.variant.method_name,
+        "evaluation": cell.evaluation,
+        "dataset": cell.dataset,
+        "ratio": cell.ratio,
+        "seed": cell.seed,
+        "pretrain_seed": cell.pretraining.seed if cell.pretraining else None,
+    }
 
 
 def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     """Fine-tune or probe the pretrained encoder of a cell. Raises FileNotFoundError where its weights are missing."""
-    if job.evaluation == FEATURES:
-        return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=job.seed)
-    encoder = load_encoder(Store(job.results).pretrained / job.pretrain_key)
-    if job.evaluation == "linear":
+    cell = job.cell
+    if cell.evaluation == FEATURES:
+        return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=cell.seed)
+    encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key)
+    if cell.evaluation == LINEAR:
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
-    return finetune(encoder, task, job.config.finetune, seed=job.seed, precision=job.precision)
+    return finetune(encoder, task, job.config.finetune, seed=cell.seed, precision=job.precision)
 
 
 def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[str, Any]:
@@ -144,16 +138,17 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
         "git": git_state(),
         "device": device_facts(device),
         "precision": job.precision,
-        "results_versions": results_versions(job),
+        "results_versions": results_versions(job.cell),
     }
 
 
-def results_versions(job: CellJob) -> dict[str, int]:
+def results_versions(cell: Cell) -> dict[str, int]:
     """Results versions of all that a row rests on: rows of two versions are never put together."""
-    scored = {"finetune": FINETUNE_VERSION, "linear": LINEAR_VERSION, FEATURES: FEATURES_VERSION}
-    versions = {"split": SPLIT_VERSION, job.evaluation: scored[job.evaluation]}
-    if job.pretrain_key:
-        versions |= {"pretraining": PRETRAIN_VERSION, job.method: job.config.method_class(job.method).version}
+    scored = {FINETUNE: FINETUNE_VERSION, LINEAR: LINEAR_VERSION, FEATURES: FEATURES_VERSION}
+    versions = {"split": SPLIT_VERSION, cell.evaluation: scored[cell.evaluation]}
+    if cell.pretraining:
+        method = cell.pretraining.method
+        versions |= {"pretraining": PRETRAIN_VERSION, method.name: method.version}
     return versions
 
 

@@ -11,6 +11,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import Segmentation
+from benchmark.results.names import FEATURES, LINEAR
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.pretrain import autocast
 from methods.encoders.dilated import Encoder, EncoderConfig
@@ -64,9 +65,9 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
         return task.method.encoder_passes * config.pretrain.epochs * pairs
     windows = sizes[task.dataset].windows
     labelled, held_out = TRAINING_SHARE * windows * task.ratio, HELD_OUT_SHARE * windows
-    if task.evaluation == "linear":
+    if task.evaluation == LINEAR:
         return labelled * (1 + PROBE_PASSES) + 2 * held_out
-    if task.evaluation == "features":
+    if task.evaluation == FEATURES:
         return labelled * (1 + BOOSTING_PASSES) + 2 * held_out
     seen = max(labelled, config.finetune.least_updates * min(config.finetune.batch_size, labelled))  # in an epoch
     return config.finetune.epochs * (3 * seen + held_out) + held_out

@@ -1,8 +1,6 @@
-"""What there is to do: variants, pretrainings and cells of a config, with their content keys. Pure.
+"""What there is to do: pretrainings and cells of a config's rows, with their content keys. Pure.
 
-A variant is a row: a compared method, a change of one (ablation, sweep of a knob) or a gate. All of it is data.
-
-    pretrain_key = hash(method config, encoder, recipe, epochs, data fingerprint, precision, seed, results versions)
+    pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
 
 Keys hold content, never paths or times. A results version is raised with any change that can move a number.
@@ -12,48 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from benchmark.config.config import Config
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.text import embedder_identity
 from benchmark.results.keys import digest
+from benchmark.results.names import FEATURES, FINETUNE, FROZEN, GATE, LINEAR, SWEEP, UNTRAINED
+from benchmark.run.variants import Variant, variants_of
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION
 from benchmark.training.linear import LINEAR_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
-from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
 from methods.encoders.dilated import EncoderConfig
 
-Role = Literal["method", "ablation", "sweep", "gate"]
-"""What a row is for: the comparison, Table 2, the figure over a knob's values, or to read the others against."""
-UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
-"""Names of the gates that are rows."""
 ALL_LABELS = 1.0
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One row of a table: a method with its config, or a gate."""
-
-    name: str
-    title: str
-    method: type[PretrainMethod] | None
-    """None: nothing is pretrained."""
-    config: MethodConfig
-    role: Role = "method"
-    of: str = ""
-    """The method that an ablation or sweep is a change of."""
-    knob: str = ""
-    value: Any = None
-    """What a sweep sets, and to what."""
-
-    def facts(self) -> dict[str, Any]:
-        """What a report must know of it besides its title."""
-        reads = self.method is not None and self.method.needs_text
-        return {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value, "reads_reports": reads}
 
 
 @dataclass(frozen=True)
@@ -62,8 +35,13 @@ class Pretraining:
 
     key: str
     variant: Variant
-    method: type[PretrainMethod]
     seed: int
+
+    @property
+    def method(self) -> type[PretrainMethod]:
+        """Its variant's."""
+        assert self.variant.method is not None, f"{self.variant.name}: nothing is pretrained"
+        return self.variant.method
 
 
 @dataclass(frozen=True)
@@ -81,6 +59,11 @@ class Cell:
     ratio: float
     seed: int
 
+    @property
+    def pretrain_key(self) -> str:
+        """Key of its encoder, '' where it has none."""
+        return self.pretraining.key if self.pretraining else ""
+
     def describe(self) -> str:
         """As a person would name it."""
         return f"{self.variant.name} {self.evaluation} {self.dataset} {self.ratio:g} seed {self.seed}"
@@ -93,49 +76,6 @@ class Grid:
     variants: tuple[Variant, ...]
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
-
-
-def variants_of(config: Config) -> tuple[Variant, ...]:
-    """Rows of the tables: the compared methods, the gates, ablations, then sweeps, each in the config's order."""
-    return (*methods_of(config), *gates_of(config), *ablations_of(config), *sweeps_of(config))
-
-
-def methods_of(config: Config) -> Iterator[Variant]:
-    """The compared methods."""
-    for name in config.compare:
-        kind = config.method_class(name)
-        yield Variant(kind.name, kind.title, kind, config.method_config(name))
-
-
-def gates_of(config: Config) -> Iterator[Variant]:
-    """The gates that are rows; the one of all labels is a further ratio of rows there are (`planned`)."""
-    untrained, knobs = get_method(UNTRAINED), config.method_config(UNTRAINED)
-    if "random" in config.gates and UNTRAINED not in config.compared():
-        yield Variant(UNTRAINED, untrained.title, untrained, knobs, "gate")
-    if "frozen" in config.gates:
-        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, "gate", of=UNTRAINED)
-    if "features" in config.gates:
-        yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), "gate")
-
-
-def ablations_of(config: Config) -> Iterator[Variant]:
-    """The ablations that are asked for."""
-    asked = dict.fromkeys(found for name in config.ablate for found in config.ablations_of(name))
-    for method, name in asked:
-        kind = config.method_class(method)
-        knobs = config.method_config(method, config.ablations[method][name])
-        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, knobs, "ablation", of=method)
-
-
-def sweeps_of(config: Config) -> Iterator[Variant]:
-    """One variant per value of a knob."""
-    for method, knobs in config.sweeps.items():
-        kind = config.method_class(method)
-        for knob, values in knobs.items():
-            for value in values:
-                name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
-                swept = config.method_config(method, {knob: value})
-                yield Variant(name, title, kind, swept, "sweep", kind.name, knob, value)
 
 
 def encoder_config(config: Config, method: MethodConfig) -> EncoderConfig:
@@ -153,6 +93,7 @@ def pretrain_content(
     mode: Mapping[str, str | int],
 ) -> Any:
     """All that decides the bits of a pretrained encoder; an untrained one depends on its size and seed alone."""
+    spec = config.task_spec(config.pretrain)
     content: dict[str, Any] = {
         "method": method.name,
         "method_version": method.version,
@@ -163,14 +104,13 @@ def pretrain_content(
         content |= {
             "version": PRETRAIN_VERSION,
             "config": asdict(knobs),
-            "recipe": asdict(config.recipe(knobs)),
             "epochs": config.pretrain.epochs,
-            "per_trial": config.per_trial(config.pretrain),
+            "per_trial": spec.per_trial,
             "data": fingerprint,
             "mode": dict(mode),
         }
         if DATASETS[config.data.pretrain].classes:  # else all of the corpus is pretrained on, whatever the labels
-            content["task"] = [SPLIT_VERSION, config.data.labels, config.protocol]
+            content["task"] = [SPLIT_VERSION, *spec.rules()]
         if method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)
     return content
@@ -180,42 +120,44 @@ def cell_content(
     config: Config, pretrain_key: str, evaluation: str, fingerprint: str, mode: Mapping[str, str | int]
 ) -> Any:
     """All that decides a cell's scores but for its ratio and seed."""
-    settings = config.finetune if evaluation == "finetune" else config.linear
+    spec = config.task_spec(config.finetune)
+    settings = config.finetune if evaluation == FINETUNE else config.linear
     return {
-        "version": FINETUNE_VERSION if evaluation == "finetune" else LINEAR_VERSION,
+        "version": FINETUNE_VERSION if evaluation == FINETUNE else LINEAR_VERSION,
         "pretrain": pretrain_key,
         "evaluation": evaluation,
         "settings": settings.model_dump(exclude={"beats_per_trial", "windows_per_trial"}),
-        "per_trial": config.per_trial(config.finetune),
+        "per_trial": spec.per_trial,
         "data": fingerprint,
-        "task": [SPLIT_VERSION, config.data.labels, config.protocol],
+        "task": [SPLIT_VERSION, *spec.rules()],
         "mode": {name: mode[name] for name in ("device", "precision")},
     }
 
 
 def features_content(config: Config, fingerprint: str) -> Any:
     """All that decides a cell of the boosted features but for its ratio and seed; the device does not."""
+    spec = config.task_spec(config.finetune)
     return {
         "version": FEATURES_VERSION,
         "evaluation": FEATURES,
         "settings": config.boosting.model_dump(),
         "segmentation": config.data.segmentation,
-        "per_trial": config.per_trial(config.finetune),
+        "per_trial": spec.per_trial,
         "data": fingerprint,
-        "task": [SPLIT_VERSION, config.data.labels, config.protocol],
+        "task": [SPLIT_VERSION, *spec.rules()],
     }
 
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]]:
     """(table, evaluation, ratio) of a variant's cells for one dataset and seed."""
-    ratios = config.ratios if variant.role != "sweep" else [min(config.ratios)]
+    ratios = config.ratios if variant.role != SWEEP else [min(config.ratios)]
     gate_ratio = "full-labels" in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
-        if variant.name == FROZEN and table == "linear":
+        if variant.name == FROZEN and table == LINEAR:
             continue  # there it is the row of the untrained encoder itself
-        evaluation = {FROZEN: "linear", FEATURES: FEATURES}.get(variant.name, table)
+        evaluation = {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant.name, table)
         yield from ((table, evaluation, ratio) for ratio in ratios)
-        if gate_ratio and (variant.role == "gate" or variant.name == UNTRAINED):
+        if gate_ratio and (variant.role == GATE or variant.name == UNTRAINED):
             yield table, evaluation, ALL_LABELS
 
 
@@ -228,7 +170,7 @@ def pretraining_of(
     shared = config.protocol == "paper" and variant.method.trains
     own = config.pretrain.seed if shared else seed
     key = digest(pretrain_content(config, variant.method, variant.config, own, fingerprint, mode))
-    return Pretraining(key, variant, variant.method, own)
+    return Pretraining(key, variant, own)
 
 
 def expand(config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode: Mapping[str, str | int]) -> Grid:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,14 @@ from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.versions import git_state, versions
+from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, Pretraining, encoder_config
 from benchmark.training.compiled import compile_encoders
-from benchmark.training.health import EpochHealth, measure, read_health, sample_facts
+from benchmark.training.health import EpochHealth, health_warnings, measure, read_health, sample_facts
 from benchmark.training.illustrate import illustrate, write_illustration
 from benchmark.training.pretrain import OnStep, pretrain
+from benchmark.training.remedies import lower_rate
 from benchmark.training.weights import CHECKPOINT, read_card, save_encoder
 from methods.base import PretrainMethod
 from methods.encoders.dilated import Encoder
@@ -63,7 +65,8 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
         "health_sample": sample_facts(probe),
     }
     save_encoder(job.folder, method.exported(), facts | found)
-    (job.folder / CHECKPOINT).unlink(missing_ok=True)
+    for leftover in (CHECKPOINT, ERROR):
+        (job.folder / leftover).unlink(missing_ok=True)
 
 
 def new_method(job: PretrainingJob) -> PretrainMethod:
@@ -80,21 +83,18 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
     config, knobs = job.config, job.task.variant.config
     source = pretraining_source(
         job.prepared[config.data.pretrain],
-        config.per_trial(config.pretrain),
-        config.data.labels,
-        config.protocol,
+        config.task_spec(config.pretrain),
         job.device,
         config.pretrain.text_embedder if method.needs_text else None,
     )
     begin_peak_memory(job.device)
     if job.compiled:
         compile_encoders(method)
-    recipe, epochs, seed = config.recipe(knobs), config.pretrain.epochs, job.task.seed
+    epochs, seed = config.pretrain.epochs, job.task.seed
     history = pretrain(
         method,
         knobs,
         source,
-        recipe,
         epochs=epochs,
         seed=seed,
         precision=job.precision,
@@ -102,7 +102,7 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
         probe=probe,
         on_step=on_step,
     )
-    write_illustration(job.folder, illustrate(method, knobs, source, recipe, epochs=epochs, seed=seed))
+    write_illustration(job.folder, illustrate(method, knobs, source, epochs=epochs, seed=seed))
     spent = {
         "peak_memory_gib": peak_memory_gib(job.device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
@@ -113,18 +113,26 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
 def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
     """Windows that no pretraining of a config learns from and no cell is tested on."""
     config = job.config
-    return probe_windows(
-        [job.prepared[name] for name in config.data.datasets],
-        config.data.pretrain,
-        config.per_trial(config.finetune),
-        config.data.labels,
-        config.protocol,
-        job.device,
-    )
+    datasets = [job.prepared[name] for name in config.data.datasets]
+    return probe_windows(datasets, config.data.pretrain, config.task_spec(config.finetune), job.device)
 
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
     """What the finished pretrainings of a grid learned, epoch by epoch."""
-    cards = {f"{p.variant.name} seed {p.seed}": read_card(store.pretrained / p.key) for p in grid.pretrainings}
+    cards = {name: read_card(store.pretrained / p.key) for name, p in named(grid).items()}
     health = {name: read_health(card) for name, card in cards.items() if card}
     return {name: epochs for name, epochs in health.items() if epochs}
+
+
+def warnings_of(grid: Grid, health: Mapping[str, Sequence[EpochHealth]]) -> list[str]:
+    """What went wrong with those pretrainings, one line each, with the setting that acts on it."""
+    lines, pretrainings = [], named(grid)
+    for name, epochs in health.items():
+        task = pretrainings[name]
+        lines += health_warnings(name, epochs, lower_rate(task.method.name, task.variant.config.recipe))
+    return lines
+
+
+def named(grid: Grid) -> dict[str, Pretraining]:
+    """The pretrainings of a grid as a person would name them, 'pmq seed 42'."""
+    return {f"{p.variant.name} seed {p.seed}": p for p in grid.pretrainings}

@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
-from benchmark.data.prepared.skipped import skip_summary
-from benchmark.data.tasks.text import has_text
-from benchmark.results.keys import digest
-from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.failures import Failure
+from benchmark.results.names import LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import CellEnd, CellJob, run_together
 from benchmark.run.engines.local import run_tasks
@@ -76,42 +73,6 @@ def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine
     )
 
 
-def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warnings: Sequence[str] = ()) -> Plan:
-    """What a report needs to know of a run besides its rows; the warnings stand under every table."""
-    cells = [
-        PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
-    ]
-    corpus = prepared[config.data.pretrain]
-    content = {
-        "config": config.model_dump(mode="json"),
-        "variants": {variant.name: variant.title for variant in grid.variants},
-        "roles": {variant.name: variant.facts() for variant in grid.variants},
-        "datasets": {name: facts_of(prepared[name]) for name in config.data.datasets},
-        "pretraining": facts_of(corpus) | {"name": corpus.name, "without_report": without_report(corpus)},
-    }
-    key = digest([content, [cell.key for cell in cells]])
-    return Plan(key=key, cells=cells, warnings=list(warnings), **content)
-
-
-def without_report(corpus: Prepared) -> int:
-    """Recordings that a method which learns from reports leaves out."""
-    return sum(not has_text(entry.report) for entry in corpus.entries)
-
-
-def facts_of(prepared: Prepared) -> dict[str, Any]:
-    """What a table says of a dataset."""
-    return {
-        "title": prepared.title,
-        "classes": list(prepared.classes),
-        "form": prepared.form,
-        "simulated": prepared.simulated,
-        "fingerprint": prepared.fingerprint,
-        "recordings": len(prepared.entries),
-        "patients": len({entry.patient for entry in prepared.entries}),
-        "skipped": skip_summary(prepared.skipped),
-    }
-
-
 def missing(grid: Grid, store: Store) -> Work:
     """What of a grid has to be done: cells without a whole row, and the encoders they need and that are not there."""
     damaged: list[str] = []
@@ -144,36 +105,50 @@ def task_name(task: Pretraining | Cell) -> str:
 def do(
     work: Work, config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine, watch: Watch
 ) -> int:
-    """Do all that is missing; returns how many tasks failed. A failure leaves its reason in the store and goes on."""
-    failed: dict[str, str] = {}
-    for pretraining in work.pretrainings:
-        name = task_name(pretraining)
-        watch.started(name)
-        try:
-            folder = store.pretrained / pretraining.key
-            device, precision = machine.device, machine.precision
-            job = PretrainingJob(pretraining, config, prepared, folder, device, precision, machine.compiled)
-            run_pretraining(job, partial(watch.inner, name))
-        except Exception as error:
-            failed[pretraining.key] = f"{type(error).__name__}: {error}"
-            watch.failed(name, failed[pretraining.key])
-        else:
-            watch.finished(name, None)
+    """Do all that is missing; returns how many tasks failed. A failure stays in the store, and the rest goes on."""
+    failed = run_pretrainings(work.pretrainings, config, prepared, store, machine, watch)
     possible = []
     for cell in work.cells:
-        start = cell.pretraining.key if cell.pretraining else ""
-        if start in failed:
-            reason = f"its pretraining failed: {failed[start]}"
-            store.save_failure(cell.key, cell.describe(), reason)
-            watch.failed(cell.describe(), reason)
+        if cell.pretrain_key in failed:
+            reason = failed[cell.pretrain_key]
+            own = Failure(f"its pretraining failed: {reason.error}", reason.traceback)
+            store.save_failure(cell.key, cell.describe(), own.error, own.traceback)
+            watch.failed(cell.describe(), own.line)
         else:
             possible.append(cell)
     failures = len(work.cells) - len(possible) + len(failed)
     return failures + run_cells(possible, config, prepared, store, machine, watch)
 
 
+def run_pretrainings(
+    pretrainings: Sequence[Pretraining],
+    config: Config,
+    prepared: Mapping[str, Prepared],
+    store: Store,
+    machine: Machine,
+    watch: Watch,
+) -> dict[str, Failure]:
+    """Pretrain one encoder after the other; returns those that failed, by key."""
+    failed: dict[str, Failure] = {}
+    device, precision, compiled = machine.device, machine.precision, machine.compiled
+    for pretraining in pretrainings:
+        name = task_name(pretraining)
+        watch.started(name)
+        folder = store.pretrained / pretraining.key
+        try:
+            job = PretrainingJob(pretraining, config, prepared, folder, device, precision, compiled)
+            run_pretraining(job, partial(watch.inner, name))
+        except Exception as error:
+            failure = failed[pretraining.key] = Failure.of(error)
+            file = store.save_pretraining_failure(pretraining.key, name, failure.error, failure.traceback)
+            watch.failed(name, where_to_look(failure, file))
+        else:
+            watch.finished(name, None)
+    return failed
+
+
 def run_cells(
-    cells: list[Cell],
+    cells: Sequence[Cell],
     config: Config,
     prepared: Mapping[str, Prepared],
     store: Store,
@@ -181,55 +156,42 @@ def run_cells(
     watch: Watch,
 ) -> int:
     """Work out cells, several at a time; returns how many failed."""
-    names = {cell.key: cell.describe() for cell in cells}
-    jobs = [cell_job(cell, config, prepared[cell.dataset].folder, store.root, machine) for cell in cells]
+    names = {cell.key: task_name(cell) for cell in cells}
+    device, precision, threads = str(machine.device), machine.precision, machine.cell_threads()
+    jobs = [CellJob(cell, config, prepared[cell.dataset].folder, store.root, device, precision) for cell in cells]
     failures = 0
-    threads = machine.cell_threads()
 
     def started(group: Sequence[CellJob]) -> None:
-        watch.started(names[group[0].key])
+        watch.started(names[group[0].cell.key])
 
     for ended in run_tasks(run_together, groups_of(jobs), jobs=machine.jobs, threads=threads, on_start=started):
-        for end in ended.result or killed(ended.task, f"{type(ended.error).__name__}: {ended.error}", store):
+        for end in killed(ended.task, ended.error, store) if ended.error else ended.result or []:
             name = names[end.key]
-            if end.error:
-                failures += 1
-                store.save_failure(end.key, name, end.error)
-                watch.failed(name, end.error)
-            else:
+            if end.failure is None:
                 watch.finished(name, end.seconds)
+                continue
+            failures += 1
+            file = store.save_failure(end.key, name, end.failure.error, end.failure.traceback)
+            watch.failed(name, where_to_look(end.failure, file))
     return failures
 
 
-def killed(jobs: Sequence[CellJob], reason: str, store: Store) -> list[CellEnd]:
+def where_to_look(failure: Failure, file: Path) -> str:
+    """A failure in one line, and the file that its traceback is in."""
+    return f"{failure.line}; traceback in {file}" if failure.traceback else failure.line
+
+
+def killed(jobs: Sequence[CellJob], error: Exception, store: Store) -> list[CellEnd]:
     """How the cells of a group ended whose process was killed: what it had stored by then stands."""
-    return [CellEnd(job.key, 0.0, "" if store.load_row(job.key) else reason) for job in jobs]
+    failure = Failure.of(error)
+    return [CellEnd(job.cell.key, 0.0, None if store.load_row(job.cell.key) else failure) for job in jobs]
 
 
 def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
     """Cells that one process works out in turn: the linear probes of an encoder on a dataset, every other alone."""
     groups: dict[tuple[str, str], list[CellJob]] = {}
     for job in jobs:
-        together = (job.pretrain_key, job.dataset) if job.evaluation == "linear" else (job.key, "")
+        cell = job.cell
+        together = (cell.pretrain_key, cell.dataset) if cell.evaluation == LINEAR else (cell.key, "")
         groups.setdefault(together, []).append(job)
     return [tuple(group) for group in groups.values()]
-
-
-def cell_job(cell: Cell, config: Config, prepared: Path, results: Path, machine: Machine) -> CellJob:
-    """A cell as a process of its own needs it."""
-    return CellJob(
-        key=cell.key,
-        pretrain_key=cell.pretraining.key if cell.pretraining else "",
-        variant=cell.variant.name,
-        method=cell.variant.method.name if cell.variant.method else cell.variant.name,
-        evaluation=cell.evaluation,
-        dataset=cell.dataset,
-        ratio=cell.ratio,
-        seed=cell.seed,
-        pretrain_seed=cell.pretraining.seed if cell.pretraining else None,
-        config=config,
-        prepared=prepared,
-        results=results,
-        device=str(machine.device),
-        precision=machine.precision,
-    )

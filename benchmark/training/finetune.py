@@ -22,6 +22,7 @@ from benchmark.config.sections import Finetune
 from benchmark.data.tasks.task import Task
 from benchmark.machine.seeds import seed_torch, stream
 from benchmark.results.metrics import macro_f1, per_recording
+from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.dilated import Encoder
 
@@ -144,6 +145,6 @@ def predict(model: Classifier, signal: Tensor, multi: bool, precision: str) -> N
 def validation_score(probability: NDArray[np.float32], task: Task) -> float:
     """Macro-F1 on the validation windows, or on their recordings where those are the unit; 0 where undefined."""
     truth = task.validation.target.cpu().numpy().astype(np.int64)  # (n, C)
-    if task.unit == "recording":
+    if task.unit == RECORDING:
         probability, truth, _ = per_recording(probability, truth, task.validation.recording)
     return macro_f1(probability, truth, multi=task.multi) or 0.0

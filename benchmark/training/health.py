@@ -18,24 +18,13 @@ import torch
 from torch import Tensor
 
 from benchmark.data.tasks.probe_windows import ProbeWindows
+from benchmark.results.health import MEASURES, collapsed
 from methods.encoders.dilated import Encoder
 from methods.parts.losses import unit_length
 from methods.parts.positives import Positives
 
 CHUNK = 128
 """Windows encoded at a time."""
-COLLAPSED_RANK = 2.0
-"""Below it the features lie on a line, but for noise; untrained encoders have 2.2 (8 features) to 15 (320)."""
-COLLAPSED_COSINE = 0.99
-"""Above it windows lie within eight degrees of each other on average; untrained encoders have 0.7 to 0.95."""
-COLUMNS = {
-    "effective_rank": "effective rank",
-    "mean_cosine": "mean cosine",
-    "alignment": "alignment",
-    "uniformity": "uniformity",
-    "retrieval": "retrieval@1",
-}
-"""Measures of the features -> heading."""
 LEGEND = (
     "positives: keys that attract a query besides its own, of its recording + of the patient's others",
     "retrieval@1: the nearest held-out window is of the same patient; chance: if it were drawn at random",
@@ -191,15 +180,14 @@ def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
     return [EpochHealth(**epoch) for epoch in card.get("health", [])]
 
 
-def health_warnings(name: str, epochs: Sequence[EpochHealth]) -> list[str]:
-    """What is wrong with the last epoch of a pretraining, one line each."""
-    rank, cosine = epochs[-1].effective_rank, epochs[-1].mean_cosine
-    if rank is None or cosine is None or (rank >= COLLAPSED_RANK and cosine <= COLLAPSED_COSINE):
+def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> list[str]:
+    """What is wrong with the last epoch of a pretraining, one line each; `remedy` sets a lower learning rate."""
+    if not collapsed(epochs[-1].effective_rank, epochs[-1].mean_cosine):
         return []
     return [
         f"{name}: the features have collapsed, they hardly differ between windows (effective rank "
         f"{course(epochs, 'effective_rank')}, mean cosine {course(epochs, 'mean_cosine')}); use a lower learning rate "
-        "(--set pretrain.recipe.lr=1e-4) or fewer epochs"
+        f"({remedy}) or fewer epochs"
     ]
 
 
@@ -207,14 +195,14 @@ def health_lines(pretrainings: Mapping[str, Sequence[EpochHealth]]) -> list[str]
     """The last epoch of each pretraining beside its untrained encoder, as the lines of a table; none for none."""
     if not pretrainings:
         return []
-    rows = [("untrained→last", "positives", "with any", *COLUMNS.values(), "chance")]
+    rows = [("untrained→last", "positives", "with any", *MEASURES.values(), "chance")]
     for name, epochs in pretrainings.items():
         last = epochs[-1]
         same, other, share = last.positives_same_recording, last.positives_other_recordings, last.queries_with_positives
         positives = "-" if same is None or other is None else f"{same:.2f} + {other:.2f}"
         with_any = "-" if share is None else f"{share:.0%}"
         chance = "-" if last.retrieval_chance is None else f"{last.retrieval_chance:.3f}"
-        rows.append((name, positives, with_any, *(course(epochs, column) for column in COLUMNS), chance))
+        rows.append((name, positives, with_any, *(course(epochs, column) for column in MEASURES), chance))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [*lines, *LEGEND]

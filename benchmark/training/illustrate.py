@@ -21,12 +21,11 @@ from benchmark.data.tasks.pairs import PairSource, make_batch
 from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.seeds import seed_torch
 from benchmark.results.files import write_atomic
-from benchmark.results.names import ILLUSTRATION, KEY_KINDS
-from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
+from benchmark.results.names import ATTRACTS, ILLUSTRATION, KEY_KINDS, OTHER, OWN, SAME
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.parts.masks import Mask, Masks
 from methods.parts.queue import EMPTY, KeyQueue
 
-OTHER, OWN, ATTRACTS, SAME = range(len(KEY_KINDS))
 QUERIES = 24
 """Queries that are shown at most."""
 QUEUED_EACH, QUEUED_OTHERS = 3, 24
@@ -37,11 +36,9 @@ BINS = 50
 Arrays = dict[str, NDArray[Any]]
 
 
-def illustrate(
-    method: PretrainMethod, config: MethodConfig, source: PairSource, recipe: Recipe, *, epochs: int, seed: int
-) -> Arrays:
+def illustrate(method: PretrainMethod, config: MethodConfig, source: PairSource, *, epochs: int, seed: int) -> Arrays:
     """The pictures of a method after `epochs` epochs on a corpus; none of what it does not have."""
-    shape = epoch_shape(source.patient_of_pair, config.batching, recipe.batch_size)
+    shape = epoch_shape(source.patient_of_pair, config.batching, config.recipe.batch_size)
     trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
     pairs = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epochs)[0]  # (B,)
     seed_torch("illustrate", seed)

@@ -25,6 +25,7 @@ from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.seeds import seed_torch
 from benchmark.results.files import write_atomic
 from benchmark.training.health import count_positives, measure
+from benchmark.training.remedies import lower_rate, smaller_batch
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
 PRETRAIN_VERSION = 2
@@ -82,7 +83,6 @@ def pretrain(
     method: PretrainMethod,
     config: MethodConfig,
     source: PairSource,
-    recipe: Recipe,
     *,
     epochs: int,
     seed: int,
@@ -98,9 +98,9 @@ def pretrain(
     """
     device = source.signal.device
     trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
-    shape = epoch_shape(patient, config.batching, recipe.batch_size)
+    shape = epoch_shape(patient, config.batching, config.recipe.batch_size)
     per_epoch, total = shape.updates, shape.updates * epochs
-    optimiser = make_optimiser(method, recipe)
+    optimiser = make_optimiser(method, config.recipe)
     history = History([], 0.0, per_epoch * shape.batch_size, total, shape.batch_size)
     done = resume(checkpoint, method, optimiser, history)
     method.begin(total)
@@ -114,7 +114,7 @@ def pretrain(
         losses = torch.zeros(per_epoch, device=device)  # (n,)
         positives = torch.zeros(per_epoch, 3, device=device)  # (n, 3)
         for step in range(per_epoch):
-            rate = learning_rate(recipe, epoch * per_epoch + step, total)
+            rate = learning_rate(config.recipe, epoch * per_epoch + step, total)
             seed_torch("pretrain", seed, epoch, step)
             batch = make_batch(source, batches[step], config.pairing)
             positives[step] = count_positives(method.positives(batch), device)
@@ -124,7 +124,7 @@ def pretrain(
             if on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 on_step(epoch * per_epoch + step + 1, total, f"epoch {epoch + 1}/{epochs} {text}".strip())
-        history.loss.append(finite_mean(losses, method.name, epoch))
+        history.loss.append(finite_mean(losses, method.name, config.recipe, epoch))
         history.seconds += time.perf_counter() - started
         history.joules = added_energy(history.joules, meter)
         history.health.append(vars(measure(epoch + 1, method.exported(), probe, positives.mean(0))))
@@ -148,7 +148,7 @@ def train_step(
     except torch.OutOfMemoryError:
         raise TrainingStopped(
             f"{method.name}: the GPU is full at batch size {len(batch.x1)}; use a smaller one "
-            "(--set pretrain.recipe.batch_size=128), a smaller queue or --precision bf16"
+            f"({smaller_batch(method.name, len(batch.x1))}), a smaller queue or --precision bf16"
         ) from None
     return loss.detach()
 
@@ -158,13 +158,13 @@ def added_energy(before: float | None, meter: Meter | None) -> float | None:
     return None if meter is None or before is None else before + meter.total()
 
 
-def finite_mean(losses: torch.Tensor, name: str, epoch: int) -> float:
+def finite_mean(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> float:
     """Mean loss of an epoch; one look at the device per epoch. Raises TrainingStopped where a loss is not finite."""
     bad = torch.nonzero(~torch.isfinite(losses)).flatten()
     if len(bad):
         raise TrainingStopped(
             f"{name}: the loss was {losses[bad[0]].item()} at update {int(bad[0]) + 1} of epoch {epoch + 1}; lower the "
-            "learning rate (--set pretrain.recipe.lr=1e-4, or the method's own) or use --precision float32"
+            f"learning rate ({lower_rate(name, recipe)}) or use --precision float32"
         )
     return float(losses.mean())
 

@@ -1,17 +1,28 @@
-"""What there is to choose from: the lines of the verb `list`."""
+"""The verb `list`: what there is to choose from."""
 
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 
-from benchmark.config.load import config_names, load_config
-from benchmark.data.readers.registry import DATASETS
-from methods import METHODS
+from benchmark.config.verb import OK, Verb
+from benchmark.screen.console import Console, note
+
+
+def list_all(arguments: Namespace, console: Console) -> int:
+    """Print all there is."""
+    for line in listing():
+        note(console, line)
+    return OK
 
 
 def listing() -> Iterator[str]:
     """Methods, datasets, configs and ablations, a line each."""
+    from benchmark.config.load import config_names, load_config  # here, because the methods load slowly
+    from benchmark.data.readers.registry import DATASETS
+    from methods import METHODS
+
     yield "methods (--methods)"
     for name, method in METHODS.items():
         yield f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}"
@@ -32,3 +43,6 @@ def listing() -> Iterator[str]:
 def first_line(text: str | None) -> str:
     """First line of a docstring."""
     return (text or "").strip().splitlines()[0]
+
+
+LIST = Verb("the methods, datasets, configs and ablations there are", list_all, examples={"list": "what there is"})

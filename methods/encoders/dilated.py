@@ -9,36 +9,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 import torch.nn.functional as F
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.parts.dropout import dropout
-from methods.parts.fields import Range, Share, check_fields
 from methods.parts.masks import Mask
 
 KERNEL = 3
 
-Size = Annotated[int, Range(least=1)]
+Size = Annotated[int, Field(ge=1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
 class EncoderConfig:
     """Sizes of the encoder; the defaults are the paper's and give 637,952 parameters."""
 
     leads: Size = 12
     hidden: Size = 64
-    depth: Annotated[int, Range(least=0)] = 10
+    depth: Annotated[int, Field(ge=0)] = 10
     """Hidden blocks, before the output block."""
     output: Size = 320
-    dropout: Share = 0.0
+    dropout: Annotated[float, Field(ge=0, le=1)] = 0.0
     """On the output of each time step, in training mode."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 class Block(nn.Module):

@@ -23,7 +23,7 @@ def dropout(x: Tensor, share: float, training: bool) -> Tensor:
 
 
 class _KeptAndScaled(torch.autograd.Function):
-    """The product with a mask and a number, which holds one byte per element for the backward pass."""
+    """`plain_kept_and_scaled`, which holds one byte per element for the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kept: Tensor, scale: float) -> Tensor:
@@ -35,3 +35,8 @@ class _KeptAndScaled(torch.autograd.Function):
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None, None]:
         (kept,) = ctx.saved_tensors
         return (outer[0] * kept).mul_(ctx.scale), None, None
+
+
+def plain_kept_and_scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
+    """y = scale * kept * x, elementwise; with g = dL/dy the gradient is dL/dx = scale * kept * g. kept: bool."""
+    return x * kept * scale

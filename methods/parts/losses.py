@@ -47,7 +47,7 @@ def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
 
 
 class _TwoViews(torch.autograd.Function):
-    """NT-Xent with its gradient written out: the similarities within a view are symmetric, one product serves both."""
+    """`plain_two_views` with its gradient written out: those within a view are symmetric, one product serves both."""
 
     @staticmethod
     def forward(ctx: Any, z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
@@ -74,6 +74,21 @@ class _TwoViews(torch.autograd.Function):
         inner1 = pairs @ z2 + symmetric(within1, total1) @ z1  # (..., N, K)
         inner2 = pairs.mT @ z1 + symmetric(within2, total2) @ z2  # (..., N, K)
         return inner1.mul_(scale), inner2.mul_(scale), None
+
+
+def plain_two_views(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+    """NT-Xent as the cross-entropy of all rows against all others: (..., N, K), (..., N, K) -> ().
+
+    With s = z z^T / temperature of the 2N rows z = [z1; z2] of a group, p_ij the softmax of anchor i over its
+    candidates, and A anchors in all groups, dL/ds_ij = D_ij = (p_ij - [j is the other view of i]) / A, and
+    dL/dz_i = sum_j (D_ij + D_ji) z_j / temperature.
+    """
+    rows, count = torch.cat([z1, z2], -2), z1.shape[-2]  # (..., 2N, K)
+    itself = torch.eye(2 * count, dtype=torch.bool, device=rows.device)  # (2N, 2N)
+    logits = scaled_similarity(rows, rows, temperature).masked_fill(itself, -torch.inf)  # (..., 2N, 2N)
+    shares = logits.log_softmax(-1)  # (..., 2N, 2N)
+    own = [shares.diagonal(offset, dim1=-2, dim2=-1) for offset in (count, -count)]  # each (..., N)
+    return -torch.stack(own).mean()
 
 
 def symmetric(within: Tensor, total: Tensor) -> Tensor:

@@ -39,22 +39,25 @@ def frequency_mask(x: Tensor, mask_ratio: float) -> Tensor:
 
 
 class _KeptFrequencies(torch.autograd.Function):
-    """The signal with some elements of its spectrum. Its gradient takes real FFTs; autograd's takes a complex one."""
+    """`plain_kept_frequencies`, whose gradient takes real FFTs here; autograd's takes a complex one."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, keep: Tensor) -> Tensor:
         ctx.save_for_backward(keep)
-        return filtered(x, keep)
+        return plain_kept_frequencies(x, keep)
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None]:
         (keep,) = ctx.saved_tensors
-        # Exact: a filter that only scales the elements of a real signal's spectrum is a symmetric matrix.
-        return filtered(outer[0], keep), None
+        return plain_kept_frequencies(outer[0], keep), None
 
 
-def filtered(x: Tensor, keep: Tensor) -> Tensor:
-    """Elements of the spectrum kept or set to zero: (B, S, D), (B, S // 2 + 1, D) bool -> (B, S, D)."""
+def plain_kept_frequencies(x: Tensor, keep: Tensor) -> Tensor:
+    """Elements of the spectrum kept or set to zero: (B, S, D), (B, S // 2 + 1, D) bool -> (B, S, D).
+
+    y = A x with A = irfft keep rfft. A filter that only scales the elements of a real signal's spectrum is a symmetric
+    matrix, so that with g = dL/dy the gradient is dL/dx = A g.
+    """
     # Half precision has no FFT.
     spectrum = torch.fft.rfft(x.to(torch.promote_types(x.dtype, torch.float32)), dim=1)  # (B, S // 2 + 1, D)
     kept: Tensor = torch.fft.irfft(spectrum.mul_(keep), n=x.shape[1], dim=1)  # (B, S, D)

@@ -28,7 +28,7 @@ def multi_positive_nce(q: Tensor, keys: Tensor, positive: Tensor, valid: Tensor,
 
 
 class _ManyPositives(torch.autograd.Function):
-    """The loss above of queries that are already divided by the temperature."""
+    """`plain_many_positives`, with one (N, C) matrix for value and gradient."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, keys: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
@@ -48,6 +48,20 @@ class _ManyPositives(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
         return *(None if inner is None else outer[0] * inner for inner in ctx.inner), None, None
+
+
+def plain_many_positives(q: Tensor, keys: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
+    """The loss of queries that are already divided by the temperature, from log softmax: 0-d. Else as above.
+
+    With s = q keys^T, p_ij the softmax of query i over the valid keys, n_i its valid positives and Q queries that have
+    one, dL/ds_ij = D_ij = (n_i p_ij - [j is a positive of i]) / (n_i Q), dL/dq = D keys and dL/dkeys = D^T q.
+    """
+    positive = positive & valid  # (N, C)
+    count = positive.sum(1)  # (N,)
+    lowest = torch.finfo(q.dtype).min
+    shares = (q @ keys.mT).masked_fill(~valid.expand_as(positive), lowest).log_softmax(1)  # (N, C)
+    of_query = -(shares * positive).sum(1) / count.clamp(min=1)  # (N,)
+    return of_query.sum() / (count > 0).sum().clamp(min=1)
 
 
 def minus_shares(logits: Tensor, positive: Tensor, valid: Tensor, count: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from methods.parts.losses import scaled_similarity
@@ -23,6 +24,16 @@ def time_cosine(h1: Tensor, h2: Tensor) -> Tensor:
     return cosine
 
 
+def plain_time_cosine(h1: Tensor, h2: Tensor) -> Tensor:
+    """`time_cosine` as two normalisations: each channel along time, then the window as a whole.
+
+    In the gradient of the second, (g - u <u, g>) / |z| with u = z / |z|, the part along u would lengthen each channel.
+    The first normalisation lets no such part pass, so that `time_cosine` leaves it out.
+    """
+    z1, z2 = (F.normalize(plain_unit_in_time(h).flatten(1), dim=1) for h in (h1, h2))  # (B, S * K)
+    return z1 @ z2.mT  # (B, B)
+
+
 def unit_in_time(h: Tensor) -> Tensor:
     """L2-normalise each channel along time, in float32 or better: (B, S, K) -> (B, S, K)."""
     unit: Tensor = _UnitInTime.apply(h.to(torch.promote_types(h.dtype, torch.float32)))  # type: ignore[no-untyped-call]
@@ -30,7 +41,7 @@ def unit_in_time(h: Tensor) -> Tensor:
 
 
 class _UnitInTime(torch.autograd.Function):
-    """The quotient with its gradient written out: autograd's own goes over (B, S, K) twice as often."""
+    """`plain_unit_in_time` with its gradient written out: autograd's own goes over (B, S, K) twice as often."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor) -> Tensor:
@@ -45,3 +56,11 @@ class _UnitInTime(torch.autograd.Function):
         along = (outer[0] * unit).sum(1, keepdim=True)  # (B, 1, K)
         inner: Tensor = torch.addcmul(outer[0], unit, along, value=-1).div_(length)  # (B, S, K)
         return inner
+
+
+def plain_unit_in_time(h: Tensor) -> Tensor:
+    """u = h / |h| of each channel along time, at least `SHORTEST` as divisor: (B, S, K) -> (B, S, K).
+
+    With g = dL/du the gradient is dL/dh = (g - u <u, g>) / |h|; for a silent channel, h = 0, it is g / SHORTEST.
+    """
+    return F.normalize(h, dim=1, eps=SHORTEST)

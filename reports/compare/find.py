@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.results.metrics import COLUMNS
 from benchmark.results.names import UNIT_OF_PROTOCOL
 from benchmark.results.plan import PlannedCell
-from reports.runs.compatible import Run, config_differences, flat, same_outcome, shown, size_text, why_not
-from reports.runs.load import tidy
+from reports.runs.compatible import config_differences, flat, same_outcome, shown, size_text, why_not
 from reports.runs.merge import Place, place_of
-from reports.runs.planned_tables import METRICS
+from reports.runs.run import Run
 from reports.runs.scrub_paths import portable
 
 
@@ -81,7 +81,7 @@ class Comparison:
 
 def compare(first: Run, second: Run, unit: str | None = None) -> Comparison:
     """Two runs held against each other in one score unit, by default that of the first one's protocol."""
-    unit = unit or UNIT_OF_PROTOCOL[first.results.plan.config["protocol"]]
+    unit = unit or UNIT_OF_PROTOCOL[first.plan.config["protocol"]]
     one, two = _cells(first), _cells(second)
     both = [place for place in one if place in two]
     equal = {place for place in both if same_outcome(first, one[place].key, second, two[place].key)}
@@ -102,12 +102,12 @@ def compare(first: Run, second: Run, unit: str | None = None) -> Comparison:
 
 def _cells(run: Run) -> dict[Place, PlannedCell]:
     """The finished cells by place."""
-    return {place_of(cell): cell for cell in run.results.plan.cells if cell.key in run.results.rows}
+    return {place_of(cell): cell for cell in run.plan.cells if cell.key in run.rows}
 
 
 def _settings(first: Run, second: Run) -> Iterator[tuple[str, str, str]]:
     """Config keys that differ, then data, then what computed."""
-    for key, own, others in config_differences(first.results.plan, second.results.plan):
+    for key, own, others in config_differences(first.plan, second.plan):
         yield key, shown(own), shown(others)
     one, two = _facts(first), _facts(second)
     for name in dict.fromkeys([*one, *two]):
@@ -117,11 +117,11 @@ def _settings(first: Run, second: Run) -> Iterator[tuple[str, str, str]]:
 
 def _facts(run: Run) -> dict[str, str]:
     """Data and what computed the rows, by name; several values of a name stand side by side."""
-    plan = run.results.plan
+    plan = run.plan
     facts = {f"data of {name}": size_text(found) for name, found in plan.datasets.items()}
     facts["data of the pretraining corpus"] = size_text(plan.pretraining)
     computed: dict[str, set[str]] = {}
-    for row in run.results.rows.values():
+    for row in run.rows.values():
         told = {name: value for name, value in row.provenance.items() if name not in ("config", "data")}
         for name, value in flat(portable(told)).items():
             computed.setdefault(f"computed with {name}", set()).add(shown(value))
@@ -130,7 +130,7 @@ def _facts(run: Run) -> dict[str, str]:
 
 def _pairs(first: Run, second: Run, unit: str, equal: set[Place]) -> Iterator[Pair]:
     """Every number that a run has, in the order of the first's plan."""
-    plans = (second.results.plan, first.results.plan)
+    plans = (second.plan, first.plan)
     methods = {variant: title for plan in plans for variant, title in plan.variants.items()}
     corpora = {
         dataset: str(facts.get("title") or dataset) for plan in plans for dataset, facts in plan.datasets.items()
@@ -156,8 +156,8 @@ def _pairs(first: Run, second: Run, unit: str, equal: set[Place]) -> Iterator[Pa
 
 def _scores(run: Run, unit: str) -> dict[tuple[Any, ...], dict[int, float]]:
     """(evaluation, variant, ratio, dataset, metric) -> seed -> score in percent, where it is defined."""
-    frame: pd.DataFrame = tidy(run.results)
-    scored = frame[(frame["unit"] == unit) & frame["metric"].isin(list(METRICS))].dropna(subset=["value"])
+    frame: pd.DataFrame = run.tidy
+    scored = frame[(frame["unit"] == unit) & frame["metric"].isin(list(COLUMNS))].dropna(subset=["value"])
     found: dict[tuple[Any, ...], dict[int, float]] = {}
     names = ["evaluation", "variant", "ratio", "dataset", "metric", "seed", "value"]
     for *where, seed, value in scored[names].itertuples(index=False):

@@ -9,11 +9,12 @@ from io import StringIO
 from pathlib import Path
 
 from benchmark.results.files import write_atomic
+from benchmark.results.metrics import METRICS
+from benchmark.results.names import EVALUATION_TITLES
 from reports.compare.find import Comparison, Pair, Side, compare
 from reports.runs.open import open_results
-from reports.runs.planned_tables import METRICS
 from reports.tables.captions import ratio_text
-from reports.tables.table import DASH, EVALUATIONS
+from reports.tables.table import DASH
 from reports.tables.terminal import Sheet
 from reports.tables.text import literal, pipe_table
 
@@ -57,8 +58,8 @@ def markdown(found: Comparison) -> str:
         parts += ["## What differs in their settings", pipe_table(["Setting", "A", "B"], rows)]
     rows = [
         [
-            literal(pair.method), EVALUATIONS.get(pair.evaluation, pair.evaluation), literal(pair.corpus),
-            ratio_text(pair.ratio), METRICS[pair.metric], side_text(pair.first), side_text(pair.second),
+            literal(pair.method), EVALUATION_TITLES.get(pair.evaluation, pair.evaluation), literal(pair.corpus),
+            ratio_text(pair.ratio), METRICS[pair.metric].title, side_text(pair.first), side_text(pair.second),
             difference_text(pair), _equal_text(pair),
         ]
         for pair in found.pairs if not pair.same
@@ -128,6 +129,6 @@ def comparison_sheet(found: Comparison) -> Sheet:
 
 
 def _cells(pair: Pair) -> tuple[str, ...]:
-    how = EVALUATIONS.get(pair.evaluation, pair.evaluation).lower()
-    label = f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio)}, {METRICS[pair.metric]}, {how}"
+    how = EVALUATION_TITLES.get(pair.evaluation, pair.evaluation).lower()
+    label = f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio)}, {METRICS[pair.metric].title}, {how}"
     return label, side_text(pair.first), side_text(pair.second), difference_text(pair)

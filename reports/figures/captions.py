@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from benchmark.results.names import ATTRACTS, EVALUATION_TITLES, OWN, SAME
 from benchmark.results.plan import Plan
 from reports.figures.confusion import Confusion
-from reports.figures.illustrations import ATTRACTS, OWN, SAME, MaskedInput, Similarity
+from reports.figures.illustrations import MaskedInput, Similarity
 from reports.figures.score_bands import Sweep
 from reports.runs.cards import Cards, Costs
 from reports.tables.captions import ratio_text, unit_text
-
-EVALUATIONS = {"finetune": "fine-tuned", "linear": "linear probe"}
 
 
 def titles_of(plan: Plan, variants: Iterable[str]) -> dict[str, str]:
@@ -45,7 +44,7 @@ def seeds_text(plan: Plan, evaluation: str) -> str:
 def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None) -> str:
     """What the F1 of a figure is."""
     labels = "" if ratio is None else f" with {ratio_text(ratio)} of the labels"
-    how = f"{EVALUATIONS.get(evaluation, evaluation)}{labels}"
+    how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()}{labels}"
     overall = " Overall: mean of the datasets." if len(plan.datasets) > 1 else ""
     return (
         f"Macro F1 per {unit_text(plan, unit)}, {how}; {seeds_text(plan, evaluation)}.{overall} "
@@ -73,7 +72,7 @@ def confusion_note(
     plan: Plan, evaluation: str, unit: str, dataset: str, ratio: float, found: Sequence[Confusion]
 ) -> str:
     """What a matrix counts."""
-    how = f"{EVALUATIONS.get(evaluation, evaluation)} with {ratio_text(ratio)} of the labels"
+    how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()} with {ratio_text(ratio)} of the labels"
     seeds = sorted({own.seeds for own in found})
     counted = f"{seeds[0]} seed{'s' if seeds != [1] else ''}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     return (

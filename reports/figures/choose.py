@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
-from benchmark.results.store import Store
+from benchmark.results.names import OVERALL
 from reports.figures import draw as plots
 from reports.figures.captions import (
     compute_note,
@@ -26,9 +24,10 @@ from reports.figures.captions import (
 )
 from reports.figures.confusion import confusions
 from reports.figures.illustrations import illustrations_of
-from reports.figures.score_bands import OVERALL, bands, compared, label_curves, panels, sweeps
-from reports.runs.cards import Cards, cards_of, costs, courses
-from reports.runs.load import Results, tidy
+from reports.figures.score_bands import bands, compared, label_curves, panels, sweeps
+from reports.runs.cards import Cards, costs, courses
+from reports.runs.planned_tables import evaluations_of
+from reports.runs.run import Run
 
 FOLDER = "figures"
 
@@ -46,10 +45,9 @@ class Figures:
 class Shown:
     """What the figures are made of, and where they go."""
 
-    results: Results
-    frame: pd.DataFrame
-    store: Store
+    run: Run
     cards: Cards
+    """Of the compared rows and the gates."""
     folder: Path
 
     def stem(self, *parts: str) -> Path:
@@ -57,13 +55,13 @@ class Shown:
         return self.folder / "-".join(parts).replace("_", "-").replace(" ", "-")
 
 
-def write_figures(results: Results, store: Store, out: Path, units: Sequence[str]) -> Figures:
+def write_figures(run: Run, out: Path, units: Sequence[str]) -> Figures:
     """Draw the figures of a plan under `out`/figures, each as PNG and PDF.
 
     units: what is scored, 'heartbeat', 'recording' or both; a figure of scores is drawn for each.
     """
-    cards = cards_of(results, store, compared(results.plan))
-    shown = Shown(results, tidy(results), store, cards, out / FOLDER)
+    cards = {variant: run.cards[variant] for variant in compared(run.plan) if variant in run.cards}
+    shown = Shown(run, cards, out / FOLDER)
     files: list[Path] = []
     problems: list[str] = []
     for what, draw in figures_of(shown, units):
@@ -76,8 +74,8 @@ def write_figures(results: Results, store: Store, out: Path, units: Sequence[str
 
 def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callable[[], Iterable[Path]]]]:
     """What is drawn, and how: each call draws its figures, none where the store has nothing for them."""
-    plan = shown.results.plan
-    for evaluation in dict.fromkeys(cell.evaluation for cell in plan.cells):
+    plan = shown.run.plan
+    for evaluation in evaluations_of(plan):
         for unit in units:
             place = f"{evaluation} per {unit}"
             yield f"sweeps, {place}", partial(draw_sweeps, shown, evaluation, unit)
@@ -94,8 +92,8 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
 
 def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     """One figure per swept knob and label ratio."""
-    plan = shown.results.plan
-    found = list(sweeps(shown.results, bands(shown.frame, evaluation, unit), evaluation))
+    plan = shown.run.plan
+    found = list(sweeps(plan, bands(shown.run.tidy, evaluation, unit), evaluation))
     for sweep in found:
         note = f"{score_note(plan, evaluation, unit, sweep.ratio)} {sweep_note(sweep)}"
         several = len({other.ratio for other in found if (other.of, other.knob) == (sweep.of, sweep.knob)}) > 1
@@ -107,8 +105,8 @@ def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
 
 def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     """Scores over label ratios, where there are two or more."""
-    plan = shown.results.plan
-    curves = label_curves(plan, bands(shown.frame, evaluation, unit))
+    plan = shown.run.plan
+    curves = label_curves(plan, bands(shown.run.tidy, evaluation, unit))
     if len(curves):
         note, rows = score_note(plan, evaluation, unit), titles_of(plan, curves["variant"])
         stem = shown.stem(evaluation, unit, "label-efficiency")
@@ -117,9 +115,9 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
 
 def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     """Overall, or the score of the only dataset, over pretraining time, where two rows or more have one."""
-    plan, spent = shown.results.plan, costs(shown.cards)
+    plan, spent = shown.run.plan, costs(shown.cards)
     rows = [variant for variant in compared(plan) if variant not in spent.elsewhere]
-    found = bands(shown.frame, evaluation, unit)
+    found = bands(shown.run.tidy, evaluation, unit)
     own = found[found["variant"].isin(rows)]
     names = panels(own, plan)
     dataset = OVERALL if OVERALL in names else next(iter(names), OVERALL)
@@ -135,7 +133,7 @@ def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
 
 def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:
     """Decisions on one dataset at the smallest label ratio that is compared, in one evaluation."""
-    plan, variants = shown.results.plan, compared(shown.results.plan)
+    plan, variants = shown.run.plan, compared(shown.run.plan)
     ratios = [
         cell.ratio
         for cell in plan.cells
@@ -144,7 +142,7 @@ def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> It
     if not ratios:
         return
     where = {"evaluation": evaluation, "dataset": dataset, "unit": unit}
-    found = confusions(shown.results, shown.store, variants, ratio=min(ratios), **where)
+    found = confusions(shown.run, variants, ratio=min(ratios), **where)
     if found:
         note = confusion_note(plan, evaluation, unit, dataset, min(ratios), found)
         classes = plan.datasets[dataset]["classes"]
@@ -155,16 +153,16 @@ def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> It
 def draw_training(shown: Shown) -> Iterator[Path]:
     """Loss and health of the pretrainings."""
     found = courses(shown.cards)
-    rows = titles_of(shown.results.plan, dict.fromkeys(found["variant"]))
+    rows = titles_of(shown.run.plan, dict.fromkeys(found["variant"]))
     if len(found):
-        note = training_note(shown.results.plan, shown.cards)
+        note = training_note(shown.run.plan, shown.cards)
         yield from plots.plot_training(found, rows, note, shown.stem("training"))
 
 
 def draw_masking(shown: Shown) -> Iterator[Path]:
     """The masks of the last row that has any: a table ends with the method that it is about."""
-    plan = shown.results.plan
-    masked = illustrations_of(shown.results, shown.store, compared(plan)).masked
+    plan = shown.run.plan
+    masked = illustrations_of(shown.run, compared(plan)).masked
     if masked:
         note = masking_note(plan, masked[-1])
         yield from plots.plot_masking(masked[-1], note, shown.stem("masking"))
@@ -172,8 +170,8 @@ def draw_masking(shown: Shown) -> Iterator[Path]:
 
 def draw_similarity(shown: Shown) -> Iterator[Path]:
     """What the queries of the rows with a queue resemble."""
-    plan = shown.results.plan
-    found = illustrations_of(shown.results, shown.store, compared(plan)).similarities
+    plan = shown.run.plan
+    found = illustrations_of(shown.run, compared(plan)).similarities
     if found:
         rows = titles_of(plan, [own.variant for own in found])
         yield from plots.plot_similarity(found, rows, similarity_note(plan, found), shown.stem("similarity"))

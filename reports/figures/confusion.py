@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.results.metrics import decide
 from benchmark.results.rows import Predictions
-from benchmark.results.store import Store
-from reports.runs.load import Results
+from reports.runs.run import Run
 from reports.statistics.test_set import pooled, resampled_test_set
 
 
@@ -31,17 +31,17 @@ class Confusion:
 
 
 def confusions(
-    results: Results, store: Store, variants: Sequence[str], *, evaluation: str, dataset: str, ratio: float, unit: str
+    run: Run, variants: Sequence[str], *, evaluation: str, dataset: str, ratio: float, unit: str
 ) -> list[Confusion]:
     """One per row with a finished cell there; none where a window can have several labels."""
     keys: dict[str, list[str]] = {}
-    for cell in results.plan.cells:
-        if (cell.evaluation, cell.dataset, cell.ratio) == (evaluation, dataset, ratio) and cell.key in results.rows:
+    for cell in run.plan.cells:
+        if (cell.evaluation, cell.dataset, cell.ratio) == (evaluation, dataset, ratio) and cell.key in run.rows:
             keys.setdefault(cell.variant, []).append(cell.key)
-    if any(results.rows[key].labels != "single" for own in keys.values() for key in own):
+    if any(run.rows[key].labels != "single" for own in keys.values() for key in own):
         return []
     found = {
-        variant: [confusion(store.predictions(key), unit) for key in keys[variant]]
+        variant: [confusion(run.store.predictions(key), unit) for key in keys[variant]]
         for variant in variants
         if variant in keys
     }
@@ -52,10 +52,6 @@ def confusions(
 
 def confusion(predictions: Predictions, unit: str) -> NDArray[np.int64]:
     """(C, C) counts of true class by most probable one, of heartbeats or of recordings with their mean probability."""
-    classes = predictions.truth.shape[1]
-    if not len(predictions.truth):
-        return np.zeros((classes, classes), np.int64)
     test = resampled_test_set(predictions, unit, resamples=0)
-    decision = pooled(test, predictions.probability).argmax(axis=1)  # (n,)
-    place = test.truth.argmax(axis=1) * classes + decision  # (n,)
-    return np.bincount(place, minlength=classes**2).reshape(classes, classes)
+    decisions = decide(pooled(test, predictions.probability), multi=False)  # (n, C)
+    return np.asarray(test.truth.T @ decisions)

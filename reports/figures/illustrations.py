@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.names import ILLUSTRATION, KEY_KINDS
-from benchmark.results.store import Store
-from reports.runs.load import Results
-
-OTHER, OWN, ATTRACTS, SAME = range(len(KEY_KINDS))
+from benchmark.results.names import ILLUSTRATION
+from reports.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -56,12 +53,12 @@ class Illustrations:
     similarities: tuple[Similarity, ...]
 
 
-def illustrations_of(results: Results, store: Store, variants: Sequence[str]) -> Illustrations:
+def illustrations_of(run: Run, variants: Sequence[str]) -> Illustrations:
     """The pictures of some rows; those that are missing or damaged are left out."""
     masked: list[MaskedInput] = []
     similarities: list[Similarity] = []
     for variant in variants:
-        arrays = _arrays(results, store, variant)
+        arrays = _arrays(run, variant)
         if "masked" in arrays:
             names = tuple(map(str, arrays["masked_names"]))
             masked.append(MaskedInput(variant, names, arrays["masked"].astype(np.float32)))
@@ -71,14 +68,14 @@ def illustrations_of(results: Results, store: Store, variants: Sequence[str]) ->
     return Illustrations(tuple(masked), tuple(similarities))
 
 
-def _arrays(results: Results, store: Store, variant: str) -> dict[str, NDArray[Any]]:
+def _arrays(run: Run, variant: str) -> dict[str, NDArray[Any]]:
     """The pictures of a row's first pretraining, in the order of the cells."""
-    for cell in results.plan.cells:
-        row = results.rows.get(cell.key)
+    for cell in run.plan.cells:
+        row = run.rows.get(cell.key)
         if cell.variant != variant or row is None or not row.pretrain_key:
             continue
         try:
-            body = (store.pretrained / row.pretrain_key / ILLUSTRATION).read_bytes()
+            body = (run.store.pretrained / row.pretrain_key / ILLUSTRATION).read_bytes()
             with np.load(BytesIO(body), allow_pickle=False) as arrays:
                 return dict(arrays)
         except (OSError, EOFError, ValueError, zipfile.BadZipFile):

@@ -13,16 +13,15 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.results.metrics import TITLES
+from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED
 from benchmark.results.plan import Plan, PlannedCell
-from reports.runs.load import Results
 from reports.runs.planned_tables import role_of
 
 METRIC = "f1"
-OVERALL = "overall"
 BAND = ("variant", "ratio", "dataset", "mean", "std", "seeds")
 RIVALS = ("clocs", "pclr", "comet")
 """Methods that the paper holds its queue sizes against: 'M = 1k already beats them'."""
-UNTRAINED = "random"
 
 
 @dataclass(frozen=True)
@@ -68,12 +67,12 @@ def panels(found: pd.DataFrame, plan: Plan) -> dict[str, str]:
     """Dataset -> title, of those that a frame of bands has, in the plan's order; Overall last."""
     there = set(found["dataset"])
     titles = {name: str(facts["title"]) for name, facts in plan.datasets.items() if name in there}
-    return titles | ({OVERALL: "Overall"} if OVERALL in there else {})
+    return titles | ({OVERALL: TITLES[OVERALL]} if OVERALL in there else {})
 
 
 def compared(plan: Plan) -> list[str]:
     """The compared methods and the gates, in the order of the table."""
-    return [name for name in plan.variants if role_of(plan, name)["role"] in ("method", "gate")]
+    return [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, GATE)]
 
 
 def label_curves(plan: Plan, found: pd.DataFrame) -> pd.DataFrame:
@@ -82,13 +81,12 @@ def label_curves(plan: Plan, found: pd.DataFrame) -> pd.DataFrame:
     return rows if rows["ratio"].nunique() > 1 else rows.iloc[:0]
 
 
-def sweeps(results: Results, found: pd.DataFrame, evaluation: str) -> Iterator[Sweep]:
+def sweeps(plan: Plan, found: pd.DataFrame, evaluation: str) -> Iterator[Sweep]:
     """The sweeps of a plan, one per method, knob and label ratio with two values that have a score or more."""
-    plan = results.plan
     groups: dict[tuple[str, str], dict[str, Any]] = {}
     for name in plan.variants:
         facts = role_of(plan, name)
-        if facts["role"] == "sweep":
+        if facts["role"] == SWEEP:
             groups.setdefault((str(facts["of"]), str(facts["knob"])), {})[name] = facts["value"]
     for (of, knob), swept in groups.items():
         points = found[found["variant"].isin(list(swept))]

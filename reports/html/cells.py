@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmark.results.plan import PlannedCell
+from benchmark.results.plan import PlannedCell, with_todays_keys
 from benchmark.results.rows import Row
 from reports.runs.cards import machine_of
 from reports.runs.failures import unfinished
-from reports.runs.load import Results
+from reports.runs.run import Run
 from reports.tables.captions import ratio_text
 from reports.tables.table import Block, Column, Line, Table
 
@@ -29,12 +29,12 @@ CONFIG_LIMIT = 40
 class Behind:
     """Which cells stand behind a number of a table."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, run: Run) -> None:
         """The cells of a plan in its order, those that share a key once."""
-        self.keys = list(dict.fromkeys(cell.key for cell in results.plan.cells))
+        self.keys = list(dict.fromkeys(cell.key for cell in run.plan.cells))
         numbers = {key: number for number, key in enumerate(self.keys)}
         self._places: dict[tuple[str, str, float, str], list[int]] = {}
-        for cell in results.plan.cells:
+        for cell in run.plan.cells:
             place = (cell.evaluation, cell.variant, cell.ratio, cell.dataset)
             self._places.setdefault(place, []).append(numbers[cell.key])
 
@@ -46,32 +46,32 @@ class Behind:
         return " ".join(map(str, found))
 
 
-def cell_data(results: Results) -> dict[str, Any]:
+def cell_data(run: Run) -> dict[str, Any]:
     """'cells', in the order of `Behind`, and 'origins', to which the finished ones point; all of it text."""
-    planned = {cell.key: cell for cell in results.plan.cells}
+    planned = {cell.key: cell for cell in run.plan.cells}
     origins: dict[str, int] = {}
     cells = []
-    for key in Behind(results).keys:
-        told = _planned(results, planned[key])
-        row = results.rows.get(key)
+    for key in Behind(run).keys:
+        told = _planned(run, planned[key])
+        row = run.rows.get(key)
         if row is not None:
-            origin = json.dumps(origin_of(row, results.plan.config))
+            origin = json.dumps(origin_of(row, run.plan.config))
             told |= _finished(row) | {"origin": origins.setdefault(origin, len(origins))}
         cells.append(told)
     return {"cells": cells, "origins": [json.loads(origin) for origin in origins]}
 
 
-def _planned(results: Results, cell: PlannedCell) -> dict[str, Any]:
+def _planned(run: Run, cell: PlannedCell) -> dict[str, Any]:
     """Where a cell stands, and what became of it."""
     told = {
         "key": cell.key,
-        "dataset": str(results.plan.datasets[cell.dataset]["title"]),
+        "dataset": str(run.plan.datasets[cell.dataset]["title"]),
         "labels": ratio_text(cell.ratio),
         "seed": str(cell.seed),
     }
-    for found in unfinished(results, [cell]):
+    for found in unfinished(run, [cell]):
         return told | {"state": found.state, "why": found.error}
-    return told | {"state": "finished" if cell.key in results.rows else "not run"}
+    return told | {"state": "finished" if cell.key in run.rows else "not run"}
 
 
 def _finished(row: Row) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
         "Machine": machine_of(told) if "device" in told else "",
         "Versions": ", ".join(f"{name} {version}" for name, version in (told.get("versions") or {}).items()),
         "Data": ", ".join(f"{name} {value}" for name, value in data.items()),
-        "Config": "; ".join(config_differences(told["config"], config)) if "config" in told else "not recorded",
+        "Config": "; ".join(config_differences(with_todays_keys(told["config"]), config)) if "config" in told else "",
     }
     return [[label, text or "not recorded"] for label, text in facts.items()]
 

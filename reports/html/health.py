@@ -1,6 +1,6 @@
 """What each pretraining learned, as one line of a table: its last epoch beside its untrained encoder, and courses.
 
-A course is a small line drawing of a measure over the epochs; the measures are those of benchmark/training/health.py.
+A course is a small line drawing of a measure over the epochs.
 """
 
 from __future__ import annotations
@@ -9,18 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmark.results.health import MEASURES, collapsed
 from reports.runs.cards import COUNTS, LOSS, Cards, machine_of
 
-MEASURES = {
-    "effective_rank": "Effective rank",
-    "mean_cosine": "Mean cosine",
-    "alignment": "Alignment",
-    "uniformity": "Uniformity",
-    "retrieval": "Retrieval",
-}
+HEADINGS = {name: f"{title[0].upper()}{title[1:]}" for name, title in MEASURES.items()}
 """Measures of the features -> heading of their column."""
-COLLAPSED_RANK, COLLAPSED_COSINE = 2.0, 0.99
-"""The bounds beyond which benchmark/training/health.py warns of collapsed features."""
 WIDTH, HEIGHT = 72, 20
 """Of a course, in pixels."""
 
@@ -72,7 +65,6 @@ def _learned(title: str, key: str, card: Mapping[str, Any]) -> Learned:
     loss = card.get(LOSS) or []
     courses = {name: course([epoch.get(name) for epoch in epochs]) for name in MEASURES}
     counts = [last.get(name) for name in COUNTS]
-    rank, cosine = last.get("effective_rank"), last.get("mean_cosine")
     return Learned(
         title=title,
         key=key,
@@ -84,7 +76,7 @@ def _learned(title: str, key: str, card: Mapping[str, Any]) -> Learned:
         with_any=_share(last.get("queries_with_positives")),
         measures=tuple(courses.values()),
         chance=course([last.get("retrieval_chance")]).text,
-        collapsed=rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE),
+        collapsed=collapsed(last.get("effective_rank"), last.get("mean_cosine")),
     )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pandas as pd
 
 from reports.statistics.interval import LEVEL
-from reports.statistics.of_table import Judged, Place
+from reports.statistics.of_table import Place, TableStatistics
 
 
-def interval_texts(judged: Judged | None) -> dict[Place, str]:
+def interval_texts(statistics: TableStatistics | None) -> dict[Place, str]:
     """Ratio, dataset, metric and variant -> '54.9 to 57.2 at 95 %', for the numbers that have an interval."""
-    if judged is None or "intervals" not in judged.frames:
+    if statistics is None or "intervals" not in statistics.frames:
         return {}
-    known = judged.frames["intervals"].dropna(subset=["low", "high"])
+    known = statistics.frames["intervals"].dropna(subset=["low", "high"])
     level = f"at {100 * (1 - LEVEL):g} %"
     return {
         (float(ratio), str(dataset), str(metric), str(variant)): f"{_points(low, high)} {level}"

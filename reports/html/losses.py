@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmark.results.names import SKIPPED_COLUMNS
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.failures import unfinished
-from reports.runs.load import Results
+from reports.runs.run import Run
 from reports.tables.captions import ratio_text
 
 TRACEBACK_LIMIT = 8000
@@ -73,9 +74,9 @@ def read_skipped(file: Path) -> list[SkippedRecording]:
     try:
         with open(file, newline="", encoding="utf-8", errors="replace") as handle:
             lines = csv.DictReader(handle)
-            if lines.fieldnames != list(SkippedRecording._fields):
+            if lines.fieldnames != list(SKIPPED_COLUMNS):
                 return []
-            return [SkippedRecording(**{name: line[name] or "" for name in line if name}) for line in lines]
+            return [SkippedRecording(*(line[name] or "" for name in SKIPPED_COLUMNS)) for line in lines]
     except OSError:
         return []
 
@@ -104,25 +105,25 @@ def _reasons(facts: Mapping[str, Any]) -> dict[str, int]:
     return dict(skipped) if isinstance(skipped, Mapping) else {"reason not recorded": int(skipped)}
 
 
-def coverage(results: Results) -> Iterator[Unscored]:
+def coverage(run: Run) -> Iterator[Unscored]:
     """One line per class of each dataset, from its first finished cell: all have the same recordings."""
     told = set[str]()
-    for cell in results.plan.cells:
-        row = results.rows.get(cell.key)
+    for cell in run.plan.cells:
+        row = run.rows.get(cell.key)
         if row is None or not row.coverage or cell.dataset in told:
             continue
         told.add(cell.dataset)
-        title = str(results.plan.datasets[cell.dataset]["title"])
+        title = str(run.plan.datasets[cell.dataset]["title"])
         for label, found in row.coverage.items():
             reasons = Counter(found["unscored"].values()).most_common()
             text = ", ".join(f"{reason}: {count}" for reason, count in reasons)
             yield Unscored(title, label, found["patients"], len(found["unscored"]), text)
 
 
-def failures(results: Results) -> Iterator[Failure]:
+def failures(run: Run) -> Iterator[Failure]:
     """One per error, in plan order."""
-    for found in unfinished(results, results.plan.cells):
-        cells = dict.fromkeys(_place(results.plan, cell) for cell in found.cells)
+    for found in unfinished(run, run.plan.cells):
+        cells = dict.fromkeys(_place(run.plan, cell) for cell in found.cells)
         yield Failure(found.state, found.error, found.traceback[-TRACEBACK_LIMIT:], tuple(cells))
 
 

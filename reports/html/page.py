@@ -17,15 +17,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports.html.cells import Behind, cell_data, dotted
-from reports.html.health import HEIGHT, MEASURES, WIDTH, learned
+from reports.html.health import HEADINGS, HEIGHT, WIDTH, learned
 from reports.html.intervals import interval_texts
 from reports.html.losses import SkippedRecording, coverage, failures, sources
 from reports.html.matrices import matrices
 from reports.html.pictures import Embedded, Picture, embedded
 from reports.html.summary import compared, leads, statements
-from reports.runs.cards import Cards
-from reports.runs.load import Results
-from reports.statistics.of_table import Judged
+from reports.runs.run import Run
+from reports.statistics.of_table import TableStatistics
 from reports.tables.table import Table
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -41,50 +40,48 @@ FEW = 10
 
 
 def report_html(
-    results: Results,
+    run: Run,
     tables: Sequence[Table],
-    judged: Mapping[str, Judged],
+    statistics: Mapping[str, TableStatistics],
     *,
-    cards: Cards,
     skipped: Sequence[SkippedRecording] = (),
     pictures: Sequence[Picture] = (),
     problems: Sequence[str] = (),
 ) -> str:
-    """The report of a plan as one page of at most `MAX_BYTES`, as far as leaving out figures can make it that.
+    """The report of a run as one page of at most `MAX_BYTES`, as far as leaving out figures can make it that.
 
-    judged: what statistics say of a table, by its name. cards: of the pretrainings, by row (`cards_of`). skipped: the
-    lines of skipped.csv (`read_skipped`); they are shown where they are those the plan counted. problems: what else
-    went wrong, one line each.
+    statistics: of the tables, by name. skipped: the lines of skipped.csv (`read_skipped`), shown where they are
+    those the plan counted. problems: what else went wrong, one line each.
     """
-    plan = results.plan
+    plan = run.plan
     content: dict[str, Any] = {
         "name": str(plan.config.get("name") or "without a name"),
         "key": plan.key,
         "compared": list(compared(plan)),
         "config": list(dotted(plan.config)),
-        "statements": list(statements(results, tables)),
-        "leads": list(leads(tables, judged)),
-        "tables": [_shown(table, judged.get(table.name)) for table in tables],
-        "behind": Behind(results),
-        "learned": list(learned(cards, plan.variants)),
+        "statements": list(statements(run, tables)),
+        "leads": list(leads(tables, statistics)),
+        "tables": [_shown(table, statistics.get(table.name)) for table in tables],
+        "behind": Behind(run),
+        "learned": list(learned(run.cards, plan.variants)),
         "sources": list(sources(plan, skipped)),
-        "coverage": list(coverage(results)),
-        "failures": list(failures(results)),
+        "coverage": list(coverage(run)),
+        "failures": list(failures(run)),
         "problems": problems,
-        "data": cell_data(results),
+        "data": cell_data(run),
     }
     room = MAX_BYTES - len(_render(content, []).encode()) - FRAME * len(pictures)
     return _render(content, list(embedded(pictures, room)))
 
 
-def _shown(table: Table, judged: Judged | None) -> dict[str, Any]:
+def _shown(table: Table, statistics: TableStatistics | None) -> dict[str, Any]:
     """A table with the titles above its columns and how many each spans, its intervals, and its paired differences."""
     groups = groupby(table.columns, key=lambda column: column.group)
-    pairs = judged.frames.get("pairwise") if judged else None
+    pairs = statistics.frames.get("pairwise") if statistics else None
     return {
         "table": table,
         "groups": [(group, len(list(columns))) for group, columns in groups],
-        "intervals": interval_texts(judged),
+        "intervals": interval_texts(statistics),
         "matrices": [] if pairs is None else list(matrices(table, pairs)),
     }
 
@@ -94,7 +91,7 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
     shown = {
         "figures": [figure for figure in figures if isinstance(figure, Embedded)],
         "left_out": [sentence for sentence in figures if isinstance(sentence, str)],
-        "measures": MEASURES,
+        "measures": HEADINGS,
         "size": {"width": WIDTH, "height": HEIGHT},
         "sections": list(_sections(content, figures)),
         "listed": LISTED,

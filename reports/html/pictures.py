@@ -9,7 +9,7 @@ from pathlib import Path
 from struct import unpack
 from typing import NamedTuple
 
-from reports.figures.captions import EVALUATIONS
+from benchmark.results.names import EVALUATION_TITLES
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 SIZE_AT = slice(16, 24)
@@ -45,10 +45,9 @@ def pictures_of(files: Iterable[Path]) -> list[Picture]:
 def _title(stem: str) -> str:
     evaluation, _, rest = stem.partition("-")
     unit, _, what = rest.partition("-")
-    if evaluation not in EVALUATIONS or not what:
+    if evaluation not in EVALUATION_TITLES or not what:
         return stem.replace("-", " ").capitalize()
-    how = EVALUATIONS[evaluation]
-    return f"{how[0].upper()}{how[1:]}, per {unit}: {what.replace('-', ' ')}"
+    return f"{EVALUATION_TITLES[evaluation]}, per {unit}: {what.replace('-', ' ')}"
 
 
 def embedded(pictures: Sequence[Picture], room: int) -> Iterator[Embedded | str]:

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, SWEEP
 from benchmark.results.plan import Plan
-from reports.runs.load import Results
 from reports.runs.planned_tables import role_of
-from reports.statistics.columns import OVERALL
-from reports.statistics.of_table import Judged
+from reports.runs.run import Run
+from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import unit_text
 from reports.tables.table import Block, Table
 
-ROLES = {"method": "Methods", "ablation": "Ablations", "sweep": "Sweeps", "gate": "Gates, to read the others against"}
+ROLES = {METHOD: "Methods", ABLATION: "Ablations", SWEEP: "Sweeps", GATE: "Gates, to read the others against"}
 
 
 class Statement(NamedTuple):
@@ -38,10 +38,10 @@ def compared(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Pretrained on", str(plan.pretraining.get("title") or plan.pretraining["name"])
 
 
-def statements(results: Results, tables: Sequence[Table]) -> Iterator[Statement]:
+def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
     """Cells, protocol and units, whether ECGs are simulated, the warnings of the plan, and its config's own caption."""
-    plan = results.plan
-    yield _cells(results)
+    plan = run.plan
+    yield _cells(run)
     units = dict.fromkeys(unit_text(plan, table.unit) for table in tables)
     yield Statement(
         f"Protocol {plan.config['protocol']}, {plan.config['data']['labels']} labels, scores per {' and '.join(units)}."
@@ -55,21 +55,21 @@ def statements(results: Results, tables: Sequence[Table]) -> Iterator[Statement]
     yield from [Statement(own)] if own else []
 
 
-def leads(tables: Sequence[Table], judged: Mapping[str, Judged]) -> Iterator[tuple[str, list[str]]]:
+def leads(tables: Sequence[Table], statistics: Mapping[str, TableStatistics]) -> Iterator[tuple[str, list[str]]]:
     """Title of each table that statistics speak of, and one sentence per label ratio on its Overall column."""
     for table in tables:
-        found = judged.get(table.name)
+        found = statistics.get(table.name)
         if found and "intervals" in found.frames:
             yield table.title, [lead(block, found.frames["intervals"]) for block in table.blocks]
 
 
-def _cells(results: Results) -> Statement:
-    keys = {cell.key for cell in results.plan.cells}
+def _cells(run: Run) -> Statement:
+    keys = {cell.key for cell in run.plan.cells}
     counts = {
-        "failed": len(keys & results.failures.keys()),
-        "damaged": len(keys & results.damaged.keys()),
+        "failed": len(keys & run.failures.keys()),
+        "damaged": len(keys & run.damaged.keys()),
     }
-    done = len(keys & results.rows.keys())
+    done = len(keys & run.rows.keys())
     counts["not run"] = len(keys) - done - sum(counts.values())
     rest = "".join(f", {count} {what}" for what, count in counts.items() if count)
     return Statement(f"{done} of {len(keys)} cells are finished{rest}.", warns=done < len(keys))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from reports.paper.printed import DATASETS, METRICS, RATIOS, TITLES, Cells, Measured, Place
+from reports.paper.printed import DATASETS, METRICS, RATIOS, ROW_TITLES, Cells, Measured, Place
 
 COST_RULE = "cheaper"
 """The one rule that reads seconds and no cells."""
@@ -110,4 +110,4 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def title_of(variant: str) -> str:
     """As the tables print it."""
-    return TITLES.get(variant, variant.replace("pmq:", "PMQ "))
+    return ROW_TITLES.get(variant, variant.replace("pmq:", "PMQ "))

@@ -13,17 +13,20 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import NamedTuple
 
-PMQ, RANDOM, WITHOUT_NEIGHBOUR = "pmq", "random", "pmq:w/o neighbor"
+from benchmark.results.metrics import TITLES
+from benchmark.results.names import OVERALL, UNTRAINED
+
+PMQ, RANDOM, WITHOUT_NEIGHBOUR = "pmq", UNTRAINED, "pmq:w/o neighbor"
 SEEDS = 5
-OVERALL = "overall"
 HALF_STEP = 0.05
 """Half of the last printed decimal."""
 DATASETS = {"ptb-xl": "PTB-XL", "chapman": "Chapman", "cpsc2018": "CPSC2018"}
-METRICS = {"f1": "F1", "auroc": "AUROC", "acc": "ACC"}
+METRICS = {name: TITLES[name] for name in ("f1", "auroc", "acc")}
+"""Those the paper prints."""
 RATIOS = (0.3, 0.1, 0.01)
 PRETRAINING_SECONDS = {"pmq": 1.5 * 3600}
 """The one time the paper gives (line 429), on one RTX 4090."""
-TITLES = {
+ROW_TITLES = {
     "random": "Random", "moco": "MoCo", "byol": "BYOL", "clocs": "CLOCS", "pclr": "PCLR", "comet": "COMET",
     "etp": "ETP", "pmq": "PMQ", "pmq:w/o mask_t": "w/o mask_t", "pmq:w/o mask_f": "w/o mask_f",
     "pmq:w/o neighbor": "w/o neighbor", "pmq:w/o queue": "w/o queue",
@@ -42,7 +45,7 @@ class Place(NamedTuple):
     @property
     def column(self) -> str:
         """As a table's head has it, e.g. 'Chapman F1, 30 %'."""
-        head = "Overall" if self.dataset == OVERALL else f"{DATASETS[self.dataset]} {METRICS[self.metric]}"
+        head = TITLES[OVERALL] if self.dataset == OVERALL else f"{DATASETS[self.dataset]} {METRICS[self.metric]}"
         return f"{head}, {100 * self.ratio:g} %"
 
 

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from benchmark.results.names import FINETUNE, HEARTBEAT
 from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from reports.paper.claims import Evidence
 from reports.paper.printed import PMQ, Cells, Measured, Place
+from reports.runs.cards import Card
 from reports.runs.compatible import comparable
-from reports.runs.load import Results, tidy
 from reports.runs.open import every_run
+from reports.runs.run import Run
 
-EVALUATION, UNIT = "finetune", "heartbeat"
+EVALUATION, UNIT = FINETUNE, HEARTBEAT
 PAPER_ENCODER = {"hidden": 64, "depth": 10, "output": 320}
 PAPER_SETTING = {
     "protocol": "paper",
@@ -75,15 +77,14 @@ class Beside(NamedTuple):
 def load_replication(root: Path) -> Replication:
     """The latest plan of a store and those that go with it. Raises NoResults where there is none."""
     runs, _ = comparable(every_run(root, Store(root)))
-    parts = [run.results for run in runs]
-    frame = pd.concat([tidy(part) for part in parts], ignore_index=True)
-    plans = [part.plan for part in parts]
+    frame = pd.concat([run.tidy for run in runs], ignore_index=True)
+    plans = [run.plan for run in runs]
     facts = [source for plan in plans for source in (*plan.datasets.values(), plan.pretraining)]
     return Replication(
-        evidence=Evidence(cells_of(frame), seconds_of(Store(root), parts), printed=False),
+        evidence=Evidence(cells_of(frame), seconds_of(runs), printed=False),
         simulated=any(source.get("simulated") for source in facts),
         differences=tuple(_differences(plans[0])),
-        damaged=tuple(dict.fromkeys(line for part in parts for line in part.damaged.values())),
+        damaged=tuple(dict.fromkeys(line for run in runs for line in run.damaged.values())),
     )
 
 
@@ -108,23 +109,21 @@ def cells_of(frame: pd.DataFrame) -> dict[Place, Measured]:
     return cells
 
 
-def seconds_of(store: Store, parts: list[Results]) -> dict[str, float]:
-    """Variant -> mean seconds of its pretraining, with the paper's encoder, on the device and in the mode of PMQ's."""
-    runs = {
-        (cell.variant, part.rows[cell.key].pretrain_key)
-        for part in parts
-        for cell in part.plan.cells
-        if cell.key in part.rows
-    }
-    cards: dict[str, list[dict[str, Any]]] = {}
-    for variant, key in sorted(runs):
-        card = store.card(key)
-        cards.setdefault(variant, []).extend([card] if card and _timed(card) else [])
+def seconds_of(runs: Sequence[Run]) -> dict[str, float]:
+    """Variant -> mean seconds of its pretraining, with the paper's encoder, on the device and in the mode of PMQ's.
+
+    runs: of one store.
+    """
+    found = {(variant, key): card for run in runs for variant, own in run.cards.items() for key, card in own.items()}
+    cards: dict[str, list[Card]] = {}
+    for (variant, _), card in sorted(found.items(), key=lambda one: one[0]):
+        if _timed(card):
+            cards.setdefault(variant, []).append(card)
     machines = {_machine(card) for card in cards.get(PMQ, [])}
     return {
         variant: sum(card["seconds"] for card in own) / len(own)
         for variant, own in cards.items()
-        if own and {_machine(card) for card in own} == machines and len(machines) == 1
+        if {_machine(card) for card in own} == machines and len(machines) == 1
     }
 
 
@@ -143,11 +142,11 @@ def _at(config: Mapping[str, Any], dotted: str) -> Any:
     return value
 
 
-def _timed(card: dict[str, Any]) -> bool:
+def _timed(card: Card) -> bool:
     """Whether a pretraining has a time and the paper's encoder."""
     encoder = card.get("encoder", {})
     return bool(card.get("seconds")) and {name: encoder.get(name) for name in PAPER_ENCODER} == PAPER_ENCODER
 
 
-def _machine(card: dict[str, Any]) -> str:
+def _machine(card: Card) -> str:
     return json.dumps([card.get("device"), card.get("precision"), bool(card.get("compiled"))], sort_keys=True)

@@ -1,4 +1,4 @@
-"""The rules of the ledger: each holds one kind of claim against the cells of a table, printed or measured.
+"""The rules of the verdicts: each holds one kind of claim against the cells of a table, printed or measured.
 
 A rule is a pure function of a claim and its evidence, which has every cell the claim names. It judges by the means, as
 the paper does; how far a difference is told from the spread over seeds stands in the numbers it gives: an interval of

@@ -60,13 +60,13 @@ class Section:
 
     title: str
     said: tuple[str, ...]
-    ledger: tuple[Judgement, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
     header: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
-class Audit:
+class Verification:
     """All that is said, the verdict first."""
 
     sections: tuple[Section, ...]
@@ -76,7 +76,7 @@ class Audit:
     """The store holds simulated ECGs."""
 
 
-def audit(results: Path | None) -> Audit:
+def verification(results: Path | None) -> Verification:
     """Hold the paper against itself, and against a store where the folder holds one."""
     of_paper, tests = judge_paper(), best_tests()
     verdict = [*_short(tests), f"Claims against the printed cells: {_counted(of_paper)}"]
@@ -91,7 +91,7 @@ def audit(results: Path | None) -> Audit:
     except NoResults as error:
         replication, absent = None, f"Against a store: {error}."
     if replication is None:
-        return Audit((Section("Verdict", (*verdict, absent)), *sections), ())
+        return Verification((Section("Verdict", (*verdict, absent)), *sections), ())
     of_store = judge_store(replication)
     pairs = beside(printed_cells(), replication.evidence.cells)
     verdict.append(f"Claims against the store: {_counted(of_store)}")
@@ -100,7 +100,7 @@ def audit(results: Path | None) -> Audit:
         _summary(pairs),
         *(_side_by_side([pair for pair in pairs if pair.place.ratio == ratio], ratio) for ratio in RATIOS),
     ]
-    return Audit((Section("Verdict", tuple(verdict)), *sections), tuple(pairs), replication.simulated)
+    return Verification((Section("Verdict", tuple(verdict)), *sections), tuple(pairs), replication.simulated)
 
 
 def best_tests() -> list[WelchTest]:

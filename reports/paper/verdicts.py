@@ -1,4 +1,4 @@
-"""The ledger: every claim of the paper, judged supported, not supported or not testable, with the numbers.
+"""The verdicts: every claim of the paper, judged supported, not supported or not testable, with the numbers.
 
 The same rules judge the paper's printed cells and a store's. Simulated ECGs neither support nor refute what is said
 of real ones: their numbers are shown, and the claim stays untested. Computing time is the exception.

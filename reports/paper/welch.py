@@ -1,8 +1,9 @@
 """Welch's test from printed means and standard deviations, and what rounding leaves open of it and of Holm's values.
 
-Welch (1947): t = (m1 - m2) / sqrt(s1^2/n1 + s2^2/n2), with the degrees of freedom of Welch and Satterthwaite.
-The numbers carry one decimal, so that a p value is a range: over all means and standard deviations that would be
-printed alike. Holm's adjusted value rises with each of its p values, so all lower ends give its lower end.
+The test is scipy's. A mean over several cells stands in it as that of one sample, with its error and its degrees of
+freedom (Satterthwaite 1946). The numbers carry one decimal, so that a p value is a range: over all means and standard
+deviations that would be printed alike. Holm's adjusted value rises with each of its p values, so all lower ends give
+its lower end.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
+from scipy.stats import ttest_ind_from_stats
 
 from reports.paper.printed import HALF_STEP, Cells, Measured, Place
 from reports.statistics.pairwise import holm
@@ -53,35 +55,50 @@ class WelchTest(NamedTuple):
         return self.holm_range[0] < ALPHA <= self.holm_range[1]
 
 
-def p_value(points: Any, std1: Any, std2: Any, n1: int, n2: int) -> Any:
+class Sample(NamedTuple):
+    """What Welch's test takes of a mean: its variance, and of how many draws it is; these need not be whole."""
+
+    variance: float
+    n: float
+
+    @property
+    def std(self) -> float:
+        """Of one draw."""
+        return math.sqrt(self.variance * self.n)
+
+
+def p_value(points: Any, std1: Any, std2: Any, n1: float, n2: float) -> Any:
     """Two-sided p of Welch's test, element by element; 1 where both standard deviations and the difference are 0."""
-    v1, v2 = np.square(std1) / n1, np.square(std2) / n2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.abs(points) / np.sqrt(v1 + v2)
-        freedom = (v1 + v2) ** 2 / (v1**2 / (n1 - 1) + v2**2 / (n2 - 1))
-    p = 2 * student.sf(statistic, np.where(np.isfinite(freedom), freedom, 1))
-    return np.where(v1 + v2 > 0, p, np.where(np.equal(points, 0), 1.0, 0.0))
+    p = ttest_ind_from_stats(points, std1, n1, 0.0, std2, n2, equal_var=False).pvalue
+    return np.where(np.isnan(p), 1.0, p)
 
 
 def compare(first: Sequence[Measured], second: Sequence[Measured]) -> Difference:
     """Mean of the first cells minus mean of the second, cell by cell of the same places.
 
-    With one cell each this is Welch's test; several count as independent, as different datasets are, with the degrees
-    of freedom of Satterthwaite. Interval and p are NaN where a cell rests on a single seed.
+    With one cell each this is Welch's test; several count as independent, as different datasets are. Interval and p are
+    NaN where a cell rests on a single seed.
     """
-    cells = [*first, *second]
     points = float(np.mean([cell.mean for cell in first]) - np.mean([cell.mean for cell in second]))
-    if any(cell.std is None or cell.seeds < 2 for cell in cells):
+    if any(cell.std is None or cell.seeds < 2 for cell in (*first, *second)):
         return Difference(points, math.nan, math.nan, math.nan)
-    counts = [len(first)] * len(first) + [len(second)] * len(second)
-    variances = [(cell.std or 0.0) ** 2 / cell.seeds / n**2 for cell, n in zip(cells, counts, strict=True)]
-    total = sum(variances)
+    one, two = sample_of(first), sample_of(second)
+    p = float(p_value(points, one.std, two.std, one.n, two.n))
+    total = one.variance + two.variance
     if total == 0:
-        return Difference(points, points, points, float(points == 0))
-    freedom = total**2 / sum(v**2 / (cell.seeds - 1) for v, cell in zip(variances, cells, strict=True))
-    reach = float(student.ppf(1 - ALPHA / 2, freedom)) * total**0.5
-    p = 2 * float(student.sf(abs(points) / total**0.5, freedom))
-    return Difference(points, points - reach, points + reach, p)
+        return Difference(points, points, points, p)
+    freedom = total**2 / (one.variance**2 / (one.n - 1) + two.variance**2 / (two.n - 1))
+    low, high = student.interval(1 - ALPHA, freedom, points, total**0.5)
+    return Difference(points, float(low), float(high), p)
+
+
+def sample_of(cells: Sequence[Measured]) -> Sample:
+    """The mean of some cells as that of one sample, with Satterthwaite's degrees of freedom."""
+    variances = [(cell.std or 0.0) ** 2 / cell.seeds / len(cells) ** 2 for cell in cells]
+    total = sum(variances)
+    parts = sum(variance**2 / (cell.seeds - 1) for variance, cell in zip(variances, cells, strict=True))
+    n = 1 + (total**2 / parts if parts else sum(cell.seeds - 1 for cell in cells))
+    return Sample(total, n)
 
 
 def p_range(first: Measured, second: Measured) -> tuple[float, float]:

@@ -12,11 +12,10 @@ from benchmark.results.files import write_atomic
 from reports.paper.figure import paper_and_store
 from reports.paper.printed import METRICS
 from reports.paper.replication import Beside
-from reports.paper.sections import Audit, Section, audit
+from reports.paper.sections import Section, Verification, verification
 from reports.paper.verdicts import REFUTED, SUPPORTED, Judgement
 from reports.tables.terminal import Sheet, Span
-from reports.tables.text import literal as literal
-from reports.tables.text import pipe_table as pipe_table
+from reports.tables.text import literal, pipe_table
 
 CSV_HEADER = (
     "variant", "ratio", "dataset", "metric", "paper_mean", "paper_std", "store_mean", "store_std", "store_seeds",
@@ -31,13 +30,13 @@ ROLES = {SUPPORTED: "best", REFUTED: "block"}
 class Verified:
     """What was found, and the files that say it."""
 
-    audit: Audit
+    verification: Verification
     files: tuple[Path, ...]
 
 
 def verify_paper(out: Path, results: Path | None = None) -> Verified:
-    """Audit the paper, and a store beside it where `results` holds one; write what was found under `out`."""
-    found = audit(results)
+    """Verify the paper, and a store beside it where `results` holds one; write what was found under `out`."""
+    found = verification(results)
     write_atomic(out / "verify-paper.md", markdown(found).encode())
     files = [out / "verify-paper.md"]
     if found.beside:
@@ -46,15 +45,15 @@ def verify_paper(out: Path, results: Path | None = None) -> Verified:
     return Verified(found, tuple(files))
 
 
-def markdown(found: Audit) -> str:
+def markdown(found: Verification) -> str:
     """All sections."""
     parts = ["# The PMQ paper, verified"]
     for section in found.sections:
         parts.append(f"## {literal(section.title)}")
         if section.said:
             parts.append("\n".join(f"- {literal(text)}" for text in section.said))
-        if section.ledger:
-            parts.append("\n".join(map(_md_judgement, section.ledger)))
+        if section.judgements:
+            parts.append("\n".join(map(_md_judgement, section.judgements)))
         if section.rows:
             parts.append(pipe_table(section.header, [[literal(cell) for cell in row] for row in section.rows]))
     return "\n\n".join(parts) + "\n"
@@ -81,7 +80,7 @@ def long_csv(pairs: Sequence[Beside]) -> str:
     return text.getvalue()
 
 
-def _figures(found: Audit, out: Path) -> Iterator[Path]:
+def _figures(found: Verification, out: Path) -> Iterator[Path]:
     """One figure per metric, as PNG and PDF."""
     for metric in METRICS:
         shown = [pair for pair in found.beside if pair.place.metric == metric]
@@ -89,15 +88,15 @@ def _figures(found: Audit, out: Path) -> Iterator[Path]:
             yield from paper_and_store(shown, out / f"verify-paper-{metric}", simulated=found.simulated)
 
 
-def audit_sheet(found: Audit) -> Sheet:
-    """Verdict and ledgers for a terminal."""
+def verification_sheet(found: Verification) -> Sheet:
+    """Verdict and judgements for a terminal."""
     shown = [section for section in found.sections if section.title.startswith(SHOWN)]
     return Sheet(above=tuple(span for section in shown for span in _paragraphs(section)))
 
 
 def _paragraphs(section: Section) -> Iterator[Span]:
     yield from (("", ""), (section.title, "title"), *((text, "") for text in section.said))
-    for judgement in section.ledger:
+    for judgement in section.judgements:
         yield from (("", ""), (judgement.verdict, ROLES.get(judgement.verdict, "faint")))
         yield f"  {judgement.claim.text} ({_lines_of(judgement)})", ""
         yield from ((f"  {text}", "faint") for text in (judgement.text, judgement.remark) if text)

@@ -28,7 +28,8 @@ from benchmark.results.keys import KEY
 from benchmark.results.names import CARD
 from benchmark.results.rows import Row, row_bytes
 from benchmark.results.store import NoResults, Store
-from reports.runs.compatible import Run, tested_on
+from reports.runs.compatible import tested_on
+from reports.runs.run import Run
 from reports.runs.scrub_paths import portable
 
 FORMAT = 1
@@ -110,24 +111,23 @@ def _digest(files: Mapping[str, str]) -> str:
 
 def _members(run: Run) -> Iterator[tuple[str, bytes]]:
     """Name and content of every file."""
-    store, results = run.store, run.results
-    yield f"plans/{results.plan.key}.json", _json(portable(asdict(results.plan)))
-    yield "plans/latest", results.plan.key.encode()
-    for key, row in results.rows.items():
-        predictions = (store.cells / f"{key}.npz").read_bytes()
+    yield f"plans/{run.plan.key}.json", _json(portable(asdict(run.plan)))
+    yield "plans/latest", run.plan.key.encode()
+    for key, row in run.rows.items():
+        predictions = (run.store.cells / f"{key}.npz").read_bytes()
         yield f"cells/{key}.npz", predictions
         yield f"cells/{key}.json", row_bytes(Row(**portable(asdict(row))), predictions)
-    for key, failure in results.failures.items():
-        yield f"cells/{key}.error.json", _json({"key": key} | portable(asdict(failure)))
-    for key in {row.pretrain_key for row in results.rows.values() if row.pretrain_key}:
-        if card := store.card(key):
+    for key, failure in run.failures.items():
+        yield f"cells/{key}.error.json", _json({"key": key, **portable(asdict(failure))})
+    for key in {row.pretrain_key for row in run.rows.values() if row.pretrain_key}:
+        if card := run.store.card(key):
             yield f"pretrained/{key}/{CARD}", _json(portable(card))
 
 
 def _refuse_paths(run: Run) -> None:
     """Raise BadCapsule where an id of a recording or patient is an absolute path: an id cannot be shortened."""
     checked: set[str] = set()
-    for key in run.results.rows:
+    for key in run.rows:
         found = run.store.predictions(key)
         ids = {*found.recording.tolist(), *found.patient.tolist()} - checked
         paths = sorted(name for name in ids if portable(name) != name)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-
-from benchmark.results.store import Store
-from reports.runs.load import Results
 
 COURSE = ("variant", "key", "epoch", "measure", "value")
 LOSS, POSITIVES = "loss", "positives"
@@ -32,18 +29,6 @@ class Costs:
     """Row -> mean over its pretrainings."""
     elsewhere: tuple[str, ...]
     """Rows that were pretrained on another machine, so that their seconds do not compare."""
-
-
-def cards_of(results: Results, store: Store, variants: Sequence[str]) -> dict[str, dict[str, Card]]:
-    """The cards behind the finished cells of some rows; those that are missing or damaged are left out."""
-    wanted = {(cell.variant, row.pretrain_key) for cell in results.plan.cells if (row := results.rows.get(cell.key))}
-    found: dict[str, dict[str, Card]] = {}
-    for variant in variants:
-        for key in sorted(key for name, key in wanted if name == variant and key):
-            card = store.card(key)
-            if card is not None:
-                found.setdefault(variant, {})[key] = card
-    return found
 
 
 def courses(cards: Cards) -> pd.DataFrame:

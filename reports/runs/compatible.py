@@ -9,36 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from benchmark.results.names import FEATURES
 from benchmark.results.plan import Plan
-from benchmark.results.rows import Row
+from benchmark.results.rows import ARRAYS, Row
 from benchmark.results.store import Store
-from reports.runs.load import Results
+from reports.runs.run import Run
 from reports.runs.scrub_paths import portable
 
 CHOICE = (
-    "name", "caption", "compare", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
+    "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
     "data.datasets", "data.simulation", "precision",
 )  # fmt: skip
 """Config keys that choose cells, and those whose effect is compared itself: ablations, data, precision."""
-
-WITHOUT_ENCODER = "features"
-"""The evaluation that no precision can move."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run: what it planned and finished, and the store that holds it."""
-
-    name: str
-    """As its user would call it: FOLDER@KEY."""
-    source: Path
-    """The folder or capsule that it came in."""
-    store: Store
-    results: Results
 
 
 def comparable(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, tuple[str, ...]]]]:
@@ -56,7 +40,7 @@ def comparable(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, tuple[st
 
 def why_not(run: Run, other: Run) -> tuple[str, ...]:
     """Why the cells of a run may not stand beside another's, one phrase each; empty where they may."""
-    one, two = run.results.plan, other.results.plan
+    one, two = run.plan, other.plan
     settings = (
         f"{key} is {shown(own)}, not {shown(others)}"
         for key, own, others in config_differences(one, two)
@@ -100,14 +84,14 @@ def windows_digest(store: Store, row: Row) -> str:
 def tested_on(run: Run) -> dict[str, str]:
     """Dataset -> digest of the windows that its first finished cell was tested on."""
     first: dict[str, Row] = {}
-    for row in run.results.rows.values():
+    for row in run.rows.values():
         first.setdefault(row.dataset, row)
     return {dataset: windows_digest(run.store, row) for dataset, row in first.items()}
 
 
 def same_outcome(one: Run, key: str, other: Run, other_key: str) -> bool:
     """Whether two finished cells have the same scores and predictions, to the bit; times and machines may differ."""
-    first, second = one.results.rows[key], other.results.rows[other_key]
+    first, second = one.rows[key], other.rows[other_key]
     if (first.scores, first.undefined) != (second.scores, second.undefined):
         return False
     if one.store.root == other.store.root and key == other_key:
@@ -116,17 +100,17 @@ def same_outcome(one: Run, key: str, other: Run, other_key: str) -> bool:
     return all(
         getattr(found, name).shape == getattr(again, name).shape
         and getattr(found, name).tobytes() == getattr(again, name).tobytes()
-        for name in ("probability", "truth", "recording", "patient")
+        for name in ARRAYS
     )
 
 
 def made(run: Run) -> dict[str, set[str]]:
     """What computed the finished cells: the precision, and by stage the results version of the code."""
     found: dict[str, set[str]] = {}
-    for row in run.results.rows.values():
+    for row in run.rows.values():
         stages = row.provenance.get("results_versions", {})
         facts = {f"results version of {stage}": number for stage, number in stages.items()}
-        if row.evaluation != WITHOUT_ENCODER:
+        if row.evaluation != FEATURES:  # which no precision can move
             facts["precision"] = row.provenance.get("precision")
         for name, fact in facts.items():
             found.setdefault(name, set()).add(shown(fact))

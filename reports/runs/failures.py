@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmark.results.failures import Failure
 from benchmark.results.plan import PlannedCell
-from benchmark.results.rows import Failure
-from reports.runs.load import Results
+from reports.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -23,22 +23,17 @@ class Unfinished:
     cells: tuple[PlannedCell, ...]
 
 
-def unfinished(results: Results, cells: Sequence[PlannedCell]) -> Iterator[Unfinished]:
+def unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[Unfinished]:
     """One per error, in the order of the cells."""
     groups: dict[tuple[str, str], dict[PlannedCell, str]] = {}
     for cell in cells:
-        if cell.key in results.failures:
-            state, failure = "failed", results.failures[cell.key]
-        elif cell.key in results.damaged:
-            state, failure = "damaged", Failure(results.damaged[cell.key])
+        if cell.key in run.failures:
+            state, failure = "failed", run.failures[cell.key]
+        elif cell.key in run.damaged:
+            state, failure = "damaged", Failure(run.damaged[cell.key])
         else:
             continue
-        error = last_line(failure.error).replace(cell.key, "KEY")
+        error = failure.line.replace(cell.key, "KEY")
         groups.setdefault((state, error), {})[cell] = failure.traceback.strip()
     for (state, error), tracebacks in groups.items():
         yield Unfinished(state, error, next(iter(tracebacks.values())), tuple(tracebacks))
-
-
-def last_line(error: str) -> str:
-    """What an error of several lines ends with."""
-    return (error.strip().splitlines() or ["no error text"])[-1]

@@ -18,8 +18,8 @@ from benchmark.results.names import CARD
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
-from reports.runs.compatible import Run, comparable, same_outcome
-from reports.runs.load import load_results
+from reports.runs.compatible import comparable, same_outcome
+from reports.runs.run import Run, open_run
 
 NAMED = 3
 """Things that a line names before it only counts."""
@@ -50,16 +50,16 @@ def merge(runs: Sequence[Run], folder: Path) -> tuple[Run, list[str]]:
         return pooled[0], said
     found: dict[str, _Found] = {}
     for run in pooled:
-        for cell in run.results.plan.cells:
+        for cell in run.plan.cells:
             if cell.key not in found:
                 found[cell.key] = _find(cell.key, pooled)
     cells, twice = _chosen(pooled, found)
     plan = _plan_of(pooled, cells)
     store = Store(folder)
     _fill(store, plan, found, pooled)
-    merged = Run(" + ".join(run.name for run in pooled), folder, store, load_results(folder, plan.key))
+    merged = replace(open_run(folder, plan.key), name=" + ".join(run.name for run in pooled))
     said += _computed_twice(plan, twice)
-    damaged = [line for run in pooled for line in run.results.damaged.values()]
+    damaged = [line for run in pooled for line in run.damaged.values()]
     conflicts = [found[cell.key].conflict for cell in cells if found[cell.key].conflict]
     said += [f"left out: {line}" for line in dict.fromkeys([*damaged, *conflicts])]
     return merged, said
@@ -67,9 +67,9 @@ def merge(runs: Sequence[Run], folder: Path) -> tuple[Run, list[str]]:
 
 def _find(key: str, runs: Sequence[Run]) -> _Found:
     """The first whole row of a key; none where two stores have different outcomes, or all rows are damaged."""
-    holders = [run for run in runs if key in run.results.rows]
+    holders = [run for run in runs if key in run.rows]
     if not holders:
-        damaged = any(key in run.results.damaged for run in runs)
+        damaged = any(key in run.damaged for run in runs)
         return _Found(None, "left out, the stored row is damaged" if damaged else "")
     first, *rest = holders
     for run in rest:
@@ -90,7 +90,7 @@ def _chosen(runs: Sequence[Run], found: dict[str, _Found]) -> tuple[list[Planned
     """One cell per place, the first that is finished; and those that a later run has finished under another key."""
     cells: dict[Place, PlannedCell] = {}
     twice = []
-    for cell in (cell for run in runs for cell in run.results.plan.cells):
+    for cell in (cell for run in runs for cell in run.plan.cells):
         chosen = cells.setdefault(place_of(cell), cell)
         if chosen.key == cell.key or found[cell.key].run is None:
             continue
@@ -103,9 +103,9 @@ def _chosen(runs: Sequence[Run], found: dict[str, _Found]) -> tuple[list[Planned
 
 def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
     """The first run's plan with the rows, columns and cells of all."""
-    plans = [run.results.plan for run in runs]
+    plans = [run.plan for run in runs]
     config = dict(plans[0].config)
-    for name in ("compare", "ablate", "gates", "evaluate", "ratios", "seeds"):
+    for name in ("methods", "ablate", "gates", "evaluate", "ratios", "seeds"):
         if name in config:
             config[name] = _union(plan.config.get(name, []) for plan in plans)
     datasets = _first_wins(plan.datasets for plan in plans)
@@ -125,7 +125,7 @@ def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
 
 def _devices(runs: Sequence[Run]) -> list[str]:
     """A warning where the cells were not all computed on one type of device."""
-    rows = (row for run in runs for row in run.results.rows.values())
+    rows = (row for run in runs for row in run.rows.values())
     types = sorted({str(row.provenance["device"]["type"]) for row in rows if row.provenance.get("device")})
     return [f"the cells were computed on several types of device: {', '.join(types)}"] if len(types) > 1 else []
 
@@ -160,9 +160,9 @@ def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         source = found[key]
         if source.run is not None:
-            _link(store, source.run.store, key, source.run.results.rows[key])
+            _link(store, source.run.store, key, source.run.rows[key])
             continue
-        failures = [run.results.failures[key] for run in runs if key in run.results.failures]
+        failures = [run.failures[key] for run in runs if key in run.failures]
         if source.problem:
             store.save_failure(key, "merge", source.problem)
         elif failures:

@@ -17,9 +17,8 @@ from tempfile import TemporaryDirectory
 
 from benchmark.results.store import NoResults, Store
 from reports.runs.capsule import unpack
-from reports.runs.compatible import Run
-from reports.runs.load import load_results
 from reports.runs.merge import counted, merge, some
+from reports.runs.run import Run, open_run
 
 ALL = "all"
 
@@ -43,7 +42,7 @@ def open_results(sources: Sequence[str]) -> Iterator[Opened]:
         runs = [run for number, source in enumerate(sources) for run in runs_of(source, Path(scratch) / str(number))]
         by_store: dict[Path, dict[str, Run]] = {}
         for run in runs:
-            by_store.setdefault(run.store.root.resolve(), {}).setdefault(run.results.plan.key, run)
+            by_store.setdefault(run.store.root.resolve(), {}).setdefault(run.plan.key, run)
         runs = [run for opened in by_store.values() for run in opened.values()]
         besides = [line for opened in by_store.values() for line in _besides(list(opened.values()))]
         run, said = (runs[0], []) if len(runs) == 1 else merge(runs, Path(scratch) / "merged")
@@ -56,7 +55,7 @@ def runs_of(source: str, scratch: Path) -> list[Run]:
     store = unpack(path, scratch) if path.is_file() else Store(path)
     if key == ALL:
         return every_run(path, store)
-    return [_run(path, store, key or store.plan_keys()[0])]
+    return [open_run(store.root, key or None, source=path)]
 
 
 def every_run(path: Path, store: Store) -> list[Run]:
@@ -65,14 +64,10 @@ def every_run(path: Path, store: Store) -> list[Run]:
     keys = store.plan_keys()
     for key in keys:
         with suppress(NoResults):  # a damaged plan is named by `_besides`
-            runs.append(_run(path, store, key))
+            runs.append(open_run(store.root, key, source=path))
     if not runs:
         raise NoResults(f"no results in {path}: none of its {counted(len(keys), 'plan')} can be read")
     return runs
-
-
-def _run(path: Path, store: Store, key: str) -> Run:
-    return Run(f"{path}@{key}", path, store, load_results(store.root, key))
 
 
 def _parse(source: str) -> tuple[Path, str]:
@@ -84,7 +79,7 @@ def _parse(source: str) -> tuple[Path, str]:
 def _besides(runs: Sequence[Run]) -> Iterator[str]:
     """Of the store that runs were opened of: its other runs, plans that cannot be read, rows that belong to no run."""
     path, store = runs[0].source, runs[0].store
-    opened = {run.results.plan.key: run.results.plan for run in runs}
+    opened = {run.plan.key: run.plan for run in runs}
     others, known = [], {cell.key for plan in opened.values() for cell in plan.cells}
     for key in store.plan_keys():
         if key in opened:

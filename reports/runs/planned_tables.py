@@ -1,64 +1,85 @@
 """Which tables a plan calls for: the comparison (PMQ, Table 1), ablations (Table 2), and a table per swept knob.
 
-A layout is data: the rows, their columns, and what the table is called.
+A layout is data. It is the one choice of a table's rows, columns, label ratios and cells: the numbers of the table
+(reports.tables.table) and what statistics say of them (reports.statistics.of_table) both read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.results.plan import Plan
+from benchmark.results.metrics import COLUMNS
+from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
+from benchmark.results.plan import Plan, PlannedCell
 
-METRICS = {"f1": "F1", "auroc": "AUROC", "acc": "ACC"}
-ONLY_F1 = {"f1": "F1"}
+CHANGES_SHOW = ("f1",)
+"""Metrics of a table of changes, as in the paper's Table 2."""
 
 
 @dataclass(frozen=True)
 class Layout:
     """One table of an evaluation."""
 
+    evaluation: str
     name: str
     """'' is the main table's."""
     title: str
     variants: tuple[str, ...]
     """Rows, from the top."""
-    metrics: Mapping[str, str]
-    """Metric -> title of its column, for every dataset."""
+    metrics: tuple[str, ...]
+    """Columns of every dataset."""
+    cells: tuple[PlannedCell, ...]
+    """The planned cells of its rows at the label ratios that it shows, in plan order."""
     gates: frozenset[str] = frozenset()
     """Rows that the others are read against; they do not compete."""
-    changed: frozenset[str] = frozenset()
-    """Rows of changes: the ratios they were run at are those of the table. Empty: all ratios are."""
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """Label ratios of its blocks, from the top."""
+        return tuple(dict.fromkeys(cell.ratio for cell in self.cells))
+
+    @property
+    def competing(self) -> tuple[PlannedCell, ...]:
+        """The cells of the rows that are compared with each other."""
+        return tuple(cell for cell in self.cells if cell.variant not in self.gates)
 
 
 def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
     """What a row is for; a plan that says nothing of a row has it compared."""
-    return plan.roles.get(variant, {"role": "method", "of": "", "knob": "", "value": None})
+    return plan.roles.get(variant, {"role": METHOD, "of": "", "knob": "", "value": None})
+
+
+def evaluations_of(plan: Plan) -> tuple[str, ...]:
+    """The evaluations that have tables, in plan order."""
+    return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells))
 
 
 def layouts(plan: Plan, evaluation: str) -> Iterator[Layout]:
     """The tables of an evaluation, the comparison first. None of them is without a planned cell."""
-    there = {cell.variant for cell in plan.cells if cell.evaluation == evaluation}
+    cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
+    there = {cell.variant for cell in cells}
     variants = [name for name in plan.variants if name in there]
     roles = {name: role_of(plan, name) for name in variants}
-    compared = [name for name in variants if roles[name]["role"] == "method"]
-    gates = [name for name in variants if roles[name]["role"] == "gate"]
-    if compared or gates:
-        yield Layout("", "", (*compared, *gates), METRICS, frozenset(gates))
-    yield from _changes(plan, variants, roles)
-
-
-def _changes(plan: Plan, variants: list[str], roles: Mapping[str, Mapping[str, Any]]) -> Iterator[Layout]:
-    """One table per method with ablations, and per knob that is swept; the unchanged method stands last."""
+    compared = [name for name in variants if roles[name]["role"] == METHOD]
+    gates = [name for name in variants if roles[name]["role"] == GATE]
+    rows = (*compared, *gates)
+    if rows:
+        own = tuple(cell for cell in cells if cell.variant in rows)
+        yield Layout(evaluation, "", "", rows, COLUMNS, own, frozenset(gates))
     groups: dict[tuple[str, str], list[str]] = {}
     for name in variants:
-        if roles[name]["role"] in ("ablation", "sweep"):
+        if roles[name]["role"] in (ABLATION, SWEEP):
             groups.setdefault((str(roles[name]["of"]), str(roles[name]["knob"])), []).append(name)
     for (base, knob), changed in groups.items():
-        rows = tuple([*changed, *([base] if base in variants else [])])
-        title = plan.variants.get(base, base)
-        if knob:
-            yield Layout(f"{base}-{knob}", f"{title}, {knob}", rows, ONLY_F1, changed=frozenset(changed))
-        else:
-            yield Layout(f"{base}-ablations", f"{title}, ablations", rows, ONLY_F1, changed=frozenset(changed))
+        rows = (*changed, *([base] if base in variants else []))
+        what = (f"{base}-{knob}", knob) if knob else (f"{base}-ablations", "ablations")
+        title = f"{plan.variants.get(base, base)}, {what[1]}"
+        yield Layout(evaluation, what[0], title, rows, CHANGES_SHOW, _at_changes(cells, rows, changed))
+
+
+def _at_changes(cells: Sequence[PlannedCell], rows: Sequence[str], changed: Sequence[str]) -> tuple[PlannedCell, ...]:
+    """The cells of a table of changes: those of its rows at the ratios at which something was changed."""
+    ratios = {cell.ratio for cell in cells if cell.variant in changed}
+    return tuple(cell for cell in cells if cell.variant in rows and cell.ratio in ratios)

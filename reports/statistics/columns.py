@@ -1,6 +1,6 @@
-"""All runs of a column of a table under the same resamples of its test patients.
+"""All cells of a column of a table under the same resamples of its test patients.
 
-A column is a metric on a dataset, or Overall, the mean of these; its runs are the variants x seeds at one label ratio.
+A column is a metric on a dataset, or Overall, the mean of these; its cells are the variants x seeds at one label ratio.
 Everything that statistics say of differences is computed from these values. Which cells make up the table is the
 caller's choice, and with it which rows are compared.
 """
@@ -11,21 +11,20 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from benchmark.results.metrics import COLUMNS
+from benchmark.results.names import OVERALL
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Predictions
-from benchmark.results.store import Store
-from reports.runs.load import Results
-from reports.statistics.bootstrap import RESAMPLED, resampled_scores
+from reports.runs.run import Run
+from reports.statistics.bootstrap import resampled_scores
 from reports.statistics.test_set import Floats, resampled_test_set
 
-OVERALL = "overall"
 RESAMPLES = 2000
 
 Scored = Mapping[str, Floats]
@@ -50,60 +49,59 @@ class ScoreColumn:
     patients: int
     """Test patients; of Overall, those of the dataset that has the fewest."""
     encoders: NDArray[np.str_]
-    """(V, S) key of the pretrained encoder that each run started from; '' where it had none or is missing."""
+    """(V, S) key of the pretrained encoder that each cell started from; '' where it had none or is missing."""
     scores: Floats
-    """(V, S, 1+R) in [0, 1]: the test set, then its resamples. NaN where a run is missing or a score undefined."""
+    """(V, S, 1+R) in [0, 1]: the test set, then its resamples. NaN where a cell is missing or a score undefined."""
 
 
 def score_columns(
-    results: Results,
-    root: Path,
+    run: Run,
     cells: Sequence[PlannedCell],
     unit: str,
     *,
-    metrics: Sequence[str] = RESAMPLED,
+    metrics: Sequence[str] = COLUMNS,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> list[ScoreColumn]:
-    """The runs of each column and label ratio of some cells in one score unit; Overall ends each ratio.
+    """The scores of each column and label ratio of some cells in one score unit; Overall ends each ratio.
 
     cells: those of one table, with one cell at most per variant, dataset, ratio and seed. metrics: its columns on each
-    dataset, of which Overall is the mean. root: the results folder, whose predictions are read. Raises UnequalTestSets.
+    dataset, of which Overall is the mean. Raises UnequalTestSets.
     """
     planned = {(cell.variant, cell.ratio) for cell in cells}
     seeds = tuple(sorted({cell.seed for cell in cells}))
     columns: list[ScoreColumn] = []
-    for dataset in results.plan.datasets:
-        own = [cell for cell in cells if cell.dataset == dataset and cell.key in results.rows]
+    for dataset in run.plan.datasets:
+        own = [cell for cell in cells if cell.dataset == dataset and cell.key in run.rows]
         if not own:
             continue
-        scored, patients = _scored(results, Store(root), own, unit, resamples, seed)
+        scored, patients = _scored(run, own, unit, resamples, seed)
         for ratio in dict.fromkeys(cell.ratio for cell in own):
             there = [cell for cell in own if cell.ratio == ratio]
-            variants = tuple(variant for variant in results.plan.variants if (variant, ratio) in planned)
+            variants = tuple(variant for variant in run.plan.variants if (variant, ratio) in planned)
             for metric in metrics:
                 values = {cell: scored[cell.key][metric] for cell in there}
                 scores = _laid_out(values, variants, seeds, np.full(1 + resamples, np.nan))  # (V, S, 1+R)
-                keys = {cell: np.array(results.rows[cell.key].pretrain_key) for cell in there}
+                keys = {cell: np.array(run.rows[cell.key].pretrain_key) for cell in there}
                 encoders = _laid_out(keys, variants, seeds, np.array(""))  # (V, S)
                 columns.append(ScoreColumn(unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores))
     ordered: list[ScoreColumn] = []
     for ratio in dict.fromkeys(cell.ratio for cell in cells):
-        at_ratio = [runs for runs in columns if runs.ratio == ratio]
+        at_ratio = [column for column in columns if column.ratio == ratio]
         ordered += [*at_ratio, *_overall(at_ratio)]
     return ordered
 
 
 def _scored(
-    results: Results, store: Store, cells: Sequence[PlannedCell], unit: str, resamples: int, seed: int
+    run: Run, cells: Sequence[PlannedCell], unit: str, resamples: int, seed: int
 ) -> tuple[dict[str, Scored], int]:
     """Cell key -> its scores under the resamples of the one test set of these cells; and the number of its patients."""
     keys = list(dict.fromkeys(cell.key for cell in cells))
-    expected = store.predictions(keys[0])
+    expected = run.store.predictions(keys[0])
     test = resampled_test_set(expected, unit, resamples=resamples, seed=seed)
 
     def score(key: str) -> Scored:
-        row, found = results.rows[key], store.predictions(key)
+        row, found = run.rows[key], run.store.predictions(key)
         _must_agree(expected, found, keys[0], key, row.dataset)
         return resampled_scores(test, found.probability, multi=row.labels == "multi")
 
@@ -132,9 +130,9 @@ def _laid_out(
 
 def _overall(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
     """The mean of the columns of one ratio that any variant has a score in; each dataset resampled on its own."""
-    filled = [runs for runs in columns if np.isfinite(runs.scores[..., 0]).any()]
+    filled = [column for column in columns if np.isfinite(column.scores[..., 0]).any()]
     if not filled:
         return []
-    mean = np.mean([runs.scores for runs in filled], axis=0)  # (V, S, 1+R)
-    first, fewest = filled[0], min(runs.patients for runs in filled)
+    mean = np.mean([column.scores for column in filled], axis=0)  # (V, S, 1+R)
+    first, fewest = filled[0], min(column.patients for column in filled)
     return [replace(first, dataset="", metric=OVERALL, patients=fewest, scores=mean)]

@@ -43,13 +43,13 @@ def components(columns: Sequence[ScoreColumn], *, strict: bool) -> pd.DataFrame:
     out, and so is a variant without a score.
     """
     lines: list[dict[str, object]] = []
-    for runs in columns:
-        for variant, scores, encoders in zip(runs.variants, runs.scores, runs.encoders, strict=True):
+    for column in columns:
+        for variant, scores, encoders in zip(column.variants, column.scores, column.encoders, strict=True):
             there = np.isfinite(scores[:, 0])  # (S,)
-            if not runs.dataset or not there.any():
+            if not column.dataset or not there.any():
                 continue
-            for part in sources(scores[there], runs.patients, encoders[there], strict=strict):
-                where = {name: getattr(runs, name) for name in PLACE} | {"variant": variant}
+            for part in sources(scores[there], column.patients, encoders[there], strict=strict):
+                where = {name: getattr(column, name) for name in PLACE} | {"variant": variant}
                 lines.append(where | {"source": part.source, "sd": part.sd, "remark": part.remark})
     return pd.DataFrame(lines, columns=[*PLACE, "variant", "source", "sd", "remark"])
 

@@ -10,29 +10,29 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from reports.runs.load import Results
+from benchmark.results.metrics import TITLES
+from reports.runs.run import Run
 from reports.statistics.columns import ScoreColumn
 from reports.statistics.interval import LEVEL, Tail
 
-TITLES = {"f1": "F1", "auroc": "AUROC", "acc": "ACC", "overall": "Overall"}
 MANY = 1_000_000
 TWO_SEEDS = "With two seeds simulated columns of equal methods hold a false claim in up to 13 % of cases, not in 5 %."
 ENCODERS = "With one pretraining per method a difference is one between these encoders, not yet between the methods."
 
 
-def reach(results: Results, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
+def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
     """What a reader needs to use the numbers of one table; `pairs` is `pairwise(columns)`. Empty without runs."""
     if not columns:
         return []
-    return [_patients(results, columns), *_family(columns), _seeds(results, columns), *_detectable(pairs)]
+    return [_patients(run, columns), *_family(columns), _seeds(run, columns), *_detectable(pairs)]
 
 
-def method(results: Results, columns: Sequence[ScoreColumn]) -> list[str]:
+def method(run: Run, columns: Sequence[ScoreColumn]) -> list[str]:
     """How the statistics of one table were made, and what they leave out. Empty without runs."""
     if not columns:
         return []
     count = len(columns[0].seeds)
-    shared = count > 1 and results.plan.config["protocol"] != "strict"
+    shared = count > 1 and run.plan.config["protocol"] != "strict"
     resamples = columns[0].scores.shape[-1] - 1
     return [
         f"Intervals: {100 * (1 - LEVEL):g} %, from {resamples} resamples of the test patients and the variance over "
@@ -44,32 +44,32 @@ def method(results: Results, columns: Sequence[ScoreColumn]) -> list[str]:
     ]
 
 
-def _patients(results: Results, columns: Sequence[ScoreColumn]) -> str:
-    tested = {runs.dataset: runs.patients for runs in columns if runs.dataset}
-    named = ", ".join(f"{results.plan.datasets[name]['title']} {number}" for name, number in tested.items())
+def _patients(run: Run, columns: Sequence[ScoreColumn]) -> str:
+    tested = {column.dataset: column.patients for column in columns if column.dataset}
+    named = ", ".join(f"{run.plan.datasets[name]['title']} {number}" for name, number in tested.items())
     return f"Test patients: {named}."
 
 
 def _family(columns: Sequence[ScoreColumn]) -> Iterator[str]:
     """What a tie is, where two rows or more compete."""
-    rows = max(len(runs.variants) for runs in columns)
+    rows = max(len(column.variants) for column in columns)
     count = rows * (rows - 1) // 2
     if count:
         pairs = f"{count} pair{'s' if count != 1 else ''}"
         yield f"≈: not told from the best at {100 * LEVEL:g} %, by Holm's correction over {pairs} of rows per column."
 
 
-def _seeds(results: Results, columns: Sequence[ScoreColumn]) -> str:
+def _seeds(run: Run, columns: Sequence[ScoreColumn]) -> str:
     count = len(columns[0].seeds)
     few = " Two seeds are too few for a variance: take three or more." if count == 2 else ""
     if count == 1:
         return "One seed: the intervals cover the test patients alone; another seed may reverse any difference."
-    if results.plan.config["protocol"] == "strict":
+    if run.plan.config["protocol"] == "strict":
         return (
             f"{count} seeds, each with its own pretraining, labelled subset and fine-tuning; intervals cover all.{few}"
         )
     several = [len({key for key in keys if key}) > 1 for keys in columns[0].encoders]
-    drawn = [results.plan.variants[name] for name, many in zip(columns[0].variants, several, strict=True) if many]
+    drawn = [run.plan.variants[name] for name, many in zip(columns[0].variants, several, strict=True) if many]
     but = f" ({', '.join(drawn)}: one per seed)" if drawn else ""
     return (
         f"{count} seeds of fine-tuning on one pretraining per method{but} and one labelled subset: intervals cover no "

@@ -5,13 +5,13 @@ Rows that compete are compared with each other; gates, which are there to be rea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
 
-from reports.runs.load import Results
 from reports.runs.planned_tables import Layout
+from reports.runs.run import Run
 from reports.statistics.columns import score_columns
 from reports.statistics.components import components
 from reports.statistics.limits import method, reach
@@ -24,7 +24,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Judged:
+class TableStatistics:
     """What statistics say of a table; each frame's lines begin with the place of a column."""
 
     tied: frozenset[Place] = frozenset()
@@ -37,30 +37,26 @@ class Judged:
     """'intervals', 'pairwise', 'components'."""
 
 
-def judge(results: Results, root: Path, layout: Layout, evaluation: str, unit: str) -> Judged:
-    """The statistics of a table, from the predictions in the store. Raises UnequalTestSets."""
-    rows = [variant for variant in layout.variants if variant not in layout.gates]
-    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in rows]
-    shown = {cell.ratio for cell in cells if cell.variant in layout.changed or not layout.changed}
-    cells = [cell for cell in cells if cell.ratio in shown]
-    columns = score_columns(results, root, cells, unit, metrics=tuple(layout.metrics))
+def statistics_of(run: Run, layout: Layout, unit: str) -> TableStatistics:
+    """The statistics of a table in one score unit, from the predictions in the store. Raises UnequalTestSets."""
+    columns = score_columns(run, layout.competing, unit, metrics=layout.metrics)
     if not columns:
-        return Judged()
+        return TableStatistics()
     pairs = pairwise(columns)
     marked = ties(intervals(columns), pairs)
     tied = marked.loc[marked["tie"], ["ratio", "dataset", "metric", "variant"]]
-    strict = results.plan.config["protocol"] == "strict"
-    return Judged(
+    strict = run.plan.config["protocol"] == "strict"
+    return TableStatistics(
         tied=frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False)),
-        words=tuple(reach(results, columns, pairs)),
-        details=tuple(method(results, columns)),
+        words=tuple(reach(run, columns, pairs)),
+        details=tuple(method(run, columns)),
         frames={"intervals": marked, "pairwise": pairs, "components": components(columns, strict=strict)},
     )
 
 
-def joined(judged: dict[str, Judged], what: str) -> str:
+def joined(statistics: Mapping[str, TableStatistics], what: str) -> str:
     """One CSV of a frame of all tables, given by name, each line beginning with its table's."""
-    frames = [found.frames[what].assign(table=name) for name, found in judged.items() if what in found.frames]
+    frames = [found.frames[what].assign(table=name) for name, found in statistics.items() if what in found.frames]
     if not frames:
         return "table\n"
     whole = pd.concat(frames, ignore_index=True)

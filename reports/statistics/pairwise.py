@@ -29,11 +29,11 @@ PAIR = [
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """One line per variant of each column: place, variant, mean, low, high in [0, 1], standard errors, seeds."""
     lines = []
-    for runs in columns:
-        for variant, scores in zip(runs.variants, runs.scores, strict=True):
-            found = asdict(estimate(scores, runs.patients))
+    for column in columns:
+        for variant, scores in zip(column.variants, column.scores, strict=True):
+            found = asdict(estimate(scores, column.patients))
             found |= {name: float(np.clip(found[name], 0, 1)) for name in ("low", "high")}
-            lines.append(_place(runs) | {"variant": variant} | found)
+            lines.append(_place(column) | {"variant": variant} | found)
     return pd.DataFrame(lines, columns=INTERVAL)
 
 
@@ -44,26 +44,26 @@ def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     p_holm is, within the column at its ratio. probability_of_improvement: in how many pairs of one seed and one
     resample of the patients the first is ahead, ties half.
     """
-    return pd.DataFrame([line for runs in columns for line in _pairs(runs)], columns=PAIR)
+    return pd.DataFrame([line for column in columns for line in _pairs(column)], columns=PAIR)
 
 
-def _pairs(runs: ScoreColumn) -> list[dict[str, object]]:
+def _pairs(column: ScoreColumn) -> list[dict[str, object]]:
     lines: list[dict[str, object]] = []
-    for (first, one), (second, other) in combinations(zip(runs.variants, runs.scores, strict=True), 2):
+    for (first, one), (second, other) in combinations(zip(column.variants, column.scores, strict=True), 2):
         difference = one - other  # (S, 1+R)
-        found = asdict(estimate(difference, runs.patients))
+        found = asdict(estimate(difference, column.patients))
         found["difference"] = found.pop("mean")
         found["probability_of_improvement"] = _share_ahead(difference[:, 1:])
-        if 0 < found["seeds"] < len(runs.seeds):
-            both = f"over the {found['seeds']} of {len(runs.seeds)} seeds that both have"
+        if 0 < found["seeds"] < len(column.seeds):
+            both = f"over the {found['seeds']} of {len(column.seeds)} seeds that both have"
             found["remark"] = "; ".join(filter(None, [both, found["remark"]]))
-        lines.append(_place(runs) | {"first": first, "second": second} | found)
+        lines.append(_place(column) | {"first": first, "second": second} | found)
     adjusted = holm(np.array([line["p"] for line in lines], dtype=float))
     return [line | {"p_holm": p} for line, p in zip(lines, adjusted, strict=True)]
 
 
-def _place(runs: ScoreColumn) -> dict[str, object]:
-    return {name: getattr(runs, name) for name in PLACE}
+def _place(column: ScoreColumn) -> dict[str, object]:
+    return {name: getattr(column, name) for name in PLACE}
 
 
 def _share_ahead(difference: Floats) -> float:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.keys import digest
+from benchmark.results.metrics import means_by
+from benchmark.results.names import HEARTBEAT
 from benchmark.results.rows import Predictions
 
 Floats = NDArray[np.float64]
@@ -42,7 +44,7 @@ def resampled_test_set(predictions: Predictions, unit: str, *, resamples: int, s
     """The test set that predictions were made on, in the score unit 'heartbeat' or 'recording'."""
     names, patient = np.unique(predictions.patient, return_inverse=True)  # (P,), (windows,)
     excess = drawn_beyond_once(names, resamples, seed)  # (1+R, P)
-    if unit == "heartbeat":
+    if unit == HEARTBEAT:
         return ResampledTestSet(predictions.truth, patient, None, excess)
     _, first, recording = np.unique(predictions.recording, return_index=True, return_inverse=True)
     return ResampledTestSet(predictions.truth[first], patient[first], recording, excess)
@@ -62,9 +64,7 @@ def pooled(test: ResampledTestSet, probability: NDArray[np.float32]) -> NDArray[
     """(n, C) probabilities of the lines from those of the windows: a recording's is the mean of its windows'."""
     if test.recording is None:
         return probability
-    total = [np.bincount(test.recording, weights=column) for column in probability.T]  # C of (n,)
-    mean = np.stack(total, axis=1) / np.bincount(test.recording)[:, None]  # (n, C)
-    return mean.astype(np.float32)
+    return means_by(test.recording, probability)
 
 
 def by_patient(test: ResampledTestSet, values: NDArray[Any]) -> Floats:

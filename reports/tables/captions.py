@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
+from benchmark.results.metrics import METRICS
+from benchmark.results.names import HEARTBEAT, LINEAR
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.failures import unfinished
-from reports.runs.load import Results
 from reports.runs.planned_tables import Layout, role_of
+from reports.runs.run import Run
 
 SHOWN_DIGITS = 12
 NAMED, LONGEST_ERROR = 3, 160
 """Groups of cells that a footer names for an error, and characters of the error."""
-METRIC_NAMES = {"f1": "macro F1", "auroc": "macro AUROC", "acc": "ACC"}
 
 
 def ratio_text(ratio: float) -> str:
@@ -29,12 +30,12 @@ def ratio_text(ratio: float) -> str:
 def unit_text(plan: Plan, unit: str) -> str:
     """What a score counts: a 'heartbeat' is a plain window where recordings were cut into those."""
     plain = plan.config["data"].get("segmentation") == "windows"
-    return "window" if plain and unit == "heartbeat" else unit
+    return "window" if plain and unit == HEARTBEAT else unit
 
 
 def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:
-    """What the numbers are, whether the ECGs are simulated, and what the config itself says of its results."""
-    *others, last = (METRIC_NAMES[metric] for metric in layout.metrics)
+    """What the numbers are, whether the ECGs are simulated, and what the config itself says of its run."""
+    *others, last = (METRICS[metric].words for metric in layout.metrics)
     metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
@@ -46,7 +47,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     if layout.gates:
         sentences.append("Italics: gates, which do not compete.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
-    if cells[0].evaluation == "linear" and plan.config["protocol"] == "paper" and len(seeds) > 1:
+    if cells[0].evaluation == LINEAR and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("±0.0: the probe draws nothing at random.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
         sentences.append("Simulated ECGs: no ranking of methods follows.")
@@ -54,25 +55,25 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     return " ".join([*sentences, own]).strip()
 
 
-def footers_of(results: Results, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
+def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
     """What a reader needs to use a table's numbers, one line each: cells, warnings, data, what could not be scored."""
-    plan = results.plan
+    plan = run.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
-    yield _cells_line(results, cells)
+    yield _cells_line(run, cells)
     yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield (
         f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}, {plan.config['data']['labels']} "
         f"labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on {_source_text(plan.pretraining)}."
     )
-    yield from _coverage(results, cells)
-    yield from _notes(results, cells)
-    yield from _unfinished(results, cells)
-    yield from _commits(results, cells)
+    yield from _coverage(run, cells)
+    yield from _notes(run, cells)
+    yield from _unfinished(run, cells)
+    yield from _commits(run, cells)
 
 
-def details_of(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def details_of(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """What a table's numbers rest on besides, one line each: sizes of the data, skipped recordings, reports."""
-    plan = results.plan
+    plan = run.plan
     there = {cell.dataset for cell in cells}
     sources = [*(facts for name, facts in plan.datasets.items() if name in there), plan.pretraining]
     yield f"Recordings and patients: {'; '.join(map(_size_text, sources))}."
@@ -93,9 +94,9 @@ def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Reports: {', '.join(readers)} learns from the corpus's, embedded by {how}{left_out}."
 
 
-def _cells_line(results: Results, cells: Sequence[PlannedCell]) -> str:
-    groups = {"failed": results.failures, "damaged": results.damaged}
-    finished = sum(cell.key in results.rows for cell in cells)
+def _cells_line(run: Run, cells: Sequence[PlannedCell]) -> str:
+    groups = {"failed": run.failures, "damaged": run.damaged}
+    finished = sum(cell.key in run.rows for cell in cells)
     counts = {what: sum(cell.key in keys for cell in cells) for what, keys in groups.items()}
     counts["not run"] = len(cells) - finished - sum(counts.values())
     rest = "".join(f", {number} {what}" for what, number in counts.items() if number)
@@ -123,11 +124,11 @@ def _skipped_text(facts: Mapping[str, Any]) -> str:
     return f"{_title(facts)} {sum(skipped.values())} ({reasons})"
 
 
-def _coverage(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Per dataset and class, the patients that no recording could be scored of; the page says why."""
-    rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
+    rows = {cell.dataset: run.rows[cell.key] for cell in cells if cell.key in run.rows}
     texts = [
-        f"{results.plan.datasets[dataset]['title']} {name} {len(found['unscored'])} of {found['patients']}"
+        f"{run.plan.datasets[dataset]['title']} {name} {len(found['unscored'])} of {found['patients']}"
         for dataset, row in rows.items()
         for name, found in row.coverage.items()
         if found["unscored"]
@@ -140,21 +141,21 @@ def _place(plan: Plan, cell: PlannedCell) -> str:
     return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
 
 
-def _notes(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Each note of the rows once, with the datasets and ratios it is of, and how many cells carry it."""
     counted: dict[str, Counter[str]] = {}
     for cell in cells:
-        for note in results.rows[cell.key].notes if cell.key in results.rows else ():
-            counted.setdefault(note, Counter())[_place(results.plan, cell)] += 1
+        for note in run.rows[cell.key].notes if cell.key in run.rows else ():
+            counted.setdefault(note, Counter())[_place(run.plan, cell)] += 1
     for note, places in counted.items():
         named = "; ".join(f"{place}: {number} cell{'s' if number > 1 else ''}" for place, number in places.items())
         yield f"Note: {note} ({named})."
 
 
-def _unfinished(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """One line per error, short: the page has all cells and the traceback."""
-    for found in unfinished(results, cells):
-        places = cell_names(results.plan, found.cells)
+    for found in unfinished(run, cells):
+        places = cell_names(run.plan, found.cells)
         named = "; ".join(places[:NAMED]) + (f"; and {len(places) - NAMED} more" if len(places) > NAMED else "")
         if found.state == "damaged":
             yield f"Left out: {named}: the stored row is damaged."
@@ -170,11 +171,11 @@ def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
     return [f"{place}, seed{'s' if len(own) > 1 else ''} {', '.join(own)})" for place, own in seeds.items()]
 
 
-def _commits(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _commits(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """The commits that made the rows; work that was not committed is said."""
     commits: dict[str, None] = {}
     for cell in cells:
-        git = results.rows[cell.key].provenance.get("git") if cell.key in results.rows else None
+        git = run.rows[cell.key].provenance.get("git") if cell.key in run.rows else None
         if git and git.get("commit"):
             dirty = " with uncommitted changes" if git.get("dirty") else ""
             commits[str(git["commit"])[:SHOWN_DIGITS] + dirty] = None

@@ -12,14 +12,14 @@ from itertools import count
 
 import pandas as pd
 
+from benchmark.results.metrics import TITLES
+from benchmark.results.names import EVALUATION_TITLES, OVERALL
 from benchmark.results.plan import Plan, PlannedCell
-from reports.runs.load import Results
 from reports.runs.planned_tables import Layout
-from reports.statistics.of_table import Judged
+from reports.runs.run import Run
+from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import caption_of, details_of, footers_of, ratio_text, unit_text
 
-OVERALL = "overall"
-EVALUATIONS = {"finetune": "Fine-tuned", "linear": "Linear probe"}
 DASH = "–"
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Footnote marks: q is left out because it has no superscript in Unicode."""
@@ -107,51 +107,43 @@ class Table:
     """How they were made, for the page."""
 
 
-def make_table(
-    results: Results, frame: pd.DataFrame, layout: Layout, evaluation: str, unit: str, judged: Judged | None = None
-) -> Table:
-    """A table of one evaluation ('finetune', 'linear') in one score unit ('heartbeat', 'recording').
+def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics | None = None) -> Table:
+    """A table in one score unit ('heartbeat', 'recording').
 
-    `frame` is `tidy(results)`, `layout` one of `layouts(results.plan, evaluation)`, `judged` what statistics say of it.
+    `layout` is one of `layouts(run.plan, ...)`, `statistics` what is known of its numbers (`statistics_of`).
     """
-    rows = set(layout.variants)
-    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in rows]
-    shown = _ratios(cells, layout)
-    cells = [cell for cell in cells if cell.ratio in shown]
-    columns = _columns(results.plan, cells, layout)
-    scored = frame[(frame["evaluation"] == evaluation) & (frame["unit"] == unit)]
-    blocks = [
-        _block(results, scored, [cell for cell in cells if cell.ratio == ratio], columns, layout) for ratio in shown
-    ]
-    if judged is not None:
-        blocks = [_with_ties(block, columns, judged) for block in blocks]
+    columns = _columns(run.plan, layout)
+    scored = run.tidy[(run.tidy["evaluation"] == layout.evaluation) & (run.tidy["unit"] == unit)]
+    blocks = [_block(run, scored, ratio, columns, layout) for ratio in layout.ratios]
+    if statistics is not None:
+        blocks = [_with_ties(block, columns, statistics) for block in blocks]
     footnotes = _footnotes(blocks)
-    what = f"{EVALUATIONS.get(evaluation, evaluation)}, scored per {unit_text(results.plan, unit)}"
+    what = f"{EVALUATION_TITLES.get(layout.evaluation, layout.evaluation)}, scored per {unit_text(run.plan, unit)}"
     return Table(
-        name=table_name(layout, evaluation, unit),
-        evaluation=evaluation,
+        name=table_name(layout, unit),
+        evaluation=layout.evaluation,
         unit=unit,
         title=f"{layout.title}: {what[0].lower()}{what[1:]}" if layout.title else what,
-        caption=caption_of(results.plan, cells, layout, len(columns) - 1),
+        caption=caption_of(run.plan, layout.cells, layout, len(columns) - 1),
         columns=columns,
         blocks=tuple(_with_marks(block, footnotes) for block in blocks),
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
-        footers=(*footers_of(results, cells, unit), *(judged.words if judged else ())),
-        details=(*details_of(results, cells), *(judged.details if judged else ())),
+        footers=(*footers_of(run, layout.cells, unit), *(statistics.words if statistics else ())),
+        details=(*details_of(run, layout.cells), *(statistics.details if statistics else ())),
     )
 
 
-def table_name(layout: Layout, evaluation: str, unit: str) -> str:
+def table_name(layout: Layout, unit: str) -> str:
     """Unique within a report, fit for a file name."""
-    return "-".join(filter(None, [evaluation, unit, layout.name.replace("_", "-")]))
+    return "-".join(filter(None, [layout.evaluation, unit, layout.name.replace("_", "-")]))
 
 
-def _with_ties(block: Block, columns: Sequence[Column], judged: Judged) -> Block:
+def _with_ties(block: Block, columns: Sequence[Column], statistics: TableStatistics) -> Block:
     """The block with the numbers marked that cannot be told from the best."""
 
     def tied(line: Line, column: Column, score: Score) -> bool:
         place = (block.ratio, column.dataset, column.metric, line.variant)
-        return place in judged.tied and not score.best and not line.gate
+        return place in statistics.tied and not score.best and not line.gate
 
     lines = [
         replace(
@@ -166,44 +158,35 @@ def _with_ties(block: Block, columns: Sequence[Column], judged: Judged) -> Block
     return replace(block, lines=tuple(lines))
 
 
-def _ratios(cells: Sequence[PlannedCell], layout: Layout) -> list[float]:
-    """Ratios of the blocks: in a table of changes those at which something was changed."""
-    wanted = {cell.ratio for cell in cells if cell.variant in layout.changed or not layout.changed}
-    return [ratio for ratio in dict.fromkeys(cell.ratio for cell in cells) if ratio in wanted]
-
-
-def _columns(plan: Plan, cells: Sequence[PlannedCell], layout: Layout) -> tuple[Column, ...]:
-    there = {cell.dataset for cell in cells}
+def _columns(plan: Plan, layout: Layout) -> tuple[Column, ...]:
+    there = {cell.dataset for cell in layout.cells}
     scores = [
-        Column(name, metric, str(facts["title"]), title)
+        Column(name, metric, str(facts["title"]), TITLES[metric])
         for name, facts in plan.datasets.items()
         if name in there
-        for metric, title in layout.metrics.items()
+        for metric in layout.metrics
     ]
-    return (*scores, Column("", OVERALL, "", "Overall"))
+    return (*scores, Column("", OVERALL, "", TITLES[OVERALL]))
 
 
-def _block(
-    results: Results, scored: pd.DataFrame, cells: Sequence[PlannedCell], columns: Sequence[Column], layout: Layout
-) -> Block:
-    ratio = cells[0].ratio
+def _block(run: Run, scored: pd.DataFrame, ratio: float, columns: Sequence[Column], layout: Layout) -> Block:
     lines = []
     for variant in layout.variants:
-        own = [cell for cell in cells if cell.variant == variant]
+        own = [cell for cell in layout.cells if (cell.variant, cell.ratio) == (variant, ratio)]
         if not own:
             continue
         at_variant = scored[(scored["ratio"] == ratio) & (scored["variant"] == variant)]
-        scores = [_score(results, at_variant, own, column) for column in columns[:-1]]
-        title = results.plan.variants[variant]
+        scores = [_score(run, at_variant, own, column) for column in columns[:-1]]
+        title = run.plan.variants[variant]
         lines.append(Line(variant, title, (*scores, _overall(scores)), gate=variant in layout.gates))
     return Block(ratio, f"{ratio_text(ratio)} of the labels", _with_best(lines))
 
 
-def _score(results: Results, scored: pd.DataFrame, cells: Sequence[PlannedCell], column: Column) -> Score:
+def _score(run: Run, scored: pd.DataFrame, cells: Sequence[PlannedCell], column: Column) -> Score:
     planned = [cell.key for cell in cells if cell.dataset == column.dataset]
     if not planned:
         return Score(None, None, 0, 0, (), "not planned")
-    keys = tuple(key for key in planned if key in results.rows)
+    keys = tuple(key for key in planned if key in run.rows)
     own = scored[(scored["dataset"] == column.dataset) & (scored["metric"] == column.metric)]
     values = 100 * own["value"].dropna()  # (seeds,)
     remarks = [] if len(keys) == len(planned) else [f"{len(keys)} of {len(planned)} seeds finished"]

@@ -29,7 +29,7 @@ torch.set_num_threads(1)
 
 PATIENTS = {"mimic-iv-ecg": 6, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
 SMALL: dict[str, Any] = {
-    "compare": ["random", "pmq"],
+    "methods": ["random", "pmq"],
     "methods.pmq.queue_size": 16,
     "data.datasets": ["chapman"],
     "data.simulation.patients": PATIENTS,

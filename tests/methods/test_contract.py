@@ -5,6 +5,9 @@ The promises are those of `benchmark.verbs.contract.check`, which `check-method`
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+from typing import Any
+
 import pytest
 
 from benchmark.verbs.contract.check import PROMISES, Promise, judge
@@ -60,9 +63,35 @@ def test_a_method_that_trains_nothing_has_no_loss() -> None:
 
 
 def test_bad_settings_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"PMQConfig\.temperature = 0: give a number above 0"):
+    with pytest.raises(ValueError, match=r"temperature\n  Input should be greater than 0"):
         METHODS["pmq"].Config(temperature=0)  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match=r"MethodConfig\.pairing = 'near'"):
+    with pytest.raises(ValueError, match=r"pairing\n  Input should be 'neighbor', 'same' or 'patient'"):
         MethodConfig(pairing="near")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"Recipe\.batch_size = 1"):
+    with pytest.raises(ValueError, match=r"batch_size\n  Input should be greater than or equal to 2"):
         Recipe(batch_size=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"momentum": 2}, "less than or equal to 1"),
+        ({"momentum": True}, "valid number"),
+        ({"momentum": "0.5"}, "valid number"),
+        ({"momentum": float("nan")}, "finite number"),
+        ({"queue_size": 0.5}, "valid integer"),
+        ({"queue_size": True}, "valid integer"),
+        ({"recipe": {"lr": True}}, r"recipe\.lr\n  Input should be a valid number"),
+        ({"momentm": 0.5}, r"momentm\n  Unexpected keyword argument"),
+    ],
+)
+def test_a_changed_config_is_checked_like_a_new_one(changes: dict[str, Any], message: str) -> None:
+    config = METHODS["pmq"].Config()
+    with pytest.raises(ValueError, match=message):
+        replace(config, **changes)
+    assert replace(config, encoder_dropout=1).encoder_dropout == 1.0
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_config_survives_its_plain_form(name: str) -> None:
+    config = METHODS[name].Config()
+    assert type(config)(**asdict(config)) == config

@@ -14,7 +14,7 @@ from methods.encoders.dilated import Encoder, EncoderConfig
 OUTSIDE = '''
 """A method that keeps representations small."""
 from __future__ import annotations
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 from methods.base import MethodConfig, PretrainMethod
 
 @dataclass(frozen=True)

@@ -185,8 +185,8 @@ def simulated_predictions(
     return found
 
 
-def simulated_runs(generator: np.random.Generator, *, resamples: int, **design: Any) -> list[ScoreColumn]:
-    """Simulated methods m0, m1, ... scored per recording: the runs of the columns F1, AUROC and ACC."""
+def simulated_columns(generator: np.random.Generator, *, resamples: int, **design: Any) -> list[ScoreColumn]:
+    """Simulated methods m0, m1, ... scored per recording: the columns F1, AUROC and ACC."""
     predictions = simulated_predictions(generator, **design)
     test = resampled_test_set(predictions[0, 0], "recording", resamples=resamples)
     methods, seeds = design["methods"], design["seeds"]
@@ -214,9 +214,9 @@ def simulate_predictions() -> Callable[..., dict[tuple[int, int], Predictions]]:
 
 
 @pytest.fixture(scope="session")
-def simulate_runs() -> Callable[..., list[ScoreColumn]]:
-    """`simulated_runs`, for the tests."""
-    return simulated_runs
+def simulate_columns() -> Callable[..., list[ScoreColumn]]:
+    """`simulated_columns`, for the tests."""
+    return simulated_columns
 
 
 @pytest.fixture(scope="session")

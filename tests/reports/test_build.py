@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.plan import Plan
+from benchmark.results.store import Store
 from reports.__main__ import main
 from reports.build import build_report
+from reports.runs.run import open_run
 
 FILES = [
     *("results.md", "results.tex", "results.csv", "cells.csv"),
@@ -28,7 +30,7 @@ FIGURES = [
 
 
 def test_writes_all_files(store_root: Path, tmp_path: Path) -> None:
-    report = build_report(store_root, tmp_path / "out")
+    report = build_report(open_run(store_root), tmp_path / "out")
     assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
     assert [file.name for file in report.files] == [*FILES, *FIGURES]
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted([*FILES, "figures"])
@@ -52,13 +54,13 @@ def test_score_unit_follows_the_protocol_unless_asked(
     def under_protocol(plan: Plan) -> Plan:
         return replace(plan, config=plan.config | {"protocol": protocol})
 
-    report = build_report(write_store(alter_plan=under_protocol), tmp_path / "out", unit=unit)
+    report = build_report(open_run(write_store(alter_plan=under_protocol)), tmp_path / "out", unit=unit)
     assert {table.unit for table in report.tables} == units
 
 
 def test_an_unknown_unit_is_refused(store_root: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="score unit 'beat' is not known: choose heartbeat, recording or both"):
-        build_report(store_root, tmp_path / "out", unit="beat")
+        build_report(open_run(store_root), tmp_path / "out", unit="beat")
 
 
 def test_a_resumed_run_gives_the_same_bytes(write_store: Callable[..., Path], tmp_path: Path) -> None:
@@ -70,8 +72,8 @@ def test_a_resumed_run_gives_the_same_bytes(write_store: Callable[..., Path], tm
         complete=True,
         alter=lambda row: replace(row, training=row.training | {"seconds": 99.0}),
     )
-    build_report(write_store("whole", complete=True), tmp_path / "a")
-    build_report(resumed, tmp_path / "b")
+    build_report(open_run(write_store("whole", complete=True)), tmp_path / "a")
+    build_report(open_run(resumed), tmp_path / "b")
     for name in set(FILES) - {"report.html"}:  # which tells what each cell took
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
@@ -79,7 +81,7 @@ def test_a_resumed_run_gives_the_same_bytes(write_store: Callable[..., Path], tm
 def test_a_plan_without_rows_gives_dashes(store_root: Path, tmp_path: Path) -> None:
     for file in (store_root / "cells").iterdir():
         file.unlink()
-    report = build_report(store_root, tmp_path / "out")
+    report = build_report(open_run(store_root), tmp_path / "out")
     assert {score.printed for block in report.tables[0].blocks for line in block.lines for score in line.scores} == {
         "–"
     }
@@ -114,3 +116,18 @@ def test_reports_need_neither_torch_nor_rich() -> None:
     code = f"import sys, reports.__main__, reports.tables.terminal\nsys.exit(bool({forbidden} & set(sys.modules)))"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_a_run_is_read_once(store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row and each card, whatever tables, figures and pages are made of them."""
+    read: list[str] = []
+    for name in ("load_row", "card"):
+        first = getattr(Store, name)
+
+        def counting(self: Store, key: str, name: str = name, first: Callable[..., object] = first) -> object:
+            read.append(f"{name} {key}")
+            return first(self, key)
+
+        monkeypatch.setattr(Store, name, counting)
+    assert main(["--results", str(store_root), "--out", str(tmp_path / "out"), "--unit", "both"]) == 0
+    assert len(read) == len(set(read)) > 36

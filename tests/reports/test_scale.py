@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmark.results.rows import Predictions
-from reports.runs.load import load_results
+from reports.runs.run import open_run
 from reports.statistics.columns import RESAMPLES, score_columns
 from reports.statistics.components import components
 from reports.statistics.pairwise import intervals, pairwise, ties
@@ -41,9 +41,9 @@ def test_the_statistics_of_540_cells_take_20_seconds_of_two_cores(
         for (method, run), own in found.items():
             predictions[f"m{method}", dataset, RATIOS[run // SEEDS], 41 + run % SEEDS] = own
     root = write_predictions(predictions)
-    results = load_results(root)
+    run = open_run(root)
     started = time.process_time()
-    columns = score_columns(results, root, results.plan.cells, "heartbeat")
+    columns = score_columns(run, run.plan.cells, "heartbeat")
     pairs = pairwise(columns)
     marked = ties(intervals(columns), pairs)
     parts = components(columns, strict=False)

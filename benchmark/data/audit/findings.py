@@ -1,6 +1,6 @@
 """What is wrong with the data of a run: leaks into the test side, copies, damaged files, classes without recordings.
 
-A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name. A leak is a
+A copy is a recording with the same signal, to the microvolt (`cutting.signal_digest`), whatever its name. A leak is a
 patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. What
 cannot be used at all is fatal. Everything else is a warning, and there is none for what lies in the nature of an ECG.
 """
@@ -20,7 +20,8 @@ from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.readers.base import DatasetError
 from benchmark.data.readers.registry import DATASETS
-from benchmark.data.tasks.split import Labels, Protocol, Split, lacking, patients_on_two_sides, sides_of, target_matrix
+from benchmark.data.tasks.spec import TaskSpec
+from benchmark.data.tasks.split import Split, lacking, patients_on_two_sides, sides_of, target_matrix
 from benchmark.data.tasks.task import split_of
 
 Severity = Literal["fatal", "leak", "warning"]
@@ -49,9 +50,7 @@ class Use:
     """(R,)"""
 
 
-def audit(
-    prepared: Mapping[str, Prepared], *, pretrain: str, tested: Sequence[str], labels: Labels, protocol: Protocol
-) -> list[Finding]:
+def audit(prepared: Mapping[str, Prepared], spec: TaskSpec, *, pretrain: str, tested: Sequence[str]) -> list[Finding]:
     """All that is wrong with prepared datasets, given by name, of which one is pretrained on and some are scored.
 
     `pretrain` need not be among them.
@@ -61,7 +60,7 @@ def audit(
     for name, data in prepared.items():
         if name in tested or (name == pretrain and data.classes):
             try:
-                splits[name] = split_of(data, labels, protocol)
+                splits[name] = split_of(data, spec)
             except DatasetError as problem:
                 findings.append(Finding((name,), "fatal", str(problem)))
         findings += unusable(data, splits.get(name))
@@ -70,7 +69,7 @@ def audit(
         if name in tested and name in splits:
             findings += shared_patients(data, splits[name])
             if not lacking(splits[name]):
-                findings += classes_without_recordings(data, splits[name], labels, protocol)
+                findings += classes_without_recordings(data, splits[name], spec)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
     return [*findings, *copies(prepared, uses), *names_in_two_datasets(prepared)]
 
@@ -128,12 +127,10 @@ def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
     yield Finding((data.name,), "leak", f"{patients} on two sides of the split of {data.title} ({named}): {remedy}")
 
 
-def classes_without_recordings(data: Prepared, split: Split, labels: Labels, protocol: Protocol) -> Iterator[Finding]:
+def classes_without_recordings(data: Prepared, split: Split, spec: TaskSpec) -> Iterator[Finding]:
     """Classes that cannot be learned, chosen by or scored."""
     first_label_counts = DATASETS[data.name].first_label_counts
-    target = target_matrix(
-        data.entries, len(data.classes), labels=labels, protocol=protocol, first_label_counts=first_label_counts
-    )  # (R, C)
+    target = target_matrix(data.entries, len(data.classes), spec, first_label_counts=first_label_counts)  # (R, C)
     counts = {side: target[indices].sum(axis=0) for side, indices in sides_of(split).items()}  # (C,) each
     lacking: dict[tuple[str, ...], list[str]] = {}
     for index, name in enumerate(data.classes):

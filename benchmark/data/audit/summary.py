@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from benchmark.data.prepared.prepare import Prepared, Signal
+from benchmark.data.prepared.cutting import Signal
+from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import SIMULATED_MARK, Dataset, Entry, Listing
 from benchmark.data.readers.registry import DATASETS
-from benchmark.data.tasks.split import Labels, Protocol, task_labels
+from benchmark.data.tasks.spec import Labels, TaskSpec
+from benchmark.data.tasks.split import task_labels
 
 COLUMNS = (
     *(("", heading, "label") for heading in ("dataset", "form")),
@@ -46,7 +48,7 @@ class Summary:
     """Forms that lie there too and are not read."""
 
 
-def of_prepared(prepared: Prepared, protocol: Protocol) -> Summary:
+def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
     """The facts of a dataset whose signals have been read."""
     return Summary(
         name=prepared.name,
@@ -55,7 +57,7 @@ def of_prepared(prepared: Prepared, protocol: Protocol) -> Summary:
         simulated=prepared.simulated,
         listed=len(prepared.entries) + len(prepared.skipped),
         patients=len({entry.patient for entry in prepared.entries}),
-        classes=class_counts(prepared.name, prepared.entries, protocol),
+        classes=class_counts(prepared.name, prepared.entries, spec),
         usable=len(prepared.entries),
         windows=len(prepared.windows),
         segmentation=prepared.segmentation,
@@ -65,7 +67,7 @@ def of_prepared(prepared: Prepared, protocol: Protocol) -> Summary:
     )
 
 
-def of_listing(dataset: Dataset, listing: Listing, protocol: Protocol) -> Summary:
+def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
     """The facts that a dataset's tables alone tell."""
     return Summary(
         name=dataset.name,
@@ -74,23 +76,22 @@ def of_listing(dataset: Dataset, listing: Listing, protocol: Protocol) -> Summar
         simulated=(dataset.root / SIMULATED_MARK).is_file(),
         listed=len(listing.entries) + len(listing.skipped),
         patients=len({entry.patient for entry in listing.entries}),
-        classes=class_counts(dataset.name, listing.entries, protocol),
+        classes=class_counts(dataset.name, listing.entries, spec),
         others=listing.others,
     )
 
 
-def class_counts(name: str, entries: Sequence[Entry], protocol: Protocol) -> dict[str, dict[str, int]]:
+def class_counts(name: str, entries: Sequence[Entry], spec: TaskSpec) -> dict[str, dict[str, int]]:
     """Task -> class -> recordings that count for it, in the order of the classes; empty where there are no classes."""
     dataset = DATASETS[name]
     tasks: tuple[Labels, ...] = ("single", "multi") if dataset.classes else ()
     counts: dict[str, dict[str, int]] = {}
     for labels in tasks:
+        own = replace(spec, labels=labels)
         counted = Counter(
             label
             for entry in entries
-            for label in task_labels(
-                entry.labels, labels=labels, protocol=protocol, first_label_counts=dataset.first_label_counts
-            )
+            for label in task_labels(entry.labels, own, first_label_counts=dataset.first_label_counts)
         )
         counts[labels] = {title: counted[index] for index, title in enumerate(dataset.classes)}
     return counts

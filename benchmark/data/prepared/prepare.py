@@ -5,8 +5,8 @@
     cache/KEY/index.sha256     digest that vouches for the index
     cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.prepared.trials)
 
-KEY is a hash of what the files are (names, sizes, times), so an unchanged dataset is recognised without being read;
-the fingerprint is a hash of what came out, so equal data prepared in different places are known to be equal.
+KEY tells what would come out before a file is read (`cache_key`). The fingerprint is a hash of what came out, and
+results rest on it alone, so equal data prepared in different places, or by other versions, are known to be equal.
 """
 
 from __future__ import annotations
@@ -15,43 +15,24 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from functools import partial
-from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.data.prepared.cache_key import cache_key
+from benchmark.data.prepared.cutting import Signal, outcomes
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
-from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing, Unusable
-from benchmark.machine.workers import open_pool
+from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing
 from benchmark.results.keys import KEY_LENGTH
 
-PIPELINE_VERSION = 1
-"""Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
 INDEX_FORMAT = 4
 """Raised with every change of what the index holds; a cache with another one is made anew."""
-CHUNK = 16
-"""Recordings a worker takes at a time."""
-WORTH_A_WORKER = 512
-"""Recordings that a further process must have to do: it takes as long as some 300 of them to start."""
-
-
-class Signal(NamedTuple):
-    """What is kept of a recording's signal besides its windows."""
-
-    fs: float
-    """Hz."""
-    samples: int
-    """Per lead."""
-    digest: str
-    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +83,7 @@ def prepare(
     dataset's.
     """
     listing = list_part(dataset, prefix)
-    folder = cache / _key(dataset, listing, segmentation)
+    folder = cache / cache_key(dataset, listing, segmentation)
     prepared = load_prepared(folder)
     if prepared is not None:
         return prepared
@@ -124,7 +105,7 @@ def prepare(
 
 def cached(dataset: Dataset, cache: Path, listing: Listing, segmentation: Segmentation = HEARTBEATS) -> Prepared | None:
     """What the cache holds of a listed dataset as its files are now; None where it has to be prepared."""
-    return load_prepared(cache / _key(dataset, listing, segmentation))
+    return load_prepared(cache / cache_key(dataset, listing, segmentation))
 
 
 def list_part(dataset: Dataset, prefix: str) -> Listing:
@@ -138,25 +119,6 @@ def list_part(dataset: Dataset, prefix: str) -> Listing:
             f"{dataset.title}: none of {len(listing.entries)} recordings has a path with prefix {prefix!r}"
         )
     return replace(listing, entries=entries)
-
-
-def _key(dataset: Dataset, listing: Listing, segmentation: Segmentation) -> str:
-    """Hash of all that decides the outcome, without opening a signal."""
-    versions = {"pipeline": PIPELINE_VERSION, "neurokit2": version("neurokit2")}
-    about = [dataset.name, listing.form, listing.skipped, versions, asdict(segmentation)]
-    content = hashlib.sha256(json.dumps(about).encode())
-    for entry in listing.entries:
-        files = [_stamp(path) for path in dataset.files(entry)]
-        content.update(json.dumps([asdict(entry), files]).encode())
-    return content.hexdigest()[:KEY_LENGTH]
-
-
-def _stamp(path: Path) -> tuple[str, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return path.name, -1, -1
-    return path.name, status.st_size, status.st_mtime_ns
 
 
 def _build(
@@ -173,9 +135,9 @@ def _build(
     first_window = [0]
     skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
     content = hashlib.sha256()
-    found = _outcomes(dataset, listing.entries, segmentation, workers)
-    with open(folder / "windows.f16", "wb") as file, closing(found) as outcomes:
-        for done, (entry, outcome) in enumerate(zip(listing.entries, outcomes, strict=True), start=1):
+    found = outcomes(dataset, listing.entries, segmentation, workers)
+    with open(folder / "windows.f16", "wb") as file, closing(found) as each:
+        for done, (entry, outcome) in enumerate(zip(listing.entries, each, strict=True), start=1):
             if isinstance(outcome, str):
                 skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome))
             else:
@@ -201,46 +163,6 @@ def _build(
     fingerprint = _fingerprint(index, content.hexdigest())
     about = {"format": INDEX_FORMAT, "fingerprint": fingerprint, "others": listing.others}
     _write_index(folder, index | shown | about)
-
-
-Outcome = tuple[NDArray[np.float16], Signal] | str
-"""Windows (n, S, 12) and signal of an entry, or the reason why it cannot be used."""
-
-
-def _outcomes(
-    dataset: Dataset, entries: Sequence[Entry], segmentation: Segmentation, workers: int
-) -> Generator[Outcome, None, None]:
-    """The outcome of each entry, in order."""
-    chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
-    work = partial(_prepare_chunk, dataset, segmentation)
-    processes = min(workers, len(entries) // WORTH_A_WORKER)
-    if processes <= 1:
-        yield from chain.from_iterable(map(work, chunks))
-        return
-    pool = open_pool(processes)
-    try:
-        yield from chain.from_iterable(pool.map(work, chunks))
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _prepare_chunk(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
-    return [_prepare_entry(dataset, segmentation, entry) for entry in entries]
-
-
-def _prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Outcome:
-    try:
-        recording = dataset.read(entry)
-        windows = segmentation.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12)
-    except Unusable as reason:
-        return str(reason)
-    return windows, Signal(recording.fs, len(recording.signal), signal_digest(recording.signal))
-
-
-def signal_digest(signal: NDArray[np.float32]) -> str:
-    """Hash of (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter."""
-    microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
-    return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
 
 
 def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:

@@ -10,6 +10,7 @@ from io import StringIO
 from pathlib import Path
 
 from benchmark.results.files import write_atomic
+from benchmark.results.names import SKIPPED_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
     """Write one line per skipped recording of every dataset, given by name: dataset, recording, patient, reason."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("dataset", "recording", "patient", "reason"))
+    writer.writerow(SKIPPED_COLUMNS)
     for dataset, recordings in skipped.items():
         writer.writerows((dataset, skip.recording, skip.patient, skip.reason) for skip in recordings)
     write_atomic(path, text.getvalue().encode())

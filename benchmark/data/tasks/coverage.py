@@ -14,7 +14,8 @@ import numpy as np
 
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.readers.registry import DATASETS
-from benchmark.data.tasks.split import Labels, Protocol, task_labels
+from benchmark.data.tasks.spec import TaskSpec
+from benchmark.data.tasks.split import task_labels
 
 
 class ClassCoverage(TypedDict):
@@ -26,13 +27,13 @@ class ClassCoverage(TypedDict):
     """Of these, those without one that can be scored -> why."""
 
 
-def coverage(prepared: Prepared, per_trial: int, labels: Labels, protocol: Protocol) -> dict[str, ClassCoverage]:
-    """Class -> its coverage, for pseudo-trials of so many windows; all classes of the dataset, in order."""
+def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
+    """Class -> its coverage under a task; all classes of the dataset, in order."""
     reasons: list[dict[str, str]] = [{} for _ in prepared.classes]
     scored: list[set[str]] = [set() for _ in prepared.classes]
     first_label_counts = DATASETS[prepared.name].first_label_counts
-    for patient, stated, reason in recordings_of(prepared, per_trial):
-        for label in task_labels(stated, labels=labels, protocol=protocol, first_label_counts=first_label_counts):
+    for patient, stated, reason in recordings_of(prepared, spec.per_trial):
+        for label in task_labels(stated, spec, first_label_counts=first_label_counts):
             if reason:
                 reasons[label].setdefault(patient, reason)
             else:

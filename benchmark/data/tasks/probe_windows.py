@@ -16,8 +16,8 @@ from torch import Tensor
 
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import trials
-from benchmark.data.tasks.split import Labels, Protocol
-from benchmark.data.tasks.task import split_of
+from benchmark.data.tasks.spec import TaskSpec
+from benchmark.data.tasks.task import split_or_none
 
 RECORDINGS = 256
 """At most so many: a look at an encoder costs half a thousand forward passes."""
@@ -32,19 +32,12 @@ class ProbeWindows:
     patient: Tensor  # (n,) int64, on the CPU
 
 
-def probe_windows(
-    datasets: Sequence[Prepared],
-    corpus: str,
-    per_trial: int,
-    labels: Labels,
-    protocol: Protocol,
-    device: torch.device,
-) -> ProbeWindows:
+def probe_windows(datasets: Sequence[Prepared], corpus: str, spec: TaskSpec, device: torch.device) -> ProbeWindows:
     """Windows of recordings that are neither tested on nor in the pretraining corpus (the name of a dataset).
 
     Patients with several recordings come first. Empty where there are none with two windows.
     """
-    found = [unseen_recordings(data, corpus, per_trial, labels, protocol) for data in datasets]
+    found = [unseen_recordings(data, corpus, spec) for data in datasets]
     source = np.repeat(np.arange(len(found)), [len(unseen.patient) for unseen in found])  # (R,)
     if not len(source):
         nobody = torch.empty(0, dtype=torch.int64)  # (0,)
@@ -69,12 +62,13 @@ class Unseen(NamedTuple):
     patient: NDArray[np.int64]  # (R,)
 
 
-def unseen_recordings(prepared: Prepared, corpus: str, per_trial: int, labels: Labels, protocol: Protocol) -> Unseen:
-    """The recordings of a dataset that can be looked at, of two windows or more.
+def unseen_recordings(prepared: Prepared, corpus: str, spec: TaskSpec) -> Unseen:
+    """The recordings of a dataset that can be looked at, of two windows or more; none where it cannot be split.
 
     The pair lies a quarter from either end: the heartbeats at the ends of a recording may be cut off.
     """
-    split = split_of(prepared, labels, protocol)
+    split, _ = split_or_none(prepared, spec)
+    per_trial = spec.per_trial
     unseen = split.validation if prepared.name == corpus else np.concatenate([split.train, split.validation])
     all_trials = trials(prepared, per_trial)
     held = np.flatnonzero(np.isin(all_trials.recording, unseen))  # (T,)

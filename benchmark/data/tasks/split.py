@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.readers.base import DatasetError, Entry
+from benchmark.data.tasks.spec import TaskSpec
 
-Labels = Literal["single", "multi"]
-Protocol = Literal["paper", "strict"]
 Item = TypeVar("Item")
 SPLIT_VERSION = 1
 """Results version: raised with any change that can move a split or a labelled subset."""
@@ -39,46 +38,38 @@ class Split:
     """Why recordings are on no side -> how many."""
 
 
-def task_labels(
-    stated: tuple[int, ...], *, labels: Labels, protocol: Protocol, first_label_counts: bool
-) -> tuple[int, ...]:
+def task_labels(stated: tuple[int, ...], spec: TaskSpec, *, first_label_counts: bool) -> tuple[int, ...]:
     """The classes that a recording with these stated labels counts for; empty where the task has no use for it.
 
     `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label counts.
     """
-    if labels == "multi":
+    if spec.labels == "multi":
         return stated
-    if first_label_counts and protocol == "paper":
+    if first_label_counts and spec.protocol == "paper":
         return stated[:1]
     return stated if len(stated) == 1 else ()
 
 
 def target_matrix(
-    entries: Sequence[Entry], n_classes: int, *, labels: Labels, protocol: Protocol, first_label_counts: bool
+    entries: Sequence[Entry], n_classes: int, spec: TaskSpec, *, first_label_counts: bool
 ) -> NDArray[np.int64]:
     """(R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
     target = np.zeros((len(entries), n_classes), np.int64)
     for row, entry in zip(target, entries, strict=True):
-        counted = task_labels(entry.labels, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
-        row[list(counted)] = 1
+        row[list(task_labels(entry.labels, spec, first_label_counts=first_label_counts))] = 1
     return target
 
 
-def split_recordings(
-    entries: Sequence[Entry], *, labels: Labels, protocol: Protocol, first_label_counts: bool
-) -> Split:
+def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_counts: bool) -> Split:
     """Training, validation and test recordings of a labelled dataset; a side may be empty (`lacking`).
 
     Raises DatasetError where some recordings have an official fold and others have none.
     """
-    classes = [
-        task_labels(entry.labels, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
-        for entry in entries
-    ]
+    classes = [task_labels(entry.labels, spec, first_label_counts=first_label_counts) for entry in entries]
     usable = [index for index, labels_of in enumerate(classes) if labels_of]
     if any(entries[index].fold is not None for index in usable):
         sides = _by_fold(entries, usable)
-    elif protocol == "paper":
+    elif spec.protocol == "paper":
         sides = _by_name(entries, classes, usable)
     else:
         sides = _by_patient(entries, classes, usable)
@@ -181,9 +172,8 @@ def labelled_subset(
     patient: NDArray[np.int64],
     target: NDArray[np.int64],
     ratio: float,
+    spec: TaskSpec,
     *,
-    per_trial: int,
-    protocol: Protocol,
     seed: int,
     classes: Sequence[str],
 ) -> LabelledSubset:
@@ -195,7 +185,8 @@ def labelled_subset(
     """
     if not 0 < ratio <= 1:
         raise ValueError(f"label ratio {ratio} is not above 0 and at most 1")
-    if protocol == "paper":
+    per_trial = spec.per_trial
+    if spec.protocol == "paper":
         order = np.random.RandomState(SPLIT_SEED).permutation(len(trial))  # (N,)
         size = max(1, int(len(trial) * per_trial * ratio))
     else:

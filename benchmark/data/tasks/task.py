@@ -18,15 +18,8 @@ from benchmark.data.prepared.trials import Trials, trials
 from benchmark.data.readers.base import DatasetError
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.pairs import PairSource
-from benchmark.data.tasks.split import (
-    Labels,
-    Protocol,
-    Split,
-    labelled_subset,
-    lacking,
-    split_recordings,
-    target_matrix,
-)
+from benchmark.data.tasks.spec import TaskSpec
+from benchmark.data.tasks.split import Split, labelled_subset, lacking, split_recordings, target_matrix
 from benchmark.data.tasks.text import embed_reports, has_text
 from benchmark.results.keys import digest
 from benchmark.results.names import UNIT_OF_PROTOCOL
@@ -88,33 +81,37 @@ class Task:
         return counts
 
 
-def split_of(prepared: Prepared, labels: Labels, protocol: Protocol) -> Split:
-    """Training, validation and test recordings of a prepared, labelled dataset."""
-    first_label_counts = DATASETS[prepared.name].first_label_counts
-    return split_recordings(prepared.entries, labels=labels, protocol=protocol, first_label_counts=first_label_counts)
+def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
+    """Training, validation and test recordings of a prepared, labelled dataset. Raises as `split_recordings`."""
+    return split_recordings(prepared.entries, spec, first_label_counts=DATASETS[prepared.name].first_label_counts)
 
 
-def corpus_trials(prepared: Prepared, per_trial: int, labels: Labels, protocol: Protocol) -> NDArray[np.int64]:
+def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
+    """The split, and what is wrong with it; all sides are empty where the dataset cannot be split."""
+    try:
+        split = split_of(prepared, spec)
+    except DatasetError as problem:
+        nobody = np.empty(0, np.int64)
+        return Split(nobody, nobody, nobody, {}), str(problem)
+    return split, lacking(split)
+
+
+def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     """Numbers of the pseudo-trials to pretrain on: all of a corpus without labels, else those of its training part."""
-    recording = trials(prepared, per_trial).recording  # (T,)
+    recording = trials(prepared, spec.per_trial).recording  # (T,)
     if not prepared.classes:
         return np.arange(len(recording))
-    return np.flatnonzero(np.isin(recording, split_of(prepared, labels, protocol).train))
+    return np.flatnonzero(np.isin(recording, split_of(prepared, spec).train))
 
 
 def pretraining_source(
-    prepared: Prepared,
-    per_trial: int,
-    labels: Labels,
-    protocol: Protocol,
-    device: torch.device,
-    text_embedder: str | None = None,
+    prepared: Prepared, spec: TaskSpec, device: torch.device, text_embedder: str | None = None
 ) -> PairSource:
     """The pretraining corpus on the device; with an embedder, the recordings that have a report, and its embedding.
 
     Raises DatasetError where there is no such recording.
     """
-    chosen = corpus_trials(prepared, per_trial, labels, protocol)  # (T,)
+    chosen, per_trial = corpus_trials(prepared, spec), spec.per_trial  # (T,)
     if not len(chosen):
         raise DatasetError(
             f"{prepared.title}: no recording to pretrain on has the {per_trial} {prepared.segmentation.word}s of a "
@@ -144,36 +141,25 @@ def pretraining_source(
     )
 
 
-def make_task(
-    prepared: Prepared,
-    per_trial: int,
-    labels: Labels,
-    protocol: Protocol,
-    *,
-    ratio: float,
-    seed: int,
-    device: torch.device,
-) -> Task:
-    """The task of a cell. A side that no usable recording is left for comes out empty, and the notes say so."""
+def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device) -> Task:
+    """The task of a cell. A side that no usable recording is left for comes out empty, and the notes say so.
+
+    So do all sides where the dataset cannot be split.
+    """
+    per_trial = spec.per_trial
     all_trials = trials(prepared, per_trial)
-    split = split_of(prepared, labels, protocol)
+    split, problem = split_or_none(prepared, spec)
+    first_label_counts = DATASETS[prepared.name].first_label_counts
     target = target_matrix(
-        prepared.entries,
-        len(prepared.classes),
-        labels=labels,
-        protocol=protocol,
-        first_label_counts=DATASETS[prepared.name].first_label_counts,
+        prepared.entries, len(prepared.classes), spec, first_label_counts=first_label_counts
     )  # (R, C)
-    sides = {
-        name: np.flatnonzero(np.isin(all_trials.recording, recordings))
-        for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
-    }
-    problem = lacking(split)
+    recordings = {"train": split.train, "validation": split.validation, "test": split.test}
+    sides = {name: np.flatnonzero(np.isin(all_trials.recording, own)) for name, own in recordings.items()}
     notes = [problem] if problem else []
     notes += [
         f"no {name} window: its recordings have fewer than {per_trial} {prepared.segmentation.word}s each"
-        for name, recordings in (("train", split.train), ("validation", split.validation), ("test", split.test))
-        if len(recordings) and not len(sides[name])
+        for name, own in recordings.items()
+        if len(own) and not len(sides[name])
     ]
     labelled = np.empty(0, np.int64)  # (n,)
     if len(sides["train"]):
@@ -183,8 +169,7 @@ def make_task(
             all_trials.patient[sides["train"]],
             target[recording],
             ratio,
-            per_trial=per_trial,
-            protocol=protocol,
+            spec,
             seed=seed,
             classes=prepared.classes,
         )
@@ -198,8 +183,8 @@ def make_task(
         train=windows(labelled),
         validation=windows(_all_windows(sides["validation"], per_trial)),
         test=windows(_all_windows(sides["test"], per_trial)),
-        multi=labels == "multi",
-        unit=UNIT_OF_PROTOCOL[protocol],
+        multi=spec.labels == "multi",
+        unit=UNIT_OF_PROTOCOL[spec.protocol],
         notes=notes,
     )
 

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from benchmark.machine.memory import keep_freed_memory
 from benchmark.machine.workers import open_pool
 
+USE_FEWER = "if memory ran out, use fewer jobs (--jobs-per-device)"
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -72,30 +73,44 @@ def _attempt(function: Callable[[Task], Result], task: Task) -> Ended[Task, Resu
 def _side_by_side(
     function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
 ) -> Iterator[Ended[Task, Result]]:
-    """Keeps as many tasks under way as there are processes, so that what is said to run does run."""
+    """One pool after the other, until the queue is worked off; a pool that takes no task costs the first in it."""
     waiting = deque(tasks)
     while waiting:
+        before = len(waiting)
         yield from _until_broken(function, waiting, jobs, threads, on_start)
+        if len(waiting) == before:
+            error = RuntimeError(f"the processes were killed before it began: {USE_FEWER}")
+            yield Ended(waiting.popleft(), None, error)
 
 
 def _until_broken(
     function: Callable[[Task], Result], waiting: deque[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
 ) -> Iterator[Ended[Task, Result]]:
-    """Work off the queue in one pool. A process that is killed takes the pool, and the tasks under way, with it."""
-    pool = open_pool(jobs, _begin_worker, (threads,))
+    """Work off the queue in one pool; as many tasks are under way as processes, so that what is said to run does run.
+
+    A process that is killed takes the pool, and the tasks under way, with it. That shows at a task's end, or when the
+    next is handed over, which then stays in the queue.
+    """
+    try:
+        pool = open_pool(jobs, _begin_worker, (threads,))
+    except BrokenProcessPool:
+        return
     running: dict[Future[Result], Task] = {}
     broken = False
     try:
         while running or (waiting and not broken):
             while len(running) < jobs and waiting and not broken:
-                task = waiting.popleft()
-                running[pool.submit(function, task)] = task
-                on_start(task)
+                try:
+                    running[pool.submit(function, waiting[0])] = waiting[0]
+                except BrokenProcessPool:
+                    broken = True
+                else:
+                    on_start(waiting.popleft())
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 error = future.exception()
                 if isinstance(error, BrokenProcessPool):
                     broken = True
-                    error = RuntimeError("its process, or one beside it, was killed (out of memory?): use fewer jobs")
+                    error = RuntimeError(f"its process, or one beside it, was killed: {USE_FEWER}")
                 if error is not None and not isinstance(error, Exception):
                     raise error
                 yield Ended(running.pop(future), None if error else future.result(), error)

@@ -47,8 +47,8 @@ class Broken(Exception):
 
 def builds(kind: Kind) -> str:
     """The default config is sound, and a method comes of it."""
-    if not (issubclass(kind.Config, MethodConfig) and "__dataclass_fields__" in vars(kind.Config)):
-        raise Broken(f"{kind.__name__}.Config: make it a @dataclass(frozen=True) that extends MethodConfig")
+    if not issubclass(kind.Config, MethodConfig) or "__dataclass_fields__" not in vars(kind.Config):
+        raise Broken(f"{kind.__name__}.Config: make it a dataclass(frozen=True) that extends MethodConfig")
     config = kind.Config()
     try:
         digest(asdict(config))  # results are filed under the settings that made them

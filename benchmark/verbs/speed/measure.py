@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.config import Config
@@ -21,12 +24,12 @@ from benchmark.data.prepared.beats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.machine.device import device_facts
 from benchmark.run.runner import Machine
-from benchmark.verbs.speed.plain.preparation import plain_heartbeats
+from benchmark.verbs.speed.plain.preparation import is_there, plain_heartbeats
 from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.steps import PLAIN, Setting, finetuning_job, training_job
 from benchmark.verbs.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 from methods import get_method
-from methods.base import MethodConfig, Recipe
+from methods.base import MethodConfig
 from methods.encoders.dilated import EncoderConfig
 from methods.pmq import PMQConfig
 
@@ -118,12 +121,12 @@ def base_setting(config: Config, device: torch.device, effort: Effort) -> Settin
     size = config.encoder
     encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
     samples = config.data.cut().samples
-    return Setting("", MethodConfig(), Recipe(), encoder, samples, effort.batch, "float32", str(device))
+    return Setting("", MethodConfig(), encoder, samples, effort.batch, "float32", str(device))
 
 
 def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[Setting]:
     """The compared methods that train anything, with a config's knobs and at most the effort's sizes."""
-    for name in config.compare:
+    for name in config.methods:
         kind, knobs = config.method_class(name), config.method_config(name)
         if not kind.trains:
             continue
@@ -132,7 +135,7 @@ def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[S
         if queue:
             # The plain queue is overwritten by whole batches.
             knobs = replace(knobs, queue_size=max(min(queue, effort.queue) // batch, 1) * batch)  # type: ignore[call-arg]
-        yield replace(base, method=name, config=knobs, recipe=config.recipe(knobs), batch=batch)
+        yield replace(base, method=name, config=knobs, batch=batch)
 
 
 def job_of(setting: Setting) -> Callable[[], object]:
@@ -199,16 +202,22 @@ def growth(setting: Setting, queue: int) -> Growth:
 
 
 def preparation_speed(effort: Effort) -> PreparationSpeed:
-    """Heartbeats of simulated recordings, ours and plain in turns, in seconds of one core."""
+    """Heartbeats of simulated recordings, ours and, where it can run, plain, in turns, in seconds of one core."""
     signals = [
         simulate(diagnosis, seed=number, seconds=RECORDING_SECONDS, fs=RECORDING_FS)
         for number in range(effort.recordings // len(RECORDING_DIAGNOSES))
         for diagnosis in RECORDING_DIAGNOSES
     ]
-    jobs = {
-        "plain": lambda: [plain_heartbeats(signal, RECORDING_FS) for signal in signals],
-        "ours": lambda: [heartbeats(signal, RECORDING_FS) for signal in signals],
-    }
+    forms = {"plain": plain_heartbeats, "ours": heartbeats} if is_there() else {"ours": heartbeats}
+    jobs = {name: partial(each_of, form, signals) for name, form in forms.items()}
     seconds = in_turns(jobs, effort.rounds, torch.device("cpu"), clock=time.process_time)
     each = {name: median(times) / len(signals) for name, times in seconds.items()}
+    if "plain" not in seconds:
+        return PreparationSpeed(None, each["ours"], None)
     return PreparationSpeed(each["plain"], each["ours"], ratio(seconds["plain"], seconds["ours"]))
+
+
+def each_of(form: Callable[[NDArray[np.float32], float], object], signals: Sequence[NDArray[np.float32]]) -> None:
+    """Prepare one recording after the other."""
+    for signal in signals:
+        form(signal, RECORDING_FS)

@@ -53,9 +53,10 @@ class Growth:
 class PreparationSpeed:
     """Heartbeats of one recording of 10 s at 500 Hz, in seconds of one core."""
 
-    plain: float
+    plain: float | None
+    """None, and no ratio, where neurokit2 is not installed."""
     ours: float
-    ratio: Ratio
+    ratio: Ratio | None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
+from benchmark.verbs.speed.plain.preparation import INSTALL
 from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.timing import Ratio
 
@@ -85,11 +86,11 @@ def growth_line(what: str, growths: Iterable[Growth], sizes: Iterable[int]) -> s
 
 
 def preparation_line(preparation: PreparationSpeed) -> str:
-    """Recordings per core-second, ours and plain."""
-    return (
-        f"  preparation: {1 / preparation.ours:.0f} recordings per core-second, plain {1 / preparation.plain:.0f}, "
-        f"ratio {ratio_text(preparation.ratio)}"
-    )
+    """Recordings per core-second, ours and plain; what to install where there is no plain one."""
+    ours = f"  preparation: {1 / preparation.ours:.0f} recordings per core-second"
+    if preparation.plain is None:
+        return f"{ours}; its plain form needs neurokit2: {INSTALL}"
+    return f"{ours}, plain {1 / preparation.plain:.0f}, ratio {ratio_text(preparation.ratio)}"
 
 
 def hours_line(

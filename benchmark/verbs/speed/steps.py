@@ -18,7 +18,7 @@ from benchmark.verbs.speed.plain.network import PlainEncoder
 from benchmark.verbs.speed.plain.other_steps import PlainBYOL, PlainCLOCS, PlainCOMET, PlainMoCo, PlainPCLR
 from benchmark.verbs.speed.plain.released_step import PlainReleased
 from methods import get_method
-from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.dilated import Encoder, EncoderConfig
 from methods.etp import ETP
 from methods.parts.losses import unit_length
@@ -49,7 +49,6 @@ class Setting:
     method: str
     """A method's name or file; '' for fine-tuning."""
     config: MethodConfig
-    recipe: Recipe
     encoder: EncoderConfig
     samples: int
     batch: int
@@ -67,14 +66,14 @@ def training_job(setting: Setting) -> Callable[[], Tensor]:
     method.train()
     if setting.compiled:
         compile_encoders(method)
-    optimiser = make_optimiser(method, setting.recipe)
+    optimiser = make_optimiser(method, setting.config.recipe)
     width = getattr(setting.config, "text_width", None)
     batch = random_batch(setting.batch, setting.samples, setting.encoder.leads, width, device)
 
     def update() -> Tensor:
         if not setting.plain:
             count_positives(method.positives(batch), device)
-        return train_step(method, optimiser, batch, setting.recipe.lr, setting.precision)
+        return train_step(method, optimiser, batch, setting.config.recipe.lr, setting.precision)
 
     return update
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from benchmark.results.names import KEY_KINDS
+from benchmark.results.names import ATTRACTS, KEY_KINDS, OTHER, OWN, SAME
 from reports.figures.draw.style import (
     COSINES,
     SOLID,
@@ -21,7 +21,7 @@ from reports.figures.draw.style import (
     styled,
     words_height,
 )
-from reports.figures.illustrations import ATTRACTS, OTHER, OWN, SAME, Similarity
+from reports.figures.illustrations import Similarity
 
 ROW_HEIGHT, HEAD_AND_AXIS = 1.65, 0.4
 SHAPES = {OWN: "s", ATTRACTS: "o", SAME: "x"}

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmark.results.files import write_atomic
+from benchmark.results.names import FEATURES, FROZEN, UNTRAINED
 
 DPI = 200
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
@@ -81,9 +82,9 @@ MARKS = {
     "comet": Mark("#E69F00", "P", (0, (3, 1, 1, 1))),
     "etp": Mark("#000000", "X", (0, (3, 1, 1, 1))),
     "pmq-released": Mark("#8C3B00", "h", (0, (5, 1.5))),
-    "random": Mark("#777777", "*", (0, (1, 1.2))),
-    "random-frozen": Mark("#777777", "<", (0, (1, 2.4))),
-    "features": Mark("#777777", ">", (0, (4, 2))),
+    UNTRAINED: Mark("#777777", "*", (0, (1, 1.2))),
+    FROZEN: Mark("#777777", "<", (0, (1, 2.4))),
+    FEATURES: Mark("#777777", ">", (0, (4, 2))),
 }
 OTHERS = (
     Mark("#F0E442", "p", SOLID),

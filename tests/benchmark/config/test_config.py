@@ -16,12 +16,16 @@ from benchmark.data.readers.registry import DATASETS
 from methods import METHODS
 from methods.base import Recipe
 
+LEVELS = ("observation", "sample", "trial", "patient")
+
 
 @pytest.mark.parametrize(
     ("text", "value"),
     [
         ("1e-3", 0.001),
-        ("1E3", 1000.0),
+        ("1E3", 1000),
+        ("1.0E3", 1000.0),
+        ("1e999", float("inf")),
         ("-.5", -0.5),
         ("5.", 5.0),
         ("0", 0),
@@ -62,7 +66,7 @@ def test_packaged_configs_are_valid_and_say_what_they_are(name: str) -> None:
     config = load_config(name)
     assert config.name == name
     assert len(config.caption) > 20
-    assert load_config(name, {"compare": list(METHODS)}).compare == list(METHODS)
+    assert load_config(name, {"methods": list(METHODS)}).methods == list(METHODS)
 
 
 def test_the_default_and_the_papers_grid_are_there() -> None:
@@ -86,7 +90,6 @@ def test_a_config_kept_in_a_plan_comes_back_the_same(name: str) -> None:
         ({"pretrain.recipe.lr": 0.5}, "pretrain.recipe.lr", 0.5),
         ({"pretrain.recipe": {"optimiser": "adam"}}, "pretrain.recipe.optimiser", "adam"),
         ({"encoder.hidden": 8}, "encoder.hidden", 8),
-        ({"encoder.hidden": 1e1}, "encoder.hidden", 10),
         ({"ratios": [0.5]}, "ratios", [0.5]),
         ({"finetune.dropout": 0}, "finetune.dropout", 0.0),
         ({"data.simulation.noise": 0}, "data.simulation.noise", 0.0),
@@ -109,18 +112,54 @@ def test_an_override_reaches_a_methods_knob_and_leaves_its_others() -> None:
     assert (ablated.momentum, ablated.queue_size) == (0.5, 0)
 
 
+def test_both_dotted_keys_of_a_knob_are_the_same() -> None:
+    config = load_config("demo", {"methods": ["pmq"], "methods.pmq.momentum": 0.5})
+    assert config.methods == ["pmq"]
+    assert config == load_config("demo", {"knobs.pmq": {"queue_size": 512, "momentum": 0.5}, "methods": ["pmq"]})
+
+
+def test_a_list_of_methods_on_the_command_line_does_not_hide_old_knobs(tmp_path: Path) -> None:
+    file = tmp_path / "old.yaml"
+    file.write_text("methods: {pmq: {momentum: 0.5}}\n")
+    with pytest.raises(ConfigError, match="under 'knobs' now"):
+        load_config(str(file), {"methods": ["pmq"]})
+
+
 def test_overrides_are_left_as_they_were() -> None:
     overrides = {"encoder": {"hidden": 8}, "encoder.depth": 3}
     load_config("demo", overrides)
     assert overrides == {"encoder": {"hidden": 8}, "encoder.depth": 3}
 
 
-def test_a_preset_chooses_whose_recipe() -> None:
-    own = replace(Recipe(), lr=0.125)
-    config = load_config("demo", {"methods.pmq.recipe.lr": 0.125, "pretrain.recipe.lr": 0.5})
-    method = config.method_config("pmq")
-    assert config.recipe(method).lr == 0.5
-    assert load_config("demo", {"pretrain.preset": "paper"}).recipe(method) == own
+@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.trains])
+def test_a_preset_chooses_whose_recipe(method: str) -> None:
+    unified = load_config("demo", {"pretrain.recipe.lr": 0.5})
+    assert unified.method_config(method).recipe == Recipe(lr=0.5, batch_size=64)
+    paper = load_config("demo", {"pretrain.preset": "paper"})
+    assert paper.method_config(method).recipe == METHODS[method].Config().recipe
+    assert paper.pretrain.recipe is None
+
+
+@pytest.mark.parametrize("preset", ["unified", "paper"])
+def test_a_methods_own_recipe_comes_before_the_preset_field_by_field(preset: str) -> None:
+    before = load_config("demo", {"pretrain.preset": preset})
+    after = load_config("demo", {"pretrain.preset": preset, "methods.clocs.recipe.lr": 0.125})
+    assert after.method_config("clocs").recipe == replace(before.method_config("clocs").recipe, lr=0.125)
+    assert after.method_config("pmq") == before.method_config("pmq")
+
+
+@pytest.mark.parametrize("change", [{"recipe": {"lr": 0.25}}, {"recipe.lr": 0.25}])
+def test_an_ablation_changes_one_field_of_the_recipe(change: dict[str, Any]) -> None:
+    config = load_config("demo", {"methods.pmq.recipe.weight_decay": 0.5})
+    recipe = config.method_config("pmq", change).recipe
+    assert recipe == Recipe(lr=0.25, weight_decay=0.5, batch_size=64)
+
+
+def test_a_sweep_over_a_field_of_the_recipe_is_named_with_a_dot() -> None:
+    for sweeps in ({"pmq": {"recipe": {"lr": [0.25]}}}, {"pmq": {"recipe.lr": [0.25]}}):
+        assert load_config("demo", {"sweeps": sweeps}).sweeps == {"pmq": {"recipe.lr": [0.25]}}
+    with pytest.raises(ConfigError, match=r"methods\.pmq\.recipe"):
+        load_config("demo", {"sweeps.pmq.recipe.lr": [0.0]})
 
 
 @pytest.mark.parametrize(
@@ -128,8 +167,12 @@ def test_a_preset_chooses_whose_recipe() -> None:
     [
         ({"pretrain.epoch": 3}, ["'pretrain.epoch'", "did you mean 'pretrain.epochs'", "pretrain.recipe"]),
         ({"pretrain.recipe.lrr": 3}, ["'pretrain.recipe.lrr'", "pretrain.recipe.lr", "pretrain.recipe.schedule"]),
+        ({"methods.clocs.recipe.lrr": 3}, ["'methods.clocs.recipe.lrr'", "methods.clocs.recipe.schedule"]),
+        ({"methods.clocs.recipe": 3}, ["methods.clocs.recipe", "3"]),
+        ({"sweeps": 3}, ["sweeps", "3"]),
+        ({"sweeps.pmq": 3}, ["sweeps.pmq", "3"]),
         ({"epochs": 3}, ["'epochs'", "pretrain, finetune", "seeds"]),
-        ({"compare": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
+        ({"methods": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
         ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
         ({"data.datasets": ["ptbxl"]}, ["'ptbxl'", "did you mean 'ptb-xl'", *DATASETS]),
         ({"data.pretrain": "mimic"}, ["'mimic'", *DATASETS]),
@@ -147,19 +190,24 @@ def test_a_preset_chooses_whose_recipe() -> None:
         ({"precision": "fp16"}, ["precision", "'bf16'", "'fp16'"]),
         ({"evaluate": ["probe"]}, ["evaluate.0", "'linear'", "'probe'"]),
         ({"pretrain.epochs": 0}, ["pretrain.epochs", "0"]),
-        ({"pretrain.recipe.lr": 0}, ["pretrain.recipe", "lr = 0", "above 0"]),
-        ({"pretrain.recipe.batch_size": 1}, ["pretrain.recipe", "batch_size = 1", "at least 2"]),
+        ({"pretrain.recipe.lr": 0}, ["pretrain.recipe.lr", "greater than 0", "got 0"]),
+        ({"pretrain.recipe.batch_size": 1}, ["pretrain.recipe.batch_size", "greater than or equal to 2", "got 1"]),
         ({"pretrain.recipe.schedule": "cosine"}, ["pretrain.recipe.schedule", "'warmup-cosine'", "'cosine'"]),
         ({"finetune.lr": "fast"}, ["finetune.lr", "'fast'"]),
         ({"finetune.dropout": 1}, ["finetune.dropout", "less than 1"]),
         ({"linear.strengths": [1, 0]}, ["linear.strengths.1", "greater than 0"]),
-        ({"methods.pmq.momentum": 1.5}, ["methods.pmq", "momentum = 1.5", "at most 1"]),
+        ({"methods.pmq.momentum": 1.5}, ["methods.pmq.momentum", "less than or equal to 1", "got 1.5"]),
         ({"methods.pmq.positives": "all"}, ["methods.pmq.positives", "'all'", "'patient'"]),
+        ({"methods.pmq.momentum": "0.5"}, ["methods.pmq.momentum", "valid number", "got '0.5'"]),
+        ({"methods.comet.mask_spans": 1.5}, ["methods.comet.mask_spans", "valid integer", "got 1.5"]),
+        ({"methods.clocs": {"leads": "one", "views": "cmlc"}}, ["methods.clocs: leads = 'one': cmlc", "give 'all'"]),
+        ({"methods.comet": {f"{level}_weight": 0 for level in LEVELS}}, ["methods.comet: all four weights are 0"]),
         ({"encoder": 3}, ["encoder", "3"]),
+        ({"encoder.hidden": 10.5}, ["encoder.hidden", "valid integer", "got 10.5"]),
         ({"encoder.hidden.x": 3}, ["'encoder.hidden.x'", "'hidden' is a value"]),
         ({"seeds": [41, 41]}, ["seeds", "[41, 41]", "twice"]),
         ({"ratios": [0.1, 1e-1]}, ["ratios", "twice"]),
-        ({"compare": ["pmq", "moco", "pmq"]}, ["compare", "twice"]),
+        ({"methods": ["pmq", "moco", "pmq"]}, ["methods", "twice"]),
         ({"evaluate": ["linear", "linear"]}, ["evaluate", "twice"]),
     ],
 )
@@ -173,10 +221,40 @@ def test_a_wrong_value_is_one_line_with_its_place_and_what_is_allowed(
     assert [word for word in words if word not in message] == []
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.trains])
 def test_an_unknown_knob_of_a_method_is_refused(method: str) -> None:
     with pytest.raises(ConfigError, match=r"'methods\..*\.momentm'"):
         load_config("demo", {f"methods.{method}.momentm": 0.5})
+
+
+def test_knobs_in_a_standard_dataclass_of_a_method_file_are_checked_too(tmp_path: Path) -> None:
+    file = tmp_path / "plain.py"
+    file.write_text(
+        "from dataclasses import dataclass\nfrom methods.pmq import PMQ, PMQConfig\n\n\n"
+        "@dataclass(frozen=True)\nclass Knobs(PMQConfig):\n    extra: float = 1.0\n\n\n"
+        "class Plain(PMQ):\n    name, title, Config = 'plain', 'Plain', Knobs\n"
+    )
+    rows = {"methods": [str(file)]}
+    knobs = load_config("demo", {**rows, "knobs": {"plain": {"extra": 2}}}).method_config("plain")
+    assert (knobs.extra, knobs.momentum) == (2.0, 0.999)  # type: ignore[attr-defined]
+    for wrong, line in (
+        ({"extra": True}, "methods.plain.extra: input should be a valid number, got True"),
+        ({"momentum": 2}, "methods.plain.momentum: input should be less than or equal to 1, got 2"),
+        ({"extr": 2.0}, "unknown config key 'methods.plain.extr' (did you mean 'methods.plain.extra'?)"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            load_config("demo", {**rows, "knobs": {"plain": wrong}})
+        assert str(caught.value).startswith(line)
+
+
+def test_a_config_that_is_no_dataclass_of_its_own_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bare.py"
+    file.write_text(
+        "from methods.pmq import PMQ, PMQConfig\n\n\nclass Knobs(PMQConfig):\n    extra: float = 1.0\n\n\n"
+        "class Bare(PMQ):\n    name, title, Config = 'bare', 'Bare', Knobs\n"
+    )
+    with pytest.raises(ValueError, match=r"Knobs: make it a dataclass\(frozen=True\)"):
+        load_config("demo", {"methods": [str(file)]}).method_config("bare")
 
 
 def test_a_dataset_named_twice_is_refused() -> None:
@@ -195,9 +273,11 @@ def test_an_infinite_value_is_refused(key: str) -> None:
         load_config("demo", {key: "inf"})
 
 
-@pytest.mark.parametrize("key", ["pretrain.epochs", "finetune.lr"])
+@pytest.mark.parametrize(
+    "key", ["pretrain.epochs", "finetune.lr", "pretrain.recipe.lr", "methods.pmq.queue_size", "methods.pmq.recipe.lr"]
+)
 def test_a_truth_value_is_no_number(key: str) -> None:
-    with pytest.raises(ConfigError, match=key):
+    with pytest.raises(ConfigError, match=rf"{key}: input should be a valid (number|integer), got True"):
         load_config("demo", {key: True})
 
 
@@ -214,7 +294,7 @@ def test_a_config_can_be_hashed() -> None:
 
 def test_a_config_is_found_by_file_and_named_after_it(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("compare: [random]\nfinetune: {lr: 1e-3}\nratios: [1]\n")
+    file.write_text("methods: [random]\nfinetune: {lr: 1e-3}\nratios: [1]\n")
     config = load_config(str(file), {"seeds": [7]})
     assert (config.name, config.finetune.lr, config.ratios, config.seeds) == ("mine", 0.001, [1.0], [7])
 
@@ -222,12 +302,15 @@ def test_a_config_is_found_by_file_and_named_after_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("compare: [random", ["is not YAML"]),
+        ("methods: [random", ["is not YAML"]),
         ("", ["holds no keys"]),
         ("- random", ["holds no keys"]),
-        ("caption: x", ["compare", "required"]),
-        ("compare: [random]\nvariants: {}", ["'variants'"]),
-        ("compare: [random]\n1: 2", ["1"]),
+        ("caption: x", ["methods", "required"]),
+        ("methods: [random]\nvariants: {}", ["'variants'"]),
+        ("methods: [random]\n1: 2", ["1"]),
+        ("compare: [random]", ["'compare' is called 'methods' now"]),
+        ("compare: [random]\nmethods: {pmq: {momentum: 0.5}}", ["'methods'", "under 'knobs' now"]),
+        ("methods: {pmq: {momentum: 0.5}}", ["'methods'", "under 'knobs' now"]),
     ],
 )
 def test_a_wrong_file_is_one_line(content: str, words: list[str], tmp_path: Path) -> None:

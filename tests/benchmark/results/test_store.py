@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmark.results.failures import Failure
 from benchmark.results.files import write_atomic
 from benchmark.results.keys import digest
-from benchmark.results.names import CARD
+from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.rows import Failure, Predictions, Row, row_bytes
+from benchmark.results.rows import Predictions, Row, row_bytes
 from benchmark.results.store import CorruptRow, NoResults, Store
 
 ROW = Row(
@@ -83,7 +84,6 @@ def test_a_truncated_file_is_noticed_and_named(store: Store, name: str, kept: in
     file.write_bytes(file.read_bytes()[:kept])
     with pytest.raises(CorruptRow, match=ROW.key):
         store.load_row(ROW.key)
-    assert store.load_rows([ROW.key])[0] == []
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,8 @@ def test_predictions_of_another_cell_or_none_are_noticed(store: Store) -> None:
 
 def test_a_row_of_another_format_is_left_out_with_its_format(store: Store) -> None:
     store.save_row(replace(ROW, format=99), PREDICTIONS)
-    rows, problems = store.load_rows([ROW.key])
-    assert rows == []
-    assert "row format 99" in problems[0]
+    with pytest.raises(CorruptRow, match="row format 99"):
+        store.load_row(ROW.key)
 
 
 @pytest.mark.parametrize("row", [replace(ROW, key="other"), replace(ROW, pretrain_key="../../outside")])
@@ -135,13 +134,6 @@ def test_rows_are_listed_without_failures(store: Store) -> None:
     (store.cells / "damaged.json").write_text("{")
     assert store.row_keys() == [ROW.key, "damaged"]
     assert Store(store.root / "nowhere").row_keys() == []
-
-
-def test_rows_come_in_the_order_asked_for_and_missing_ones_are_no_problem(store: Store) -> None:
-    store.save_row(replace(ROW, key="second"), PREDICTIONS)
-    rows, problems = store.load_rows(["second", "missing", ROW.key])
-    assert [row.key for row in rows] == ["second", ROW.key]
-    assert problems == []
 
 
 def test_reading_creates_nothing(tmp_path: Path) -> None:
@@ -199,12 +191,24 @@ def test_a_write_makes_its_folder_and_leaves_the_file_alone(tmp_path: Path) -> N
         assert (tmp_path / "a" / "b" / "file").read_bytes() == content
 
 
-def test_a_failure_is_kept_until_the_cell_succeeds(store: Store) -> None:
-    store.save_failure(ROW.key, "pmq finetune", "RuntimeError: no luck", "Traceback: ...")
+def test_a_failure_is_kept_with_its_traceback_until_the_cell_succeeds(store: Store) -> None:
+    file = store.save_failure(ROW.key, "pmq finetune", "RuntimeError: no luck", "Traceback: here")
+    assert file == store.failure_file(ROW.key) == store.cells / f"{ROW.key}.error.json"
     store.save_failure("other", "moco finetune", "ValueError: none either")
-    assert store.failures([ROW.key]) == {ROW.key: Failure("RuntimeError: no luck", "Traceback: ...")}
+    assert store.failures([ROW.key]) == {ROW.key: Failure("RuntimeError: no luck", "Traceback: here")}
     store.save_row(ROW, PREDICTIONS)
     assert store.failures([ROW.key, "other"]) == {"other": Failure("ValueError: none either")}
+
+
+def test_a_pretraining_leaves_its_failure_where_its_weights_would_be(store: Store) -> None:
+    file = store.save_pretraining_failure("fedcba9876543210", "pmq pretrain seed 42", "ValueError: x", "Traceback")
+    assert file == store.pretrained / "fedcba9876543210" / ERROR
+    assert store.failures(["fedcba9876543210"]) == {"fedcba9876543210": Failure("ValueError: x", "Traceback")}
+
+
+def test_a_failure_of_before_tracebacks_were_kept_is_read(store: Store) -> None:
+    (store.cells / "old.error.json").write_text('{"key": "old", "what": "pmq", "error": "ValueError: old"}')
+    assert store.failures(["old"]) == {"old": Failure("ValueError: old")}
 
 
 def test_stores_merge_by_copying(store: Store, tmp_path: Path) -> None:
@@ -212,9 +216,8 @@ def test_stores_merge_by_copying(store: Store, tmp_path: Path) -> None:
     second.save_row(replace(ROW, key="second", seed=42), PREDICTIONS)
     second.save_plan(PLAN)
     shutil.copytree(second.root, store.root, dirs_exist_ok=True)
-    rows, problems = store.load_rows([ROW.key, "second"])
-    assert [row.seed for row in rows] == [41, 42]
-    assert problems == []
+    assert store.load_row(ROW.key) == ROW
+    assert store.load_row("second") == replace(ROW, key="second", seed=42)
     assert store.load_plan() == PLAN
 
 
@@ -226,6 +229,13 @@ def test_the_latest_plan_is_the_one_saved_last(tmp_path: Path) -> None:
     assert store.load_plan("plan-one") == PLAN
     store.save_plan(PLAN)
     assert store.load_plan() == PLAN
+
+
+def test_a_plan_stored_before_two_keys_were_renamed_has_them_under_todays_names(tmp_path: Path) -> None:
+    old = {"protocol": "paper", "compare": ["pmq"], "methods": {"pmq": {"momentum": 0.5}}}
+    Store(tmp_path).save_plan(replace(PLAN, config=old))
+    config = {"protocol": "paper", "methods": ["pmq"], "knobs": {"pmq": {"momentum": 0.5}}}
+    assert Store(tmp_path).load_plan().config == config
 
 
 def test_plans_are_listed_with_the_latest_first(tmp_path: Path) -> None:

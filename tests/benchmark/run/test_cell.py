@@ -13,15 +13,19 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.load import validate
 from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import make_task as task_of
 from benchmark.results.metrics import score_both_units
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell, run_together
+from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.variants import Variant
 from benchmark.training import linear as linear_module
 from benchmark.training.weights import save_encoder
 from methods.encoders.dilated import Encoder, EncoderConfig
+from methods.pmq import PMQ, PMQConfig
 
 SmallConfig = Callable[..., Config]
 MakeJob = Callable[..., CellJob]
@@ -34,29 +38,23 @@ def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: 
     def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellJob:
         torch.manual_seed(0)
         save_encoder(Store(tmp_path / "runs").pretrained / "encoder", Encoder(EncoderConfig(12, 4, 2, 8)), {})
-        return CellJob(
-            key="cell",
-            pretrain_key="encoder",
-            variant="pmq:w/o queue",
-            method="pmq",
-            evaluation=evaluation,
-            dataset=name,
-            ratio=0.5,
-            seed=41,
-            pretrain_seed=42,
-            config=small_config(overrides),
-            prepared=cohorts[name].folder,
-            results=tmp_path / "runs",
-            device="cpu",
-            precision="float32",
-        )
+        variant = Variant("pmq:w/o queue", "PMQ w/o queue", PMQ, PMQConfig(queue_size=0), "ablation", of="pmq")
+        pretraining = Pretraining("encoder", variant, 42)
+        cell = Cell("cell", variant, pretraining, evaluation, evaluation, name, 0.5, 41)
+        config = small_config(overrides)
+        return CellJob(cell, config, cohorts[name].folder, tmp_path / "runs", "cpu", "float32")
 
     return make
 
 
+def of_cell(job: CellJob, **changes: object) -> CellJob:
+    """The job of a cell that differs in some of its fields."""
+    return replace(job, cell=replace(job.cell, **changes))  # type: ignore[arg-type]
+
+
 def run(job: CellJob) -> Row:
     run_cell(job, {})
-    row = Store(job.results).load_row(job.key)
+    row = Store(job.results).load_row(job.cell.key)
     assert row is not None
     return row
 
@@ -64,8 +62,9 @@ def run(job: CellJob) -> Row:
 def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohorts: dict[str, Prepared]) -> None:
     job = make_job()
     row = run(job)
-    for name in ("key", "pretrain_key", "variant", "method", "evaluation", "dataset", "ratio", "seed", "pretrain_seed"):
-        assert getattr(row, name) == getattr(job, name)
+    for name in ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed"):
+        assert getattr(row, name) == getattr(job.cell, name)
+    assert (row.variant, row.method, row.pretrain_seed) == ("pmq:w/o queue", "pmq", 42)
     assert (row.protocol, row.labels) == ("paper", "single")
     assert validate(row.provenance["config"]) == job.config
     assert row.provenance["data"]["fingerprint"] == cohorts["chapman"].fingerprint
@@ -83,8 +82,8 @@ def test_scores_follow_from_the_stored_predictions(
 ) -> None:
     job = make_job(name, evaluation, **{"data.labels": labels, "protocol": protocol})
     row = run(job)
-    task = task_of(cohorts[name], 6, labels, protocol, ratio=0.5, seed=41, device=torch.device("cpu"))  # type: ignore[arg-type]
-    found = Store(job.results).predictions(job.key)
+    task = task_of(cohorts[name], TaskSpec(6, labels, protocol), ratio=0.5, seed=41, device=torch.device("cpu"))  # type: ignore[arg-type]
+    found = Store(job.results).predictions(job.cell.key)
     np.testing.assert_array_equal(found.truth, task.test.target.numpy())
     np.testing.assert_array_equal(found.recording, task.test.recording)
     np.testing.assert_array_equal(found.patient, task.test.patient)
@@ -99,10 +98,10 @@ def test_scores_follow_from_the_stored_predictions(
 @pytest.mark.parametrize("evaluation", ["finetune", "linear"])
 def test_the_same_job_gives_the_same_row(make_job: MakeJob, evaluation: str) -> None:
     job = make_job(evaluation=evaluation)
-    first, predictions = run(job), Store(job.results).predictions(job.key)
+    first, predictions = run(job), Store(job.results).predictions(job.cell.key)
     torch.manual_seed(99)
     again = run(job)
-    np.testing.assert_array_equal(Store(job.results).predictions(job.key).probability, predictions.probability)
+    np.testing.assert_array_equal(Store(job.results).predictions(job.cell.key).probability, predictions.probability)
     timeless = {"seconds": 0.0}
     assert replace(again, training=again.training | timeless) == replace(first, training=first.training | timeless)
 
@@ -112,8 +111,8 @@ def test_the_seed_moves_a_fine_tuned_number_and_no_probed_one(make_job: MakeJob)
         job = make_job(evaluation=evaluation)
         found = []
         for seed in (41, 42):
-            run(replace(job, seed=seed))
-            found.append(Store(job.results).predictions(job.key).probability)
+            run(of_cell(job, seed=seed))
+            found.append(Store(job.results).predictions(job.cell.key).probability)
         assert np.array_equal(found[0], found[1]) != moves
 
 
@@ -154,7 +153,7 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
 ) -> None:
     prepared = make_prepared("ptb-xl", [("p1", (0,), 6, 1), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)])
     monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
-    row = run(replace(make_job("ptb-xl"), prepared=tmp_path / "of this test", ratio=0.01))
+    row = run(replace(of_cell(make_job("ptb-xl"), ratio=0.01), prepared=tmp_path / "of this test"))
     assert row.notes == [
         "no labelled window of class MI, STTC, CD, HYP",
         "one labelled window: repeated, since batch normalisation needs two",
@@ -162,10 +161,11 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
 
 
 def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None:
-    job = replace(make_job(), pretrain_key="gone")
+    job = make_job()
+    job = of_cell(job, pretraining=replace(job.cell.pretraining, key="gone"))  # type: ignore[type-var]
     with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
         run_cell(job, {})
-    assert Store(job.results).load_row(job.key) is None
+    assert Store(job.results).load_row(job.cell.key) is None
 
 
 def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
@@ -185,23 +185,27 @@ def test_probes_together_look_at_each_window_once_and_score_the_same(
 
     monkeypatch.setattr(linear_module, "features", counted)
     jobs = [
-        replace(make_job(evaluation="linear"), key=f"{ratio}-{seed}", ratio=ratio, seed=seed)
+        of_cell(make_job(evaluation="linear"), key=f"{ratio}-{seed}", ratio=ratio, seed=seed)
         for ratio in (0.5, 0.2)
         for seed in (41, 42)
     ]
     ends = run_together(jobs)
-    assert [(end.key, end.error) for end in ends] == [(job.key, "") for job in jobs]
+    assert [(end.key, end.failure) for end in ends] == [(job.cell.key, None) for job in jobs]
     assert len(looks) == 4  # two subsets, which the seeds share; validation; test
     for job in jobs:
-        alone = run(replace(job, key="alone"))
-        together = Store(job.results).load_row(job.key)
+        alone = run(of_cell(job, key="alone"))
+        together = Store(job.results).load_row(job.cell.key)
         assert together is not None
         assert together.scores == alone.scores
 
 
 def test_an_error_stops_no_cell_beside_it(make_job: MakeJob, tmp_path: Path) -> None:
     good = make_job(evaluation="linear")
-    ends = run_together([replace(good, key="bad", prepared=tmp_path / "nowhere"), good])
+    ends = run_together([replace(of_cell(good, key="bad"), prepared=tmp_path / "nowhere"), good])
     assert [end.key for end in ends] == ["bad", "cell"]
-    assert ends[0].error.startswith("FileNotFoundError: the prepared data in")
-    assert ends[1].error == ""
+    failure = ends[0].failure
+    assert failure is not None
+    assert failure.error.startswith("FileNotFoundError: the prepared data in")
+    assert failure.traceback.startswith("Traceback (most recent call last):")
+    assert "in run_cell" in failure.traceback
+    assert ends[1].failure is None

@@ -10,6 +10,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import HEARTBEATS, plain_seconds
+from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import make_task
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.run.grid import Grid, expand
@@ -58,9 +59,9 @@ def test_a_cell_costs_its_labelled_windows_three_times_and_the_held_out_ones_onc
 
 
 def test_estimates_are_near_the_windows_of_the_task(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
-    config, device = small_config({"compare": ["pmq"]}), torch.device("cpu")
+    config, device = small_config({"methods": ["pmq"]}), torch.device("cpu")
     sizes = {name: exact_size(cohorts[name]) for name in ("mimic-iv-ecg", "chapman")}
-    task = make_task(cohorts["chapman"], 6, "single", "paper", ratio=0.5, seed=1, device=device)
+    task = make_task(cohorts["chapman"], TaskSpec(6, "single", "paper"), ratio=0.5, seed=1, device=device)
     grid = grid_of(config)
     cell = 2 * (3 * len(task.train) + len(task.validation)) + len(task.test)
     assert 0.5 < passes(grid.cells[0], config, sizes) / cell < 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -12,13 +11,14 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run import grid as grid_module
-from benchmark.run.grid import Grid, expand, variants_of
+from benchmark.run.grid import Grid, expand
+from benchmark.run.variants import variants_of
 from methods import METHODS
 from methods.base import MethodConfig
 
 SIMULATED = {name: f"data of {name}" for name in ("ptb-xl", "chapman", "cpsc2018")}
 MODE = {"device": "cpu", "precision": "float32"}
-BASE = {"compare": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
+BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
 
 ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
 PMQ = {"pmq finetune", "pmq linear"}
@@ -33,7 +33,6 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "pretrain.seed": (43, PMQ),
     "pretrain.preset": ("paper", PMQ),
     "pretrain.beats_per_trial": (8, PMQ),
-    "pretrain.windows_per_trial": (5, set()),
     "pretrain.recipe.optimiser": ("adam", PMQ),
     "pretrain.recipe.lr": (2e-3, PMQ),
     "pretrain.recipe.weight_decay": (0.0, PMQ),
@@ -47,12 +46,13 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "finetune.head_hidden": (64, FINETUNE),
     "finetune.dropout": (0.2, FINETUNE),
     "finetune.beats_per_trial": (4, ALL),
-    "finetune.windows_per_trial": (2, set()),
     "linear.strengths": ([1.0], LINEAR),
     "protocol": ("strict", ALL),
     "data.labels": ("multi", ALL),
 }
 """Config key -> another value, and the cells it moves."""
+OF_PLAIN_WINDOWS = {"pretrain.windows_per_trial": PMQ, "finetune.windows_per_trial": ALL}
+"""Keys that count where recordings are cut into plain windows, and the cells they move."""
 ONLY_FOR_TEXT = {"pretrain.text_embedder"}
 """Keys that count for methods which read reports."""
 
@@ -103,16 +103,16 @@ def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(key: str) -> None:
 def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:
     plain = {**BASE, "data.segmentation": "windows"}
     before = grid_of(load_config("demo", plain))
-    for stage, groups in (("pretrain", PMQ), ("finetune", ALL)):
-        assert moved(before, grid_of(load_config("demo", {**plain, f"{stage}.windows_per_trial": 5}))) == groups
-        assert moved(before, grid_of(load_config("demo", {**plain, f"{stage}.beats_per_trial": 5}))) == set()
+    for key, groups in OF_PLAIN_WINDOWS.items():
+        assert moved(before, grid_of(load_config("demo", {**plain, key: 5}))) == groups
 
 
 def test_every_setting_is_in_the_list_above() -> None:
     config = load_config("demo").model_dump()
     sections = ("encoder", "pretrain", "finetune", "linear")
     there = set(leaves({section: config[section] for section in sections}))
-    assert there - ONLY_FOR_TEXT == {key for key in MOVES if key.partition(".")[0] in sections}
+    listed = {key for key in MOVES if key.partition(".")[0] in sections}
+    assert there - ONLY_FOR_TEXT == listed | OF_PLAIN_WINDOWS.keys()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_every_setting_is_in_the_list_above() -> None:
         {"name": "other"},
         {"caption": "Other words."},
         {"methods.moco.queue_size": 5},
-        {"compare": ["pmq", "random"]},
+        {"methods": ["pmq", "random"]},
         {"evaluate": ["linear", "finetune"]},
     ],
 )
@@ -132,7 +132,7 @@ def test_words_and_order_and_other_methods_move_no_key(overrides: dict[str, Any]
 @pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.trains])
 def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
     def key_of(knobs: dict[str, Any]) -> str:
-        overrides = {"compare": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
+        overrides = {"methods": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
         (pretraining,) = grid_of(load_config("demo", overrides)).pretrainings
         return pretraining.key
 
@@ -194,12 +194,18 @@ def test_a_raised_version_of_a_method_moves_its_keys_alone(monkeypatch: pytest.M
 
 def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
     def random_keys(overrides: dict[str, Any], **data: Any) -> list[str]:
-        config = load_config("demo", {"compare": ["random"], "gates": [], "seeds": [41, 42], **overrides})
+        config = load_config("demo", {"methods": ["random"], "gates": [], "seeds": [41, 42], **overrides})
         return [pretraining.key for pretraining in grid_of(config, **data).pretrainings]
 
     base = random_keys({})
     assert len(set(base)) == 2
-    for overrides in ({"pretrain.epochs": 9}, {"pretrain.seed": 9}, {"protocol": "strict"}, {"data.labels": "multi"}):
+    for overrides in (
+        {"pretrain.epochs": 9},
+        {"pretrain.recipe.lr": 0.5},
+        {"pretrain.seed": 9},
+        {"protocol": "strict"},
+        {"data.labels": "multi"},
+    ):
         assert random_keys(overrides) == base
     assert random_keys({}, corpus="another corpus") == base
     assert set(random_keys({"encoder.depth": 3})).isdisjoint(base)
@@ -208,7 +214,7 @@ def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
 
 def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
     methods = list(METHODS)
-    config = load_config("paper", {"compare": methods, "gates": []})
+    config = load_config("paper", {"methods": methods, "gates": []})
     grid = grid_of(config)
     trained = [name for name in methods if METHODS[name].trains]
     assert len(grid.cells) == len(methods) * 3 * 3 * 5
@@ -222,18 +228,42 @@ def test_the_strict_protocol_pretrains_once_per_seed() -> None:
     grid = grid_of(load_config("demo", {**BASE, "protocol": "strict"}))
     assert len(grid.pretrainings) == 4
     assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
-    other_seed = grid_of(load_config("demo", {**BASE, "protocol": "strict", "pretrain.seed": 7}))
-    assert moved(grid, other_seed) == set()
+
+
+@pytest.mark.parametrize("key", ["methods.pmq.recipe.lr", "methods.pmq.recipe"])
+@pytest.mark.parametrize("preset", ["unified", "paper"])
+def test_a_methods_own_recipe_moves_its_keys_under_either_preset(key: str, preset: str) -> None:
+    under = {**BASE, "pretrain.preset": preset}
+    change = {key: 2e-3 if key.endswith("lr") else {"lr": 2e-3}}
+    assert moved(grid_of(load_config("demo", under)), grid_of(load_config("demo", {**under, **change}))) == PMQ
+
+
+def test_only_the_recipe_that_acts_is_in_the_keys() -> None:
+    same = {"pretrain.preset": "paper", "methods": ["pmq"], "pretrain.epochs": 9, "gates": [], "seeds": [1]}
+    unified = {**same, "pretrain.preset": "unified", "pretrain.recipe": {}}  # whose default is PMQ's own
+    keys_of = [[p.key for p in grid_of(load_config("demo", each)).pretrainings] for each in (same, unified)]
+    assert keys_of[0] == keys_of[1]
+
+
+def test_a_sweep_over_the_learning_rate_is_a_row_per_value() -> None:
+    grid = grid_of(load_config("demo", {**BASE, "sweeps.pmq.recipe.lr": [1e-3, 2e-3]}))
+    swept = {v.name: v.config.recipe for v in grid.variants if v.role == "sweep"}
+    assert {name: recipe.lr for name, recipe in swept.items()} == {
+        "pmq:recipe.lr=0.001": 1e-3,
+        "pmq:recipe.lr=0.002": 2e-3,
+    }
+    assert {recipe.batch_size for recipe in swept.values()} == {64}
+    assert len({p.key for p in grid.pretrainings if p.variant.name.startswith("pmq")}) == 2  # 1e-3 is PMQ as it is
 
 
 def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
     less = keys(grid_of(load_config("demo", {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
-    more = keys(grid_of(load_config("demo", {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "compare": list(METHODS)})))
+    more = keys(grid_of(load_config("demo", {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "methods": list(METHODS)})))
     assert less.items() <= more.items()
 
 
 def test_rows_come_in_the_order_asked_for() -> None:
-    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq", "random", "moco"]}))
+    grid = grid_of(load_config("demo", {**BASE, "methods": ["pmq", "random", "moco"]}))
     assert [variant.name for variant in grid.variants] == ["pmq", "random", "moco"]
     assert [variant.title for variant in grid.variants] == ["PMQ", "Random", "MoCo"]
 
@@ -245,24 +275,8 @@ def test_cells_say_what_they_are() -> None:
     assert len(set(descriptions)) == len(descriptions)
 
 
-def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
-    (variant,) = variants_of(load_config("demo", {"compare": [str(file)], "gates": []}))
-    assert (variant.name, variant.title) == ("mine", "Mine")
-
-
-def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) -> None:
-    file = tmp_path / "own.py"
-    file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
-    for key in ("own", str(file)):
-        config = load_config("demo", {"compare": [str(file)], "gates": [], "methods": {key: {"momentum": 0.5}}})
-        (variant,) = variants_of(config)
-        assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
-
-
 def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
-    grid = grid_of(load_config("demo", {**BASE, "compare": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
+    grid = grid_of(load_config("demo", {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
     assert [(v.name, v.role) for v in grid.variants] == [
         ("pmq", "method"),
         *((name, "gate") for name in ("random", "random-frozen", "features")),
@@ -317,12 +331,6 @@ def test_ablations_are_rows_of_their_own_with_one_knob_changed() -> None:
     assert len({keys_of[name] for name in [*names, "pmq"]}) == 5
     one = load_config("demo", {**BASE, "ablate": ["w/o queue"]})
     assert [v.name for v in variants_of(one) if v.role == "ablation"] == ["pmq:w/o queue"]
-
-
-def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
-    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "compare": ["moco", "pmq"], "ablate": ["moco:hot"]}
-    (variant,) = (v for v in variants_of(load_config("demo", {**BASE, **own})) if v.role == "ablation")
-    assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
 
 
 def test_the_papers_ablations_and_queue_sizes_are_counted_as_in_the_paper() -> None:

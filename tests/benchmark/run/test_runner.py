@@ -12,8 +12,9 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
-from benchmark.results.names import CARD, ILLUSTRATION
-from benchmark.results.rows import Failure, Row
+from benchmark.results.failures import Failure
+from benchmark.results.names import CARD, ERROR, ILLUSTRATION
+from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell
@@ -22,12 +23,10 @@ from benchmark.run.runner import (
     Machine,
     Watch,
     Work,
-    cell_job,
     do,
     groups_of,
     killed,
     make_grid,
-    make_plan,
     missing,
     task_name,
 )
@@ -81,9 +80,8 @@ class Bench:
 
     def rows(self) -> list[Row]:
         """Rows without the seconds they took."""
-        rows, problems = self.store.load_rows(cell.key for cell in self.grid.cells)
-        assert problems == []
-        return [replace(row, training={**row.training, "seconds": 0.0}) for row in rows]
+        rows = [self.store.load_row(cell.key) for cell in self.grid.cells]
+        return [replace(row, training={**row.training, "seconds": 0.0}) for row in rows if row is not None]
 
 
 @pytest.fixture
@@ -211,14 +209,19 @@ def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pyt
     assert [row.variant for row in bench.rows()] == ["random", "random"]
     errors = bench.store.failures(cell.key for cell in bench.grid.cells)
     assert errors.keys() == {cell.key for cell in bench.grid.cells if cell.variant.name == "pmq"}
-    assert {failure.error for failure in errors.values()} == {"its pretraining failed: ValueError: no keys today"}
-    assert set(bench.heard.lost) == {
-        "pmq pretrain seed 42",
-        *(f"pmq {how} chapman 0.5 seed 41" for how in ("finetune", "linear")),
+    key = cell_of(bench, "pmq").pretrain_key
+    (own,) = bench.store.failures([key]).values()
+    assert own.error == "ValueError: no keys today"
+    assert "in broken" in own.traceback
+    assert set(errors.values()) == {Failure(f"its pretraining failed: {own.error}", own.traceback)}
+    file = bench.store.pretrained / key / ERROR
+    assert bench.heard.lost == {"pmq pretrain seed 42": f"ValueError: no keys today; traceback in {file}"} | {
+        f"pmq {how} chapman 0.5 seed 41": f"its pretraining failed: {own.error}" for how in ("finetune", "linear")
     }
     monkeypatch.undo()
     assert bench.work_off() == 0
-    assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
+    assert bench.store.failures([key, *(cell.key for cell in bench.grid.cells)]) == {}
+    assert not file.exists()
     assert len(bench.rows()) == 4
 
 
@@ -226,21 +229,41 @@ def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch
     unlucky = cell_of(bench, "random", "linear").key
 
     def broken(job: CellJob, known: Known) -> None:
-        if job.key == unlucky:
-            raise RuntimeError("out of luck")
+        if job.cell.key == unlucky:
+            raise RuntimeError("out of luck\nin many words")
         run_cell(job, known)
 
     monkeypatch.setattr(cell_module, "run_cell", broken)
     assert bench.work_off() == 1
     assert len(bench.rows()) == 3
-    assert bench.store.failures([unlucky]) == {unlucky: Failure("RuntimeError: out of luck")}
-    assert bench.heard.lost == {"random linear chapman 0.5 seed 41": "RuntimeError: out of luck"}
+    failure = bench.store.failures([unlucky])[unlucky]
+    assert failure.error == "RuntimeError: out of luck\nin many words"
+    assert "in broken" in failure.traceback
+    file = bench.store.cells / f"{unlucky}.error.json"
+    assert bench.heard.lost == {"random linear chapman 0.5 seed 41": f"RuntimeError: out of luck; traceback in {file}"}
+
+
+def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no_pretraining(
+    bench: Bench, make_prepared: Callable[..., Prepared], small_config: SmallConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unsplit = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 10)])
+    bench.prepared = bench.prepared | {"ptb-xl": unsplit}
+    bench.config = small_config({"data.datasets": ["ptb-xl", "chapman"], "evaluate": ["finetune"]})
+    monkeypatch.setattr(cell_module, "_prepared", {data.folder: data for data in bench.prepared.values()}.__getitem__)
+    assert bench.work_off() == 0
+    rows = {(row.variant, row.dataset): row for row in bench.rows()}
+    assert len(rows) == 4
+    for variant in ("random", "pmq"):
+        assert rows[variant, "chapman"].scores["heartbeat"]["acc"] is not None
+        dash = rows[variant, "ptb-xl"]
+        assert dash.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
+        assert dash.notes == ["recording r001 has no official fold, others of its dataset have"]
 
 
 def test_ctrl_c_keeps_what_is_finished(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def interrupt(job: CellJob, known: Known) -> None:
-        if job.evaluation == "linear":
+        if job.cell.evaluation == "linear":
             raise KeyboardInterrupt
         run_cell(job, known)
 
@@ -293,35 +316,9 @@ def test_device_type_precision_and_the_threads_of_a_cpu_are_part_of_a_key() -> N
     assert (MACHINE.cell_threads(), cuda.cell_threads()) == (1, torch.get_num_threads())
 
 
-def test_a_plan_holds_what_a_report_needs(bench: Bench) -> None:
-    plan = make_plan(bench.config, bench.prepared, bench.grid)
-    assert [cell.key for cell in plan.cells] == [cell.key for cell in bench.grid.cells]
-    assert plan.variants == {"random": "Random", "pmq": "PMQ"}
-    chapman = bench.prepared["chapman"]
-    facts = plan.datasets["chapman"]
-    assert (facts["title"], facts["simulated"]) == ("Chapman", True)
-    assert (facts["recordings"], facts["patients"]) == (
-        len(chapman.entries),
-        len({entry.patient for entry in chapman.entries}),
-    )
-    assert sum(facts["skipped"].values()) == len(chapman.skipped)
-    assert plan.pretraining["name"] == "mimic-iv-ecg"
-    bench.store.save_plan(plan)
-    assert bench.store.load_plan() == plan
-    assert make_plan(bench.config, bench.prepared, bench.grid).key == plan.key
-
-
-def test_another_caption_is_another_plan_of_the_same_cells(bench: Bench, small_config: SmallConfig) -> None:
-    plan = make_plan(bench.config, bench.prepared, bench.grid)
-    bench.config = small_config({"caption": "Other words."})
-    other = make_plan(bench.config, bench.prepared, bench.grid)
-    assert other.key != plan.key
-    assert other.cells == plan.cells
-
-
 def jobs_of(bench: Bench) -> list[CellJob]:
     return [
-        cell_job(cell, bench.config, bench.prepared[cell.dataset].folder, bench.store.root, MACHINE)
+        CellJob(cell, bench.config, bench.prepared[cell.dataset].folder, bench.store.root, "cpu", "float32")
         for cell in bench.grid.cells
     ]
 
@@ -333,12 +330,15 @@ def test_linear_probes_of_an_encoder_go_together_and_every_other_cell_alone(
     groups = groups_of(jobs_of(bench))
     assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2]
     for group in groups:
-        assert len({(job.pretrain_key, job.evaluation) for job in group}) == 1
-    assert sorted(job.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
+        assert len({(job.cell.pretrain_key, job.cell.evaluation) for job in group}) == 1
+    assert sorted(job.cell.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
 
 
 def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
     first, second, *_ = jobs_of(finished)
-    (finished.store.root / "cells" / f"{second.key}.json").unlink()
-    ends = killed([first, second], "RuntimeError: killed", finished.store)
-    assert [(end.key, end.error) for end in ends] == [(first.key, ""), (second.key, "RuntimeError: killed")]
+    (finished.store.root / "cells" / f"{second.cell.key}.json").unlink()
+    ends = killed([first, second], RuntimeError("killed"), finished.store)
+    assert [(end.key, end.failure) for end in ends] == [
+        (first.cell.key, None),
+        (second.cell.key, Failure("RuntimeError: killed")),
+    ]

@@ -60,9 +60,8 @@ def train(
 
     history = pretrain(
         method,
-        kind.Config(),
+        kind.Config(recipe=Recipe(batch_size=4)),
         corpus,
-        Recipe(batch_size=4),
         epochs=EPOCHS,
         seed=42,
         precision="float32",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -91,9 +91,8 @@ def train(
 
     return pretrain(
         method,
-        getattr(method, "config", MethodConfig()),
+        replace(getattr(method, "config", MethodConfig()), recipe=recipe),
         corpus,
-        recipe,
         epochs=epochs,
         seed=42,
         precision="float32",
@@ -316,17 +315,17 @@ def test_a_collapse_is_warned_of(corpus: PairSource, probe: ProbeWindows, tmp_pa
     method = Collapsing(Encoder(EncoderConfig(hidden=16, depth=1, output=32)), MethodConfig())
     recipe = Recipe(batch_size=BATCH, lr=1e-2, schedule="constant")
     epochs = read_health(vars(train(method, corpus, tmp_path / "file", probe, recipe=recipe)))
-    assert health_warnings("collapsing", epochs[:1]) == []
-    (line,) = health_warnings("collapsing", epochs)
+    assert health_warnings("collapsing", epochs[:1], "--set x=1") == []
+    (line,) = health_warnings("collapsing", epochs, "--set x=1")
     assert line.startswith("collapsing: the features have collapsed")
-    assert "--set pretrain.recipe.lr=1e-4" in line
+    assert "use a lower learning rate (--set x=1)" in line
 
 
 @pytest.mark.parametrize(("rank", "cosine", "warned"), [(1.9, 0.5, 1), (9.0, 0.995, 1), (2.1, 0.98, 0)])
 def test_either_sign_of_a_collapse_is_enough(rank: float, cosine: float, warned: int) -> None:
     epochs = [EpochHealth(0), EpochHealth(1, effective_rank=rank, mean_cosine=cosine)]
-    assert len(health_warnings("pmq", epochs)) == warned
-    assert health_warnings("pmq", [*epochs, EpochHealth(2)]) == []
+    assert len(health_warnings("pmq", epochs, "")) == warned
+    assert health_warnings("pmq", [*epochs, EpochHealth(2)], "") == []
 
 
 def test_lines_show_before_and_after() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ def run(name: str, corpus: PairSource, **knobs: Any) -> tuple[PretrainMethod, di
     method.train()
     for _ in range(2):
         method(batch_of([1, 2, 3, 4]))
-    config = method.config
-    return method, illustrate(method, config, corpus, Recipe(batch_size=8), epochs=3, seed=42)
+    config = replace(method.config, recipe=Recipe(batch_size=8))
+    return method, illustrate(method, config, corpus, epochs=3, seed=42)
 
 
 @pytest.mark.parametrize("name", QUEUED)
@@ -168,7 +169,7 @@ def test_a_mask_without_named_steps_is_shown_as_a_whole() -> None:
 
 def test_what_a_method_does_not_have_is_not_shown(corpus: PairSource, tmp_path: Path) -> None:
     method = build("clocs")
-    arrays = illustrate(method, method.config, corpus, Recipe(batch_size=8), epochs=1, seed=42)
+    arrays = illustrate(method, method.config, corpus, epochs=1, seed=42)
     write_illustration(tmp_path, arrays)
     assert arrays == {}
     assert not list(tmp_path.iterdir())

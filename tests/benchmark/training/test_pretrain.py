@@ -70,9 +70,8 @@ def train(
     config = getattr(method, "config", MethodConfig())
     return pretrain(
         method,
-        config,
+        replace(config, recipe=recipe),
         corpus,
-        recipe,
         epochs=EPOCHS,
         seed=42,
         precision=precision,
@@ -230,7 +229,7 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy(corpus: PairSourc
     with pytest.raises(TrainingStopped) as caught:
         train(Watched(bad_at=6), corpus, tmp_path / "file")
     assert str(caught.value).startswith("watched: the loss was nan at update 3 of epoch 2; lower the learning rate")
-    assert "--set pretrain.recipe.lr=1e-4" in str(caught.value)
+    assert "--set methods.watched.recipe.lr=0.0001" in str(caught.value)
     saved = load_checkpoint(tmp_path / "file")
     assert saved is not None
     assert len(saved["history"]["loss"]) == 1  # the epoch before
@@ -238,7 +237,7 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy(corpus: PairSourc
 
 
 def test_a_full_gpu_stops_with_the_batch_size_and_the_remedy(corpus: PairSource, tmp_path: Path) -> None:
-    with pytest.raises(TrainingStopped, match=r"watched: the GPU is full at batch size 4; use a smaller one"):
+    with pytest.raises(TrainingStopped, match=r"full at batch size 4; .* methods.watched.recipe.batch_size=2\)"):
         train(Watched(error=torch.OutOfMemoryError("CUDA out of memory")), corpus, tmp_path / "file")
 
 

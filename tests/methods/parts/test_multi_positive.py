@@ -10,7 +10,7 @@ from torch import Tensor
 
 from methods.parts import multi_positive
 from methods.parts.losses import unit_length
-from methods.parts.multi_positive import multi_positive_nce
+from methods.parts.multi_positive import multi_positive_nce, plain_many_positives
 
 TEMPERATURE = 0.2
 
@@ -35,6 +35,7 @@ def test_equals_the_double_loop(share: float, block: int, monkeypatch: pytest.Mo
     for valid in (torch.rand(19) < 0.7, torch.rand(7, 19) < 0.5, torch.ones(19, dtype=torch.bool)):
         expected = looped(q, keys, positive, valid.expand(7, 19))
         assert multi_positive_nce(q, keys, positive, valid, TEMPERATURE).item() == pytest.approx(expected, rel=1e-12)
+        assert plain_many_positives(q / TEMPERATURE, keys, positive, valid).item() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("valid", [torch.ones(5, dtype=torch.bool), torch.zeros(5, dtype=torch.bool)])

@@ -14,11 +14,10 @@ from matplotlib.figure import Figure
 
 from benchmark.results.keys import digest
 from benchmark.results.plan import Plan
-from benchmark.results.store import Store
 from benchmark.training.illustrate import write_illustration
 from reports.figures import choose as figures
 from reports.figures.choose import Figures, write_figures
-from reports.runs.load import load_results
+from reports.runs.run import open_run
 
 CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
 HEALTH = [
@@ -64,7 +63,7 @@ def full_store(write_store: Callable[..., Path]) -> Path:
 
 
 def draw(root: Path, out: Path, units: Iterable[str] = ("heartbeat",)) -> Figures:
-    return write_figures(load_results(root), Store(root), out, list(units))
+    return write_figures(open_run(root), out, list(units))
 
 
 @pytest.fixture

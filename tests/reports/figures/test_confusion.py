@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from benchmark.results.rows import Predictions
-from benchmark.results.store import Store
 from reports.figures.confusion import Confusion, confusion, confusions
-from reports.runs.load import load_results
+from reports.runs.run import open_run
 
 WHERE = {"evaluation": "finetune", "dataset": "ptb-xl", "ratio": 0.1}
 
@@ -41,19 +40,19 @@ def test_shares_are_of_the_true_class_and_undefined_without_one() -> None:
 def test_seeds_are_summed_and_rows_that_are_not_there_left_out(write_predictions: Callable[..., Path]) -> None:
     own = predictions([0, 1, 1, 0], [0, 0, 1, 1], ["a", "a", "b", "b"])
     root = write_predictions({("pmq", "ptb-xl", 0.1, seed): own for seed in (41, 42)})
-    results = load_results(root)
-    (found,) = confusions(results, Store(root), ["moco", "pmq"], unit="heartbeat", **WHERE)
+    run = open_run(root)
+    (found,) = confusions(run, ["moco", "pmq"], unit="heartbeat", **WHERE)
     assert (found.variant, found.seeds, found.counts[0].tolist()) == ("pmq", 2, [2, 2, 0])
-    assert not confusions(results, Store(root), ["pmq"], unit="heartbeat", **(WHERE | {"ratio": 0.3}))
+    assert not confusions(run, ["pmq"], unit="heartbeat", **(WHERE | {"ratio": 0.3}))
 
 
 def test_several_labels_have_no_confusion_matrix(write_predictions: Callable[..., Path]) -> None:
     own = predictions([0], [0], ["a"])
     root = write_predictions({("pmq", "ptb-xl", 0.1, 41): own})
-    results = load_results(root)
-    for row in results.rows.values():
+    run = open_run(root)
+    for row in run.rows.values():
         object.__setattr__(row, "labels", "multi")
-    assert not confusions(results, Store(root), ["pmq"], unit="heartbeat", **WHERE)
+    assert not confusions(run, ["pmq"], unit="heartbeat", **WHERE)
 
 
 @pytest.mark.parametrize("unit", ["heartbeat", "recording"])

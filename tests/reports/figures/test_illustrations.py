@@ -10,20 +10,9 @@ import pytest
 
 from benchmark.results.keys import digest
 from benchmark.results.names import ILLUSTRATION
-from benchmark.results.store import Store
 from benchmark.training import illustrate as written
-from reports.figures import illustrations as read
 from reports.figures.illustrations import illustrations_of
-from reports.runs.load import load_results
-
-
-def test_writer_and_reader_agree_on_the_kinds() -> None:
-    assert (read.OTHER, read.OWN, read.ATTRACTS, read.SAME) == (
-        written.OTHER,
-        written.OWN,
-        written.ATTRACTS,
-        written.SAME,
-    )
+from reports.runs.run import open_run
 
 
 def test_pictures_of_rows_are_read_in_their_order(write_store: Callable[..., Path]) -> None:
@@ -35,7 +24,7 @@ def test_pictures_of_rows_are_read_in_their_order(write_store: Callable[..., Pat
     }  # fmt: skip
     written.write_illustration(root / "pretrained" / digest("moco"), masked)
     written.write_illustration(root / "pretrained" / digest("pmq"), masked | similarity)
-    found = illustrations_of(load_results(root), Store(root), ["random", "moco", "pmq"])
+    found = illustrations_of(open_run(root), ["random", "moco", "pmq"])
     assert [own.variant for own in found.masked] == ["moco", "pmq"]
     assert found.masked[0].names == ("none", "all")
     assert found.masked[0].values.shape == (2, 5, 3)
@@ -49,5 +38,5 @@ def test_damaged_pictures_are_left_out(write_store: Callable[..., Path], content
     folder = root / "pretrained" / digest("pmq")
     folder.mkdir(parents=True)
     (folder / ILLUSTRATION).write_bytes(content)
-    found = illustrations_of(load_results(root), Store(root), ["pmq"])
+    found = illustrations_of(open_run(root), ["pmq"])
     assert found.masked == found.similarities == ()

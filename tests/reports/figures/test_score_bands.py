@@ -20,7 +20,7 @@ from reports.figures.score_bands import (
     positions,
     sweeps,
 )
-from reports.runs.load import TIDY, Results
+from reports.runs.run import TIDY
 
 DATASETS = {"ptb-xl": {"title": "PTB-XL"}, "chapman": {"title": "Chapman"}}
 
@@ -88,7 +88,7 @@ SWEPT = {
 }
 
 
-def swept_results() -> tuple[Results, pd.DataFrame]:
+def swept_results() -> tuple[Plan, pd.DataFrame]:
     keys = {"pmq:queue_size=4096": "pmq"}
     cells = [
         PlannedCell(f"{keys.get(name, name)} {seed}", name, "finetune", "ptb-xl", 0.01, seed)
@@ -96,12 +96,12 @@ def swept_results() -> tuple[Results, pd.DataFrame]:
         for seed in (41, 42)
     ]
     frame = tidy_frame((name, "ptb-xl", 0.01, 41, 0.1 * place) for place, name in enumerate(SWEPT))
-    return Results(plan_of(SWEPT, cells), {}, {}, {}), bands(frame, "finetune", "heartbeat")
+    return plan_of(SWEPT, cells), bands(frame, "finetune", "heartbeat")
 
 
 def test_a_sweep_has_its_values_in_order_its_own_and_what_it_is_held_against() -> None:
-    results, found = swept_results()
-    (sweep,) = sweeps(results, found, "finetune")
+    plan, found = swept_results()
+    (sweep,) = sweeps(plan, found, "finetune")
     assert (sweep.of, sweep.knob, sweep.ratio) == ("pmq", "queue_size", 0.01)
     assert (sweep.values, sweep.positions) == ((0, 1024, 4096), (9.0, 10.0, 12.0))
     assert sweep.own == 4096
@@ -111,16 +111,16 @@ def test_a_sweep_has_its_values_in_order_its_own_and_what_it_is_held_against() -
 
 
 def test_a_sweep_without_the_methods_own_value_says_so() -> None:
-    results, found = swept_results()
-    cells = [cell for cell in results.plan.cells if cell.variant != "pmq"]
-    (sweep,) = sweeps(Results(plan_of(SWEPT, cells), {}, {}, {}), found, "finetune")
+    plan, found = swept_results()
+    cells = [cell for cell in plan.cells if cell.variant != "pmq"]
+    (sweep,) = sweeps(plan_of(SWEPT, cells), found, "finetune")
     assert sweep.own is None
 
 
 def test_one_finished_value_is_no_sweep() -> None:
-    results, found = swept_results()
+    plan, found = swept_results()
     few = found[~found["variant"].isin(["pmq:queue_size=0", "pmq:queue_size=1024"])]
-    assert not list(sweeps(results, few, "finetune"))
+    assert not list(sweeps(plan, few, "finetune"))
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmark.results.store import Store
 from reports.html import report_html
-from reports.runs.cards import cards_of
-from reports.runs.load import Results, load_results, tidy
-from reports.runs.planned_tables import Layout, layouts
-from reports.statistics.columns import OVERALL, score_columns
-from reports.statistics.of_table import Judged
+from reports.runs.planned_tables import Layout, evaluations_of, layouts
+from reports.runs.run import Run, open_run
+from reports.statistics.columns import score_columns
+from reports.statistics.of_table import TableStatistics
 from reports.statistics.pairwise import intervals, pairwise, ties
 from reports.tables.table import Table, make_table
 
@@ -80,30 +78,23 @@ def parse() -> Callable[[str], Element]:
 class Parts:
     """What a page is made of."""
 
-    results: Results
+    run: Run
     tables: list[Table]
-    judged: dict[str, Judged]
-    cards: dict[str, dict[str, Any]]
+    statistics: dict[str, TableStatistics]
 
     def page(self, **more: Any) -> str:
-        return report_html(self.results, self.tables, self.judged, cards=self.cards, **more)
+        return report_html(self.run, self.tables, self.statistics, **more)
 
 
-def judge(results: Results, root: Path, layout: Layout, evaluation: str) -> Judged:
+def few_resamples(run: Run, layout: Layout) -> TableStatistics:
     """As reports.statistics.of_table does, with few resamples."""
-    wanted = set(layout.variants) - layout.gates
-    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation and cell.variant in wanted]
-    columns = [
-        runs
-        for runs in score_columns(results, root, cells, "heartbeat", resamples=20)
-        if runs.metric in (*layout.metrics, OVERALL)
-    ]
+    columns = score_columns(run, layout.competing, "heartbeat", metrics=layout.metrics, resamples=20)
     if not columns:
-        return Judged()
+        return TableStatistics()
     pairs = pairwise(columns)
     marked = ties(intervals(columns), pairs)
     tied = marked.loc[marked["tie"], ["ratio", "dataset", "metric", "variant"]].itertuples(index=False, name=None)
-    return Judged(frozenset(tied), frames={"intervals": marked, "pairwise": pairs})
+    return TableStatistics(frozenset(tied), frames={"intervals": marked, "pairwise": pairs})
 
 
 @pytest.fixture
@@ -111,14 +102,14 @@ def parts_of() -> Callable[[Path], Parts]:
     """What the page of a results folder is made of."""
 
     def load(root: Path) -> Parts:
-        results = load_results(root)
-        tables, judged = [], {}
-        for evaluation in dict.fromkeys(cell.evaluation for cell in results.plan.cells):
-            for layout in layouts(results.plan, evaluation):
-                found = judge(results, root, layout, evaluation)
-                tables.append(make_table(results, tidy(results), layout, evaluation, "heartbeat", found))
-                judged[tables[-1].name] = found
-        return Parts(results, tables, judged, cards_of(results, Store(root), list(results.plan.variants)))
+        run = open_run(root)
+        tables, statistics = [], {}
+        for evaluation in evaluations_of(run.plan):
+            for layout in layouts(run.plan, evaluation):
+                found = few_resamples(run, layout)
+                tables.append(make_table(run, layout, "heartbeat", found))
+                statistics[tables[-1].name] = found
+        return Parts(run, tables, statistics)
 
     return load
 

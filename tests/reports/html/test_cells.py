@@ -11,11 +11,11 @@ import pytest
 
 from benchmark.results.rows import Row
 from reports.html.cells import CONFIG_LIMIT, Behind, cell_data, config_differences, dotted
-from reports.runs.load import load_results, tidy
 from reports.runs.planned_tables import layouts
+from reports.runs.run import open_run
 from reports.tables.table import make_table
 
-PLAN = {"seeds": [41, 42], "pretrain": {"epochs": 3, "recipe": {"lr": 1e-3}}, "name": "demo", "methods": {}}
+PLAN = {"seeds": [41, 42], "pretrain": {"epochs": 3, "recipe": {"lr": 1e-3}}, "name": "demo", "knobs": {}}
 
 
 def test_a_config_is_told_by_dotted_keys() -> None:
@@ -24,7 +24,7 @@ def test_a_config_is_told_by_dotted_keys() -> None:
         "pretrain.epochs": "3",
         "pretrain.recipe.lr": "0.001",
         "name": "demo",
-        "methods": "{}",
+        "knobs": "{}",
     }
 
 
@@ -32,7 +32,7 @@ def test_differences_of_a_config_name_both_values() -> None:
     own = {"seeds": [41, 42], "pretrain": {"epochs": 5, "recipe": {"lr": 1e-3}}, "name": "demo", "own": True}
     assert config_differences(own, PLAN) == [
         "pretrain.epochs: 5 (plan: 3)",
-        "methods: not there (plan: {})",
+        "knobs: not there (plan: {})",
         "own: true (plan: not there)",
     ]
     assert config_differences(PLAN, PLAN) == ["as the plan's"]
@@ -50,7 +50,7 @@ def test_what_cells_have_in_common_is_told_once(write_store: Callable[..., Path]
         provenance = {"device": device, "precision": "float32", "versions": {"numpy": "2.0"}, "git": {"dirty": True}}
         return replace(row, provenance=provenance)
 
-    data = cell_data(load_results(write_store(alter=at_home)))
+    data = cell_data(open_run(write_store(alter=at_home)))
     assert data["origins"][0] == [
         ["Code", "not recorded, with uncommitted changes"],
         ["Machine", "x86_64, 1 thread, float32"],
@@ -63,29 +63,29 @@ def test_what_cells_have_in_common_is_told_once(write_store: Callable[..., Path]
 
 
 def test_a_cell_tells_its_scores_and_what_was_chosen(store_root: Path) -> None:
-    cell = cell_data(load_results(store_root))["cells"][0]
+    cell = cell_data(open_run(store_root))["cells"][0]
     assert cell["scores"]["heartbeat"] == {"f1": "49.00", "auroc": "69.00", "acc": "59.00"}
     assert (cell["dataset"], cell["labels"], cell["seed"]) == ("PTB-XL", "30 %", "41")
     assert (cell["chosen"], cell["seconds"], cell["encoder_seed"]) == ("epoch 3", "1.5", "42")
 
 
 def test_an_undefined_score_says_why(store_root: Path) -> None:
-    texts = [cell["scores"]["heartbeat"]["auroc"] for cell in cell_data(load_results(store_root))["cells"]
+    texts = [cell["scores"]["heartbeat"]["auroc"] for cell in cell_data(open_run(store_root))["cells"]
              if cell["state"] == "finished"]  # fmt: skip
     assert texts.count("– (no class has both signs)") == 2
 
 
 def test_a_failed_cell_says_why(store_root: Path) -> None:
-    (failed,) = [cell for cell in cell_data(load_results(store_root))["cells"] if cell["state"] == "failed"]
+    (failed,) = [cell for cell in cell_data(open_run(store_root))["cells"] if cell["state"] == "failed"]
     assert failed["why"] == "RuntimeError: the loss is not finite"
 
 
 @pytest.mark.parametrize(("column", "cells"), [(0, 2), (3, 2), (6, 4)])
 def test_behind_a_number_stand_its_planned_cells(store_root: Path, column: int, cells: int) -> None:
     """Also those that failed; Overall has those of all datasets."""
-    results = load_results(store_root)
-    table = make_table(results, tidy(results), next(layouts(results.plan, "finetune")), "finetune", "heartbeat")
-    behind = Behind(results)
+    run = open_run(store_root)
+    table = make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
+    behind = Behind(run)
     block = table.blocks[1]
     (line,) = [line for line in block.lines if line.variant == "pmq"]
     keys = {behind.keys[int(number)] for number in behind(table, block, line, table.columns[column]).split()}

@@ -9,7 +9,7 @@ import pytest
 
 from reports.html.intervals import interval_texts
 from reports.html.matrices import Square, matrices
-from reports.statistics.of_table import Judged
+from reports.statistics.of_table import TableStatistics
 from reports.tables.table import Block, Column, Line, Table
 
 PLACE = {"ratio": 0.1, "dataset": "", "metric": "overall"}
@@ -66,6 +66,6 @@ def test_overall_stands_before_the_other_columns(table: Table) -> None:
 
 def test_intervals_are_told_where_they_are_known() -> None:
     lines = [PLACE | {"variant": "a", "low": 0.549, "high": 0.572}, PLACE | {"variant": "b", "low": float("nan")}]
-    judged = Judged(frames={"intervals": pd.DataFrame(lines)})
-    assert interval_texts(judged) == {(0.1, "", "overall", "a"): "54.9 to 57.2 at 95 %"}
-    assert interval_texts(None) == interval_texts(Judged()) == {}
+    statistics = TableStatistics(frames={"intervals": pd.DataFrame(lines)})
+    assert interval_texts(statistics) == {(0.1, "", "overall", "a"): "54.9 to 57.2 at 95 %"}
+    assert interval_texts(None) == interval_texts(TableStatistics()) == {}

@@ -79,7 +79,7 @@ def test_every_cell_can_be_reached_and_tells_where_it_comes_from(parts: Any, par
         int(place) for button in tree.all("button") for place in (button.attributes.get("data-cells") or "").split()
     }
     assert reached == set(range(len(data["cells"])))
-    assert [cell["key"] for cell in data["cells"]] == [cell.key for cell in parts.results.plan.cells]
+    assert [cell["key"] for cell in data["cells"]] == [cell.key for cell in parts.run.plan.cells]
     states = [cell["state"] for cell in data["cells"]]
     assert (states.count("finished"), states.count("failed"), states.count("not run")) == (33, 1, 2)
     for cell in data["cells"]:
@@ -176,14 +176,14 @@ def test_hostile_text_stays_text(write_store: Callable[..., Path], parts_of: Any
 def test_a_card_that_has_collapsed_features_says_so(
     parts: Any, store_root: Path, parts_of: Any, parse: Callable[[str], Any]
 ) -> None:
-    key = next(iter(parts.results.rows.values())).pretrain_key
+    key = next(iter(parts.run.rows.values())).pretrain_key
+    assert "health" not in {section.attributes["id"] for section in parse(parts.page()).all("section")}
     last = CARD["health"][-1] | {"mean_cosine": 0.5}
     card = CARD | {"health": [CARD["health"][0], last]}
     write_atomic(store_root / "pretrained" / key / "pretraining.json", json.dumps(card).encode())
     (health,) = [s for s in parse(parts_of(store_root).page()).all("section") if s.attributes["id"] == "health"]
     assert "collapsed" in health.words()
     assert "9.00 → 1.50" in health.words()
-    assert "health" not in {section.attributes["id"] for section in parse(parts.page()).all("section")}
 
 
 def test_figures_stand_in_the_page_until_it_is_full(

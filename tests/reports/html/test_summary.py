@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from reports.html.summary import compared, lead, statements
-from reports.runs.load import load_results
+from reports.runs.run import open_run
 from reports.tables.table import Block, Line, Score
 
 NAN = float("nan")
@@ -49,9 +49,9 @@ def test_a_lead_names_what_can_and_cannot_be_told_from_it(lines: Any, words: str
 
 
 def test_what_is_missing_or_simulated_comes_as_a_warning(store_root: Path) -> None:
-    results = load_results(store_root)
-    results = replace(results, plan=replace(results.plan, warnings=["a leak"]))
-    found = list(statements(results, []))
+    run = open_run(store_root)
+    run = replace(run, plan=replace(run.plan, warnings=["a leak"]))
+    found = list(statements(run, []))
     assert found[0] == ("33 of 36 cells are finished, 1 failed, 2 not run.", True)
     assert [text for text, warns in found if warns][1:] == [
         "Some of the ECGs are simulated: no ranking of methods follows from these numbers.",
@@ -61,15 +61,15 @@ def test_what_is_missing_or_simulated_comes_as_a_warning(store_root: Path) -> No
 
 
 def test_real_data_carry_no_such_warning(store_root: Path) -> None:
-    plan = load_results(store_root).plan
+    plan = open_run(store_root).plan
     real = {name: facts | {"simulated": False} for name, facts in plan.datasets.items()}
     plan = replace(plan, datasets=real, pretraining=plan.pretraining | {"simulated": False})
-    texts = [text for text, _ in statements(replace(load_results(store_root), plan=plan), [])]
+    texts = [text for text, _ in statements(replace(open_run(store_root), plan=plan), [])]
     assert not [text for text in texts if "simulated" in text]
 
 
 def test_rows_are_named_by_what_they_are_for(store_root: Path) -> None:
-    plan = load_results(store_root).plan
+    plan = open_run(store_root).plan
     gate = {"role": "gate", "of": "", "knob": "", "value": None}
     found = dict(compared(replace(plan, roles={"random": gate})))
     assert found["Gates, to read the others against"] == "Random"

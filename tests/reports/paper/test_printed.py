@@ -23,7 +23,7 @@ def test_tables_are_complete(number: int, numbers: int, bold: int) -> None:
     cells = paper.load_table(number)
     assert len(cells) == numbers
     assert sum(cell.bold for cell in cells.values()) == bold
-    assert {place.variant for place in cells} <= set(paper.TITLES)
+    assert {place.variant for place in cells} <= set(paper.ROW_TITLES)
     assert all((cell.std is None) == (place.dataset == "overall") for place, cell in cells.items())
     assert all(0 < cell.mean < 100 for cell in cells.values())
 

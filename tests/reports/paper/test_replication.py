@@ -18,7 +18,7 @@ from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from reports.paper.printed import Measured, Place
 from reports.paper.replication import Beside, load_replication
-from reports.paper.sections import audit
+from reports.paper.sections import verification
 from reports.paper.write import markdown
 
 WriteStore = Callable[..., Path]
@@ -55,7 +55,7 @@ def test_a_grid_run_in_parts_is_read_as_one(write_store: WriteStore) -> None:
     }  # fmt: skip
     store.save_plan(store.load_plan("other"))
     assert load_replication(root).evidence.cells == {}
-    assert "The store has no cell of the paper's tables." in markdown(audit(root))
+    assert "The store has no cell of the paper's tables." in markdown(verification(root))
 
 
 @pytest.mark.parametrize(

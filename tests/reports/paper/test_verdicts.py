@@ -1,4 +1,4 @@
-"""The ledger: what the paper's own cells say of its claims, and what a store must hold to say anything."""
+"""The verdicts: what the paper's own cells say of its claims, and what a store must hold to say anything."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 from scipy.stats import ttest_ind, ttest_ind_from_stats
 
 from reports.paper.printed import PMQ, Measured, Place, methods_of, printed_cells
@@ -88,3 +89,27 @@ def test_no_numbers_that_print_alike_leave_the_range() -> None:
 def test_of_rivals_printed_alike_the_first_is_taken(tests: list[WelchTest]) -> None:
     (tied,) = [test for test in tests if test.place == Place(PMQ, 0.1, "chapman", "auroc")]
     assert tied.rival == "byol"
+
+
+def combined(first: list[Measured], second: list[Measured]) -> tuple[float, float, float]:
+    """Interval and p of a difference of means of cells, by the formulas of Welch and Satterthwaite."""
+    sides = [(own, [(cell.std or 0.0) ** 2 / cell.seeds / len(own) ** 2 for cell in own]) for own in (first, second)]
+    variances = [variance for _, found in sides for variance in found]
+    freedom = sum(variances) ** 2 / sum(
+        v**2 / (cell.seeds - 1) for own, found in sides for cell, v in zip(own, found, strict=True)
+    )
+    points = float(np.mean([cell.mean for cell in first]) - np.mean([cell.mean for cell in second]))
+    reach = float(student.ppf(0.975, freedom)) * math.sqrt(sum(variances))
+    return points - reach, points + reach, 2 * float(student.sf(abs(points) / math.sqrt(sum(variances)), freedom))
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_several_cells_are_one_sample_with_the_freedom_of_all(cells: int) -> None:
+    rng = np.random.default_rng(cells)
+    for _ in range(50):
+        first, second = (
+            [Measured(rng.normal(70, 2), 0.1 + rng.random(), int(rng.integers(2, 8))) for _ in range(cells)]
+            for _ in range(2)
+        )
+        found = compare(first, second)
+        assert (found.low, found.high, found.p) == pytest.approx(combined(first, second), rel=1e-10, abs=1e-12)

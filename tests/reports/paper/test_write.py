@@ -13,9 +13,9 @@ from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from reports.paper.printed import printed_cells
 from reports.paper.replication import load_replication
-from reports.paper.sections import audit
+from reports.paper.sections import verification
 from reports.paper.verdicts import VERDICTS
-from reports.paper.write import audit_sheet, markdown, verify_paper
+from reports.paper.write import markdown, verification_sheet, verify_paper
 
 WriteStore = Callable[..., Path]
 
@@ -76,11 +76,11 @@ def test_damaged_rows_are_named(store_root: Path) -> None:
     victim = Store(store_root).load_plan().cells[0].key
     (store_root / "cells" / f"{victim}.json").write_text("{")
     assert any(victim in problem for problem in load_replication(store_root).damaged)
-    assert f"{victim}.json" in markdown(audit(store_root))
+    assert f"{victim}.json" in markdown(verification(store_root))
 
 
 def test_a_terminal_shows_every_claim_under_its_verdict(store_root: Path) -> None:
-    above = audit_sheet(audit(store_root)).above
+    above = verification_sheet(verification(store_root)).above
     assert above[1] == ("Verdict", "title")
     verdicts = [place for place, (text, _) in enumerate(above) if text in VERDICTS]
     assert len(verdicts) == 2 * 20

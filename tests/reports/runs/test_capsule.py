@@ -11,15 +11,15 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
+from benchmark.results.failures import Failure
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD
 from benchmark.results.plan import Plan
 from benchmark.results.rows import Row
 from benchmark.results.store import NoResults, Store
 from reports.runs.capsule import CONTENTS, BadCapsule, pack, unpack
-from reports.runs.compatible import Run
-from reports.runs.load import load_results
 from reports.runs.open import every_run
+from reports.runs.run import Run, open_run
 
 WriteStore = Callable[..., Path]
 HOME = "/home/ann/ecg"
@@ -53,8 +53,9 @@ def capsule(store_root: Path, tmp_path: Path) -> Path:
 
 def test_a_store_comes_back_as_it_was(store_root: Path, capsule: Path, tmp_path: Path) -> None:
     store, unpacked = Store(store_root), unpack(capsule, tmp_path / "unpacked")
-    assert load_results(unpacked.root) == load_results(store_root)
-    for key in load_results(store_root).rows:
+    again, own = open_run(unpacked.root), open_run(store_root)
+    assert (again.plan, again.rows, again.failures, again.damaged) == (own.plan, own.rows, own.failures, own.damaged)
+    for key in open_run(store_root).rows:
         assert (unpacked.cells / f"{key}.npz").read_bytes() == (store.cells / f"{key}.npz").read_bytes()
 
 
@@ -72,14 +73,14 @@ def test_it_holds_rows_predictions_cards_and_nothing_else(store_root: Path, tmp_
     for name in (CARD, "encoder.safetensors", "checkpoint.pt"):
         (folder / name).write_text(json.dumps({"seconds": 1.0}))
     key = store.row_keys()[0]
-    store.save_row(replace(run_of(store_root).results.rows[key], key="stale"), store.predictions(key))
+    store.save_row(replace(run_of(store_root).rows[key], key="stale"), store.predictions(key))
     pack(run_of(store_root), tmp_path / "results.zip")
     run, names = run_of(store_root), set(contents_of(tmp_path / "results.zip"))
-    keys = set(run.results.rows)
+    keys = set(run.rows)
     assert names == {
-        CONTENTS, "plans/latest", f"plans/{run.results.plan.key}.json", f"pretrained/{digest('pmq')}/{CARD}",
+        CONTENTS, "plans/latest", f"plans/{run.plan.key}.json", f"pretrained/{digest('pmq')}/{CARD}",
         *(f"cells/{key}.{kind}" for key in keys for kind in ("json", "npz")),
-        *(f"cells/{key}.error.json" for key in run.results.failures),
+        *(f"cells/{key}.error.json" for key in run.failures),
     }  # fmt: skip
 
 
@@ -94,30 +95,30 @@ def test_no_path_of_the_machine_is_packed_and_the_rows_still_vouch_for_themselve
     write_store: WriteStore, tmp_path: Path
 ) -> None:
     def with_paths(row: Row) -> Row:
-        return replace(row, provenance={"config": {"compare": [f"{HOME}/mine.py"]}}, notes=[f"read from {HOME}/x.dat"])
+        return replace(row, provenance={"config": {"methods": [f"{HOME}/mine.py"]}}, notes=[f"read from {HOME}/x.dat"])
 
     def plan_with_paths(plan: Plan) -> Plan:
-        return replace(plan, config=plan.config | {"methods": {f"{HOME}/mine.py": {"lr": 1.0}}})
+        return replace(plan, config=plan.config | {"knobs": {f"{HOME}/mine.py": {"lr": 1.0}}})
 
     root = write_store(alter=with_paths, alter_plan=plan_with_paths)
     store = Store(root)
-    (failed,) = run_of(root).results.failures
-    store.save_failure(
-        failed, "fine-tune", f"FileNotFoundError: no encoder in {HOME}/runs: run again", f"in {HOME}/runs, line 1"
-    )
+    (failed,) = run_of(root).failures
+    error = f"FileNotFoundError: no encoder in {HOME}/runs: run again"
+    store.save_failure(failed, "fine-tune", error, f'Traceback:\n  File "{HOME}/mine.py", line 3, in learn\n{error}')
     pack(run_of(root), tmp_path / "results.zip")
     assert not [name for name, body in contents_of(tmp_path / "results.zip").items() if b"/home" in body]
     run = run_of(unpack(tmp_path / "results.zip", tmp_path / "unpacked").root)
-    assert run.results.damaged == {}
-    row = next(iter(run.results.rows.values()))
+    assert run.damaged == {}
+    row = next(iter(run.rows.values()))
     assert row.notes == ["read from x.dat"]
-    assert run.results.failures[failed].error == "FileNotFoundError: no encoder in runs: run again"
-    assert run.results.failures[failed].traceback == "in runs, line 1"
+    error = "FileNotFoundError: no encoder in runs: run again"
+    told = f'Traceback:\n  File "mine.py", line 3, in learn\n{error}'
+    assert run.failures[failed] == Failure(error, told)
 
 
 def test_an_id_that_is_a_path_is_refused(store_root: Path, tmp_path: Path) -> None:
     store, run = Store(store_root), run_of(store_root)
-    key, row = next(iter(run.results.rows.items()))
+    key, row = next(iter(run.rows.items()))
     store.save_row(row, replace(store.predictions(key), recording=np.array(["r1", f"{HOME}/r2"])))
     with pytest.raises(BadCapsule, match=rf"{key}: the id '{HOME}/r2' is a path .* give recordings relative ids"):
         pack(run_of(store_root), tmp_path / "results.zip")

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmark.results.keys import digest
-from benchmark.results.store import Store
-from reports.runs.cards import Costs, cards_of, costs, courses, machine_of
-from reports.runs.load import load_results
+from reports.runs.cards import Costs, costs, courses, machine_of
+from reports.runs.run import open_run
 
 GPU = {"device": {"type": "cuda", "name": "H200", "threads": 8}, "precision": "bf16"}
 CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
@@ -25,8 +24,8 @@ def test_cards_of_finished_cells_are_read_and_others_left_out(write_store: Calla
     root = write_store(complete=True)
     write_card(root, digest("pmq"), json.dumps({"seconds": 3.0}))
     write_card(root, digest("moco"), "{")
-    results = load_results(root)
-    found = cards_of(results, Store(root), ["random", "moco", "pmq"])
+    run = open_run(root)
+    found = run.cards
     assert found == {"pmq": {digest("pmq"): {"seconds": 3.0}}}
 
 

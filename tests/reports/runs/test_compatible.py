@@ -12,8 +12,9 @@ import pytest
 from benchmark.results.plan import Plan
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
-from reports.runs.compatible import Run, comparable, config_differences, same_outcome, why_not
+from reports.runs.compatible import comparable, config_differences, same_outcome, why_not
 from reports.runs.open import every_run
+from reports.runs.run import Run
 
 WriteStore = Callable[..., Path]
 
@@ -41,7 +42,7 @@ def computed(**facts: Any) -> Callable[[Row], Row]:
         ({"alter_plan": with_config(protocol="strict")}, "protocol is strict, not paper"),
         ({"alter_plan": with_config(data={"labels": "multi"})}, "data.labels is multi, not single"),
         ({"alter_plan": with_config(finetune={"epochs": 3})}, "finetune.epochs is 3, not unset"),
-        ({"alter_plan": with_config(methods={"pmq": {"momentum": 0.9}})}, "methods.pmq.momentum is 0.9, not unset"),
+        ({"alter_plan": with_config(knobs={"pmq": {"momentum": 0.9}})}, "knobs.pmq.momentum is 0.9, not unset"),
         (
             {"alter_plan": with_config(ablations={"pmq": {"w/o mask_t": {"time_mask": 0.1}}})},
             'pmq:w/o mask_t is {"time_mask": 0.1}, not unset',
@@ -66,7 +67,7 @@ def test_settings_and_data_must_be_the_same(write_store: WriteStore, alter: dict
 @pytest.mark.parametrize(
     "config",
     [
-        {"name": "mine", "caption": "", "seeds": [1], "ratios": [0.5], "compare": ["/home/ann/mine.py"]},
+        {"name": "mine", "caption": "", "seeds": [1], "ratios": [0.5], "methods": ["/home/ann/mine.py"]},
         {
             "ablations": {"pmq": {"w/o heads": {"head": "v2"}}},
             "gates": [],
@@ -105,7 +106,7 @@ def test_features_have_no_precision(write_store: WriteStore) -> None:
 def test_runs_must_be_tested_on_the_same_windows(write_store: WriteStore) -> None:
     own, root = run_of(write_store("own")), write_store("other")
     store = Store(root)
-    for key, row in run_of(root).results.rows.items():
+    for key, row in run_of(root).rows.items():
         found = store.predictions(key)
         store.save_row(row, replace(found, truth=found.truth[::-1]))
     assert set(why_not(run_of(root), own)) == {
@@ -130,9 +131,9 @@ def test_a_third_run_must_compare_with_all_that_were_put_together(write_store: W
 
 
 def test_configs_differ_by_dotted_keys_and_not_by_where_a_file_lies(write_store: WriteStore) -> None:
-    own = with_config(compare=["/home/ann/mine.py"], pretrain={"epochs": 3, "seed": 42})
-    other = with_config(compare=["/home/bob/mine.py"], pretrain={"epochs": 4})
-    plans = [run_of(write_store(name, alter_plan=alter)).results.plan for name, alter in (("a", own), ("b", other))]
+    own = with_config(methods=["/home/ann/mine.py"], pretrain={"epochs": 3, "seed": 42})
+    other = with_config(methods=["/home/bob/mine.py"], pretrain={"epochs": 4})
+    plans = [run_of(write_store(name, alter_plan=alter)).plan for name, alter in (("a", own), ("b", other))]
     assert config_differences(plans[0], plans[1]) == [("pretrain.epochs", 3, 4), ("pretrain.seed", 42, None)]
 
 
@@ -140,9 +141,9 @@ def test_an_outcome_is_scores_and_predictions_not_times(write_store: WriteStore)
     own = run_of(write_store("own"))
     later = run_of(write_store("later", alter=lambda row: replace(row, training={"seconds": 99.0})))
     better = run_of(write_store("better", alter=lambda row: replace(row, scores={"heartbeat": {"f1": 1.0}})))
-    key = next(iter(own.results.rows))
+    key = next(iter(own.rows))
     assert same_outcome(own, key, later, key)
     assert not same_outcome(own, key, better, key)
     found: Predictions = later.store.predictions(key)
-    later.store.save_row(later.results.rows[key], replace(found, probability=found.probability + 1e-7))
+    later.store.save_row(later.rows[key], replace(found, probability=found.probability + 1e-7))
     assert not same_outcome(own, key, later, key)

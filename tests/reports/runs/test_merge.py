@@ -13,10 +13,9 @@ from benchmark.results.keys import digest
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
-from reports.runs.compatible import Run
-from reports.runs.load import load_results, tidy
 from reports.runs.merge import merge
 from reports.runs.open import every_run
+from reports.runs.run import Run, open_run
 from reports.tables.captions import footers_of
 
 WriteStore = Callable[..., Path]
@@ -59,9 +58,9 @@ def test_parts_of_a_grid_give_the_tables_of_the_whole(write_store: WriteStore, p
         without(second, lambda row: not row.variant.startswith("pmq")),
     )
     assert said == [f"put together: {first}@rand, {second}@pmq-"]
-    expected = tidy(load_results(whole))
+    expected = open_run(whole).tidy
     pd.testing.assert_frame_equal(
-        tidy(run.results).sort_values(["key", "unit", "metric"], ignore_index=True),
+        run.tidy.sort_values(["key", "unit", "metric"], ignore_index=True),
         expected.sort_values(["key", "unit", "metric"], ignore_index=True),
     )
     key = expected["key"][0]
@@ -70,15 +69,17 @@ def test_parts_of_a_grid_give_the_tables_of_the_whole(write_store: WriteStore, p
 
 def test_a_cell_missing_in_one_store_comes_from_the_other(write_store: WriteStore, put_together: PutTogether) -> None:
     run, said = put_together(write_store("open"), write_store("whole", complete=True))
-    assert len(run.results.rows) == 36
-    assert run.results.failures == {}
+    assert len(run.rows) == 36
+    assert run.failures == {}
     assert len(said) == 1
 
 
 def test_a_cell_failed_in_both_keeps_its_reason(write_store: WriteStore, put_together: PutTogether) -> None:
     run, _ = put_together(write_store("one"), write_store("two"))
-    assert len(run.results.rows) == 33
-    assert [failure.error for failure in run.results.failures.values()] == ["RuntimeError: the loss is not finite"]
+    assert len(run.rows) == 33
+    (failure,) = run.failures.values()
+    assert failure.error == "RuntimeError: the loss is not finite"
+    assert failure.traceback.startswith("Traceback")
 
 
 def test_one_key_with_two_outcomes_is_left_out_and_named(
@@ -91,13 +92,13 @@ def test_one_key_with_two_outcomes_is_left_out_and_named(
 
     one, two = write_store("one", complete=True), write_store("two", complete=True, alter=better)
     run, said = put_together(one, two)
-    (key,) = run.results.failures
+    (key,) = run.failures
     assert said[1:] == [
         f"left out: cell {key}: {one}@plan-of-the-test and {two}@plan-of-the-test hold different outcomes of it; name "
         "one of the two alone"
     ]
-    assert len(run.results.rows) == 35
-    text = "\n".join(footers_of(run.results, run.results.plan.cells, "heartbeat"))
+    assert len(run.rows) == 35
+    text = "\n".join(footers_of(run, run.plan.cells, "heartbeat"))
     assert "PMQ (Chapman, 30 %, seed 41): left out, two stores hold different outcomes" in text
     assert str(tmp_path) not in text
 
@@ -114,7 +115,7 @@ def test_a_damaged_row_is_named_and_another_stores_whole_one_stands_in(
     for root in stores[: 1 if whole_elsewhere else 2]:
         (root / "cells" / f"{key}.json").write_text("{")
     run, said = put_together(*stores)
-    assert len(run.results.rows) == rows
+    assert len(run.rows) == rows
     assert [line for line in said if line.startswith("left out") and key in line] == said[1:]
     assert len(said) == (2 if whole_elsewhere else 3)
 
@@ -138,11 +139,11 @@ def test_a_cell_computed_twice_is_the_first_runs(write_store: WriteStore, put_to
     one = write_store("one")
     two = write_store("two", complete=True, alter=elsewhere, alter_plan=rekeyed({41}))
     run, said = put_together(one, two)
-    places = {(c.evaluation, c.variant, c.dataset, c.ratio, c.seed) for c in run.results.plan.cells}
-    assert len(places) == len(run.results.plan.cells) == 36
-    own = every_run(one, Store(one))[0].results.rows
-    assert all(run.results.rows[key] == own[key] for key in own)
-    assert len(run.results.rows) == 36  # what the first has not finished is the other's
+    places = {(c.evaluation, c.variant, c.dataset, c.ratio, c.seed) for c in run.plan.cells}
+    assert len(places) == len(run.plan.cells) == 36
+    own = every_run(one, Store(one))[0].rows
+    assert all(run.rows[key] == own[key] for key in own)
+    assert len(run.rows) == 36  # what the first has not finished is the other's
     assert said[1].startswith(
         "14 cells computed twice in different ways, the first run's shown: Random, ptb-xl, ratio 0.3"
     )
@@ -164,7 +165,7 @@ def test_seeds_and_devices_that_differ_are_warned_of_under_every_table(
         write_store("one", complete=True, alter_plan=seed_41, alter=on("cpu")),
         write_store("two", complete=True, alter_plan=pmq_42, alter=on("cuda")),
     )
-    assert run.results.plan.warnings == [
+    assert run.plan.warnings == [
         "w",
         "the cells were computed on several types of device: cpu, cuda",
         "not every row has every seed: Random has 41; MoCo has 41; PMQ w/o mask_t & 5 % | * has 41",

@@ -25,28 +25,28 @@ def add_run(root: Path, key: str, alter: Callable[[Plan], Plan] = lambda plan: p
 def test_a_folder_is_its_latest_run_as_it_lies(store_root: Path) -> None:
     with open_results([str(store_root)]) as opened:
         assert opened.run.store.root == store_root
-        assert opened.run.results.plan.key == "plan-of-the-test"
+        assert opened.run.plan.key == "plan-of-the-test"
         assert opened.said == ()
 
 
 def test_other_runs_are_named_with_how_to_see_them(store_root: Path) -> None:
     add_run(store_root, "second")
     with open_results([str(store_root)]) as opened:
-        assert opened.run.results.plan.key == "second"
+        assert opened.run.plan.key == "second"
         (line,) = opened.said
     assert line == (
         f"{store_root} holds 1 other run, not shown: plan-of-the-test; --results {store_root}@KEY shows one, --results "
         f"{store_root}@all all that compare"
     )
     with open_results([f"{store_root}@plan-of-the-test"]) as opened:
-        assert opened.run.results.plan.key == "plan-of-the-test"
+        assert opened.run.plan.key == "plan-of-the-test"
 
 
 def test_all_runs_of_a_folder_that_compare_are_put_together(store_root: Path) -> None:
     add_run(store_root, "strict", lambda plan: replace(plan, config=plan.config | {"protocol": "strict"}))
     add_run(store_root, "half", lambda plan: replace(plan, cells=plan.cells[:4]))
     with open_results([f"{store_root}@all"]) as opened:
-        assert len(opened.run.results.rows) == 33
+        assert len(opened.run.rows) == 33
         assert opened.said == (
             f"put together: {store_root}@half, {store_root}@plan-of-the-test",
             f"not put together: {store_root}@strict: protocol is strict, not paper",
@@ -61,13 +61,13 @@ def test_stale_rows_are_counted_and_named(store_root: Path) -> None:
     store.save_row(replace(row, key="stale"), store.predictions(key))
     with open_results([str(store_root)]) as opened:
         assert opened.said == (f"{store_root} holds 1 row that no run's plan names, not shown: stale",)
-        assert "stale" not in opened.run.results.rows
+        assert "stale" not in opened.run.rows
 
 
 def test_a_damaged_plan_is_named_and_the_others_are_read(store_root: Path) -> None:
     (store_root / "plans" / "broken.json").write_text("{")
     with open_results([f"{store_root}@all"]) as opened:
-        assert len(opened.run.results.rows) == 33
+        assert len(opened.run.rows) == 33
         assert opened.said[0].startswith(f"left out: {store_root / 'plans' / 'broken.json'} is damaged")
 
 
@@ -78,7 +78,7 @@ def test_a_capsule_is_opened_and_gone_afterwards(store_root: Path, tmp_path: Pat
     with open_results([str(file)]) as opened:
         unpacked = opened.run.store.root
         assert opened.run.name == f"{file}@plan-of-the-test"
-        assert len(opened.run.results.rows) == 33
+        assert len(opened.run.rows) == 33
         assert unpacked.is_dir()
     assert not unpacked.exists()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.results.plan import Plan
-from reports.runs.load import load_results, tidy
 from reports.runs.planned_tables import layouts
+from reports.runs.run import open_run
 from reports.tables.table import Table, make_table
 
 WriteStore = Callable[..., Path]
@@ -20,9 +20,9 @@ def role(kind: str, of: str = "", knob: str = "", value: Any = None) -> dict[str
 
 
 def tables(root: Path) -> list[Table]:
-    results = load_results(root)
-    found = layouts(results.plan, "finetune")
-    return [make_table(results, tidy(results), layout, "finetune", "heartbeat") for layout in found]
+    run = open_run(root)
+    found = layouts(run.plan, "finetune")
+    return [make_table(run, layout, "heartbeat") for layout in found]
 
 
 def titles(table: Table) -> list[list[str]]:
@@ -35,7 +35,7 @@ def with_roles(**roles: dict[str, Any]) -> Callable[[Plan], Plan]:
 
 
 def test_a_plan_without_roles_has_one_table_of_all_rows(store_root: Path) -> None:
-    (layout,) = layouts(load_results(store_root).plan, "finetune")
+    (layout,) = layouts(open_run(store_root).plan, "finetune")
     assert layout.variants == ("random", "moco", "pmq", "pmq:w/o mask_t")
     assert not layout.gates
 

@@ -34,5 +34,5 @@ def test_other_texts_stay(text: str) -> None:
 
 
 def test_keys_and_nested_values_are_reached_and_numbers_are_not() -> None:
-    value = {"/home/ann/mine.py": {"lr": 1e-3, "compare": ["/home/ann/mine.py", None, True]}}
-    assert portable(value) == {"mine.py": {"lr": 1e-3, "compare": ["mine.py", None, True]}}
+    value = {"/home/ann/mine.py": {"lr": 1e-3, "methods": ["/home/ann/mine.py", None, True]}}
+    assert portable(value) == {"mine.py": {"lr": 1e-3, "methods": ["mine.py", None, True]}}

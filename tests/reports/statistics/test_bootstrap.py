@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import score, score_both_units
+from benchmark.results.metrics import COLUMNS, score, score_both_units
 from benchmark.results.rows import Predictions
-from reports.statistics.bootstrap import CELLS, FEWEST_BINS, RESAMPLED, resampled_scores
+from reports.statistics.bootstrap import CELLS, FEWEST_BINS, resampled_scores
 from reports.statistics.test_set import ResampledTestSet, pooled, resampled_test_set
 
 Simulate = Callable[..., dict[tuple[int, int], Predictions]]
@@ -42,8 +42,9 @@ def test_the_test_set_itself_scores_as_stored(predictions: Predictions, unit: st
     found = as_multi_label(predictions) if multi else predictions
     stored = score_both_units(found.probability, found.truth, found.recording, multi=multi)[unit].values
     scores = resampled_scores(resampled_test_set(found, unit, resamples=3), found.probability, multi=multi)
-    for metric in RESAMPLED:
+    for metric in COLUMNS:
         assert scores[metric][0] == pytest.approx(stored[metric], rel=1e-12), metric
+    assert (scores["f1"][0], scores["acc"][0]) == (stored["f1"], stored["acc"])  # to the bit: one formula
 
 
 @pytest.mark.parametrize("unit", ["heartbeat", "recording"])
@@ -54,7 +55,7 @@ def test_a_resample_scores_as_its_repeated_lines(predictions: Predictions, unit:
     test = resampled_test_set(found, unit, resamples=40)
     scores = resampled_scores(test, found.probability, multi=multi)
     expected = [repeated(test, found.probability, resample, multi=multi) for resample in range(1, 41)]
-    for metric in RESAMPLED:
+    for metric in COLUMNS:
         error = scores[metric][1:] - np.array([float(values[metric] or np.nan) for values in expected])
         allowed = 0.05 * float(scores["auroc"].std()) if metric == "auroc" else 1e-9
         assert np.abs(error).max() < allowed, metric

@@ -45,19 +45,19 @@ def rates(pairs: pd.DataFrame) -> dict[str, tuple[float, float]]:
     return found
 
 
-def test_equal_methods_are_rarely_told_apart(simulate_runs: Simulate, scatter: Callable[..., object]) -> None:
+def test_equal_methods_are_rarely_told_apart(simulate_columns: Simulate, scatter: Callable[..., object]) -> None:
     """The quick form: 100 experiments of three methods."""
     design = {"methods": 3, "seeds": 5, "patients": 120, "windows": 1, "scatter": scatter(**SCATTERS["run"])}
-    for metric, (raw, family) in rates(experiments(simulate_runs, 100, resamples=150, **design)).items():
+    for metric, (raw, family) in rates(experiments(simulate_columns, 100, resamples=150, **design)).items():
         assert 0.02 <= raw <= 0.08, metric
         assert family <= 0.08, metric
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "seeds"), [*((kind, 5) for kind in SCATTERS), ("mixed", 3)])
-def test_five_hundred_nulls(simulate_runs: Simulate, scatter: Callable[..., object], kind: str, seeds: int) -> None:
+def test_five_hundred_nulls(simulate_columns: Simulate, scatter: Callable[..., object], kind: str, seeds: int) -> None:
     design = {"methods": 4, "seeds": seeds, "patients": 200, "windows": 1, "scatter": scatter(**SCATTERS[kind])}
-    for metric, (raw, family) in rates(experiments(simulate_runs, 500, resamples=200, **design)).items():
+    for metric, (raw, family) in rates(experiments(simulate_columns, 500, resamples=200, **design)).items():
         assert 0.02 <= raw <= 0.08, metric
         assert family <= 0.08, metric
 
@@ -65,18 +65,19 @@ def test_five_hundred_nulls(simulate_runs: Simulate, scatter: Callable[..., obje
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SCATTERS)
 def test_a_planted_difference_is_found_with_the_stated_power(
-    simulate_runs: Simulate, scatter: Callable[..., object], kind: str
+    simulate_columns: Simulate, scatter: Callable[..., object], kind: str
 ) -> None:
     """The size that is said to be found four times in five, added to one of two equal methods, is found as often."""
     design = {"methods": 2, "seeds": 5, "patients": 300, "scatter": scatter(**SCATTERS[kind])}
     columns = [
-        runs
+        column
         for index in range(200)
-        for runs in simulate_runs(np.random.default_rng([7, index]), resamples=200, **design)
+        for column in simulate_columns(np.random.default_rng([7, index]), resamples=200, **design)
     ]
     stated = pairwise(columns).groupby("metric")["detectable"].mean()
     planted = [
-        replace(runs, scores=runs.scores + np.array([stated[runs.metric], 0.0])[:, None, None]) for runs in columns
+        replace(column, scores=column.scores + np.array([stated[column.metric], 0.0])[:, None, None])
+        for column in columns
     ]
     pairs = pairwise(planted)
     found = (pairs["p"] < LEVEL).groupby(pairs["metric"]).mean()

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from benchmark.results.metrics import score_both_units
+from benchmark.results.names import OVERALL
 from benchmark.results.rows import Predictions
-from reports.runs.load import load_results
-from reports.statistics.columns import OVERALL, ScoreColumn, UnequalTestSets, score_columns
+from reports.runs.run import open_run
+from reports.statistics.columns import ScoreColumn, UnequalTestSets, score_columns
 
 Place = tuple[str, str, float, int]
 
@@ -31,40 +32,40 @@ def predictions(
     return found
 
 
-def runs_of(root: Path, unit: str = "recording", resamples: int = 20) -> list[ScoreColumn]:
-    results = load_results(root)
-    return score_columns(results, root, results.plan.cells, unit, resamples=resamples)
+def columns_of(root: Path, unit: str = "recording", resamples: int = 20) -> list[ScoreColumn]:
+    run = open_run(root)
+    return score_columns(run, run.plan.cells, unit, resamples=resamples)
 
 
 def test_one_line_of_columns_per_ratio_and_overall_last(
     predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:
-    columns = runs_of(write_predictions(predictions))
-    places = [(runs.ratio, runs.dataset, runs.metric) for runs in columns]
+    columns = columns_of(write_predictions(predictions))
+    places = [(column.ratio, column.dataset, column.metric) for column in columns]
     metrics = [(dataset, metric) for dataset in "ab" for metric in ("f1", "auroc", "acc")]
     assert places == [(ratio, *at) for ratio in (0.3, 0.01) for at in [*metrics, ("", OVERALL)]]
-    assert {runs.scores.shape for runs in columns} == {(2, 2, 21)}
-    assert all(runs.variants == ("m0", "m1") and runs.seeds == (41, 42) for runs in columns)
+    assert {column.scores.shape for column in columns} == {(2, 2, 21)}
+    assert all(column.variants == ("m0", "m1") and column.seeds == (41, 42) for column in columns)
 
 
 @pytest.mark.parametrize("unit", ["heartbeat", "recording"])
 def test_the_first_scores_are_those_of_the_cells(
     predictions: dict[Place, Predictions], write_predictions: Callable[..., Path], unit: str
 ) -> None:
-    for runs in runs_of(write_predictions(predictions), unit, resamples=2):
-        if runs.metric == OVERALL:
+    for column in columns_of(write_predictions(predictions), unit, resamples=2):
+        if column.metric == OVERALL:
             continue
         for v, s in np.ndindex(2, 2):
-            found = predictions[runs.variants[v], runs.dataset, runs.ratio, runs.seeds[s]]
+            found = predictions[column.variants[v], column.dataset, column.ratio, column.seeds[s]]
             stored = score_both_units(found.probability, found.truth, found.recording, multi=False)[unit].values
-            assert runs.scores[v, s, 0] == pytest.approx(stored[runs.metric], rel=1e-12)
+            assert column.scores[v, s, 0] == pytest.approx(stored[column.metric], rel=1e-12)
 
 
 def test_overall_is_the_mean_of_its_columns_on_every_resample(
     predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:
-    columns = [runs for runs in runs_of(write_predictions(predictions)) if runs.ratio == 0.3]
-    mean = np.mean([runs.scores for runs in columns[:-1]], axis=0)
+    columns = [column for column in columns_of(write_predictions(predictions)) if column.ratio == 0.3]
+    mean = np.mean([column.scores for column in columns[:-1]], axis=0)
     np.testing.assert_allclose(columns[-1].scores, mean)
 
 
@@ -72,37 +73,37 @@ def test_the_order_of_the_cells_changes_nothing(
     predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:
     root = write_predictions(predictions)
-    results = load_results(root)
-    shuffled = list(results.plan.cells)
+    run = open_run(root)
+    shuffled = list(run.plan.cells)
     random.Random(0).shuffle(shuffled)
     again = {
-        (runs.ratio, runs.dataset, runs.metric): runs
-        for runs in score_columns(results, root, shuffled, "recording", resamples=20)
+        (column.ratio, column.dataset, column.metric): column
+        for column in score_columns(run, shuffled, "recording", resamples=20)
     }
-    for runs in runs_of(root):
-        other = again[runs.ratio, runs.dataset, runs.metric]
-        np.testing.assert_array_equal(runs.scores, other.scores, strict=True)
-        assert runs.seeds == other.seeds
+    for column in columns_of(root):
+        other = again[column.ratio, column.dataset, column.metric]
+        np.testing.assert_array_equal(column.scores, other.scores, strict=True)
+        assert column.seeds == other.seeds
 
 
 def test_a_run_that_is_missing_is_nan(
     predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:
-    columns = runs_of(write_predictions(predictions, not_run=[("m1", "a", 0.3, 42)]))
-    for runs in columns:
-        missing = np.isnan(runs.scores[..., 0])
-        gone = runs.ratio == 0.3 and runs.dataset in ("a", "")
-        assert missing.tolist() == [[False, False], [False, gone]], runs
+    columns = columns_of(write_predictions(predictions, not_run=[("m1", "a", 0.3, 42)]))
+    for column in columns:
+        missing = np.isnan(column.scores[..., 0])
+        gone = column.ratio == 0.3 and column.dataset in ("a", "")
+        assert missing.tolist() == [[False, False], [False, gone]], column
     assert columns[0].encoders[1].tolist() == [columns[0].encoders[1][0], ""]
 
 
 def test_a_variant_that_is_not_planned_at_a_ratio_is_no_row_there(
     predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:
-    results = load_results(write_predictions(predictions))
-    cells = [cell for cell in results.plan.cells if (cell.variant, cell.ratio) != ("m1", 0.01)]
-    columns = score_columns(results, write_predictions(predictions), cells, "recording", resamples=2)
-    assert {(runs.ratio, runs.variants) for runs in columns} == {(0.3, ("m0", "m1")), (0.01, ("m0",))}
+    run = open_run(write_predictions(predictions))
+    cells = [cell for cell in run.plan.cells if (cell.variant, cell.ratio) != ("m1", 0.01)]
+    columns = score_columns(run, cells, "recording", resamples=2)
+    assert {(column.ratio, column.variants) for column in columns} == {(0.3, ("m0", "m1")), (0.01, ("m0",))}
 
 
 def test_other_test_windows_in_one_cell_are_named(
@@ -111,7 +112,7 @@ def test_other_test_windows_in_one_cell_are_named(
     place = ("m1", "b", 0.01, 42)
     other = replace(predictions[place], patient=predictions[place].patient[::-1])
     with pytest.raises(UnequalTestSets, match=r"tested on different windows of b \(patient differs\)") as caught:
-        runs_of(write_predictions(predictions | {place: other}))
+        columns_of(write_predictions(predictions | {place: other}))
     assert "\n" not in str(caught.value)
 
 
@@ -123,11 +124,11 @@ def test_a_dataset_without_test_windows_has_no_part_in_overall(
         for place, found in predictions.items()
         if place[1] == "b"
     }
-    columns = [runs for runs in runs_of(write_predictions(predictions | empty)) if runs.ratio == 0.3]
-    assert all(np.isnan(runs.scores).all() for runs in columns if runs.dataset == "b")
-    own = np.mean([runs.scores for runs in columns if runs.dataset == "a"], axis=0)
+    columns = [column for column in columns_of(write_predictions(predictions | empty)) if column.ratio == 0.3]
+    assert all(np.isnan(column.scores).all() for column in columns if column.dataset == "b")
+    own = np.mean([column.scores for column in columns if column.dataset == "a"], axis=0)
     np.testing.assert_allclose(columns[-1].scores, own)
 
 
 def test_no_row_no_runs(predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]) -> None:
-    assert runs_of(write_predictions(predictions, not_run=list(predictions))) == []
+    assert columns_of(write_predictions(predictions, not_run=list(predictions))) == []

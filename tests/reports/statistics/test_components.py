@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reports.statistics.columns import OVERALL, ScoreColumn
+from benchmark.results.names import OVERALL
+from reports.statistics.columns import ScoreColumn
 from reports.statistics.components import (
     FINE_TUNING,
     PATIENTS,
@@ -83,10 +84,10 @@ def test_one_seed_says_so_and_a_row_without_encoder_has_no_pretraining() -> None
 
 
 def test_the_frame_has_no_overall_and_no_variant_without_scores(
-    simulate_runs: Callable[..., list[ScoreColumn]], scatter: Callable[..., object]
+    simulate_columns: Callable[..., list[ScoreColumn]], scatter: Callable[..., object]
 ) -> None:
     design = {"methods": 2, "seeds": 3, "patients": 60, "scatter": scatter()}
-    f1 = simulate_runs(np.random.default_rng(2), resamples=50, **design)[0]
+    f1 = simulate_columns(np.random.default_rng(2), resamples=50, **design)[0]
     scores = f1.scores.copy()
     scores[1] = np.nan
     frame = components([replace(f1, scores=scores), replace(f1, dataset="", metric=OVERALL)], strict=False)

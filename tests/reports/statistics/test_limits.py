@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark.results.rows import Predictions
-from reports.runs.load import load_results
+from reports.runs.run import open_run
 from reports.statistics.columns import score_columns
 from reports.statistics.limits import method, reach
 from reports.statistics.pairwise import pairwise
@@ -28,9 +28,9 @@ def words(
         found = simulate_predictions(np.random.default_rng(0), **design)
         places = {(f"m{method}", "ptb-xl", 0.1, 41 + seed): run for (method, seed), run in found.items()}
         root = write_predictions(places, protocol=protocol)
-        results = load_results(root)
-        columns = score_columns(results, root, results.plan.cells, "recording", resamples=60)
-        return " ".join(method(results, columns) if details else reach(results, columns, pairwise(columns)))
+        run = open_run(root)
+        columns = score_columns(run, run.plan.cells, "recording", resamples=60)
+        return " ".join(method(run, columns) if details else reach(run, columns, pairwise(columns)))
 
     return say
 

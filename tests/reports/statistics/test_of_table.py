@@ -13,9 +13,9 @@ import pytest
 
 from benchmark.results.rows import Predictions
 from reports.build import build_report
-from reports.runs.load import load_results, tidy
 from reports.runs.planned_tables import layouts
-from reports.statistics.of_table import joined, judge
+from reports.runs.run import open_run
+from reports.statistics.of_table import joined, statistics_of
 from reports.tables.table import make_table
 
 PATIENTS, SEEDS = 400, (41, 42, 43, 44)
@@ -43,21 +43,21 @@ def root(write_predictions: Callable[..., Path]) -> Path:
 
 
 def test_what_cannot_be_told_from_the_best_is_a_tie_and_what_can_is_none(root: Path) -> None:
-    results = load_results(root)
-    (layout,) = layouts(results.plan, "finetune")
-    judged = judge(results, root, layout, "finetune", "heartbeat")
-    acc = {variant for ratio, dataset, metric, variant in judged.tied if (dataset, metric) == ("ptb-xl", "acc")}
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    statistics = statistics_of(run, layout, "heartbeat")
+    acc = {variant for ratio, dataset, metric, variant in statistics.tied if (dataset, metric) == ("ptb-xl", "acc")}
     assert len(acc) == 1
     assert acc < {"one", "other"}
-    assert any("A tie is what cannot be told" in line for line in judged.words)
+    assert any(line.startswith("≈: not told from the best") for line in statistics.words)
 
 
 def test_ties_are_marked_in_the_table_but_not_on_what_is_bold(root: Path) -> None:
-    results = load_results(root)
-    (layout,) = layouts(results.plan, "finetune")
-    judged = judge(results, root, layout, "finetune", "heartbeat")
-    everything = replace(judged, tied=frozenset((0.3, "ptb-xl", "f1", v) for v in ("one", "other", "poor")))
-    table = make_table(results, tidy(results), layout, "finetune", "heartbeat", everything)
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    statistics = statistics_of(run, layout, "heartbeat")
+    everything = replace(statistics, tied=frozenset((0.3, "ptb-xl", "f1", v) for v in ("one", "other", "poor")))
+    table = make_table(run, layout, "heartbeat", everything)
     f1 = {line.variant: line.scores[0] for line in table.blocks[0].lines}
     assert [score.best or score.tie for score in f1.values()] == [True, True, True]
     assert not any(score.best and score.tie for score in f1.values())
@@ -65,25 +65,25 @@ def test_ties_are_marked_in_the_table_but_not_on_what_is_bold(root: Path) -> Non
 
 
 def test_overall_is_judged_on_the_columns_of_its_own_table(root: Path) -> None:
-    results = load_results(root)
-    (layout,) = layouts(results.plan, "finetune")
-    frame = judge(results, root, replace(layout, metrics={"f1": "F1"}), "finetune", "heartbeat").frames["intervals"]
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    frame = statistics_of(run, replace(layout, metrics=("f1",)), "heartbeat").frames["intervals"]
     assert set(frame["metric"]) == {"f1", "overall"}
     f1, overall = (frame[frame["metric"] == metric]["mean"].to_numpy() for metric in ("f1", "overall"))
     np.testing.assert_array_equal(overall, f1)  # one dataset
 
 
 def test_gates_are_in_no_family(root: Path) -> None:
-    results = load_results(root)
-    plan = replace(results.plan, roles={"poor": {"role": "gate", "of": "", "knob": "", "value": None}})
-    results = replace(results, plan=plan)
+    run = open_run(root)
+    plan = replace(run.plan, roles={"poor": {"role": "gate", "of": "", "knob": "", "value": None}})
+    run = replace(run, plan=plan)
     (layout,) = layouts(plan, "finetune")
-    pairs = judge(results, root, layout, "finetune", "heartbeat").frames["pairwise"]
+    pairs = statistics_of(run, layout, "heartbeat").frames["pairwise"]
     assert set(pairs["first"]) | set(pairs["second"]) == {"one", "other"}
 
 
 def test_one_file_holds_the_lines_of_all_tables_by_name(root: Path, tmp_path: Path) -> None:
-    build_report(root, tmp_path / "out", unit="both")
+    build_report(open_run(root), tmp_path / "out", unit="both")
     pairs = pd.read_csv(tmp_path / "out" / "pairwise.csv")
     assert set(pairs["table"]) == {"finetune-heartbeat", "finetune-recording"}
     assert set(zip(pairs["first"], pairs["second"], strict=True)) == {
@@ -96,6 +96,42 @@ def test_cells_tested_on_other_patients_are_a_problem_and_no_statistic(
     write_predictions: Callable[..., Path], tmp_path: Path
 ) -> None:
     found = {("one", "ptb-xl", 0.3, 41): predictions(0.9, 41), ("other", "ptb-xl", 0.3, 41): predictions(0.9, 41, 350)}
-    report = build_report(write_predictions(found), tmp_path / "out")
+    report = build_report(open_run(write_predictions(found)), tmp_path / "out")
     assert [problem for problem in report.problems if "tested on different windows of ptb-xl" in problem]
     assert len(report.tables) == 1
+
+
+def role(kind: str, of: str = "", knob: str = "") -> dict[str, object]:
+    return {"role": kind, "of": of, "knob": knob, "value": None}
+
+
+def test_a_table_and_its_statistics_have_the_same_rows_ratios_and_columns(
+    write_predictions: Callable[..., Path],
+) -> None:
+    """The comparison with a gate that alone has a third ratio, ablations at one ratio, and a sweep at another."""
+    ratios = {"one": (0.3, 0.01), "other": (0.3, 0.01), "gate": (1.0, 0.3, 0.01), "one:w/o": (0.3,), "one:k=2": (0.01,)}
+    found = {
+        (variant, dataset, ratio, seed): predictions(0.9, seed, 40)
+        for variant, own in ratios.items()
+        for dataset in ("ptb-xl", "chapman")
+        for ratio in own
+        for seed in (41, 42)
+    }
+    run = open_run(write_predictions(found))
+    roles = {"gate": role("gate"), "one:w/o": role("ablation", "one"), "one:k=2": role("sweep", "one", "k")}
+    run = replace(run, plan=replace(run.plan, roles=roles))
+    main, ablations, sweep = layouts(run.plan, "finetune")
+    assert [layout.ratios for layout in (main, ablations, sweep)] == [(0.3, 0.01, 1.0), (0.3,), (0.01,)]
+    for layout in (main, ablations, sweep):
+        table, known = make_table(run, layout, "heartbeat"), statistics_of(run, layout, "heartbeat")
+        shown = {
+            (block.ratio, column.dataset, column.metric, line.variant): score
+            for block in table.blocks
+            for line in block.lines
+            for column, score in zip(table.columns, line.scores, strict=True)
+            if not line.gate
+        }
+        frame = known.frames["intervals"][["ratio", "dataset", "metric", "variant"]]
+        assert set(frame.itertuples(index=False, name=None)) == set(shown)
+        assert {key for score in shown.values() for key in score.keys} == {cell.key for cell in layout.competing}
+        assert {line.variant for block in table.blocks for line in block.lines if line.gate} == set(layout.gates)

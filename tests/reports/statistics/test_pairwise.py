@@ -14,11 +14,11 @@ from reports.statistics.pairwise import INTERVAL, PAIR, PLACE, holm, intervals, 
 
 
 @pytest.fixture(scope="module")
-def f1(simulate_runs: Callable[..., list[ScoreColumn]], scatter: Callable[..., object]) -> ScoreColumn:
+def f1(simulate_columns: Callable[..., list[ScoreColumn]], scatter: Callable[..., object]) -> ScoreColumn:
     """Three methods, the first far ahead of two equal ones."""
     generator = np.random.default_rng(5)
     design = {"methods": 3, "seeds": 4, "patients": 150, "scatter": scatter(), "advantage": 1.0}
-    return simulate_runs(generator, resamples=300, **design)[0]
+    return simulate_columns(generator, resamples=300, **design)[0]
 
 
 def test_holm_by_hand() -> None:
@@ -52,8 +52,8 @@ def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> N
 
 def test_intervals_stay_within_the_scores() -> None:
     scores = np.clip(np.random.default_rng(0).normal(0.99, 0.02, size=(1, 3, 201)), 0, 1)
-    runs = ScoreColumn("recording", 0.3, "a", "acc", ("m0",), (1, 2, 3), 20, np.array([["e"] * 3]), scores)
-    found = intervals([runs])
+    column = ScoreColumn("recording", 0.3, "a", "acc", ("m0",), (1, 2, 3), 20, np.array([["e"] * 3]), scores)
+    found = intervals([column])
     assert found.columns.tolist() == INTERVAL
     assert found["high"].item() == 1.0
 
@@ -83,8 +83,8 @@ def test_what_cannot_be_compared_ties_and_what_has_no_score_does_not(f1: ScoreCo
     scores[0, 2:] = np.nan
     scores[1, :2] = np.nan
     scores[2] = np.nan
-    runs = replace(f1, scores=scores)
-    marked = ties(intervals([runs]), pairwise([runs])).set_index("variant")
+    column = replace(f1, scores=scores)
+    marked = ties(intervals([column]), pairwise([column])).set_index("variant")
     assert marked["tie"].to_dict() == {"m0": False, "m1": True, "m2": False}
     assert marked["best"].to_dict() == {"m0": True, "m1": False, "m2": False}
 

@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.results.failures import Failure
 from benchmark.results.plan import Plan
-from benchmark.results.rows import Failure
-from reports.runs.load import load_results
 from reports.runs.planned_tables import layouts
+from reports.runs.run import open_run
 from reports.tables.captions import caption_of, details_of, footers_of, ratio_text
 
 
 def footers(root: Path, evaluation: str = "finetune") -> list[str]:
-    results = load_results(root)
-    cells = [cell for cell in results.plan.cells if cell.evaluation == evaluation]
-    return list(footers_of(results, cells, "heartbeat"))
+    run = open_run(root)
+    cells = [cell for cell in run.plan.cells if cell.evaluation == evaluation]
+    return list(footers_of(run, cells, "heartbeat"))
 
 
 def details(root: Path) -> list[str]:
-    results = load_results(root)
-    return list(details_of(results, [cell for cell in results.plan.cells if cell.evaluation == "finetune"]))
+    run = open_run(root)
+    return list(details_of(run, [cell for cell in run.plan.cells if cell.evaluation == "finetune"]))
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(1.0, "100 %"), (0.3, "30 %"), (0.07, "7 %"), (0.005, "0.5 %")])
@@ -73,10 +73,10 @@ def test_rows_that_read_reports_say_how(write_store: Callable[..., Path]) -> Non
 
 
 def test_of_many_failed_cells_a_few_are_named(write_store: Callable[..., Path]) -> None:
-    results = load_results(write_store())
-    cells = [cell for cell in results.plan.cells if cell.evaluation == "finetune"]
-    results = replace(results, rows={}, failures={cell.key: Failure("E: " + "why " * 100) for cell in cells})
-    (line,) = (line for line in footers_of(results, cells, "heartbeat") if line.startswith("Failed"))
+    run = open_run(write_store())
+    cells = [cell for cell in run.plan.cells if cell.evaluation == "finetune"]
+    run = replace(run, rows={}, failures={cell.key: Failure("E: " + "why " * 100) for cell in cells})
+    (line,) = (line for line in footers_of(run, cells, "heartbeat") if line.startswith("Failed"))
     assert line.startswith("Failed: Random (PTB-XL, 30 %, seeds 41, 42); Random (Chapman, 30 %, seeds 41, 42); MoCo (")
     assert "; and 13 more: E: why why" in line
     assert len(line) < 350
@@ -94,7 +94,7 @@ def test_a_failure_of_an_earlier_attempt_is_forgotten(write_store: Callable[...,
 
 
 def test_damaged_rows_are_named_and_counted(store_root: Path) -> None:
-    cell = load_results(store_root).plan.cells[0]
+    cell = open_run(store_root).plan.cells[0]
     (store_root / "cells" / f"{cell.key}.npz").write_bytes(b"broken")
     lines = footers(store_root)
     assert lines[0] == "Cells: 28 of 32 finished, 1 failed, 1 damaged, 2 not run."
@@ -111,7 +111,7 @@ def test_two_commits_and_uncommitted_work_are_said(write_store: Callable[..., Pa
 
 
 def test_caption_says_seeds_simulation_and_the_words_of_the_config(store_root: Path) -> None:
-    plan = load_results(store_root).plan
+    plan = open_run(store_root).plan
     cells = [cell for cell in plan.cells if cell.evaluation == "finetune"]
     caption = caption_of(plan, cells, next(layouts(plan, cells[0].evaluation)), 6)
     assert "mean±std over seeds 41, 42" in caption
@@ -121,7 +121,7 @@ def test_caption_says_seeds_simulation_and_the_words_of_the_config(store_root: P
 
 
 def test_caption_of_real_data_does_not_speak_of_simulation(store_root: Path) -> None:
-    plan: Plan = load_results(store_root).plan
+    plan: Plan = open_run(store_root).plan
     real = replace(
         plan,
         datasets={name: facts | {"simulated": False} for name, facts in plan.datasets.items()},

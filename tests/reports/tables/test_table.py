@@ -9,16 +9,16 @@ from pathlib import Path
 
 from benchmark.results.plan import Plan
 from benchmark.results.rows import Row
-from reports.runs.load import load_results, tidy
 from reports.runs.planned_tables import layouts
+from reports.runs.run import open_run
 from reports.tables.table import DASH, Score, Table, make_table
 
 ALL_COLUMNS = [(dataset, metric) for dataset in ("ptb-xl", "chapman") for metric in ("f1", "auroc", "acc")]
 
 
 def table_of(root: Path, evaluation: str = "finetune", unit: str = "heartbeat") -> Table:
-    results = load_results(root)
-    return make_table(results, tidy(results), next(layouts(results.plan, evaluation)), evaluation, unit)
+    run = open_run(root)
+    return make_table(run, next(layouts(run.plan, evaluation)), unit)
 
 
 def score(table: Table, ratio: float, variant: str, dataset: str, metric: str) -> Score:
@@ -151,4 +151,4 @@ def test_a_unit_without_scores_is_a_dash_not_an_error(write_store: Callable[...,
 
 
 def test_an_unplanned_evaluation_has_no_table(store_root: Path) -> None:
-    assert not list(layouts(load_results(store_root).plan, "probe"))
+    assert not list(layouts(open_run(store_root).plan, "probe"))

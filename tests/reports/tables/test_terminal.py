@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from reports.runs.load import load_results, tidy
 from reports.runs.planned_tables import layouts
+from reports.runs.run import open_run
 from reports.tables.table import Table, make_table
 from reports.tables.terminal import Cell, score_sheet
 
 
 @pytest.fixture
 def table(store_root: Path) -> Table:
-    results = load_results(store_root)
-    return make_table(results, tidy(results), next(layouts(results.plan, "finetune")), "finetune", "heartbeat")
+    run = open_run(store_root)
+    return make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
 
 
 def text(cell: Cell) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.runs.load import load_results, tidy
 from reports.runs.planned_tables import layouts
+from reports.runs.run import open_run
 from reports.tables.table import Table, make_table
 from reports.tables.text import latex, long_csv, markdown
 
@@ -21,8 +21,8 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture
 def table(store_root: Path) -> Table:
-    results = load_results(store_root)
-    return make_table(results, tidy(results), next(layouts(results.plan, "finetune")), "finetune", "heartbeat")
+    run = open_run(store_root)
+    return make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
 
 
 def test_markdown_is_the_golden_one(table: Table) -> None:

@@ -1,20 +1,28 @@
 """Heartbeat windows in plain form: one lead after the other through neurokit2, as the authors' notebooks go.
 
 The windows are those of `data.prepared.beats`: resample, standardise, clean, find peaks, cut around the median beat.
+neurokit2 is needed here and in tests alone, and may be missing (`is_there`).
 """
 
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
-import neurokit2
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import interp1d
 from sklearn.preprocessing import StandardScaler
 
 from benchmark.data.prepared.beats import FS, WINDOW
+
+INSTALL = "pip install neurokit2==0.2.13"
+
+
+def is_there() -> bool:
+    """Whether the plain form can run here."""
+    return find_spec("neurokit2") is not None
 
 
 def plain_heartbeats(signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
@@ -42,6 +50,8 @@ def resampled(lead: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float64]
 
 def peaks_of(lead: NDArray[np.float64]) -> NDArray[np.int64]:
     """R peaks of a lead (T,) at 250 Hz."""
+    import neurokit2  # here, because it comes with the extra [dev] alone
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a lead without a whole QRS makes it average nothing
         _, found = neurokit2.ecg_peaks(neurokit2.ecg_clean(lead, sampling_rate=FS), sampling_rate=FS)

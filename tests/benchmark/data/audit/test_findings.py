@@ -11,12 +11,15 @@ import pytest
 
 from benchmark.data.audit.findings import Finding, audit
 from benchmark.data.prepared.beats import WINDOW
-from benchmark.data.prepared.prepare import Prepared, Signal
+from benchmark.data.prepared.cutting import Signal
+from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.readers.base import LEADS, Entry
 from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.spec import TaskSpec
 
 FOLDS = 10
+PAPER = TaskSpec(6, "single", "paper")
 
 
 def prepared(name: str, entries: Sequence[Entry], digests: dict[str, str] | None = None, **other: Any) -> Prepared:
@@ -62,7 +65,7 @@ def mimic(digests: dict[str, str] | None = None) -> Prepared:
 def findings(*data: Prepared, pretrain: str = "mimic-iv-ecg") -> list[Finding]:
     tested = [one.name for one in data if one.classes]
     by_name = {one.name: one for one in data}
-    return audit(by_name, pretrain=pretrain, tested=tested, labels="single", protocol="paper")
+    return audit(by_name, PAPER, pretrain=pretrain, tested=tested)
 
 
 def test_sound_data_have_no_finding() -> None:
@@ -75,7 +78,7 @@ def test_sound_data_have_no_finding() -> None:
 def test_simulated_cohorts_have_no_leak(cohorts: dict[str, Prepared], labels: Any, protocol: Any) -> None:
     tested = [name for name in cohorts if DATASETS[name].classes]
     for pretrain in ("mimic-iv-ecg", "ptb-xl"):
-        found = audit(cohorts, pretrain=pretrain, tested=tested, labels=labels, protocol=protocol)
+        found = audit(cohorts, TaskSpec(6, labels, protocol), pretrain=pretrain, tested=tested)
         assert [f for f in found if f.severity != "warning" or not f.text.startswith("no usable recording of")] == []
 
 
@@ -113,7 +116,7 @@ def test_of_a_labelled_corpus_the_training_part_alone_counts(fold: int, severity
 def test_a_corpus_that_is_not_scored_may_have_a_patient_on_two_sides() -> None:
     corpus, scored = ptb_xl(r3_1="p", r10_1="p"), chapman()
     by_name = {"ptb-xl": corpus, "chapman": scored}
-    assert audit(by_name, pretrain="ptb-xl", tested=["chapman"], labels="single", protocol="paper") == []
+    assert audit(by_name, PAPER, pretrain="ptb-xl", tested=["chapman"]) == []
 
 
 @pytest.mark.parametrize(

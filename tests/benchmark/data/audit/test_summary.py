@@ -20,10 +20,14 @@ from benchmark.data.audit.summary import (
     some,
     table_row,
 )
-from benchmark.data.prepared.prepare import Prepared, Signal
+from benchmark.data.prepared.cutting import Signal
+from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.readers.base import Entry, Listing
 from benchmark.data.readers.cpsc2018 import CPSC2018
+from benchmark.data.tasks.spec import TaskSpec
+
+PAPER, STRICT = TaskSpec(6, "single", "paper"), TaskSpec(6, "single", "strict")
 
 ENTRIES = (
     Entry("A1", "A1", "", (1, 5)),
@@ -36,7 +40,7 @@ ENTRIES = (
 @pytest.fixture
 def listed(tmp_path: Path) -> Summary:
     listing = Listing(ENTRIES, skipped=(("A5", "not in REFERENCE.csv"),), form="a form")
-    return of_listing(CPSC2018(tmp_path), listing, "paper")
+    return of_listing(CPSC2018(tmp_path), listing, PAPER)
 
 
 def test_a_listing_tells_no_more_than_its_tables(listed: Summary) -> None:
@@ -48,16 +52,16 @@ def test_a_listing_tells_no_more_than_its_tables(listed: Summary) -> None:
 
 
 def test_classes_are_counted_as_the_task_counts_them() -> None:
-    paper, strict = class_counts("cpsc2018", ENTRIES, "paper"), class_counts("cpsc2018", ENTRIES, "strict")
+    paper, strict = class_counts("cpsc2018", ENTRIES, PAPER), class_counts("cpsc2018", ENTRIES, STRICT)
     assert {name: count for name, count in paper["single"].items() if count} == {"AF": 2, "PAC": 1}
     assert {name: count for name, count in strict["single"].items() if count} == {"AF": 1, "PAC": 1}
     assert {name: count for name, count in paper["multi"].items() if count} == {"AF": 2, "PAC": 2}
-    assert class_counts("mimic-iv-ecg", ENTRIES, "paper") == {}
+    assert class_counts("mimic-iv-ecg", ENTRIES, PAPER) == {}
 
 
 def test_preparation_fills_in_the_rest(cohorts: dict[str, Prepared]) -> None:
     prepared = cohorts["chapman"]
-    summary = of_prepared(prepared, "paper")
+    summary = of_prepared(prepared, PAPER)
     assert summary.listed == len(prepared.entries) + len(prepared.skipped)
     assert summary.windows == len(prepared.windows)
     lines = list(fact_lines(summary))
@@ -67,7 +71,7 @@ def test_preparation_fills_in_the_rest(cohorts: dict[str, Prepared]) -> None:
 
 
 def test_a_corpus_without_classes_has_no_line_of_them(cohorts: dict[str, Prepared]) -> None:
-    lines = list(fact_lines(of_prepared(cohorts["mimic-iv-ecg"], "paper")))
+    lines = list(fact_lines(of_prepared(cohorts["mimic-iv-ecg"], PAPER)))
     assert not [line for line in lines if line.startswith(("single", "multi"))]
 
 
@@ -96,5 +100,5 @@ def test_a_few_names_are_all_given() -> None:
 
 def test_forms_that_were_left_alone_are_said(tmp_path: Path) -> None:
     listing = Listing(ENTRIES, form="Training_WFDB", others=("WFDB_CPSC2018", "TrainingSet"))
-    lines = list(fact_lines(of_listing(CPSC2018(tmp_path), listing, "paper")))
+    lines = list(fact_lines(of_listing(CPSC2018(tmp_path), listing, PAPER)))
     assert lines[1] == "also there  WFDB_CPSC2018, TrainingSet; not read, forms are never pooled"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,15 +14,17 @@ import benchmark.data.tasks.probe_windows as module
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
+from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import split_of
 
 MakePrepared = Callable[..., Prepared]
 CPU = torch.device("cpu")
 BEATS = 6
+SPEC = TaskSpec(BEATS, "single", "paper")
 
 
 def look(*datasets: Prepared, corpus: str = "mimic-iv-ecg") -> ProbeWindows:
-    return probe_windows(datasets, corpus, BEATS, "single", "paper", CPU)
+    return probe_windows(datasets, corpus, SPEC, CPU)
 
 
 def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> set[bytes]:
@@ -34,7 +37,7 @@ def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> set[bytes]:
 def test_no_window_is_tested_on_or_pretrained_on(cohorts: dict[str, Prepared]) -> None:
     for name in ("ptb-xl", "chapman"):
         prepared = cohorts[name]
-        split = split_of(prepared, "single", "paper")
+        split = split_of(prepared, SPEC)
         unseen = {window.numpy().tobytes() for window in look(prepared).signal}
         assert unseen <= windows_of(prepared, np.concatenate([split.train, split.validation]))
         assert not unseen & windows_of(prepared, split.test)
@@ -81,7 +84,7 @@ def test_patients_with_several_recordings_come_first(
 def test_a_recording_needs_two_windows(make_prepared: MakePrepared) -> None:
     few = {0: 1, 3: 0}
     prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), few.get(i, 12), fold_of(i)) for i in range(20)])
-    found = probe_windows([prepared], "mimic-iv-ecg", 1, "single", "paper", CPU)
+    found = probe_windows([prepared], "mimic-iv-ecg", replace(SPEC, per_trial=1), CPU)
     assert len(found.recording) == 2 * 16
 
 
@@ -92,3 +95,11 @@ def test_a_dataset_without_windows_gives_none(make_prepared: MakePrepared) -> No
     assert torch.equal(look(short, fine).signal, look(fine).signal)
     nothing = look(short)
     assert len(nothing.signal) == len(nothing.recording) == len(nothing.patient) == 0
+
+
+def test_a_dataset_that_cannot_be_split_gives_none_and_the_others_theirs(make_prepared: MakePrepared) -> None:
+    recordings = [(f"p{i}", (i % 2,), 12, fold_of(i)) for i in range(20)]
+    fine = make_prepared("ptb-xl", recordings)
+    without_a_fold = make_prepared("ptb-xl", [("p0", (0,), 12, None), *recordings])
+    assert torch.equal(look(without_a_fold, fine).signal, look(fine).signal)
+    assert len(look(without_a_fold).signal) == 0

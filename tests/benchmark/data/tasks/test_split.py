@@ -11,6 +11,7 @@ from sklearn.utils import shuffle
 
 from benchmark.data.readers.base import DatasetError, Entry
 from benchmark.data.readers.ptb_xl import PTBXL
+from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.split import (
     LabelledSubset,
     Split,
@@ -23,9 +24,9 @@ from benchmark.data.tasks.split import (
 )
 
 CLASSES = ("a", "b", "c")
-PAPER = {"labels": "single", "protocol": "paper", "first_label_counts": False}
-STRICT = {"labels": "single", "protocol": "strict", "first_label_counts": False}
-MULTI = {"labels": "multi", "protocol": "strict", "first_label_counts": False}
+PAPER = TaskSpec(6, "single", "paper")
+STRICT = TaskSpec(6, "single", "strict")
+MULTI = TaskSpec(6, "multi", "strict")
 
 
 def entry(name: str, *labels: int, patient: str | None = None, fold: int | None = None) -> Entry:
@@ -44,6 +45,10 @@ def cohort(patients: int = 200) -> list[Entry]:
     return entries
 
 
+def split_of(entries: list[Entry], spec: TaskSpec) -> Split:
+    return split_recordings(entries, spec, first_label_counts=False)
+
+
 def patients(entries: list[Entry], side: np.ndarray) -> set[str]:
     return {entries[index].patient for index in side}
 
@@ -55,7 +60,7 @@ def members(split: Split) -> list[int]:
 @pytest.mark.parametrize("rule", [STRICT, MULTI])
 def test_strict_puts_no_patient_on_two_sides(rule):
     entries = cohort()
-    split = split_recordings(entries, **rule)
+    split = split_of(entries, rule)
     train, validation, test = (patients(entries, side) for side in (split.train, split.validation, split.test))
     assert not train & validation
     assert not train & test
@@ -65,8 +70,8 @@ def test_strict_puts_no_patient_on_two_sides(rule):
 
 def test_strict_is_stratified_and_about_a_tenth():
     entries = cohort(1000)
-    split = split_recordings(entries, **STRICT)
-    target = target_matrix(entries, 3, **STRICT)
+    split = split_of(entries, STRICT)
+    target = target_matrix(entries, 3, STRICT, first_label_counts=False)
     for side in (split.validation, split.test):
         np.testing.assert_allclose(target[side].sum(0) / target[members(split)].sum(0), 0.1, atol=0.03)
 
@@ -74,14 +79,14 @@ def test_strict_is_stratified_and_about_a_tenth():
 def test_strict_does_not_depend_on_the_order_of_the_entries():
     entries = cohort()
     turned = entries[::-1]
-    names = [{entries[i].recording for i in split_recordings(entries, **STRICT).test}]
-    names.append({turned[i].recording for i in split_recordings(turned, **STRICT).test})
+    names = [{entries[i].recording for i in split_of(entries, STRICT).test}]
+    names.append({turned[i].recording for i in split_of(turned, STRICT).test})
     assert names[0] == names[1]
 
 
 def test_paper_cuts_each_class_in_name_order():
     entries = [entry(f"x{index:02d}", index % 2) for index in range(40)][::-1]
-    split = split_recordings(entries, **PAPER)
+    split = split_of(entries, PAPER)
     assert sorted(entries[i].recording for i in split.test) == ["x36", "x37", "x38", "x39"]
     assert sorted(entries[i].recording for i in split.validation) == ["x32", "x33", "x34", "x35"]
     assert len(split.train) == 32
@@ -91,25 +96,25 @@ def test_paper_cuts_each_class_in_name_order():
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
 def test_official_folds_win(protocol):
     entries = [entry(f"x{fold}", 0, fold=fold) for fold in range(1, 11)]
-    split = split_recordings(entries, labels="single", protocol=protocol, first_label_counts=False)
+    split = split_of(entries, TaskSpec(6, "single", protocol))
     assert (list(split.train), list(split.validation), list(split.test)) == ([*range(8)], [8], [9])
 
 
 def test_a_patient_on_two_sides_is_told_with_his_sides():
     folds = [entry(f"x{fold}", 0, fold=fold, patient="p" if fold in (3, 4, 10) else str(fold)) for fold in range(1, 11)]
-    assert patients_on_two_sides(folds, split_recordings(folds, **PAPER)) == {"p": ("training", "test")}
+    assert patients_on_two_sides(folds, split_of(folds, PAPER)) == {"p": ("training", "test")}
     names = [entry(f"x{index}", 0, patient="p") for index in range(10)]
     sides = {"p": ("training", "validation", "test")}
-    assert patients_on_two_sides(names, split_recordings(names, **PAPER)) == sides
+    assert patients_on_two_sides(names, split_of(names, PAPER)) == sides
 
 
 def test_an_empty_side_is_told_and_a_missing_fold_an_error():
-    problem = lacking(split_recordings([entry(f"x{index}", 0) for index in range(4)], **PAPER))
+    problem = lacking(split_of([entry(f"x{index}", 0) for index in range(4)], PAPER))
     assert problem is not None
     assert "for validation and test (training 4, validation 0, test 0)" in problem
-    assert lacking(split_recordings([entry(f"x{index}", 0) for index in range(10)], **PAPER)) is None
+    assert lacking(split_of([entry(f"x{index}", 0) for index in range(10)], PAPER)) is None
     with pytest.raises(DatasetError, match="recording x has no official fold"):
-        split_recordings([entry("x", 0), entry("y", 0, fold=1)], **PAPER)
+        split_of([entry("x", 0), entry("y", 0, fold=1)], PAPER)
 
 
 @pytest.mark.parametrize(
@@ -123,22 +128,22 @@ def test_an_empty_side_is_told_and_a_missing_fold_an_error():
 )
 def test_what_a_recording_counts_for(labels, protocol, first, expected):
     entries = [entry("none"), entry("one", 0), entry("two", 2, 1)]
-    rule = {"labels": labels, "protocol": protocol, "first_label_counts": first}
-    assert [task_labels(each.labels, **rule) for each in entries] == expected
-    target = target_matrix(entries, 3, **rule)
+    spec = TaskSpec(6, labels, protocol)
+    assert [task_labels(each.labels, spec, first_label_counts=first) for each in entries] == expected
+    target = target_matrix(entries, 3, spec, first_label_counts=first)
     assert target.shape == (3, 3)
     assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(labels)) for labels in expected]
 
 
 def test_recordings_without_use_are_counted_by_reason():
     entries = [entry(f"x{index:02d}", 0) for index in range(20)] + [entry("y1"), entry("y2", 0, 1), entry("y3", 1, 2)]
-    assert split_recordings(entries, **PAPER).unlabelled == {"no label": 1, "several labels": 2}
-    assert split_recordings(entries, **MULTI).unlabelled == {"no label": 1}
+    assert split_of(entries, PAPER).unlabelled == {"no label": 1, "several labels": 2}
+    assert split_of(entries, MULTI).unlabelled == {"no label": 1}
 
 
 def test_the_real_ptb_xl_sample(shared_ecgs: Path):
     entries = list(PTBXL(shared_ecgs / "ptb-xl").listing().entries)
-    split = split_recordings(entries, **PAPER)
+    split = split_of(entries, PAPER)
     assert split.unlabelled == {"several labels": 531, "no label": 11}
     assert len(members(split)) == 1731
     assert {entries[index].fold for index in split.test} == {10}
@@ -152,7 +157,8 @@ TARGET = np.eye(3, dtype=np.int64)[np.repeat([0] * 12 + [1] * 6 + [2] * 2, 3)]
 
 
 def subset(ratio: float, protocol: str = "strict", seed: int = 1, target: np.ndarray = TARGET) -> LabelledSubset:
-    return labelled_subset(TRIAL, PATIENT, target, ratio, per_trial=6, protocol=protocol, seed=seed, classes=CLASSES)
+    spec = TaskSpec(6, "single", protocol)  # type: ignore[arg-type]
+    return labelled_subset(TRIAL, PATIENT, target, ratio, spec, seed=seed, classes=CLASSES)
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])

@@ -16,6 +16,7 @@ from benchmark.data.prepared.trials import trials
 from benchmark.data.prepared.windows import plain_seconds
 from benchmark.data.readers.base import DatasetError
 from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import Task, Windows, make_task, pretraining_source
 
 LABELLED = [name for name, dataset in DATASETS.items() if dataset.classes]
@@ -33,7 +34,7 @@ def task_of(
     protocol: str = "paper",
     per_trial: int = 6,
 ) -> Task:
-    return make_task(prepared, per_trial, labels, protocol, ratio=ratio, seed=seed, device=CPU)  # type: ignore[arg-type]
+    return make_task(prepared, TaskSpec(per_trial, labels, protocol), ratio=ratio, seed=seed, device=CPU)  # type: ignore[arg-type]
 
 
 def same(a: Windows, b: Windows) -> bool:
@@ -153,6 +154,12 @@ def test_a_side_without_recordings_is_empty_and_noted(make_prepared: MakePrepare
     )
 
 
+def test_a_dataset_that_cannot_be_split_has_no_window_and_the_notes_say_why(make_prepared: MakePrepared) -> None:
+    task = task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, None), ("p3", (0,), 12, 10)]))
+    assert [len(windows) for windows in task.sides().values()] == [0, 0, 0]
+    assert task.notes == ["recording r001 has no official fold, others of its dataset have"]
+
+
 def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepared) -> None:
     beats = make_prepared("ptb-xl", [("p1", (0,), 4, 1), ("p2", (1,), 4, 9), ("p3", (1,), 5, 10)])
     windows = np.random.default_rng(0).normal(size=(13, 625, 12)).astype(np.float16)
@@ -166,12 +173,12 @@ def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepare
 def test_a_corpus_of_plain_windows_may_be_cut_anywhere(make_prepared: MakePrepared) -> None:
     beats = make_prepared("mimic-iv-ecg", [("p1", (), 4, None), ("p2", (), 3, None)])
     plain = replace(beats, windows=np.zeros((7, 625, 12), np.float16), segmentation=plain_seconds(2.5))
-    assert not pretraining_source(beats, 3, "single", "paper", torch.device("cpu")).anywhere
-    source = pretraining_source(plain, 3, "single", "paper", torch.device("cpu"))
+    assert not pretraining_source(beats, TaskSpec(3, "single", "paper"), torch.device("cpu")).anywhere
+    source = pretraining_source(plain, TaskSpec(3, "single", "paper"), torch.device("cpu"))
     assert source.anywhere
     assert source.signal.shape == (2, 3, 625, 12)
     with pytest.raises(DatasetError, match="no recording to pretrain on has the 5 windows of a pseudo-trial"):
-        pretraining_source(plain, 5, "single", "paper", torch.device("cpu"))
+        pretraining_source(plain, TaskSpec(5, "single", "paper"), torch.device("cpu"))
 
 
 def test_the_protocol_decides_the_unit(cohorts: Cohorts) -> None:
@@ -181,7 +188,7 @@ def test_the_protocol_decides_the_unit(cohorts: Cohorts) -> None:
 
 def test_a_corpus_gives_all_of_its_pseudo_trials_with_patients_from_one(cohorts: Cohorts) -> None:
     mimic = cohorts["mimic-iv-ecg"]
-    source = pretraining_source(mimic, 4, "single", "paper", CPU)
+    source = pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU)
     whole = trials(mimic, 4)
     assert source.signal.shape == (len(whole.recording), 4, 300, 12)
     np.testing.assert_array_equal(source.signal.flatten(1, 2).numpy(), whole.signal)
@@ -192,7 +199,7 @@ def test_a_corpus_gives_all_of_its_pseudo_trials_with_patients_from_one(cohorts:
 
 def test_a_labelled_dataset_pretrains_on_its_training_part_alone(cohorts: Cohorts) -> None:
     ptb = cohorts["ptb-xl"]
-    source = pretraining_source(ptb, 6, "single", "paper", CPU)
+    source = pretraining_source(ptb, TaskSpec(6, "single", "paper"), CPU)
     task = task_of(ptb)
     pretrained = {ptb.entries[recording].recording for recording in source.recording.tolist()}
     assert pretrained == set(task.train.recording)
@@ -203,11 +210,11 @@ def test_a_labelled_dataset_pretrains_on_its_training_part_alone(cohorts: Cohort
 def test_text_comes_with_the_recordings_that_have_a_report(cohorts: Cohorts) -> None:
     mimic = cohorts["mimic-iv-ecg"]
     told = {index for index, entry in enumerate(mimic.entries) if entry.report}
-    source = pretraining_source(mimic, 4, "single", "paper", CPU, "tfidf")
+    source = pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU, "tfidf")
     assert source.text is not None
     assert len(source.text) == len(source.recording)
     assert set(source.recording.tolist()) <= told
     for recording in set(source.recording.tolist()):
         text = source.text[source.recording == recording]  # (t, E)
         assert bool((text == text[0]).all())
-    assert pretraining_source(mimic, 4, "single", "paper", CPU).text is None
+    assert pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU).text is None

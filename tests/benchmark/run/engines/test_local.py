@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from benchmark.machine.workers import open_pool
+from benchmark.results.failures import Failure
+from benchmark.run.engines import local
 from benchmark.run.engines.local import run_tasks
 
 
@@ -79,7 +87,9 @@ def test_a_pool_runs_every_task_and_keeps_errors_apart(tmp_path: Path) -> None:
     assert started == folders
     assert all(folder.is_dir() for folder in folders)
     assert {end.task for end in ended} == set(folders)
-    assert {end.task: type(end.error) for end in ended if end.error} == {folders[3]: FileExistsError}
+    (error,) = [end.error for end in ended if end.error]
+    assert isinstance(error, FileExistsError)
+    assert "in _process_worker" in Failure.of(error).traceback  # where it was raised
 
 
 @pytest.mark.slow
@@ -89,6 +99,64 @@ def test_a_killed_worker_fails_its_task_and_the_others_go_on() -> None:
     assert {end.task for end in ended} == set(tasks)
     assert next(end.error for end in ended if end.task == 9) is not None
     assert sum(end.error is None for end in ended) >= 3  # the task beside it may have been lost
+
+
+@pytest.mark.slow
+def test_a_pool_that_breaks_while_nobody_looks_costs_no_task_that_had_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process is killed while the consumer is busy with a result, so that the next hand-over finds a broken pool."""
+    pools: list[ProcessPoolExecutor] = []
+
+    def opened(*arguments: Any) -> ProcessPoolExecutor:
+        pools.append(open_pool(*arguments))
+        return pools[-1]
+
+    monkeypatch.setattr(local, "open_pool", opened)
+    tasks = [(tmp_path, name) for name in ("quick", "endless", "third", "fourth")]
+    begun: list[str] = []
+    outcomes: dict[str, str] = {}
+    for end in run_tasks(begin, tasks, jobs=2, threads=1, on_start=lambda task: begun.append(task[1])):
+        outcomes[end.task[1]] = "killed" if end.error else "done"
+        if end.task[1] == "quick":
+            assert end.result is not None
+            wait_until(lambda: (tmp_path / "endless").exists())
+            os.kill(end.result, signal.SIGKILL)
+            wait_until(lambda: bool(pools[0]._broken))  # type: ignore[attr-defined]
+    assert outcomes == {"quick": "done", "endless": "killed", "third": "done", "fourth": "done"}
+    assert begun == ["quick", "endless", "third", "fourth"]
+    assert sorted(file.read_text() for file in tmp_path.iterdir()) == sorted(f"{name}\n" for name in begun)
+    assert len(pools) == 2
+
+
+def test_a_pool_that_never_lives_fails_its_tasks_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any) -> ProcessPoolExecutor:
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(local, "open_pool", broken)
+    started: list[int] = []
+    ended = list(run_tasks(abs, [1, 2, 3], jobs=2, threads=1, on_start=started.append))
+    assert [end.task for end in ended] == [1, 2, 3]
+    assert {str(end.error) for end in ended} == {
+        "the processes were killed before it began: if memory ran out, use fewer jobs (--jobs-per-device)"
+    }
+    assert started == []
+
+
+def wait_until(so: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 60
+    while not so():
+        assert time.monotonic() < patience
+        time.sleep(0.01)
+
+
+def begin(task: tuple[Path, str]) -> int:
+    """Note that a task has begun, and the process it is in; the endless one stays."""
+    folder, name = task
+    with open(folder / name, "a") as file:
+        file.write(f"{name}\n")
+    time.sleep(600 if name == "endless" else 0)
+    return os.getpid()
 
 
 def leave_or_sleep(task: float) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 import torch
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from benchmark.verbs.contract import check as contract
@@ -264,7 +264,10 @@ class HoldsAPath(MethodConfig):
 
 @pytest.mark.parametrize(
     ("config", "words"),
-    [(Undecorated, "make it a @dataclass(frozen=True)"), (HoldsAPath, "HoldsAPath cannot be filed")],
+    [
+        (Undecorated, "make it a dataclass(frozen=True)"),
+        (HoldsAPath, "HoldsAPath cannot be filed"),
+    ],
 )
 def test_what_cannot_be_built_is_asked_for_nothing_further(config: type[MethodConfig], words: str) -> None:
     kind = type("Unsettled", (Sound,), {"Config": config})

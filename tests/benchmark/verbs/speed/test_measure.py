@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +17,9 @@ from benchmark.run.runner import Machine
 from benchmark.training.compiled import require_compiler
 from benchmark.verbs.speed import measure as module
 from benchmark.verbs.speed.measure import Effort, executed, measure_speed
-from benchmark.verbs.speed.record import Speed
+from benchmark.verbs.speed.plain.preparation import INSTALL
+from benchmark.verbs.speed.record import Speed, load_speed, save_speed
+from benchmark.verbs.speed.report import preparation_line
 from benchmark.verbs.speed.steps import Setting, training_job
 from methods.encoders.dilated import EncoderConfig
 from methods.pmq import PMQConfig
@@ -26,7 +31,7 @@ SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
 
 @pytest.fixture(scope="module")
 def config() -> Config:
-    return load_config("demo", SMALL | {"compare": ["random", "pmq", "clocs", "comet"], "seeds": [1, 2]})
+    return load_config("demo", SMALL | {"methods": ["random", "pmq", "clocs", "comet"], "seeds": [1, 2]})
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +46,26 @@ def test_every_method_that_trains_is_measured_with_its_plain_form(measured: Spee
         assert all(seconds > 0 for seconds in step.seconds.values())
         assert set(step.ratios) == {"float32", "best"}
         assert step.flop["plain"] > 0
+
+
+def test_without_neurokit2_all_else_is_measured_and_one_line_says_what_to_install(
+    config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "neurokit2", None)  # an import of it now fails
+    found = measure_speed(config, MACHINE, TINY)
+    assert [step.name for step in found.steps] == ["pmq", "clocs", "comet"]
+    assert found.preparation.ours > 0
+    assert (found.preparation.plain, found.preparation.ratio) == (None, None)
+    line = preparation_line(found.preparation)
+    assert line.endswith("its plain form needs neurokit2: pip install neurokit2==0.2.13")
+    save_speed(found, tmp_path / "speed.json")
+    assert load_speed(tmp_path / "speed.json") == found
+
+
+def test_what_to_install_is_what_the_dev_extra_pins() -> None:
+    project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
+    assert INSTALL.removeprefix("pip install ") in project["optional-dependencies"]["dev"]
+    assert not [name for name in project["dependencies"] if name.startswith("neurokit2")]
 
 
 @pytest.mark.slow
@@ -73,7 +98,7 @@ def test_a_method_without_a_plain_form_is_measured_alone(config: Config, monkeyp
 
 
 def test_a_queue_holds_whole_batches(config: Config) -> None:
-    odd = load_config("demo", SMALL | {"compare": ["pmq"], "methods.pmq.queue_size": 7})
+    odd = load_config("demo", SMALL | {"methods": ["pmq"], "methods.pmq.queue_size": 7})
     base = module.base_setting(odd, MACHINE.device, TINY)
     (setting,) = module.method_settings(odd, base, TINY)
     assert isinstance(setting.config, PMQConfig)

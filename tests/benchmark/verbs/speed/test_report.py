@@ -14,7 +14,7 @@ from benchmark.config.load import load_config
 from benchmark.run.estimate import Size, passes
 from benchmark.run.runner import Machine
 from benchmark.screen.console import open_console
-from benchmark.verbs.dry_run import unkeyed_grid
+from benchmark.verbs.run.dry_run import unkeyed_grid
 from benchmark.verbs.speed.record import Speed
 from benchmark.verbs.speed.report import grid_seconds, hours_line, print_speed
 from benchmark.verbs.speed.timing import Ratio
@@ -25,7 +25,7 @@ SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
 
 @pytest.fixture(scope="module")
 def config() -> Config:
-    return load_config("demo", SMALL | {"compare": ["random", "pmq"], "seeds": [1, 2]})
+    return load_config("demo", SMALL | {"methods": ["random", "pmq"], "seeds": [1, 2]})
 
 
 def shown(speed: Speed) -> str:

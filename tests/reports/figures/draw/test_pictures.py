@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from benchmark.results.names import KEY_KINDS
+from benchmark.results.names import ATTRACTS, KEY_KINDS, OTHER, OWN
 from reports.figures.draw.masking import plot_masking
 from reports.figures.draw.similarity import plot_similarity, widest_cosine
-from reports.figures.illustrations import ATTRACTS, OTHER, OWN, MaskedInput, Similarity
+from reports.figures.illustrations import MaskedInput, Similarity
 
 Drawn = Callable[[], Figure]
 

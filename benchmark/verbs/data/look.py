@@ -1,4 +1,4 @@
-"""The verb `data`: which datasets are meant, what each holds, what is wrong with them, and one recording to draw.
+"""The verb `data` at work: which datasets are meant, what each holds, what is wrong with them, one recording to draw.
 
 data summary         facts from the tables and what is prepared already; reads no signal
 data check           prepares, audits and judges every dataset
@@ -15,18 +15,18 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.command_line import Command, Place
+from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.data.audit.findings import Finding, audit
+from benchmark.data.audit.findings import Finding
 from benchmark.data.audit.summary import COLUMNS, below_table, fact_lines, of_listing, of_prepared, some, table_row
 from benchmark.data.prepared.beats import FS, heartbeats
-from benchmark.data.prepared.prepare import Prepared, cached, list_part, prepare
+from benchmark.data.prepared.prepare import Prepared, cached, list_part
 from benchmark.data.readers.base import SIMULATED_MARK, Dataset, DatasetError, Entry, Unusable
 from benchmark.data.readers.registry import DATASETS, find_root
-from benchmark.run.cohorts import locate, names_of
+from benchmark.run.cohorts import names_of
+from benchmark.run.datasets import audit_of, open_data, prepare_data
 from benchmark.screen.console import Console, note
-from benchmark.screen.progress import step
 from benchmark.screen.tables import print_table
 
 VERDICTS = {
@@ -38,6 +38,18 @@ VERDICTS = {
 """What the worst finding means for a dataset, from the best to the worst."""
 SHOWN_REPORT = 60
 """Characters of a machine report in a title."""
+
+
+@dataclass(frozen=True)
+class DataCommand:
+    """What is asked of the data."""
+
+    config: Config
+    asked: tuple[str, ...]
+    """Datasets named by flags, the pretraining corpus first; empty where the config's stand."""
+    place: Place
+    subject: str = ""
+    """The recording of `data show`, else ''."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class Drawable:
     file_name: str
 
 
-def names_asked(command: Command) -> list[str]:
+def names_asked(command: DataCommand) -> list[str]:
     """Datasets of a `data` command: those that flags name, else the config's simulated ones, else all that are found.
 
     Raises DatasetError where none is found.
@@ -80,65 +92,7 @@ def _is_found(name: str, place: Place) -> bool:
     return True
 
 
-def open_data(config: Config, name: str, place: Place, console: Console) -> Dataset:
-    """One dataset, simulated first where the config says so. Raises DatasetError where it is not there."""
-    with step(console, f"{DATASETS[name].title}: simulating") as progress:
-        return locate(
-            config,
-            name,
-            simulated=place.simulated,
-            data_root=place.data_root,
-            paths=place.paths,
-            on_progress=progress,
-        )
-
-
-def prepare_data(dataset: Dataset, config: Config, place: Place, console: Console) -> Prepared:
-    """A dataset prepared, from the cache where it was before. Raises DatasetError where nothing in it is usable."""
-    prefix = config.data.prefix_of(dataset.name)
-    segmentation = config.data.cut()
-    with step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress:
-        return prepare(
-            dataset,
-            place.cache,
-            workers=place.workers,
-            segmentation=segmentation,
-            prefix=prefix,
-            on_progress=progress,
-        )
-
-
-@dataclass(frozen=True)
-class Gate:
-    """What the audit has to say of a run."""
-
-    leaks: list[str]
-    """Why the run is refused, unless it is told to go on."""
-    unscored: list[str]
-    """Which datasets cannot be scored at all, and why; their cells come out as dashes."""
-
-
-def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
-    """The audit's word on a run. Raises DatasetError where the pretraining corpus is unusable, or every dataset is."""
-    findings = audit_of(config, prepared, config.data.datasets)
-    fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
-    unscored = [f"{prepared[name].title} cannot be scored: {text}" for name, text in fatal.items()]
-    corpus = config.data.pretrain
-    if corpus in fatal and not prepared[corpus].entries:
-        raise DatasetError(f"{prepared[corpus].title} cannot be pretrained on: {fatal[corpus]}")
-    if fatal.keys() >= set(config.data.datasets):
-        raise DatasetError("; ".join(unscored))
-    return Gate([finding.text for finding in findings if finding.severity == "leak"], unscored)
-
-
-def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
-    """The audit of prepared datasets under a config's corpus, task and protocol."""
-    return audit(
-        prepared, pretrain=config.data.pretrain, tested=tested, labels=config.data.labels, protocol=config.protocol
-    )
-
-
-def print_summary(command: Command, console: Console) -> bool:
+def print_summary(command: DataCommand, console: Console) -> bool:
     """`data summary`; whether every dataset could be listed."""
     names = names_asked(command)
     summaries = []
@@ -150,8 +104,8 @@ def print_summary(command: Command, console: Console) -> bool:
             note(console, f"{name}: {problem}")
             continue
         known = cached(dataset, command.place.cache, listing, command.config.data.cut())
-        protocol = command.config.protocol
-        summaries.append(of_prepared(known, protocol) if known else of_listing(dataset, listing, protocol))
+        spec = command.config.task_spec(command.config.finetune)
+        summaries.append(of_prepared(known, spec) if known else of_listing(dataset, listing, spec))
     print_table(console, COLUMNS, [[table_row(summary) for summary in summaries]])
     for summary in summaries:
         for line in below_table(summary):
@@ -159,9 +113,10 @@ def print_summary(command: Command, console: Console) -> bool:
     return len(summaries) == len(names)
 
 
-def print_check(command: Command, console: Console) -> bool:
+def print_check(command: DataCommand, console: Console) -> bool:
     """`data check`: facts, findings and a verdict per dataset; whether a run would take them all."""
     names = names_asked(command)
+    spec = command.config.task_spec(command.config.finetune)
     prepared: dict[str, Prepared] = {}
     facts: dict[str, list[str]] = {}
     findings: list[Finding] = []
@@ -174,7 +129,7 @@ def print_check(command: Command, console: Console) -> bool:
             continue
         facts[name] = [
             f"folder      {dataset.root}",
-            *fact_lines(of_prepared(prepared[name], command.config.protocol)),
+            *fact_lines(of_prepared(prepared[name], spec)),
         ]
     findings += audit_of(command.config, prepared, [name for name, data in prepared.items() if data.classes])
     for line in verdict_lines(names, facts, findings):
@@ -200,7 +155,7 @@ def worst(findings: Sequence[Finding], name: str) -> str:
     return max(["ok", *own], key=list(VERDICTS).index)
 
 
-def look_up(command: Command, console: Console) -> Drawable:
+def look_up(command: DataCommand, console: Console) -> Drawable:
     """The recording of `data show`.
 
     Raises ConfigError where no dataset or more than one has it, DatasetError where its signal cannot be used.

@@ -11,20 +11,20 @@ import pytest
 
 from benchmark.results.plan import Plan
 from benchmark.results.store import NoResults
-from reports.runs.load import TIDY, load_results, tidy, wide
+from reports.runs.run import TIDY, open_run, wide
 
 
 def test_one_line_per_cell_unit_and_metric(store_root: Path) -> None:
-    results = load_results(store_root)
-    frame = tidy(results)
+    run = open_run(store_root)
+    frame = run.tidy
     assert tuple(frame.columns) == TIDY
-    assert len(results.rows) == 33
+    assert len(run.rows) == 33
     assert len(frame) == 33 * (3 + 4)
     assert not frame.duplicated(["variant", "evaluation", "dataset", "ratio", "seed", "unit", "metric"]).any()
 
 
 def test_undefined_score_is_nan_with_its_reason(store_root: Path) -> None:
-    frame = tidy(load_results(store_root))
+    frame = open_run(store_root).tidy
     undefined = frame[frame["value"].isna()]
     assert len(undefined) == 2
     assert set(undefined["reason"]) == {"no class has both signs"}
@@ -38,14 +38,14 @@ def test_one_row_serves_two_variants_of_the_same_content(write_store: Callable[.
         again = [replace(cell, variant="pmq:queue 16384") for cell in plan.cells if cell.variant == "pmq"]
         return replace(plan, variants=plan.variants | {"pmq:queue 16384": "queue"}, cells=plan.cells + again)
 
-    frame = tidy(load_results(write_store(alter_plan=with_alias)))
+    frame = open_run(write_store(alter_plan=with_alias)).tidy
     own, shared = (frame[frame["variant"] == name] for name in ("pmq", "pmq:queue 16384"))
     assert len(own) > 0
     assert shared["value"].tolist() == own["value"].tolist()
 
 
 def test_wide_has_both_units_the_best_epoch_and_no_time(store_root: Path) -> None:
-    cells = wide(load_results(store_root))
+    cells = wide(open_run(store_root))
     assert len(cells) == 33
     assert {"heartbeat_f1", "recording_f1", "recording_ece", "best_epoch", "test_windows", "notes"} <= set(cells)
     assert not [name for name in cells if "seconds" in str(name)]
@@ -55,24 +55,24 @@ def test_wide_has_both_units_the_best_epoch_and_no_time(store_root: Path) -> Non
 
 
 def test_failed_and_damaged_cells_are_apart_from_the_finished(store_root: Path) -> None:
-    before = load_results(store_root)
+    before = open_run(store_root)
     (victim, *_) = before.rows
     path = store_root / "cells" / f"{victim}.json"
     path.write_text(path.read_text()[:-30])
-    results = load_results(store_root)
-    assert set(results.damaged) == {victim}
-    assert victim in results.damaged[victim]
-    assert set(results.rows) == set(before.rows) - {victim}
-    assert len(results.failures) == 1
+    run = open_run(store_root)
+    assert set(run.damaged) == {victim}
+    assert victim in run.damaged[victim]
+    assert set(run.rows) == set(before.rows) - {victim}
+    assert len(run.failures) == 1
 
 
 def test_an_empty_folder_is_refused_in_one_line_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(NoResults, match=r"no results in .*nothing.*run_benchmark\.py.*--results") as caught:
-        load_results(tmp_path / "nothing")
+        open_run(tmp_path / "nothing")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "nothing").exists()
 
 
 def test_an_unknown_plan_is_named(store_root: Path) -> None:
     with pytest.raises(NoResults, match="no plan 1234"):
-        load_results(store_root, "1234")
+        open_run(store_root, "1234")

@@ -21,8 +21,8 @@ from benchmark.results.store import Store
 from benchmark.run.cohorts import locate, names_of
 from benchmark.run.runner import Machine, make_grid
 from benchmark.screen.console import open_console
-from benchmark.verbs import dry_run
-from benchmark.verbs.dry_run import print_dry_run
+from benchmark.verbs.run import dry_run
+from benchmark.verbs.run.dry_run import print_dry_run
 from benchmark.verbs.speed.record import Speed, save_speed
 from methods.encoders.dilated import EncoderConfig
 
@@ -39,22 +39,17 @@ def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(
-        results=tmp_path / "runs",
-        out=tmp_path / "out",
-        cache=tmp_path / "cache",
-        simulated=tmp_path / "simulated",
-        data_root=None,
-        paths={},
-        device="cpu",
-        workers=1,
-        jobs=1,
-    )
+    return Place(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
 
 
-def lines_of(config: Config, place: Place) -> list[str]:
-    out = StringIO()
-    print_dry_run(open_console(out), config, place, MACHINE)
+@pytest.fixture
+def store(place: Place) -> Store:
+    return Store(place.cache.parent / "runs")
+
+
+def lines_of(config: Config, place: Place, results: str = "runs") -> list[str]:
+    out, folder = StringIO(), place.cache.parent
+    print_dry_run(open_console(out), config, place, MACHINE, folder / results, folder / "speed.json")
     return out.getvalue().splitlines()
 
 
@@ -104,7 +99,7 @@ def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: Sm
     assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
 
 
-def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Place) -> None:
+def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Place, store: Store) -> None:
     config = small_config({**FEW, "seeds": [1, 2, 3]})
     before = lines_of(config, place)
     assert before[0] == "config demo: 12 cells on 1 pretrainings"
@@ -112,18 +107,32 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     assert done_of("pmq finetune", "chapman", before) == "0/6"
     grid = make_grid(config, prepare_all(config, place), MACHINE)
     for cell in grid.cells[:2]:
-        finish(cell.key, Store(place.results))
+        finish(cell.key, store)
     after = lines_of(config, place)
     assert done_of("random finetune", "chapman", after) == "2/6"
     assert done_of("pmq finetune", "chapman", after) == "0/6"
 
 
-def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place) -> None:
+def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Place) -> None:
+    rows = {"methods": ["random", "moco", "pmq", "clocs"], "sweeps.pmq.recipe.lr": [0.5]}
+    shown = lines_of(small_config({**FEW, **rows, "methods.clocs.recipe.lr": 3e-4}), place)
+    start = shown.index("recipes (methods.NAME.recipe comes before preset: unified, that before the default)")
+    assert shown[start + 1 : start + 5] == [
+        "  moco, pmq: adamw, lr 0.001, weight_decay 0.01, warmup-cosine, batch_size 8",
+        "  clocs: adamw, lr 0.0003 (methods.clocs.recipe.lr), weight_decay 0.01, warmup-cosine, batch_size 8",
+        "  pmq:recipe.lr=0.5: adamw, lr 0.5 (pmq:recipe.lr=0.5), weight_decay 0.01, warmup-cosine, batch_size 8",
+        "cells done of those planned, at ratios 0.5, 0.1 x seeds 41:",
+    ]
+    paper = lines_of(small_config({**FEW, **rows, "pretrain": {"preset": "paper"}}), place)
+    assert "  clocs: adam, lr 0.0001, weight_decay 0, constant, batch_size 256" in paper
+
+
+def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place, store: Store) -> None:
     config = small_config(FEW)
     grid = make_grid(config, prepare_all(config, place), MACHINE)
     assert "together 0 s" not in "\n".join(lines_of(config, place))
     for cell in grid.cells:
-        finish(cell.key, Store(place.results))
+        finish(cell.key, store)
     assert "  pretraining 0 s, cells 0 s, together 0 s" in lines_of(config, place)
 
 
@@ -133,7 +142,7 @@ def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, plac
         {
             "data.simulation.patients": patients,
             "data.datasets": ["ptb-xl", "chapman", "cpsc2018"],
-            "compare": ["random", "moco", "pmq"],
+            "methods": ["random", "moco", "pmq"],
             "evaluate": ["finetune"],
             "ratios": [0.3, 0.1, 0.01],
             "seeds": [41, 42, 43, 44, 45],
@@ -147,23 +156,21 @@ def test_missing_real_data_are_named(small_config: SmallConfig, place: Place, tm
         lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
 
 
-def test_results_may_lie_in_a_folder_that_is_not_there_yet(
-    small_config: SmallConfig, place: Place, tmp_path: Path
-) -> None:
-    assert lines_of(small_config(FEW), replace(place, results=tmp_path / "new" / "deeper" / "runs"))
+def test_results_may_lie_in_a_folder_that_is_not_there_yet(small_config: SmallConfig, place: Place) -> None:
+    assert lines_of(small_config(FEW), place, results="new/deeper/runs")
 
 
 def test_hours_come_from_a_measurement_that_fits(
-    small_config: SmallConfig, place: Place, known_speed: Callable[..., Speed]
+    small_config: SmallConfig, place: Place, tmp_path: Path, known_speed: Callable[..., Speed]
 ) -> None:
     config = small_config(FEW)
     size = config.encoder
     encoder = EncoderConfig(hidden=size.hidden, depth=size.depth, output=size.output)
     speed = replace(known_speed(pmq=400.0), device=device_facts(MACHINE.device), encoder=encoder)
     assert "timed just now; `speed` looks closer" in "\n".join(lines_of(config, place))
-    save_speed(speed, place.out / "speed.json")
+    save_speed(speed, tmp_path / "speed.json")
     measured = "\n".join(lines_of(config, place))
     assert "which `speed` wrote" in measured
     assert "pretraining 1 h" in measured  # two epochs of 33 pairs, four in an update
-    save_speed(replace(speed, precision="bf16"), place.out / "speed.json")
+    save_speed(replace(speed, precision="bf16"), tmp_path / "speed.json")
     assert "is of another precision" in "\n".join(lines_of(config, place))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import torch
 
@@ -13,25 +14,33 @@ from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
 from benchmark.machine.device import device_facts
+from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.run.grid import Cell, Grid, Pretraining, encoder_config, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
+from benchmark.run.variants import Variant
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
 from benchmark.verbs.speed.record import load_speed
 from benchmark.verbs.speed.report import grid_seconds
+from methods.base import PretrainMethod
 from methods.encoders.dilated import Encoder, EncoderConfig
 
 GIB = 2**30
 
 
-def print_dry_run(console: Console, config: Config, place: Place, machine: Machine) -> None:
-    """The plan of a run. Raises DatasetError where real data are missing."""
+def print_dry_run(
+    console: Console, config: Config, place: Place, machine: Machine, results: Path, speed_file: Path
+) -> None:
+    """The plan of a run. Raises DatasetError where real data are missing.
+
+    results: the store it would go on with; speed_file: what `speed` measured, if it did.
+    """
     sizes, prepared = sizes_of(config, place)
-    work = work_of(config, place, machine, prepared)
+    work = work_of(config, results, machine, prepared)
     if work is None:
         grid = unkeyed_grid(config, machine)
         work = Work(grid, grid.pretrainings, grid.cells, ())
@@ -41,8 +50,10 @@ def print_dry_run(console: Console, config: Config, place: Place, machine: Machi
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})")
+    for line in recipe_lines(config, grid):
+        note(console, line)
     print_cells(console, grid, work)
-    for line in cost_lines(config, place, machine, sizes, work):
+    for line in cost_lines(config, results, speed_file, machine, sizes, work):
         note(console, line)
 
 
@@ -50,7 +61,7 @@ def counts_line(grid: Grid) -> str:
     """'360 cells, 135 of gates': cells by what their rows are for, a cell that stands in two tables once."""
     role_of = {cell.key: cell.variant.role for cell in reversed(grid.cells)}
     counts: Counter[str] = Counter(role_of.values())
-    words = {"method": "cells", "gate": "of gates", "ablation": "of ablations", "sweep": "of sweeps"}
+    words = {METHOD: "cells", GATE: "of gates", ABLATION: "of ablations", SWEEP: "of sweeps"}
     return ", ".join(f"{counts[role]} {word}" for role, word in words.items() if role in counts)
 
 
@@ -73,17 +84,42 @@ def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, P
     return sizes, prepared
 
 
-def work_of(config: Config, place: Place, machine: Machine, prepared: Mapping[str, Prepared]) -> Work | None:
+def work_of(config: Config, results: Path, machine: Machine, prepared: Mapping[str, Prepared]) -> Work | None:
     """What is missing of the grid; None where data are not prepared, so that results cannot be looked up."""
     if len(prepared) < len(names_of(config)):
         return None
-    return missing(make_grid(config, prepared, machine), Store(place.results))
+    return missing(make_grid(config, prepared, machine), Store(results))
 
 
 def unkeyed_grid(config: Config, machine: Machine) -> Grid:
     """The grid with dataset names in place of the fingerprints that preparation will give."""
     names = {name: name for name in config.data.datasets}
     return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
+
+
+def recipe_lines(config: Config, grid: Grid) -> Iterator[str]:
+    """The recipes that act, each with the rows trained by it; behind what the preset does not say stands what does."""
+    yield f"recipes (methods.NAME.recipe comes before preset: {config.pretrain.preset}, that before the default)"
+    rows: dict[str, list[str]] = {}
+    for variant in grid.variants:
+        if variant.method is not None and variant.method.trains:
+            rows.setdefault(recipe_line(config, variant.method, variant), []).append(variant.name)
+    for line, names in rows.items():
+        yield f"  {', '.join(names)}: {line}"
+
+
+def recipe_line(config: Config, method: type[PretrainMethod], variant: Variant) -> str:
+    """'adamw, lr 0.0001 (methods.pmq.recipe.lr), ...': the recipe of a row of a method."""
+    preset, own = asdict(config.preset_recipe(method)), asdict(config.method_config(method.name).recipe)
+    shown = []
+    for field, value in asdict(variant.config.recipe).items():
+        text = value if isinstance(value, str) else f"{field} {value:g}"
+        if value != own[field]:
+            text += f" ({variant.name})"
+        elif value != preset[field]:
+            text += f" (methods.{method.name}.recipe.{field})"
+        shown.append(text)
+    return ", ".join(shown)
 
 
 def print_cells(console: Console, grid: Grid, work: Work) -> None:
@@ -102,13 +138,15 @@ def print_cells(console: Console, grid: Grid, work: Work) -> None:
     print_table(console, columns, [rows])
 
 
-def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
+def cost_lines(
+    config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
+) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, and disk."""
     encoder = replace(encoder_config(config, work.grid.variants[0].config), dropout=0.0)
-    source, pretraining, cells = seconds_of(config, place, machine, encoder, sizes, work)
+    source, pretraining, cells = seconds_of(config, speed_file, machine, encoder, sizes, work)
     parameters = sum(p.numel() for p in Encoder(encoder).parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
-    there = next(folder for folder in place.results.resolve().parents if folder.is_dir())
+    there = next(folder for folder in results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(there).free
     yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time, {source}:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
@@ -116,20 +154,19 @@ def cost_lines(config: Config, place: Place, machine: Machine, sizes: Mapping[st
 
 
 def seconds_of(
-    config: Config, place: Place, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
+    config: Config, speed_file: Path, machine: Machine, encoder: EncoderConfig, sizes: Mapping[str, Size], work: Work
 ) -> tuple[str, float, float]:
     """Where the estimate comes from, and the time of the pretrainings and of the cells."""
-    file = place.out / "speed.json"
-    speed = load_speed(file)
+    speed = load_speed(speed_file)
     if speed is None:
         source = "from an encoder pass timed just now; `speed` looks closer"
         return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
     misfit = speed.misfit(encoder, config.data.cut().samples, device_facts(machine.device), machine.precision)
     if misfit:
-        source = f"from an encoder pass timed just now, since {file} is of another {misfit}"
+        source = f"from an encoder pass timed just now, since {speed_file} is of another {misfit}"
         return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
-    return f"from {file}, which `speed` wrote", *grid_seconds(config, tasks, sizes, speed, machine.jobs)
+    return f"from {speed_file}, which `speed` wrote", *grid_seconds(config, tasks, sizes, speed, machine.jobs)
 
 
 def seconds_from_a_pass(

@@ -1,0 +1,152 @@
+"""argv -> a verb and its flags. A verb is data: what it takes, one line for the help, and what does it.
+
+The verb comes first, its flags after it. Where no verb is named the first of all is meant; where only `data` is, the
+first that begins so. A flag that a verb does not take is refused, and none may be abbreviated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from benchmark.config.errors import ConfigError, unknown
+from benchmark.screen.console import Console
+
+PROGRAM = "run_benchmark.py"
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit statuses. FAILED: something asked for could not be done; USAGE: nothing was begun."""
+ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, tabulate."
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag, which means the same for every verb that takes it."""
+
+    group: str
+    """Heading in the help."""
+    help: str
+    key: str = ""
+    """The config key that it sets, '' where it sets none."""
+    how: Mapping[str, Any] = field(default_factory=dict)
+    """How argparse reads it: nargs, type, default and the like."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One thing that the command line does."""
+
+    summary: str
+    """One line for the list of verbs."""
+    do: Callable[[argparse.Namespace, Console], int]
+    """Does it, given the values of its flags; returns the exit status. Imports what loads slowly by itself."""
+    flags: Mapping[str, Flag] = field(default_factory=dict)
+    word: str = ""
+    """What stands after the verb, as the help names it; '' where nothing does."""
+    word_help: str = ""
+    examples: Mapping[str, str] = field(default_factory=dict)
+    """Command line after `python run_benchmark.py` -> what it does."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with errors of one line and exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(message)
+
+
+def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
+    """The verb of a command line and the values of its flags. Prints the help and exits where that is asked for.
+
+    Raises ConfigError in one line.
+    """
+    said, name, rest = split(verbs, argv)
+    verb = verbs[name]
+    parser = verb_parser(name, verb) if said == name else group_parser(said, name, verbs)
+    arguments, extra = parser.parse_known_args(rest)
+    if extra:
+        raise ConfigError(not_taken(verbs, name, extra))
+    if verb.word and arguments.word is None:
+        raise ConfigError(f"`{name}` needs {verb.word}, e.g. `{next(iter(verb.examples))}`")
+    return verb, arguments
+
+
+def split(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[str, str, Sequence[str]]:
+    """The words of a verb that were said, the verb that they mean, and what follows. Raises ConfigError."""
+    said, rest = "", list(argv)
+    while said not in verbs:
+        group = group_of(verbs, said)
+        if not rest or rest[0].startswith("-"):
+            return said, next(iter(group)), rest
+        words = list(dict.fromkeys(name.removeprefix(said).split()[0] for name in group))
+        if rest[0] not in words:
+            raise ConfigError(unknown(f"action of `{said}`" if said else "verb", rest[0], words))
+        said, rest = f"{said} {rest[0]}".strip(), rest[1:]
+    return said, said, rest
+
+
+def group_of(verbs: Mapping[str, Verb], said: str) -> dict[str, Verb]:
+    """The verbs that begin with some words; all of them where none is said."""
+    return {name: verb for name, verb in verbs.items() if name.startswith(f"{said} " if said else "")}
+
+
+def verb_parser(name: str, verb: Verb) -> argparse.ArgumentParser:
+    """The parser of one verb."""
+    parser = _empty_parser(name, verb.word, verb.summary, verb.examples)
+    _add(parser, verb)
+    return parser
+
+
+def group_parser(said: str, name: str, verbs: Mapping[str, Verb]) -> argparse.ArgumentParser:
+    """The parser of a verb that is meant without being named, whose help lists the others too."""
+    group = group_of(verbs, said)
+    width = max(map(len, group))
+    lines = [f"  {own:<{width}}  {verb.summary}{' (the default)' * (own == name)}" for own, verb in group.items()]
+    title = f"verbs (`VERB --help` has the flags of each; below are those of `{name}`):"
+    about = "\n".join([*([] if said else [ABOUT, ""]), title, *lines])
+    examples = {line: text for verb in group.values() for line, text in verb.examples.items()}
+    parser = _empty_parser(said, "[ACTION]" if said else "[VERB]", about, examples)
+    _add(parser, verbs[name])
+    return parser
+
+
+def _empty_parser(said: str, word: str, about: str, examples: Mapping[str, str]) -> argparse.ArgumentParser:
+    program = " ".join(filter(None, [PROGRAM, said]))
+    width = max(map(len, examples), default=0)
+    lines = [f"  {f'python {PROGRAM} {line}':<{width + len(PROGRAM) + 8}}  {text}" for line, text in examples.items()]
+    return _Parser(
+        prog=program,
+        usage=" ".join(filter(None, [program, word, "[FLAG ...]"])),
+        description=about,
+        epilog="\n".join(["examples:", *lines]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def _add(parser: argparse.ArgumentParser, verb: Verb) -> None:
+    """The word and the flags of a verb, by groups."""
+    if verb.word:
+        parser.add_argument("word", nargs="?", metavar=verb.word, help=verb.word_help)
+    for title in dict.fromkeys(flag.group for flag in verb.flags.values()):
+        group = parser.add_argument_group(title)
+        for name, flag in verb.flags.items():
+            if flag.group == title:
+                group.add_argument(name, help=flag.help, **flag.how)
+
+
+def not_taken(verbs: Mapping[str, Verb], name: str, extra: Sequence[str]) -> str:
+    """The line for the first flag, else word, that a verb does not take."""
+    flag = next((word.partition("=")[0] for word in extra if word.startswith("-")), None)
+    if flag is None:
+        first = {word for own in verbs for word in own.split()}
+        return f"`{name}` takes no {extra[0]!r}" + (": a verb comes before its flags" if extra[0] in first else "")
+    takers = [f"`{own}`" for own, verb in verbs.items() if flag in verb.flags]
+    if takers:
+        return f"`{name}` takes no {flag}; {', '.join(takers)} {'does' if len(takers) == 1 else 'do'}"
+    known = [*verbs[name].flags, *(own for verb in verbs.values() for own in verb.flags)]
+    near = difflib.get_close_matches(flag.lstrip("-"), [own[2:] for own in known], n=1)
+    hint = f" (did you mean '--{near[0]}'?)" if near else ""
+    return f"unknown flag {flag!r}{hint}; `python {PROGRAM} {name} --help` has those of `{name}`"

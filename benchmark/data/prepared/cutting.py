@@ -1,0 +1,73 @@
+"""Entries of a dataset -> windows and facts of their signals, or why there are none; in parallel where it pays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.prepared.windows import Segmentation
+from benchmark.data.readers.base import Dataset, Entry, Unusable
+from benchmark.machine.workers import open_pool
+from benchmark.results.keys import KEY_LENGTH
+
+CHUNK = 16
+"""Recordings a worker takes at a time."""
+WORTH_A_WORKER = 512
+"""Recordings that a further process must have to do: it takes as long as some 300 of them to start."""
+
+
+class Signal(NamedTuple):
+    """What is kept of a recording's signal besides its windows."""
+
+    fs: float
+    """Hz."""
+    samples: int
+    """Per lead."""
+    digest: str
+    """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
+
+
+Outcome = tuple[NDArray[np.float16], Signal] | str
+"""Windows (n, S, 12) and signal of an entry, or the reason why it cannot be used."""
+
+
+def outcomes(
+    dataset: Dataset, entries: Sequence[Entry], segmentation: Segmentation, workers: int
+) -> Generator[Outcome, None, None]:
+    """The outcome of each entry, in order. Up to `workers` processes share them; few recordings are cut in this one."""
+    chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
+    work = partial(_prepare_chunk, dataset, segmentation)
+    processes = min(workers, len(entries) // WORTH_A_WORKER)
+    if processes <= 1:
+        yield from chain.from_iterable(map(work, chunks))
+        return
+    pool = open_pool(processes)
+    try:
+        yield from chain.from_iterable(pool.map(work, chunks))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare_chunk(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
+    return [_prepare_entry(dataset, segmentation, entry) for entry in entries]
+
+
+def _prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Outcome:
+    try:
+        recording = dataset.read(entry)
+        windows = segmentation.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12)
+    except Unusable as reason:
+        return str(reason)
+    return windows, Signal(recording.fs, len(recording.signal), signal_digest(recording.signal))
+
+
+def signal_digest(signal: NDArray[np.float32]) -> str:
+    """Hash of (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter."""
+    microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
+    return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]

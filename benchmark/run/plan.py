@@ -1,0 +1,50 @@
+"""What a report needs to know of a run besides its rows: its config, rows, datasets and cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmark.config.config import Config
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.skipped import skip_summary
+from benchmark.data.tasks.text import has_text
+from benchmark.results.keys import digest
+from benchmark.results.plan import Plan, PlannedCell
+from benchmark.run.grid import Grid
+
+
+def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warnings: Sequence[str] = ()) -> Plan:
+    """What a report needs to know of a run besides its rows; the warnings stand under every table."""
+    cells = [
+        PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
+    ]
+    corpus = prepared[config.data.pretrain]
+    content = {
+        "config": config.model_dump(mode="json"),
+        "variants": {variant.name: variant.title for variant in grid.variants},
+        "roles": {variant.name: variant.facts() for variant in grid.variants},
+        "datasets": {name: facts_of(prepared[name]) for name in config.data.datasets},
+        "pretraining": facts_of(corpus) | {"name": corpus.name, "without_report": without_report(corpus)},
+    }
+    key = digest([content, [cell.key for cell in cells]])
+    return Plan(key=key, cells=cells, warnings=list(warnings), **content)
+
+
+def without_report(corpus: Prepared) -> int:
+    """Recordings that a method which learns from reports leaves out."""
+    return sum(not has_text(entry.report) for entry in corpus.entries)
+
+
+def facts_of(prepared: Prepared) -> dict[str, Any]:
+    """What a table says of a dataset."""
+    return {
+        "title": prepared.title,
+        "classes": list(prepared.classes),
+        "form": prepared.form,
+        "simulated": prepared.simulated,
+        "fingerprint": prepared.fingerprint,
+        "recordings": len(prepared.entries),
+        "patients": len({entry.patient for entry in prepared.entries}),
+        "skipped": skip_summary(prepared.skipped),
+    }

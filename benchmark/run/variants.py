@@ -1,0 +1,98 @@
+"""Rows of the tables: compared methods, changes of one (ablation, sweep of a knob) and gates. All of it is data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.config.config import Config
+from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, SWEEP, UNTRAINED, Role
+from methods import get_method
+from methods.base import MethodConfig, PretrainMethod
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of a table: a method with its config, or a gate."""
+
+    name: str
+    title: str
+    method: type[PretrainMethod] | None
+    """None: nothing is pretrained."""
+    config: MethodConfig
+    role: Role = METHOD
+    of: str = ""
+    """The method that an ablation or sweep is a change of."""
+    knob: str = ""
+    value: Any = None
+    """What a sweep sets, and to what."""
+
+    def facts(self) -> dict[str, Any]:
+        """What a report must know of it besides its title."""
+        reads = self.method is not None and self.method.needs_text
+        return {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value, "reads_reports": reads}
+
+    @property
+    def method_name(self) -> str:
+        """The method's own name, of which it may be a change; its own where nothing is pretrained."""
+        return self.name if self.method is None else self.method.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with the method by name or file: the classes of a method file are found by `get_method` alone."""
+        method = None if self.method is None else source_of(self.method)
+        return _unpickled, (vars(self) | {"method": method, "config": vars(self.config)},)
+
+
+def source_of(method: type[PretrainMethod]) -> str:
+    """What `get_method` knows a method by: its file, whose path is the name of its module, or its name."""
+    return method.__module__ if method.__module__.endswith(".py") else method.name
+
+
+def _unpickled(stored: dict[str, Any]) -> Variant:
+    method = stored["method"] and get_method(stored["method"])
+    config = method.Config if method else MethodConfig
+    return Variant(**stored | {"method": method, "config": config(**stored["config"])})
+
+
+def variants_of(config: Config) -> tuple[Variant, ...]:
+    """Rows of the tables: the compared methods, the gates, ablations, then sweeps, each in the config's order."""
+    return (*methods_of(config), *gates_of(config), *ablations_of(config), *sweeps_of(config))
+
+
+def methods_of(config: Config) -> Iterator[Variant]:
+    """The compared methods."""
+    for name in config.methods:
+        kind = config.method_class(name)
+        yield Variant(kind.name, kind.title, kind, config.method_config(name))
+
+
+def gates_of(config: Config) -> Iterator[Variant]:
+    """The gates that are rows; the one of all labels is a further ratio of rows there are (`planned`)."""
+    untrained, knobs = get_method(UNTRAINED), config.method_config(UNTRAINED)
+    if "random" in config.gates and UNTRAINED not in config.compared():
+        yield Variant(UNTRAINED, untrained.title, untrained, knobs, GATE)
+    if "frozen" in config.gates:
+        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, GATE, of=UNTRAINED)
+    if "features" in config.gates:
+        yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), GATE)
+
+
+def ablations_of(config: Config) -> Iterator[Variant]:
+    """The ablations that are asked for."""
+    asked = dict.fromkeys(found for name in config.ablate for found in config.ablations_of(name))
+    for method, name in asked:
+        kind = config.method_class(method)
+        knobs = config.method_config(method, config.ablations[method][name])
+        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, knobs, ABLATION, of=method)
+
+
+def sweeps_of(config: Config) -> Iterator[Variant]:
+    """One variant per value of a knob."""
+    for method, knobs in config.sweeps.items():
+        kind = config.method_class(method)
+        for knob, values in knobs.items():
+            for value in values:
+                name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
+                swept = config.method_config(method, {knob: value})
+                yield Variant(name, title, kind, swept, SWEEP, kind.name, knob, value)

@@ -1,0 +1,76 @@
+"""The verb `data`: what the datasets hold and what is wrong with them, before a run. Its work is in `look`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from benchmark.config.command_line import CONFIG, DATA, config_of, place_of, shared
+from benchmark.config.verb import FAILED, OK, Verb
+from benchmark.screen.console import Console, note
+
+if TYPE_CHECKING:
+    from benchmark.verbs.data.look import DataCommand
+
+
+def command_of(arguments: Namespace) -> DataCommand:
+    """What is asked of the data, and of which. Raises ConfigError."""
+    from benchmark.verbs.data.look import DataCommand  # here, because the readers load slowly
+
+    named = [*filter(None, [arguments.pretrain_dataset]), *(arguments.datasets or [])]
+    return DataCommand(
+        config=config_of(arguments),
+        asked=tuple(dict.fromkeys(named)),
+        place=place_of(arguments),
+        subject=vars(arguments).get("word", ""),
+    )
+
+
+def check(arguments: Namespace, console: Console) -> int:
+    """`data check`."""
+    from benchmark.verbs.data.look import print_check
+
+    return OK if print_check(command_of(arguments), console) else FAILED
+
+
+def summary(arguments: Namespace, console: Console) -> int:
+    """`data summary`."""
+    from benchmark.verbs.data.look import print_summary
+
+    return OK if print_summary(command_of(arguments), console) else FAILED
+
+
+def show(arguments: Namespace, console: Console) -> int:
+    """`data show`: draw one recording as a 12-lead sheet."""
+    from benchmark.verbs.data.look import look_up
+    from reports.figures.draw import twelve_lead_sheet
+
+    found = look_up(command_of(arguments), console)
+    path = arguments.out / found.file_name
+    twelve_lead_sheet(found.signal, found.fs, found.title, found.r_peaks, path)
+    note(console, f"wrote {path}")
+    return OK
+
+
+WHOSE = (*CONFIG, "--datasets", "--pretrain-dataset", *DATA)
+"""Which datasets, and where they are."""
+CHECK = Verb(
+    "prepare and audit every dataset, and say whether a run would refuse it",
+    check,
+    shared(*WHOSE, "--labels", "--protocol", "--cache", "--workers"),
+    examples={"data check --data-root /data": "leaks, copies, damaged files, before a run"},
+)
+SUMMARY = Verb(
+    "what every dataset holds, without reading a signal",
+    summary,
+    shared(*WHOSE, "--protocol", "--cache"),
+    examples={"data summary --data-root /data": "what the datasets hold"},
+)
+SHOW = Verb(
+    "draw a recording as a 12-lead sheet with the heartbeats found",
+    show,
+    shared(*WHOSE, "--out"),
+    word="RECORDING",
+    word_help="its name, e.g. A0001",
+    examples={"data show A0001 --datasets cpsc2018": "one recording, drawn"},
+)

@@ -1,0 +1,102 @@
+"""The verb `report`: the tables of stored results, from the store alone, or two runs held against each other."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmark.config.command_line import REPORTED, RESULTS, WHERE, shared
+from benchmark.config.errors import ConfigError
+from benchmark.config.verb import OK, Flag, Verb
+from benchmark.screen import console as terminal
+from benchmark.screen.console import Console, note
+
+if TYPE_CHECKING:
+    from reports.runs.run import Run
+
+
+def report(arguments: Namespace, console: Console) -> int:
+    """Write and print the tables of the latest run, of several put together, or of two side by side."""
+    if arguments.compare:
+        return compare(arguments, console)
+    from reports.runs.capsule import pack  # here, because pandas loads slowly
+    from reports.runs.open import open_results
+
+    sources = arguments.results or [RESULTS]
+    with open_results(sources) as opened:
+        run = opened.run
+        for line in opened.said:
+            note(console, line)
+        kept = run.store.root in {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
+        show_report(run, arguments.out, arguments.unit, console, kept=kept)
+        if arguments.capsule:
+            contents = pack(run, arguments.capsule)
+            note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
+    return OK
+
+
+def compare(arguments: Namespace, console: Console) -> int:
+    """The flag --compare. Raises ConfigError where it stands beside a flag that means one run."""
+    from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
+    from reports.compare.write import compare_results, comparison_sheet
+
+    if arguments.results or arguments.capsule or arguments.unit == "both":
+        raise ConfigError("--compare A B takes neither --results, --capsule nor --unit both")
+    first, second = arguments.compare
+    found = compare_results(first, second, arguments.out, unit=arguments.unit)
+    for line in found.said:
+        note(console, line)
+    print_sheet(console, *comparison_sheet(found.comparison))
+    note(console, "")
+    for file in found.files:
+        note(console, f"wrote {file}")
+    return OK
+
+
+def show_report(run: Run, out: Path, unit: str | None, console: Console, *, kept: bool = True) -> None:
+    """Write the tables, print them, say what failed and where the files are; kept: the results stay where they are."""
+    from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
+    from reports.build import build_report
+    from reports.tables.terminal import score_sheet
+
+    built = build_report(run, out, unit=unit)
+    for table in built.tables:
+        print_sheet(console, *score_sheet(table, starred=console.color_system is None))
+    for line, file in built.failures:
+        there = f"; traceback in {file if kept else out / 'report.html'}" if file else ""
+        note(console, f"failed: {line}{there}")
+    for problem in built.problems:
+        terminal.error(f"left out: {problem}")
+    note(console, "")
+    figures = [file for file in built.files if file.parent != out]
+    for file in built.files:
+        if file not in figures:
+            note(console, f"wrote {file}")
+    if figures:
+        note(console, f"wrote {len(figures)} files of figures in {figures[0].parent}")
+
+
+REPORT = Verb(
+    "write the tables of the latest run again, from the results store alone",
+    report,
+    {
+        "--results": Flag(
+            WHERE,
+            f"results store ({RESULTS}), capsule, or DIR@KEY for one run; several are put together",
+            how={"nargs": "+", "metavar": "DIR|FILE"},
+        ),
+        **shared("--out", "--unit"),
+        "--capsule": Flag(
+            REPORTED, "pack the results reported, without signals", how={"type": Path, "metavar": "FILE"}
+        ),
+        "--compare": Flag(
+            REPORTED, "hold two results stores, capsules or runs together", how={"nargs": 2, "metavar": "RUN"}
+        ),
+    },
+    examples={
+        "report --unit recording": "the tables again, per recording",
+        "report --capsule mine.zip": "results to send around, without signals",
+        "report --compare runs theirs.zip": "two of them side by side",
+    },
+)

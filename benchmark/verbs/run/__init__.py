@@ -1,0 +1,48 @@
+"""The verb `run`, which is meant where none is named. Its work is in `grid`, `--dry-run` in `dry_run`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, config_of, place_of, shared
+from benchmark.config.verb import OK, Flag, Verb
+from benchmark.screen.console import Console
+
+
+def run(arguments: Namespace, console: Console) -> int:
+    """Do what is missing of the grid and report, or say what that would take."""
+    from benchmark.verbs.run.dry_run import print_dry_run  # here, because torch loads slowly
+    from benchmark.verbs.run.grid import GridRequest, run_grid
+    from benchmark.verbs.run.machine import machine_of
+
+    config, place = config_of(arguments), place_of(arguments)
+    machine = machine_of(arguments, config)
+    results, out = arguments.results, arguments.out
+    if arguments.dry_run:
+        print_dry_run(console, config, place, machine, results, out / "speed.json")
+        return OK
+    asked = GridRequest(config, place, machine, results, out, allow_leak=arguments.allow_leak, unit=arguments.unit)
+    return run_grid(asked, console)
+
+
+RUN = Verb(
+    "do what is missing of the grid, then print and write its tables",
+    run,
+    {
+        **shared(*CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, "--workers"),
+        "--dry-run": Flag(HOW, "list the cells, hours and disk, and do nothing", how={"action": "store_true"}),
+        "--allow-leak": Flag(
+            HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
+        ),
+        **shared("--unit"),
+    },
+    examples={
+        "": "simulated cohorts, minutes on a laptop",
+        "--methods pmq moco --ratios 0.3 0.1 0.01": "choose methods and label ratios",
+        "--config laptop --dry-run": "what it would do, in hours and disk",
+        "--config paper --data-root /data": "the paper's grid on the real datasets",
+        "--ablations": "the ablation table: PMQ without each of its parts",
+        "--queue-sizes 256 1024 4096": "the queue-size figure",
+        "--set methods.pmq.momentum=0.99": "any knob of any method",
+    },
+)

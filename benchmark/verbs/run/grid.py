@@ -1,0 +1,118 @@
+"""The work of the verb `run`: prepare the data, do what is missing of the grid, and report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.config.command_line import Place
+from benchmark.config.config import Config
+from benchmark.config.verb import FAILED, OK
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.skipped import skip_summary, write_skipped
+from benchmark.results.store import Store
+from benchmark.run.cohorts import names_of
+from benchmark.run.datasets import gate, open_data, prepare_data
+from benchmark.run.estimate import exact_size, passes
+from benchmark.run.grid import Cell, Grid, Pretraining
+from benchmark.run.plan import make_plan
+from benchmark.run.pretraining import health_of, warnings_of
+from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing, task_name
+from benchmark.screen import console as terminal
+from benchmark.screen.console import Console, note
+from benchmark.screen.progress import GridProgress
+from benchmark.training.health import health_lines
+from benchmark.verbs.report import show_report
+from reports.runs.run import open_run
+
+
+@dataclass(frozen=True)
+class GridRequest:
+    """What a run is asked for."""
+
+    config: Config
+    place: Place
+    machine: Machine
+    results: Path
+    out: Path
+    allow_leak: bool = False
+    """Run on data that the audit refuses."""
+    unit: str | None = None
+    """What is scored; None: as the protocol has it."""
+
+
+def run_grid(asked: GridRequest, console: Console) -> int:
+    """Prepare the data, do what is missing of the grid, and report."""
+    config, machine = asked.config, asked.machine
+    prepared = prepare_all(asked, console)
+    found = gate(config, prepared)
+    if found.leaks and not asked.allow_leak:
+        terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
+        return FAILED
+    for line in found.unscored:
+        note(console, f"warning: {line}")
+    grid = make_grid(config, prepared, machine)
+    store = Store(asked.results)
+    plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored])
+    store.save_plan(plan)
+    work = missing(grid, store)
+    for line in work.damaged:
+        note(console, f"damaged, will be done again: {line}")
+    cells = len({cell.key for cell in grid.cells})  # one may stand in several tables
+    counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
+    note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
+    failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
+    if not work.cells:
+        note(console, "nothing to do: every cell is in the store")
+    show_report(open_run(asked.results, plan.key), asked.out, asked.unit, console)
+    show_health(grid, store, console)
+    if failures:
+        terminal.error(f"{failures} tasks failed; the same command tries them again")
+    return FAILED if failures else OK
+
+
+def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
+    """Every dataset of a run, simulated and prepared where that has not been done; says what was skipped."""
+    config, place = asked.config, asked.place
+    datasets = [open_data(config, name, place, console) for name in names_of(config)]
+    prepared = {}
+    for dataset in datasets:
+        prepared[dataset.name] = prepare_data(dataset, config, place, console)
+        note(console, prepared_line(prepared[dataset.name]))
+    write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
+    return prepared
+
+
+def prepared_line(prepared: Prepared) -> str:
+    """What a dataset holds, and how many recordings were skipped and why."""
+    patients = len({entry.patient for entry in prepared.entries})
+    word = prepared.segmentation.word
+    line = (
+        f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {len(prepared.windows)} {word}s"
+    )
+    if not prepared.skipped:
+        return line
+    reasons = "; ".join(f"{count} {reason}" for reason, count in skip_summary(prepared.skipped).items())
+    return f"{line}; skipped {len(prepared.skipped)} ({reasons})"
+
+
+def work_off(
+    work: Work, config: Config, prepared: dict[str, Prepared], store: Store, machine: Machine, console: Console
+) -> int:
+    """Do the work under a progress display; returns how many tasks failed."""
+    sizes = {name: exact_size(data) for name, data in prepared.items()}
+    tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
+    costs = {task_name(task): passes(task, config, sizes) for task in tasks}
+    with GridProgress(console, costs) as progress:
+        watch = Watch(progress.started, progress.inner, progress.finished, progress.failed)
+        return do(work, config, prepared, store, machine, watch)
+
+
+def show_health(grid: Grid, store: Store, console: Console) -> None:
+    """Say what the pretrainings learned, and which of them went wrong."""
+    health = health_of(grid, store)
+    note(console, "")
+    for line in health_lines(health):
+        note(console, line)
+    for line in warnings_of(grid, health):
+        note(console, f"warning: {line}")

@@ -1,0 +1,20 @@
+"""What a command computes with, from its flags and its config."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from benchmark.config.command_line import device_of, jobs_of
+from benchmark.config.config import Config
+from benchmark.machine.device import pick_precision
+from benchmark.run.runner import Machine
+from benchmark.training.compiled import require_compiler
+
+
+def machine_of(arguments: Namespace, config: Config) -> Machine:
+    """Device, precision and cells at a time. Raises ConfigError where it shall compile and cannot, or has no device."""
+    device = device_of(arguments)
+    jobs = jobs_of(arguments, device)
+    if config.compile:
+        require_compiler(device)
+    return Machine(device, pick_precision(config.precision, device), jobs, config.compile)

@@ -1,0 +1,33 @@
+"""The verb `verify-paper`: the PMQ paper's numbers and claims, and the results store beside them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from benchmark.config.command_line import shared
+from benchmark.config.verb import OK, Verb
+from benchmark.screen.console import Console, note
+
+
+def verify_paper(arguments: Namespace, console: Console) -> int:
+    """Check them, print what was found, and say where the files are."""
+    from benchmark.screen.tables import (
+        print_sheet,
+    )  # here, because --help has no use for it and scipy.stats loads slowly
+    from reports.paper.write import verification_sheet
+    from reports.paper.write import verify_paper as verify
+
+    found = verify(arguments.out, arguments.results)
+    print_sheet(console, *verification_sheet(found.verification))
+    note(console, "")
+    for file in found.files:
+        note(console, f"wrote {file}")
+    return OK
+
+
+VERIFY_PAPER = Verb(
+    "check the PMQ paper's printed tables and claims, and lay the results store beside them",
+    verify_paper,
+    shared("--results", "--out"),
+    examples={"verify-paper": "the paper's own numbers, checked"},
+)

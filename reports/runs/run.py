@@ -1,0 +1,117 @@
+"""A run: a results store opened, once per report. What its plan set out to do, and what is there of it.
+
+The plan, not the row, says which variant a cell stands for: two variants with the same content share one key
+(PMQ and "PMQ with a queue of 16384" are the same run), and then one row serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.results.failures import Failure
+from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.rows import Row
+from benchmark.results.store import CorruptRow, Store
+from reports.runs.cards import Card
+
+CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed")
+TIDY = (*CELL, "unit", "metric", "value", "reason")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a store holds of one plan; the three mappings are by cell key and have no key in common."""
+
+    name: str
+    """As its user would call it: FOLDER@KEY."""
+    source: Path
+    """The folder or capsule that it came in."""
+    store: Store
+    plan: Plan
+    rows: Mapping[str, Row]
+    failures: Mapping[str, Failure]
+    """Error and traceback of the cells whose last attempt failed."""
+    damaged: Mapping[str, str]
+    """What is wrong with the rows that were left out."""
+
+    @cached_property
+    def tidy(self) -> pd.DataFrame:
+        """One line per finished cell x unit x metric, in plan order, with the columns `TIDY`; made when first asked.
+
+        `value` lies in [0, 1] and is NaN where the metric is undefined; `reason` then says why.
+        """
+        lines = [
+            _cell(cell)
+            | {"unit": unit, "metric": metric, "value": value, "reason": row.undefined.get(unit, {}).get(metric, "")}
+            for cell in self.plan.cells
+            if (row := self.rows.get(cell.key)) is not None
+            for unit, metrics in row.scores.items()
+            for metric, value in metrics.items()
+        ]
+        return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
+
+    @cached_property
+    def cards(self) -> dict[str, dict[str, Card]]:
+        """Variant -> key of a pretraining -> its card, behind the finished cells; read when first asked.
+
+        Cards that are missing or damaged are left out.
+        """
+        wanted = {(cell.variant, row.pretrain_key) for cell in self.plan.cells if (row := self.rows.get(cell.key))}
+        found: dict[str, dict[str, Card]] = {}
+        for variant in self.plan.variants:
+            for key in sorted(key for name, key in wanted if name == variant and key):
+                card = self.store.card(key)
+                if card is not None:
+                    found.setdefault(variant, {})[key] = card
+        return found
+
+
+def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = None) -> Run:
+    """The run of a plan in a results folder, the latest one unless a key is given.
+
+    source: what its user named, where that is not the folder. Raises NoResults where the folder holds no such plan.
+    """
+    store = Store(root)
+    plan = store.load_plan(plan_key)
+    rows: dict[str, Row] = {}
+    damaged: dict[str, str] = {}
+    for key in dict.fromkeys(cell.key for cell in plan.cells):
+        try:
+            row = store.load_row(key)
+        except CorruptRow as error:
+            damaged[key] = str(error)
+            continue
+        if row is not None:
+            rows[key] = row
+    missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
+    named = source or root
+    return Run(f"{named}@{plan.key}", named, store, plan, rows, store.failures(missing), damaged)
+
+
+def _cell(cell: PlannedCell) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in CELL}
+
+
+def wide(run: Run) -> pd.DataFrame:
+    """One line per finished cell, in plan order: where it stands, all its scores in both units, what it rests on.
+
+    Times are left out, so that an interrupted and resumed run gives the same bytes as one in a single go.
+    """
+    lines = [_cell(cell) | _row_facts(row) for cell in run.plan.cells if (row := run.rows.get(cell.key)) is not None]
+    return pd.DataFrame(lines) if lines else pd.DataFrame(columns=list(CELL))
+
+
+def _row_facts(row: Row) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        name: getattr(row, name) for name in ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
+    }
+    for unit, metrics in row.scores.items():
+        facts |= {f"{unit}_{metric}": value for metric, value in metrics.items()}
+    chosen = {name: row.training.get(name) for name in ("best_epoch", "C")}
+    return facts | chosen | row.counts | {"notes": "; ".join(row.notes)}

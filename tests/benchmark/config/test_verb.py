@@ -1,0 +1,118 @@
+"""argv -> a verb and its flags, on a small table of verbs: what is meant, what is refused, what the help shows."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import pytest
+
+from benchmark.config.errors import ConfigError
+from benchmark.config.verb import OK, Flag, Verb, parse
+from benchmark.screen.console import Console
+
+
+def nothing(arguments: Namespace, console: Console) -> int:
+    return OK
+
+
+SIZE = Flag("sizes", "how many", how={"type": int, "default": 1})
+NAMES = Flag("names", "which", how={"nargs": "+"})
+SALT = Flag("sizes", "grains")
+VERBS = {
+    "cook": Verb("cook a dish", nothing, {"--names": NAMES, "--size": SIZE}, examples={"--size 2": "two"}),
+    "taste": Verb("taste one", nothing, {"--salt": SALT}, "DISH", "its name", {"taste soup": "soup"}),
+    "shop list": Verb("say what is missing", nothing, {"--size": SIZE}, examples={"shop list": "missing"}),
+    "shop buy": Verb("buy it", nothing, {"--names": NAMES}, examples={"shop buy --names eggs": "eggs"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("argv", "name", "values"),
+    [
+        ("", "cook", {"names": None, "size": 1}),
+        ("--size 3 --names a b", "cook", {"names": ["a", "b"], "size": 3}),
+        ("cook --size=3", "cook", {"names": None, "size": 3}),
+        ("taste soup", "taste", {"word": "soup", "salt": None}),
+        ("taste --salt 9 soup", "taste", {"word": "soup", "salt": "9"}),
+        ("shop", "shop list", {"size": 1}),
+        ("shop --size 2", "shop list", {"size": 2}),
+        ("shop list --size 2", "shop list", {"size": 2}),
+        ("shop buy --names eggs", "shop buy", {"names": ["eggs"]}),
+    ],
+)
+def test_a_command_is_a_verb_and_its_flags_and_no_others(argv: str, name: str, values: dict[str, object]) -> None:
+    verb, arguments = parse(VERBS, argv.split())
+    assert verb is VERBS[name]
+    assert vars(arguments) == values
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        ("bake", "unknown verb 'bake'; there are: cook, taste, shop"),
+        ("tase soup", "unknown verb 'tase' (did you mean 'taste'?); there are: cook, taste, shop"),
+        ("shop bye", "unknown action of `shop` 'bye' (did you mean 'buy'?); there are: list, buy"),
+        ("shop eggs list", "unknown action of `shop` 'eggs'; there are: list, buy"),
+        ("cook --salt 3", "`cook` takes no --salt; `taste` does"),
+        ("--salt 3", "`cook` takes no --salt; `taste` does"),
+        ("taste soup --size=3", "`taste` takes no --size; `cook`, `shop list` do"),
+        ("taste --size 3 soup", "`taste` takes no --size; `cook`, `shop list` do"),
+        ("cook --name x", "unknown flag '--name' (did you mean '--names'?); `python run_benchmark.py cook --help` has"),
+        ("cook --sal 3", "unknown flag '--sal' (did you mean '--salt'?)"),
+        ("cook --wine", "unknown flag '--wine'; `python run_benchmark.py cook --help` has those of `cook`"),
+        ("--size 3 taste", "`cook` takes no 'taste': a verb comes before its flags"),
+        ("shop --size 3 buy", "`shop list` takes no 'buy': a verb comes before its flags"),
+        ("cook soup", "`cook` takes no 'soup'"),
+        ("taste soup salad", "`taste` takes no 'salad'"),
+        ("taste", "`taste` needs DISH, e.g. `taste soup`"),
+        ("cook --size two", "argument --size: invalid int value: 'two'"),
+        ("cook --names", "argument --names: expected at least one argument"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(argv: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(VERBS, argv.split())
+    assert str(caught.value).startswith(line)
+    assert "\n" not in str(caught.value)
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "")
+
+
+def test_an_empty_word_is_no_verb() -> None:
+    with pytest.raises(ConfigError, match=r"^unknown verb ''"):
+        parse(VERBS, [""])
+
+
+def helped(argv: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        parse(VERBS, argv.split())
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_of_no_verb_lists_all_with_the_flags_of_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = helped("--help", capsys)
+    assert shown.startswith("usage: run_benchmark.py [VERB] [FLAG ...]\n")
+    assert "  cook       cook a dish (the default)\n  taste      taste one\n  shop list  say what is missing\n" in shown
+    assert "--size" in shown
+    assert "--salt" not in shown
+    assert "python run_benchmark.py --size 2               two\n" in shown
+    assert "python run_benchmark.py shop buy --names eggs  eggs\n" in shown
+    assert helped("-h", capsys) == helped("--size 3 --help", capsys) == shown
+
+
+def test_help_of_a_verb_is_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = helped("taste --help", capsys)
+    assert shown.startswith("usage: run_benchmark.py taste DISH [FLAG ...]\n\ntaste one\n")
+    assert "its name" in shown
+    assert "--salt" in shown
+    assert "--size" not in shown
+    assert "python run_benchmark.py taste soup  soup\n" in shown
+    assert "cook" not in shown
+
+
+def test_help_of_a_group_lists_its_verbs_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = helped("shop --help", capsys)
+    assert shown.startswith("usage: run_benchmark.py shop [ACTION] [FLAG ...]\n")
+    assert "  shop list  say what is missing (the default)\n  shop buy   buy it\n" in shown
+    assert "taste" not in shown

@@ -1,0 +1,60 @@
+"""What is said of a run's datasets before it begins: which are refused, which are only not scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from benchmark.config.config import Config
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.readers.base import DatasetError
+from benchmark.run.datasets import gate
+
+SmallConfig = Callable[..., Config]
+MakePrepared = Callable[..., Prepared]
+SOME_WITHOUT_A_FOLD = [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 9), ("p4", (1,), 12, 10)]
+NO_FOLD = "recording r001 has no official fold, others of its dataset have"
+BOTH = {"data.datasets": ["ptb-xl", "chapman"]}
+
+
+@pytest.fixture
+def unsplit(cohorts: dict[str, Prepared], make_prepared: MakePrepared) -> dict[str, Prepared]:
+    """The cohorts with a PTB-XL that cannot be split."""
+    return cohorts | {"ptb-xl": make_prepared("ptb-xl", SOME_WITHOUT_A_FOLD)}
+
+
+def test_a_dataset_that_cannot_be_split_is_not_scored_and_the_run_goes_on(
+    unsplit: dict[str, Prepared], small_config: SmallConfig
+) -> None:
+    found = gate(small_config(BOTH), unsplit)
+    assert (found.leaks, found.unscored) == ([], [f"PTB-XL cannot be scored: {NO_FOLD}"])
+
+
+def test_a_corpus_that_cannot_be_split_is_refused_before_anything_is_trained(
+    unsplit: dict[str, Prepared], small_config: SmallConfig
+) -> None:
+    with pytest.raises(DatasetError, match=f"PTB-XL cannot be pretrained on: {NO_FOLD}"):
+        gate(small_config({"data.datasets": ["chapman"], "data.pretrain": "ptb-xl"}), unsplit)
+
+
+def test_where_no_dataset_can_be_scored_the_run_is_refused(
+    unsplit: dict[str, Prepared], small_config: SmallConfig
+) -> None:
+    with pytest.raises(DatasetError, match=f"PTB-XL cannot be scored: {NO_FOLD}"):
+        gate(small_config({"data.datasets": ["ptb-xl"]}), unsplit)
+
+
+def test_a_corpus_without_a_recording_is_refused(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
+    empty = replace(cohorts["mimic-iv-ecg"], entries=(), signals=())
+    with pytest.raises(DatasetError, match="MIMIC-IV-ECG cannot be pretrained on: no recording is usable"):
+        gate(small_config(), cohorts | {"mimic-iv-ecg": empty})
+
+
+def test_a_corpus_too_small_to_be_scored_may_be_pretrained_on(
+    cohorts: dict[str, Prepared], make_prepared: MakePrepared, small_config: SmallConfig
+) -> None:
+    small = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (1,), 12, 2)])
+    config = small_config({"data.datasets": ["chapman"], "data.pretrain": "ptb-xl"})
+    assert gate(config, cohorts | {"ptb-xl": small}).unscored == []

@@ -1,0 +1,47 @@
+"""What of a run a report is told besides its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from benchmark.config.config import Config
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.results.store import Store
+from benchmark.run.plan import make_plan
+from benchmark.run.runner import Machine, make_grid
+
+MACHINE = Machine(torch.device("cpu"), "float32", 1)
+SmallConfig = Callable[..., Config]
+Cohorts = dict[str, Prepared]
+
+
+def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
+    config, store = small_config(), Store(tmp_path)
+    grid = make_grid(config, cohorts, MACHINE)
+    plan = make_plan(config, cohorts, grid)
+    assert [cell.key for cell in plan.cells] == [cell.key for cell in grid.cells]
+    assert plan.variants == {"random": "Random", "pmq": "PMQ"}
+    chapman = cohorts["chapman"]
+    facts = plan.datasets["chapman"]
+    assert (facts["title"], facts["simulated"]) == ("Chapman", True)
+    assert (facts["recordings"], facts["patients"]) == (
+        len(chapman.entries),
+        len({entry.patient for entry in chapman.entries}),
+    )
+    assert sum(facts["skipped"].values()) == len(chapman.skipped)
+    assert plan.pretraining["name"] == "mimic-iv-ecg"
+    store.save_plan(plan)
+    assert store.load_plan() == plan
+    assert make_plan(config, cohorts, grid).key == plan.key
+
+
+def test_another_caption_is_another_plan_of_the_same_cells(cohorts: Cohorts, small_config: SmallConfig) -> None:
+    config = small_config()
+    grid = make_grid(config, cohorts, MACHINE)
+    plan = make_plan(config, cohorts, grid)
+    other = make_plan(small_config({"caption": "Other words."}), cohorts, grid)
+    assert other.key != plan.key
+    assert other.cells == plan.cells

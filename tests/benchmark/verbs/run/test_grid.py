@@ -1,0 +1,251 @@
+"""Runs as a user meets them: nothing is done twice, and kills, errors and Ctrl-C do not change the tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import run_benchmark
+from benchmark.results.rows import Row
+from benchmark.results.store import Store
+from benchmark.run import cell as cell_module
+from benchmark.run.cell import CellJob, run_cell
+from benchmark.training.linear import Known
+from methods import METHODS
+from methods.pmq import PMQ
+
+torch.set_num_threads(1)
+
+ROOT = Path(__file__).resolve().parents[4]
+CONFIG = """
+methods: [random, pmq]
+data:
+  datasets: [chapman]
+  simulation: {patients: {mimic-iv-ecg: 6, chapman: 40, cpsc2018: 10}, recordings_per_patient: 2}
+encoder: {hidden: 4, depth: 2, output: 8}
+knobs: {pmq: {queue_size: 16}}
+pretrain: {epochs: 3, recipe: {batch_size: 8}}
+finetune: {epochs: 1, batch_size: 64}
+evaluate: [finetune, linear]
+ratios: [0.5]
+seeds: [41]
+gates: []
+precision: float32
+"""
+COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]
+KILL = """
+import os, re, signal, sys
+rename, left = os.replace, int(sys.argv[2])
+
+def rename_or_die(source, target):
+    global left
+    left -= bool(re.search(sys.argv[1], str(target)))
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(source, target)
+
+os.replace = rename_or_die
+import run_benchmark
+sys.exit(run_benchmark.main(sys.argv[3:]))
+"""
+"""Runs a command line, and dies before the n-th time that a file with such a name would be put in its place."""
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the config, in which simulated and prepared data stay from test to test."""
+    folder = tmp_path_factory.mktemp("workplace")
+    (folder / "tiny.yaml").write_text(CONFIG)
+    return folder
+
+
+@pytest.fixture
+def argv(workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A run of the small config, with a store and tables of its own."""
+    monkeypatch.chdir(workplace)
+    places = ["--results", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
+    return [*COMMAND, *places]
+
+
+@pytest.fixture(scope="module")
+def expected(workplace: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The results.md of a run that nothing disturbs."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(workplace)
+        assert run_benchmark.main([*COMMAND, "--results", str(folder / "runs"), "--out", str(folder / "out")]) == 0
+    return (folder / "out" / "results.md").read_text()
+
+
+def table(tmp_path: Path) -> str:
+    return (tmp_path / "out" / "results.md").read_text()
+
+
+def rows(store: Path) -> list[Row]:
+    """Rows without the seconds they took, and without the state of the code, which an editor may change meanwhile."""
+    read = [Store(store).load_row(key) for key in sorted(path.stem for path in (store / "cells").glob("*.npz"))]
+    found = [row for row in read if row is not None]
+    never = {"seconds": 0.0}
+    return [replace(row, training=row.training | never, provenance=row.provenance | {"git": None}) for row in found]
+
+
+def stamps(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_second_run_does_nothing_and_says_so(
+    argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    assert "4 cells on 2 encoders: 0 done, 4 to do" in capsys.readouterr().out
+    assert "| PMQ " in (tmp_path / "out" / "costs.md").read_text()
+    assert table(tmp_path) == expected
+    assert len(rows(tmp_path / "runs")) == 4
+    before = stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained")
+    assert run_benchmark.main(argv) == 0
+    shown = capsys.readouterr().out
+    assert "4 done, 0 to do" in shown
+    assert "nothing to do: every cell is in the store" in shown
+    assert stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained") == before
+    assert table(tmp_path) == expected
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_the_report_comes_again_from_the_store_alone(
+    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(tmp_path / "out")
+    assert run_benchmark.main(["report"]) == 0
+    assert table(tmp_path) == expected
+
+
+def test_a_method_that_fails_fails_its_own_cells(
+    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(PMQ, "forward", lambda self, batch: json.loads("no keys today"))
+        assert run_benchmark.main(argv) == run_benchmark.FAILED
+    shown = capsys.readouterr()
+    assert shown.err == "error: 3 tasks failed; the same command tries them again\n"
+    assert {row.variant for row in rows(tmp_path / "runs")} == {"random"}
+    assert "its pretraining failed: JSONDecodeError" in table(tmp_path)
+    assert run_benchmark.main(argv) == 0
+    assert table(tmp_path) == expected
+
+
+def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
+    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(job: CellJob, known: Known) -> None:
+        if job.cell.evaluation == "linear":
+            signal.raise_signal(signal.SIGINT)
+        run_cell(job, known)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(cell_module, "run_cell", interrupt)
+            assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    shown = capsys.readouterr()
+    assert shown.err == "error: stopped; what is finished is saved, and the same command goes on from there\n"
+    assert len(rows(tmp_path / "runs")) == 1
+    assert run_benchmark.main(argv) == 0
+    assert "1 done, 3 to do" in capsys.readouterr().out
+    assert table(tmp_path) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "time_of_death"), [("checkpoint.pt", 2), ("cells/.*json", 3)])
+def test_a_killed_run_goes_on_to_the_same_bytes(
+    file: str, time_of_death: int, argv: list[str], expected: str, workplace: Path, tmp_path: Path
+) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", KILL, file, str(time_of_death), *argv],
+        cwd=workplace,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    before = stamps(tmp_path / "runs")
+    assert run_benchmark.main(argv) == 0
+    assert table(tmp_path) == expected
+    kept = [path for path in before if path.suffix in (".json", ".safetensors") and "plans" not in path.parts]
+    assert {path: before[path] for path in kept} == {path: path.stat().st_mtime_ns for path in kept}
+
+
+@pytest.mark.slow
+def test_cells_side_by_side_give_the_same_rows(argv: list[str], tmp_path: Path, expected: str) -> None:
+    assert run_benchmark.main(argv) == 0
+    beside = tmp_path / "beside"
+    argv = [str(beside) if word == str(tmp_path / "runs") else word for word in argv]
+    assert run_benchmark.main([*argv, "--jobs-per-device", "2"]) == 0
+    assert rows(beside) == rows(tmp_path / "runs")
+    assert table(tmp_path) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "count"),
+    [
+        ("pretrained/*/pretraining.json", 11),
+        ("cells/*.json", 1),
+    ],
+    ids=["workers start", "cells run"],
+)
+def test_ctrl_c_at_a_terminal_ends_a_pool_without_a_traceback(
+    files: str, count: int, argv: list[str], workplace: Path, tmp_path: Path
+) -> None:
+    command = [*argv, "--jobs-per-device", "2", "--seeds", *map(str, range(41, 51))]
+    running = subprocess.Popen(
+        [sys.executable, str(ROOT / "run_benchmark.py"), *command],
+        cwd=workplace,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a terminal has it
+    )
+    while running.poll() is None and len(list((tmp_path / "runs").glob(files))) < count:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the parent and its workers
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert errors == "error: stopped; what is finished is saved, and the same command goes on from there\n"
+    assert len(rows(tmp_path / "runs")) < 40
+
+
+@pytest.mark.slow
+def test_every_method_runs_from_the_command_line(argv: list[str], tmp_path: Path) -> None:
+    assert run_benchmark.main([*argv, "--methods", *METHODS, "--evaluate", "linear", "--set", "pretrain.epochs=1"]) == 0
+    assert {row.variant for row in rows(tmp_path / "runs")} == set(METHODS)
+
+
+def test_all_data_are_looked_for_before_any_are_prepared(
+    argv: list[str], workplace: Path, tmp_path: Path, expected: str
+) -> None:
+    (corpus,) = (workplace / "data" / "simulated").glob("*/mimic-iv-ecg")
+    places = ["--cache", str(tmp_path / "cache"), "--data", f"mimic-iv-ecg={corpus}"]  # and no place of chapman
+    assert run_benchmark.main([*argv, *places]) == 2
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_dataset_that_is_too_small_is_refused_before_pretraining(argv: list[str], tmp_path: Path) -> None:
+    assert run_benchmark.main([*argv, "--datasets", "cpsc2018"]) == 2
+    assert not (tmp_path / "runs" / "pretrained").exists()

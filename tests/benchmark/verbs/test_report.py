@@ -1,0 +1,37 @@
+"""The verb `report`: what it reports, and what cannot be reported together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.config.errors import ConfigError
+from benchmark.config.verb import FAILED, parse
+from benchmark.screen.console import open_console
+from benchmark.verbs import VERBS
+from run_benchmark import main
+
+
+def test_a_report_of_nothing_is_one_line_and_makes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["report"]) == FAILED == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: no results in runs")
+    assert (shown.err.count("\n"), shown.out) == (1, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("flags", ["--results a b", "--capsule x.zip", "--unit both"])
+def test_two_runs_are_held_together_alone(flags: str) -> None:
+    verb, arguments = parse(VERBS, f"report --compare a b {flags}".split())
+    with pytest.raises(ConfigError, match="--compare A B takes neither --results, --capsule nor --unit both"):
+        verb.do(arguments, open_console())
+
+
+def test_several_results_may_be_named_and_elsewhere_one() -> None:
+    assert parse(VERBS, ["report", "--results", "a", "b@all"])[1].results == ["a", "b@all"]
+    with pytest.raises(ConfigError, match="`run` takes no 'b'"):
+        parse(VERBS, ["--results", "a", "b"])
