@@ -42,7 +42,9 @@ def _report(asked: argparse.Namespace) -> list[Path]:
     with open_results(asked.results) as opened:
         run = opened.run
         report = build_report(run, asked.out, unit=asked.unit)
-        _say([*opened.said, *(f"left out: {problem}" for problem in report.problems)])
+        page = f"; traceback in {asked.out / 'report.html'}"
+        failed = [f"failed: {line}{page if file else ''}" for line, file in report.failures]
+        _say([*opened.said, *failed, *(f"left out: {problem}" for problem in report.problems)])
         if asked.capsule:
             pack(run, asked.capsule)
     return [*report.files, *filter(None, [asked.capsule])]

@@ -5,16 +5,19 @@ The files depend on the rows alone: the same rows give the same bytes, in one ru
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.results.files import write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from reports.html import pictures_of, read_skipped, report_html
+from reports.runs.failures import unfinished
 from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, wide
 from reports.statistics.columns import UnequalTestSets
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
+from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
 from reports.tables.table import Table, make_table, table_name
 from reports.tables.text import latex, long_csv, markdown
@@ -28,6 +31,9 @@ class Report:
     files: tuple[Path, ...]
     problems: tuple[str, ...]
     """One line per row that was left out because it is damaged, and per table whose rows cannot be compared."""
+    failures: tuple[tuple[str, Path | None], ...]
+    """Per error: the cells that failed with it and the error, in one line; the file with the traceback of the first,
+    None where none was kept."""
 
 
 def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
@@ -74,4 +80,12 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
     for name, text in contents.items():
         write_atomic(out / name, text.encode())
     files = (*(out / name for name in contents), *drawn.files)
-    return Report(tuple(tables), files, (*run.damaged.values(), *problems))
+    return Report(tuple(tables), files, (*run.damaged.values(), *problems), tuple(_failures(run)))
+
+
+def _failures(run: Run) -> Iterator[tuple[str, Path | None]]:
+    for found in unfinished(run, run.plan.cells):
+        if found.state == "failed":
+            names = "; ".join(cell_names(run.plan, found.cells))
+            file = run.store.failure_file(found.cells[0].key) if found.traceback else None
+            yield f"{names}: {found.error}", file

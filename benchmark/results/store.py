@@ -49,7 +49,7 @@ class Store:
         arrays = npz_bytes({name: getattr(predictions, name) for name in ARRAYS})
         write_atomic(self.cells / f"{row.key}.npz", arrays)
         write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
-        (self.cells / f"{row.key}.error.json").unlink(missing_ok=True)
+        self.failure_file(row.key).unlink(missing_ok=True)
 
     def load_row(self, key: str) -> Row | None:
         """The finished row of a key, or None where there is none. Raises CorruptRow where it is damaged."""
@@ -91,7 +91,7 @@ class Store:
 
     def save_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
         """Leave why a cell failed beside where its row would be; returns the file."""
-        return _write_failure(self.cells / f"{key}.error.json", key, what, error, traceback)
+        return _write_failure(self.failure_file(key), key, what, error, traceback)
 
     def save_pretraining_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
         """Leave why a pretraining failed beside where its weights would be; returns the file."""
@@ -101,11 +101,15 @@ class Store:
         """Key -> failure, for those of the cells and pretrainings whose last attempt failed."""
         found = {}
         for key in keys:
-            for path in (self.cells / f"{key}.error.json", self.pretrained / key / ERROR):
+            for path in (self.failure_file(key), self.pretrained / key / ERROR):
                 if path.is_file():
                     body = json.loads(path.read_bytes())
                     found[key] = Failure(str(body["error"]), str(body.get("traceback", "")))
         return found
+
+    def failure_file(self, key: str) -> Path:
+        """Where the failure of a cell is kept."""
+        return self.cells / f"{key}.error.json"
 
     def save_plan(self, plan: Plan) -> None:
         """Keep a plan under its key and make it the latest."""

@@ -1,9 +1,8 @@
-"""Notes, errors and tables on the terminal; plain lines without escape codes elsewhere. `NO_COLOR` is honoured."""
+"""Notes and errors on the terminal; plain lines without escape codes elsewhere. `NO_COLOR` is honoured."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from rich.console import Console as Console  # callers name the type without knowing rich
@@ -42,9 +41,3 @@ def error(line: str) -> None:
 def harmless(text: str) -> str:
     """The text with control characters as ?, so that a label or title from elsewhere cannot steer the terminal."""
     return CONTROL.sub("?", text)
-
-
-def print_lines(console: Console, lines: Iterable[Sequence[tuple[str, str]]]) -> None:
-    """Lines already fitted to `console.width`, each a sequence of (text, role); the roles are those of `STYLES`."""
-    for spans in lines:
-        console.print(Text.assemble(*((harmless(text), STYLES[role]) for text, role in spans)), no_wrap=True)

@@ -10,7 +10,7 @@ from benchmark.config.command_line import REPORTED, RESULTS, WHERE, shared
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen import console as terminal
-from benchmark.screen.console import Console, note, print_lines
+from benchmark.screen.console import Console, note
 
 if TYPE_CHECKING:
     from reports.runs.run import Run
@@ -23,11 +23,13 @@ def report(arguments: Namespace, console: Console) -> int:
     from reports.runs.capsule import pack  # here, because pandas loads slowly
     from reports.runs.open import open_results
 
-    with open_results(arguments.results or [RESULTS]) as opened:
+    sources = arguments.results or [RESULTS]
+    with open_results(sources) as opened:
         run = opened.run
         for line in opened.said:
             note(console, line)
-        show_report(run, arguments.out, arguments.unit, console)
+        kept = run.store.root in {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
+        show_report(run, arguments.out, arguments.unit, console, kept=kept)
         if arguments.capsule:
             contents = pack(run, arguments.capsule)
             note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
@@ -36,7 +38,8 @@ def report(arguments: Namespace, console: Console) -> int:
 
 def compare(arguments: Namespace, console: Console) -> int:
     """The flag --compare. Raises ConfigError where it stands beside a flag that means one run."""
-    from reports.compare.write import compare_results, comparison_lines  # here, because pandas loads slowly
+    from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
+    from reports.compare.write import compare_results, comparison_sheet
 
     if arguments.results or arguments.capsule or arguments.unit == "both":
         raise ConfigError("--compare A B takes neither --results, --capsule nor --unit both")
@@ -44,21 +47,25 @@ def compare(arguments: Namespace, console: Console) -> int:
     found = compare_results(first, second, arguments.out, unit=arguments.unit)
     for line in found.said:
         note(console, line)
-    print_lines(console, comparison_lines(found.comparison, console.width))
+    print_sheet(console, *comparison_sheet(found.comparison))
     note(console, "")
     for file in found.files:
         note(console, f"wrote {file}")
     return OK
 
 
-def show_report(run: Run, out: Path, unit: str | None, console: Console) -> None:
-    """Write the tables, print them, and say where the files are."""
-    from reports.build import build_report  # here, because pandas loads slowly
-    from reports.tables.terminal import terminal_lines
+def show_report(run: Run, out: Path, unit: str | None, console: Console, *, kept: bool = True) -> None:
+    """Write the tables, print them, say what failed and where the files are; kept: the results stay where they are."""
+    from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
+    from reports.build import build_report
+    from reports.tables.terminal import score_sheet
 
     built = build_report(run, out, unit=unit)
     for table in built.tables:
-        print_lines(console, terminal_lines(table, console.width, starred=not console.is_terminal))
+        print_sheet(console, *score_sheet(table, starred=console.color_system is None))
+    for line, file in built.failures:
+        there = f"; traceback in {file if kept else out / 'report.html'}" if file else ""
+        note(console, f"failed: {line}{there}")
     for problem in built.problems:
         terminal.error(f"left out: {problem}")
     note(console, "")

@@ -6,16 +6,19 @@ from argparse import Namespace
 
 from benchmark.config.command_line import shared
 from benchmark.config.verb import OK, Verb
-from benchmark.screen.console import Console, note, print_lines
+from benchmark.screen.console import Console, note
 
 
 def verify_paper(arguments: Namespace, console: Console) -> int:
     """Check them, print what was found, and say where the files are."""
-    from reports.paper.write import verification_lines  # here, because scipy.stats loads slowly
+    from benchmark.screen.tables import (
+        print_sheet,
+    )  # here, because --help has no use for it and scipy.stats loads slowly
+    from reports.paper.write import verification_sheet
     from reports.paper.write import verify_paper as verify
 
     found = verify(arguments.out, arguments.results)
-    print_lines(console, verification_lines(found.verification, console.width))
+    print_sheet(console, *verification_sheet(found.verification))
     note(console, "")
     for file in found.files:
         note(console, f"wrote {file}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
@@ -16,12 +15,11 @@ from reports.compare.find import Comparison, Pair, Side, compare
 from reports.runs.open import open_results
 from reports.tables.captions import ratio_text
 from reports.tables.table import DASH
-from reports.tables.terminal import Span
+from reports.tables.terminal import Sheet
 from reports.tables.text import literal, pipe_table
 
 ON_TERMINAL = 20
 """Numbers that a terminal shows; the files have all."""
-NUMBER, GAP = 9, 2
 CSV_HEADER = (
     "evaluation", "unit", "ratio", "variant", "dataset", "metric", "a_mean", "a_std", "a_seeds", "b_mean", "b_std",
     "b_seeds", "difference", "equal_cells",
@@ -117,31 +115,20 @@ def _csv_side(side: Side | None) -> tuple[object, ...]:
     return ("", "", "") if side is None else (side.mean, side.std, " ".join(map(str, side.seeds)))
 
 
-def comparison_lines(found: Comparison, width: int) -> Iterator[list[Span]]:
-    """The words, the settings that differ and the largest differences, in lines of at most `width` (40 or more)."""
-    yield [("Two runs compared", "title")]
+def comparison_sheet(found: Comparison) -> Sheet:
+    """The words, the settings that differ and the largest differences."""
     settings = [f"{name}: {one} in A, {two} in B" for name, one, two in found.settings]
-    for text in [*words(found), *settings]:
-        for line in textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False):
-            yield [(line, "faint")]
     rows = [pair for pair in found.pairs if not pair.same]
-    if not rows:
-        return
-    room = width - 3 * (GAP + NUMBER)
-    yield []
-    yield [("Number".ljust(room), "title"), ("".join(_right(text) for text in ("A", "B", "B − A")), "title")]
-    for pair in rows[:ON_TERMINAL]:
-        numbers = (side_text(pair.first), side_text(pair.second), difference_text(pair))
-        yield [(_label(pair, room), ""), ("".join(map(_right, numbers)), "")]
-    if len(rows) > ON_TERMINAL:
-        yield [(f"and {len(rows) - ON_TERMINAL} more in compare.md", "faint")]
+    more = len(rows) - ON_TERMINAL
+    return Sheet(
+        above=(("Two runs compared", "title"), *((text, "faint") for text in [*words(found), *settings])),
+        columns=(("", "Number", "label"), ("", "A", "right"), ("", "B", "right"), ("", "B − A", "right")),
+        blocks=(tuple(tuple([(text, "")] for text in _cells(pair)) for pair in rows[:ON_TERMINAL]),),
+        below=((f"and {more} more in compare.md", "faint"),) if more > 0 else (),
+    )
 
 
-def _label(pair: Pair, room: int) -> str:
+def _cells(pair: Pair) -> tuple[str, ...]:
     how = EVALUATION_TITLES.get(pair.evaluation, pair.evaluation).lower()
-    text = f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio)}, {METRICS[pair.metric].title}, {how}"
-    return text.ljust(room) if len(text) <= room else f"{text[: room - 1]}…"
-
-
-def _right(text: str) -> str:
-    return " " * GAP + text.rjust(NUMBER)
+    label = f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio)}, {METRICS[pair.metric].title}, {how}"
+    return label, side_text(pair.first), side_text(pair.second), difference_text(pair)

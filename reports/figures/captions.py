@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmark.results.names import ATTRACTS, EVALUATION_TITLES, OTHER, OWN, SAME
+from benchmark.results.names import ATTRACTS, EVALUATION_TITLES, OWN, SAME
 from benchmark.results.plan import Plan
 from reports.figures.confusion import Confusion
 from reports.figures.illustrations import MaskedInput, Similarity
@@ -31,14 +31,14 @@ def caveats(plan: Plan, datasets: Iterable[str]) -> str:
 
 
 def seeds_text(plan: Plan, evaluation: str) -> str:
-    """'±1 standard deviation over seeds 41 to 45, all of one pretraining', or that there is a single seed."""
+    """'mean±std over seeds 41 to 45 (one pretraining)', or that there is a single seed."""
     seeds = sorted({cell.seed for cell in plan.cells if cell.evaluation == evaluation})
     if len(seeds) == 1:
-        return f"one seed ({seeds[0]}), so that no spread is shown"
+        return f"one seed ({seeds[0]})"
     whole = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
     named = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
-    shared = "all of one pretraining" if plan.config["protocol"] == "paper" else "each with a pretraining of its own"
-    return f"mean and ±1 standard deviation over seeds {named}, {shared}"
+    shared = "one pretraining" if plan.config["protocol"] == "paper" else "a pretraining each"
+    return f"mean±std over seeds {named} ({shared})"
 
 
 def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None) -> str:
@@ -56,15 +56,15 @@ def sweep_note(sweep: Sweep) -> str:
     """How to read a sweep."""
     sentences = [] if sweep.own is None else ["Ring: the method's own value."]
     if len(sweep.lines):
-        sentences.append("Lines: other methods with the same labels, their spread at the right.")
+        sentences.append("Lines: other methods, their spread at the right.")
     return " ".join(sentences)
 
 
 def compute_note(plan: Plan, spent: Costs) -> str:
     """What the time of a figure is."""
-    note = f"Time: one pretraining on {spent.machine}; lines were not pretrained."
+    note = f"Time: one pretraining on {spent.machine}; lines: without pretraining."
     if spent.elsewhere:
-        note += f" Pretrained on another machine and left out: {', '.join(titles_of(plan, spent.elsewhere).values())}."
+        note += f" Left out, pretrained on another machine: {', '.join(titles_of(plan, spent.elsewhere).values())}."
     return note
 
 
@@ -76,8 +76,8 @@ def confusion_note(
     seeds = sorted({own.seeds for own in found})
     counted = f"{seeds[0]} seed{'s' if seeds != [1] else ''}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     return (
-        f"{plan.datasets[dataset]['title']}, {how}. Lines: true class; columns: what it was taken for; percent of the "
-        f"{unit_text(plan, unit)}s of each true class, summed over {counted}, blank below 1. {caveats(plan, [dataset])}"
+        f"{plan.datasets[dataset]['title']}, {how}. Lines: true class; columns: decision; percent of the true class's "
+        f"{unit_text(plan, unit)}s over {counted}, blank below 1. {caveats(plan, [dataset])}"
     ).strip()
 
 
@@ -85,12 +85,12 @@ def training_note(plan: Plan, cards: Cards) -> str:
     """What the health was measured on."""
     samples = [card["health_sample"] for own in cards.values() for card in own.values() if card.get("health_sample")]
     runs = max(len(own) for own in cards.values())
-    sentences = ["Epoch 0 is the untrained encoder. Losses of different methods do not compare."]
+    sentences = ["Epoch 0: untrained encoder. Losses of different methods do not compare."]
     if samples:
         windows, patients = samples[0]["windows"], samples[0]["patients"]
-        sentences.append(f"Health: pooled features of {windows} held-out windows of {patients} patients.")
+        sentences.append(f"Health: {windows} held-out windows of {patients} patients.")
     if runs > 1:
-        sentences.append(f"Mean of up to {runs} pretrainings, band from the least to the most.")
+        sentences.append(f"Mean and range of up to {runs} pretrainings.")
     return " ".join([*sentences, caveats(plan, plan.datasets)]).strip()
 
 
@@ -98,8 +98,8 @@ def masking_note(plan: Plan, masked: MaskedInput) -> str:
     """What is masked."""
     simulated = " Simulated ECG." if plan.pretraining.get("simulated") else ""
     return (
-        f"One window of the pretraining corpus behind the input layer of {plan.variants[masked.variant]} after "
-        f"pretraining; each mask is a draw of its own.{simulated}"
+        f"One window of the pretraining corpus behind the input layer of {plan.variants[masked.variant]}, pretrained; "
+        f"each mask drawn anew.{simulated}"
     )
 
 
@@ -110,11 +110,10 @@ def similarity_note(plan: Plan, found: Sequence[Similarity]) -> str:
         of_kind = own.spread.sum(axis=1)  # (KINDS,)
         each = of_kind / max(1, of_kind[OWN])  # (KINDS,) keys per query
         counts.append(
-            f"{plan.variants[own.variant]}: of {each.sum():.0f} keys per query {each[ATTRACTS]:.1f} attract beside its "
-            f"own, {each[SAME]:.1f} of its patient do not, and {each[OTHER]:.0f} are other patients'."
+            f"{plan.variants[own.variant]}: {each.sum():.0f} keys per query; {each[ATTRACTS]:.1f} attract besides its "
+            f"own, {each[SAME]:.1f} of its patient do not."
         )
     return (
-        "The batch that would have come after the last, under the masks of training. Shown: queries of the patients "
-        "with the most keys, grouped by patient; their own keys; of the queue, the newest keys of these patients, then "
-        f"of others. {' '.join(counts)} {caveats(plan, [])}"
+        "The next batch under the masks of training: queries of the patients with the most keys, by patient; their "
+        f"keys; the queue's newest of these patients, then of others. {' '.join(counts)} {caveats(plan, [])}"
     ).strip()

@@ -13,6 +13,7 @@ from typing import Any
 from benchmark.results.plan import PlannedCell, with_todays_keys
 from benchmark.results.rows import Row
 from reports.runs.cards import machine_of
+from reports.runs.failures import unfinished
 from reports.runs.run import Run
 from reports.tables.captions import ratio_text
 from reports.tables.table import Block, Column, Line, Table
@@ -68,16 +69,9 @@ def _planned(run: Run, cell: PlannedCell) -> dict[str, Any]:
         "labels": ratio_text(cell.ratio),
         "seed": str(cell.seed),
     }
-    if cell.key in run.failures:
-        return told | {"state": "failed", "why": last_line(run.failures[cell.key].error)}
-    if cell.key in run.damaged:
-        return told | {"state": "damaged", "why": last_line(run.damaged[cell.key])}
+    for found in unfinished(run, [cell]):
+        return told | {"state": found.state, "why": found.error}
     return told | {"state": "finished" if cell.key in run.rows else "not run"}
-
-
-def last_line(error: str) -> str:
-    """What a traceback ends with."""
-    return (error.strip().splitlines() or ["no error text"])[-1]
 
 
 def _finished(row: Row) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from benchmark.results.names import SKIPPED_COLUMNS
 from benchmark.results.plan import Plan, PlannedCell
+from reports.runs.failures import unfinished
 from reports.runs.run import Run
 from reports.tables.captions import ratio_text
 
-ERROR_LIMIT = 4000
-"""Characters of an error text that are shown: its end."""
+TRACEBACK_LIMIT = 8000
+"""Characters of a traceback that are shown: its end."""
 
 
 class SkippedRecording(NamedTuple):
@@ -61,10 +62,10 @@ class Failure:
 
     state: str
     """'failed' or 'damaged'."""
-    reason: str
-    """Its last line."""
-    text: str
-    """All of it, or its end."""
+    error: str
+    """One line."""
+    traceback: str
+    """Of the first cell, or its end; '' where none was kept."""
     cells: tuple[str, ...]
 
 
@@ -120,17 +121,10 @@ def coverage(run: Run) -> Iterator[Unscored]:
 
 
 def failures(run: Run) -> Iterator[Failure]:
-    """One per error text, in plan order; KEY stands for a cell's own key, so that alike errors are one."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    failed = {key: failure.error for key, failure in run.failures.items()}
-    for cell in run.plan.cells:
-        for state, reasons in (("failed", failed), ("damaged", run.damaged)):
-            if cell.key in reasons:
-                text = reasons[cell.key].strip().replace(cell.key, "KEY")
-                groups.setdefault((state, text), []).append(_place(run.plan, cell))
-    for (state, text), cells in groups.items():
-        reason = (text.splitlines() or ["no error text"])[-1]
-        yield Failure(state, reason, text[-ERROR_LIMIT:], tuple(dict.fromkeys(cells)))
+    """One per error, in plan order."""
+    for found in unfinished(run, run.plan.cells):
+        cells = dict.fromkeys(_place(run.plan, cell) for cell in found.cells)
+        yield Failure(found.state, found.error, found.traceback[-TRACEBACK_LIMIT:], tuple(cells))
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:

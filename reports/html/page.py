@@ -35,6 +35,8 @@ TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufff
 """Characters that turn the direction of the text after them, also of what the page itself says."""
 LISTED = 100
 """Skipped recordings of a dataset that are named."""
+FEW = 10
+"""Cells with one error that are listed without a click."""
 
 
 def report_html(
@@ -93,6 +95,7 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
         "size": {"width": WIDTH, "height": HEIGHT},
         "sections": list(_sections(content, figures)),
         "listed": LISTED,
+        "few": FEW,
         "style": style,
         "script": script,
         "policy": _policy(style, script),

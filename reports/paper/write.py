@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -15,7 +14,7 @@ from reports.paper.printed import METRICS
 from reports.paper.replication import Beside
 from reports.paper.sections import Section, Verification, verification
 from reports.paper.verdicts import REFUTED, SUPPORTED, Judgement
-from reports.tables.terminal import Span
+from reports.tables.terminal import Sheet, Span
 from reports.tables.text import literal, pipe_table
 
 CSV_HEADER = (
@@ -89,28 +88,15 @@ def _figures(found: Verification, out: Path) -> Iterator[Path]:
             yield from paper_and_store(shown, out / f"verify-paper-{metric}", simulated=found.simulated)
 
 
-def verification_lines(found: Verification, width: int) -> Iterator[list[Span]]:
-    """Verdict and judgements for a terminal, each line at most `width` characters."""
-    for section in found.sections:
-        if section.title.startswith(SHOWN):
-            yield from _section_lines(section, width)
+def verification_sheet(found: Verification) -> Sheet:
+    """Verdict and judgements for a terminal."""
+    shown = [section for section in found.sections if section.title.startswith(SHOWN)]
+    return Sheet(above=tuple(span for section in shown for span in _paragraphs(section)))
 
 
-def _section_lines(section: Section, width: int) -> Iterator[list[Span]]:
-    yield []
-    yield [(section.title, "title")]
-    for text in section.said:
-        yield from _wrapped(text, width, "", "")
+def _paragraphs(section: Section) -> Iterator[Span]:
+    yield from (("", ""), (section.title, "title"), *((text, "") for text in section.said))
     for judgement in section.judgements:
-        yield []
-        yield [(judgement.verdict, ROLES.get(judgement.verdict, "faint"))]
-        yield from _wrapped(f"{judgement.claim.text} ({_lines_of(judgement)})", width, "  ", "")
-        for text in filter(None, (judgement.text, judgement.remark)):
-            yield from _wrapped(text, width, "  ", "faint")
-
-
-def _wrapped(text: str, width: int, indent: str, role: str) -> Iterator[list[Span]]:
-    for line in textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
-    ):
-        yield [(line, role)]
+        yield from (("", ""), (judgement.verdict, ROLES.get(judgement.verdict, "faint")))
+        yield f"  {judgement.claim.text} ({_lines_of(judgement)})", ""
+        yield from ((f"  {text}", "faint") for text in (judgement.text, judgement.remark) if text)

@@ -16,61 +16,64 @@ from reports.statistics.columns import ScoreColumn
 from reports.statistics.interval import LEVEL, Tail
 
 MANY = 1_000_000
-TWO_SEEDS = (
-    "With two seeds their variance is all but unknown: simulated columns of equal methods hold a false claim in up to "
-    "13 % of cases, not in 5 %. Take three or more."
-)
+TWO_SEEDS = "With two seeds simulated columns of equal methods hold a false claim in up to 13 % of cases, not in 5 %."
+ENCODERS = "With one pretraining per method a difference is one between these encoders, not yet between the methods."
 
 
 def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
-    """Sentences on the runs of one table; `pairs` is `pairwise(columns)`. Empty where there are no runs."""
+    """What a reader needs to use the numbers of one table; `pairs` is `pairwise(columns)`. Empty without runs."""
     if not columns:
         return []
+    return [_patients(run, columns), *_family(columns), _seeds(run, columns), *_detectable(pairs)]
+
+
+def method(run: Run, columns: Sequence[ScoreColumn]) -> list[str]:
+    """How the statistics of one table were made, and what they leave out. Empty without runs."""
+    if not columns:
+        return []
+    count = len(columns[0].seeds)
+    shared = count > 1 and run.plan.config["protocol"] != "strict"
+    resamples = columns[0].scores.shape[-1] - 1
     return [
-        _method(run, columns),
-        *([_family(columns)] if any(len(column.variants) > 1 for column in columns) else []),
-        _seeds(run, columns),
-        *_few_seeds(len(columns[0].seeds)),
-        *_detectable(pairs),
+        f"Intervals: {100 * (1 - LEVEL):g} %, from {resamples} resamples of the test patients and the variance over "
+        "seeds; differences are paired by test patient and by seed.",
+        "A claim over several columns has more chances to be false than one over a single column; Overall is one "
+        "column.",
+        *([ENCODERS] if shared else []),
+        *_few_seeds(count),
     ]
 
 
-def _method(run: Run, columns: Sequence[ScoreColumn]) -> str:
-    resamples = columns[0].scores.shape[-1] - 1
+def _patients(run: Run, columns: Sequence[ScoreColumn]) -> str:
     tested = {column.dataset: column.patients for column in columns if column.dataset}
     named = ", ".join(f"{run.plan.datasets[name]['title']} {number}" for name, number in tested.items())
-    return (
-        f"Intervals: 95 %, from {resamples} resamples of the test patients ({named}) and the variance over seeds; "
-        "differences are paired by test patient and by seed."
-    )
+    return f"Test patients: {named}."
 
 
-def _family(columns: Sequence[ScoreColumn]) -> str:
+def _family(columns: Sequence[ScoreColumn]) -> Iterator[str]:
+    """What a tie is, where two rows or more compete."""
     rows = max(len(column.variants) for column in columns)
     count = rows * (rows - 1) // 2
-    return (
-        f"A tie is what cannot be told from the best at {100 * LEVEL:g} % after Holm's correction over the {count} "
-        f"pair{'s' if count != 1 else ''} of rows in one column at one label ratio. A claim over several columns "
-        "has more chances to be false than that; Overall is one column."
-    )
+    if count:
+        pairs = f"{count} pair{'s' if count != 1 else ''}"
+        yield f"≈: not told from the best at {100 * LEVEL:g} %, by Holm's correction over {pairs} of rows per column."
 
 
 def _seeds(run: Run, columns: Sequence[ScoreColumn]) -> str:
     count = len(columns[0].seeds)
+    few = " Two seeds are too few for a variance: take three or more." if count == 2 else ""
     if count == 1:
-        return "One seed: the intervals cover the test patients alone, and another seed may reverse any difference."
+        return "One seed: the intervals cover the test patients alone; another seed may reverse any difference."
     if run.plan.config["protocol"] == "strict":
         return (
-            f"Each of the {count} seeds has its own pretraining, labelled subset and fine-tuning: the intervals cover "
-            "all three, and cannot say which of them a difference comes from."
+            f"{count} seeds, each with its own pretraining, labelled subset and fine-tuning; intervals cover all.{few}"
         )
     several = [len({key for key in keys if key}) > 1 for keys in columns[0].encoders]
     drawn = [run.plan.variants[name] for name, many in zip(columns[0].variants, several, strict=True) if many]
-    but = f" ({', '.join(drawn)}: an encoder per seed)" if drawn else ""
+    but = f" ({', '.join(drawn)}: one per seed)" if drawn else ""
     return (
-        f"The {count} seeds vary the fine-tuning alone: all share one pretraining per method{but} and one labelled "
-        "subset. The intervals do not cover what another pretraining or another subset would give, and a difference is "
-        "one between these encoders, not yet between the methods."
+        f"{count} seeds of fine-tuning on one pretraining per method{but} and one labelled subset: intervals cover no "
+        f"other pretraining or subset.{few}"
     )
 
 
@@ -94,7 +97,4 @@ def _detectable(pairs: pd.DataFrame) -> Iterator[str]:
         return
     medians = known.groupby("metric", sort=False)["detectable"].median()
     named = ", ".join(f"{TITLES[str(metric)]} {100 * value:.1f}" for metric, value in medians.items())
-    yield (
-        f"Before that correction, a true difference of this many points would be found in four of five such runs "
-        f"(median of the pairs): {named}."
-    )
+    yield f"Detectable difference in points (power 80 %, before the correction, median of the pairs): {named}."

@@ -14,7 +14,7 @@ from reports.runs.planned_tables import Layout
 from reports.runs.run import Run
 from reports.statistics.columns import score_columns
 from reports.statistics.components import components
-from reports.statistics.limits import reach
+from reports.statistics.limits import method, reach
 from reports.statistics.pairwise import intervals, pairwise, ties
 
 Place = tuple[float, str, str, str]
@@ -31,6 +31,8 @@ class TableStatistics:
     """Numbers that cannot be told from the best of their column and block."""
     words: tuple[str, ...] = ()
     """For below the table."""
+    details: tuple[str, ...] = ()
+    """How the statistics were made, for the page."""
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     """'intervals', 'pairwise', 'components'."""
 
@@ -47,6 +49,7 @@ def statistics_of(run: Run, layout: Layout, unit: str) -> TableStatistics:
     return TableStatistics(
         tied=frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False)),
         words=tuple(reach(run, columns, pairs)),
+        details=tuple(method(run, columns)),
         frames={"intervals": marked, "pairwise": pairs, "components": components(columns, strict=strict)},
     )
 

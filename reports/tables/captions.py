@@ -6,16 +6,20 @@ Neither holds a time, a device or a path: the same results print the same words,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import HEARTBEAT, LINEAR
 from benchmark.results.plan import Plan, PlannedCell
+from reports.runs.failures import unfinished
 from reports.runs.planned_tables import Layout, role_of
 from reports.runs.run import Run
 
 SHOWN_DIGITS = 12
+NAMED, LONGEST_ERROR = 3, 160
+"""Groups of cells that a footer names for an error, and characters of the error."""
 
 
 def ratio_text(ratio: float) -> str:
@@ -30,47 +34,51 @@ def unit_text(plan: Plan, unit: str) -> str:
 
 
 def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:
-    """What the numbers are, whether the ECGs are simulated, and what the config itself says of its results."""
+    """What the numbers are, whether the ECGs are simulated, and what the config itself says of its run."""
     *others, last = (METRICS[metric].words for metric in layout.metrics)
     metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
     sentences = [
         f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
-        *([f"Overall is the mean of the {columns} columns."] if columns > 1 else []),
-        "Bold: best of its block; ≈: a tie, not to be told from the best.",
+        *([f"Overall: mean of the {columns} columns."] if columns > 1 else []),
+        "Bold: best of its block; ≈: tied with it.",
     ]
     if layout.gates:
-        sentences.append("Italics: gates, to read the other rows against; they do not compete.")
+        sentences.append("Italics: gates, which do not compete.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
     if cells[0].evaluation == LINEAR and plan.config["protocol"] == "paper" and len(seeds) > 1:
-        sentences.append("The probe draws nothing at random: ±0.0 is one encoder on one labelled subset.")
+        sentences.append("±0.0: the probe draws nothing at random.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
-        sentences.append("Simulated ECGs: no ranking of methods follows from these numbers.")
+        sentences.append("Simulated ECGs: no ranking of methods follows.")
     own = str(plan.config.get("caption") or "").strip()
     return " ".join([*sentences, own]).strip()
 
 
-def footers_of(results: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
-    """What a table rests on, one line each: cells, protocol, data, skipped recordings, notes, failures, code."""
-    plan = results.plan
+def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
+    """What a reader needs to use a table's numbers, one line each: cells, warnings, data, what could not be scored."""
+    plan = run.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
-    yield _cells_line(results, cells)
+    yield _cells_line(run, cells)
     yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield (
-        f"Protocol: {plan.config['protocol']}; labels: {plan.config['data']['labels']}; scores per "
-        f"{unit_text(plan, unit)}."
+        f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}, {plan.config['data']['labels']} "
+        f"labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on {_source_text(plan.pretraining)}."
     )
-    yield f"Data: {'; '.join(map(_source_text, datasets))}."
-    yield f"Pretraining: {_source_text(plan.pretraining)}."
+    yield from _coverage(run, cells)
+    yield from _notes(run, cells)
+    yield from _unfinished(run, cells)
+    yield from _commits(run, cells)
+
+
+def details_of(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """What a table's numbers rest on besides, one line each: sizes of the data, skipped recordings, reports."""
+    plan = run.plan
+    there = {cell.dataset for cell in cells}
+    sources = [*(facts for name, facts in plan.datasets.items() if name in there), plan.pretraining]
+    yield f"Recordings and patients: {'; '.join(map(_size_text, sources))}."
+    yield f"Skipped recordings: {'; '.join(dict.fromkeys(map(_skipped_text, sources)))}."
     yield from _reports(plan, cells)
-    skipped = dict.fromkeys(map(_skipped_text, [*datasets, plan.pretraining]))
-    yield f"Skipped recordings: {'; '.join(skipped)}."
-    yield from _coverage(results, cells)
-    yield from _notes(results, cells)
-    yield from _unusable("Failed", results, cells, {key: failed.error for key, failed in results.failures.items()})
-    yield from _unusable("Left out", results, cells, dict.fromkeys(results.damaged, "the stored row is damaged"))
-    yield from _commits(results, cells)
 
 
 def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
@@ -86,9 +94,9 @@ def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Reports: {', '.join(readers)} learns from the corpus's, embedded by {how}{left_out}."
 
 
-def _cells_line(results: Run, cells: Sequence[PlannedCell]) -> str:
-    groups = {"failed": results.failures, "damaged": results.damaged}
-    finished = sum(cell.key in results.rows for cell in cells)
+def _cells_line(run: Run, cells: Sequence[PlannedCell]) -> str:
+    groups = {"failed": run.failures, "damaged": run.damaged}
+    finished = sum(cell.key in run.rows for cell in cells)
     counts = {what: sum(cell.key in keys for cell in cells) for what, keys in groups.items()}
     counts["not run"] = len(cells) - finished - sum(counts.values())
     rest = "".join(f", {number} {what}" for what, number in counts.items() if number)
@@ -96,78 +104,78 @@ def _cells_line(results: Run, cells: Sequence[PlannedCell]) -> str:
 
 
 def _source_text(facts: Mapping[str, Any]) -> str:
-    kind = "simulated" if facts.get("simulated") else "real"
-    title = facts.get("title") or facts["name"]
-    return f"{title} ({kind}, {facts['recordings']} recordings, {facts['patients']} patients)"
+    return f"{_title(facts)} ({'simulated' if facts.get('simulated') else 'real'})"
+
+
+def _size_text(facts: Mapping[str, Any]) -> str:
+    return f"{_title(facts)} {facts['recordings']} of {facts['patients']}"
+
+
+def _title(facts: Mapping[str, Any]) -> str:
+    return str(facts.get("title") or facts["name"])
 
 
 def _skipped_text(facts: Mapping[str, Any]) -> str:
     """`skipped` is a count, or counts by reason."""
     skipped = facts.get("skipped") or 0
-    title = facts.get("title") or facts["name"]
     if not isinstance(skipped, Mapping):
-        return f"{title} {skipped}"
+        return f"{_title(facts)} {skipped}"
     reasons = ", ".join(f"{reason}: {number}" for reason, number in sorted(skipped.items()))
-    return f"{title} {sum(skipped.values())} ({reasons})"
+    return f"{_title(facts)} {sum(skipped.values())} ({reasons})"
 
 
-def _coverage(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Per dataset, the patients of each class that no recording could be scored of, and why."""
-    rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
-    texts = []
-    for dataset, row in rows.items():
-        losses = [
-            f"{name} {len(found['unscored'])} of {found['patients']} ({_counted(found['unscored'].values())})"
-            for name, found in row.coverage.items()
-            if found["unscored"]
-        ]
-        texts.append(f"{results.plan.datasets[dataset]['title']}: {', '.join(losses) or 'none'}")
+def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Per dataset and class, the patients that no recording could be scored of; the page says why."""
+    rows = {cell.dataset: run.rows[cell.key] for cell in cells if cell.key in run.rows}
+    texts = [
+        f"{run.plan.datasets[dataset]['title']} {name} {len(found['unscored'])} of {found['patients']}"
+        for dataset, row in rows.items()
+        for name, found in row.coverage.items()
+        if found["unscored"]
+    ]
     if texts:
-        yield f"Patients without a scored recording, by class: {'; '.join(texts)}."
-
-
-def _counted(reasons: Iterable[str]) -> str:
-    """'heart rate below 50/min: 12, too short: 1'."""
-    return ", ".join(f"{reason}: {number}" for reason, number in Counter(reasons).most_common())
+        yield f"Patients without a scored recording: {', '.join(texts)}."
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:
     return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
 
 
-def _notes(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Notes of the rows, each once per dataset and ratio with the number of cells that carry it."""
-    counted = Counter(
-        (note, _place(results.plan, cell))
-        for cell in cells
-        if cell.key in results.rows
-        for note in results.rows[cell.key].notes
-    )
-    for (note, place), number in counted.items():
-        yield f"{place}: {note} ({number} {'cell' if number == 1 else 'cells'})."
-
-
-def _unusable(word: str, results: Run, cells: Sequence[PlannedCell], reasons: Mapping[str, str]) -> Iterator[str]:
-    """One line per reason: the cells concerned, those of one variant, dataset and ratio together."""
-    by_reason: dict[str, dict[str, list[str]]] = {}
+def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Each note of the rows once, with the datasets and ratios it is of, and how many cells carry it."""
+    counted: dict[str, Counter[str]] = {}
     for cell in cells:
-        if cell.key not in reasons:
-            continue
-        reason = (reasons[cell.key].strip().splitlines() or ["no error text"])[-1]
-        place = f"{results.plan.variants[cell.variant]} ({_place(results.plan, cell)}"
-        by_reason.setdefault(reason, {}).setdefault(place, []).append(str(cell.seed))
-    for reason, places in by_reason.items():
-        named = "; ".join(
-            f"{place}, {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)})" for place, seeds in places.items()
-        )
-        yield f"{word}: {named}: {reason}"
+        for note in run.rows[cell.key].notes if cell.key in run.rows else ():
+            counted.setdefault(note, Counter())[_place(run.plan, cell)] += 1
+    for note, places in counted.items():
+        named = "; ".join(f"{place}: {number} cell{'s' if number > 1 else ''}" for place, number in places.items())
+        yield f"Note: {note} ({named})."
 
 
-def _commits(results: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """One line per error, short: the page has all cells and the traceback."""
+    for found in unfinished(run, cells):
+        places = cell_names(run.plan, found.cells)
+        named = "; ".join(places[:NAMED]) + (f"; and {len(places) - NAMED} more" if len(places) > NAMED else "")
+        if found.state == "damaged":
+            yield f"Left out: {named}: the stored row is damaged."
+        else:
+            yield f"Failed: {named}: {shorten(found.error, LONGEST_ERROR, placeholder=' …')}"
+
+
+def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
+    """'PMQ (Chapman, 1 %, seeds 41, 42)': cells, those of one variant, dataset and ratio together."""
+    seeds: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        seeds.setdefault(f"{plan.variants[cell.variant]} ({_place(plan, cell)}", {})[str(cell.seed)] = None
+    return [f"{place}, seed{'s' if len(own) > 1 else ''} {', '.join(own)})" for place, own in seeds.items()]
+
+
+def _commits(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """The commits that made the rows; work that was not committed is said."""
     commits: dict[str, None] = {}
     for cell in cells:
-        git = results.rows[cell.key].provenance.get("git") if cell.key in results.rows else None
+        git = run.rows[cell.key].provenance.get("git") if cell.key in run.rows else None
         if git and git.get("commit"):
             dirty = " with uncommitted changes" if git.get("dirty") else ""
             commits[str(git["commit"])[:SHOWN_DIGITS] + dirty] = None

@@ -18,7 +18,7 @@ from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.planned_tables import Layout
 from reports.runs.run import Run
 from reports.statistics.of_table import TableStatistics
-from reports.tables.captions import caption_of, footers_of, ratio_text, unit_text
+from reports.tables.captions import caption_of, details_of, footers_of, ratio_text, unit_text
 
 DASH = "–"
 LETTERS = "abcdefghijklmnoprstuvwxyz"
@@ -102,6 +102,9 @@ class Table:
     footnotes: tuple[tuple[str, str], ...]
     """(mark, text), in the order of reading."""
     footers: tuple[str, ...]
+    """What a reader needs to use the numbers."""
+    details: tuple[str, ...] = ()
+    """How they were made, for the page."""
 
 
 def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics | None = None) -> Table:
@@ -126,6 +129,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
         blocks=tuple(_with_marks(block, footnotes) for block in blocks),
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
         footers=(*footers_of(run, layout.cells, unit), *(statistics.words if statistics else ())),
+        details=(*details_of(run, layout.cells), *(statistics.details if statistics else ())),
     )
 
 

@@ -23,6 +23,7 @@ from reports.statistics.columns import ScoreColumn
 from reports.statistics.test_set import resampled_test_set
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
+TRACEBACK = "Traceback (most recent call last):\n  ...\nRuntimeError: the loss is not finite"
 METRICS = {"f1": 0.0, "auroc": 0.2, "acc": 0.1}
 DATASETS = ("ptb-xl", "chapman")
 TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "pmq:w/o mask_t": "PMQ w/o mask_t & 5 % | *"}
@@ -128,7 +129,7 @@ def write_store(tmp_path: Path) -> Callable[..., Path]:
         rows = [row_of(cell) for cell in planned()]
         for row in reversed(rows) if backwards else rows:
             if fails(row):
-                store.save_failure(row.key, "fine-tune", "Traceback:\nRuntimeError: the loss is not finite")
+                store.save_failure(row.key, "fine-tune", "RuntimeError: the loss is not finite", TRACEBACK)
             if complete or not is_left_open(row):
                 store.save_row(alter(row), predictions)
         return tmp_path / name

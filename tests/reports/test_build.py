@@ -94,7 +94,10 @@ def test_damaged_rows_are_named_on_stderr(store_root: Path, tmp_path: Path, caps
     (store_root / "cells" / f"{key}.json").write_text("{")
     assert main(["--results", str(store_root), "--out", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr()
-    assert shown.err.startswith("left out: ")
+    failed, left_out = shown.err.splitlines()
+    page = tmp_path / "out" / "report.html"
+    assert failed == f"failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite; traceback in {page}"
+    assert left_out.startswith("left out: ")
     assert f"{key}.json" in shown.err
     figures = [f"figures/{name}" for name in FIGURES]
     assert shown.out.split() == [str(tmp_path / "out" / name) for name in (*FILES, *figures)]

@@ -15,7 +15,11 @@ from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import Labels, TaskSpec
 from benchmark.data.tasks.split import task_labels
 
-HEADINGS = ("dataset", "form", "recordings", "usable", "patients", "windows", "Hz", "seconds")
+COLUMNS = (
+    *(("", heading, "label") for heading in ("dataset", "form")),
+    *(("", heading, "right") for heading in ("recordings", "usable", "patients", "windows", "Hz", "seconds")),
+)
+"""Group, heading and kind of the columns of `data summary`."""
 EXAMPLES = 3
 """Names given where there are many."""
 
@@ -93,22 +97,8 @@ def class_counts(name: str, entries: Sequence[Entry], spec: TaskSpec) -> dict[st
     return counts
 
 
-def table_lines(summaries: Sequence[Summary]) -> Iterator[str]:
-    """One line per dataset under a heading, columns aligned; then the classes and the skipped recordings of each."""
-    rows = [HEADINGS, *(_row(summary) for summary in summaries)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-    for summary in summaries:
-        yield f"{summary.title}"
-        facts = (*other_lines(summary), *class_lines(summary), *skipped_lines(summary))
-        yield from (f"  {line}" for line in facts)
-        if summary.usable is None:
-            yield "  not prepared yet: `data check` or a run prepares it and fills in the dashes"
-
-
-def _row(summary: Summary) -> tuple[str, ...]:
-    """Cells of the table; a dash where nothing is known yet."""
+def table_row(summary: Summary) -> tuple[str, ...]:
+    """Cells under `COLUMNS`; a dash where nothing is known yet."""
     return (
         summary.name,
         form_text(summary),
@@ -119,6 +109,14 @@ def _row(summary: Summary) -> tuple[str, ...]:
         "-" if summary.signals is None else rates_text(summary.signals),
         "-" if summary.signals is None else lengths_text(summary.signals),
     )
+
+
+def below_table(summary: Summary) -> Iterator[str]:
+    """A dataset's classes and skipped recordings, and whether its dashes can be filled in."""
+    yield summary.title
+    yield from (f"  {line}" for line in (*other_lines(summary), *class_lines(summary), *skipped_lines(summary)))
+    if summary.usable is None:
+        yield "  not prepared yet: `data check` or a run prepares it and fills in the dashes"
 
 
 def fact_lines(summary: Summary) -> Iterator[str]:

@@ -19,7 +19,7 @@ from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.audit.findings import Finding
-from benchmark.data.audit.summary import fact_lines, of_listing, of_prepared, some, table_lines
+from benchmark.data.audit.summary import COLUMNS, below_table, fact_lines, of_listing, of_prepared, some, table_row
 from benchmark.data.prepared.beats import FS, heartbeats
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
 from benchmark.data.readers.base import SIMULATED_MARK, Dataset, DatasetError, Entry, Unusable
@@ -27,6 +27,7 @@ from benchmark.data.readers.registry import DATASETS, find_root
 from benchmark.run.cohorts import names_of
 from benchmark.run.datasets import audit_of, open_data, prepare_data
 from benchmark.screen.console import Console, note
+from benchmark.screen.tables import print_table
 
 VERDICTS = {
     "ok": "ok",
@@ -105,8 +106,10 @@ def print_summary(command: DataCommand, console: Console) -> bool:
         known = cached(dataset, command.place.cache, listing, command.config.data.cut())
         spec = command.config.task_spec(command.config.finetune)
         summaries.append(of_prepared(known, spec) if known else of_listing(dataset, listing, spec))
-    for line in table_lines(summaries):
-        note(console, line)
+    print_table(console, COLUMNS, [[table_row(summary) for summary in summaries]])
+    for summary in summaries:
+        for line in below_table(summary):
+            note(console, line)
     return len(summaries) == len(names)
 
 

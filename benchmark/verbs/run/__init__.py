@@ -6,12 +6,12 @@ from argparse import Namespace
 
 from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, config_of, place_of, shared
 from benchmark.config.verb import OK, Flag, Verb
-from benchmark.screen.console import Console, note
+from benchmark.screen.console import Console
 
 
 def run(arguments: Namespace, console: Console) -> int:
     """Do what is missing of the grid and report, or say what that would take."""
-    from benchmark.verbs.run.dry_run import dry_run_lines  # here, because torch loads slowly
+    from benchmark.verbs.run.dry_run import print_dry_run  # here, because torch loads slowly
     from benchmark.verbs.run.grid import GridRequest, run_grid
     from benchmark.verbs.run.machine import machine_of
 
@@ -19,8 +19,7 @@ def run(arguments: Namespace, console: Console) -> int:
     machine = machine_of(arguments, config)
     results, out = arguments.results, arguments.out
     if arguments.dry_run:
-        for line in dry_run_lines(config, place, machine, results, out / "speed.json"):
-            note(console, line)
+        print_dry_run(console, config, place, machine, results, out / "speed.json")
         return OK
     asked = GridRequest(config, place, machine, results, out, allow_leak=arguments.allow_leak, unit=arguments.unit)
     return run_grid(asked, console)

@@ -21,6 +21,8 @@ from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size,
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
 from benchmark.run.variants import Variant
+from benchmark.screen.console import Console, note
+from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
 from benchmark.verbs.speed.record import load_speed
 from benchmark.verbs.speed.report import grid_seconds
@@ -31,8 +33,10 @@ from methods.encoders.base import Encoder
 GIB = 2**30
 
 
-def dry_run_lines(config: Config, place: Place, machine: Machine, results: Path, speed_file: Path) -> Iterator[str]:
-    """The plan of a run, line by line. Raises DatasetError where real data are missing.
+def print_dry_run(
+    console: Console, config: Config, place: Place, machine: Machine, results: Path, speed_file: Path
+) -> None:
+    """The plan of a run. Raises DatasetError where real data are missing.
 
     results: the store it would go on with; speed_file: what `speed` measured, if it did.
     """
@@ -43,13 +47,15 @@ def dry_run_lines(config: Config, place: Place, machine: Machine, results: Path,
         work = Work(grid, grid.pretrainings, grid.cells, ())
     grid = work.grid
     pretrainings = sum(p.method.trains for p in grid.pretrainings)
-    yield f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings"
+    note(console, f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings")
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"
-        yield f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})"
-    yield from recipe_lines(config, grid)
-    yield from cell_lines(grid, work)
-    yield from cost_lines(config, results, speed_file, machine, sizes, work)
+        note(console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})")
+    for line in recipe_lines(config, grid):
+        note(console, line)
+    print_cells(console, grid, work)
+    for line in cost_lines(config, results, speed_file, machine, sizes, work):
+        note(console, line)
 
 
 def counts_line(grid: Grid) -> str:
@@ -117,19 +123,20 @@ def recipe_line(config: Config, method: type[PretrainMethod], variant: Variant) 
     return ", ".join(shown)
 
 
-def cell_lines(grid: Grid, work: Work) -> Iterator[str]:
+def print_cells(console: Console, grid: Grid, work: Work) -> None:
     """The cells of each variant and evaluation: how many are done of how many, dataset by dataset."""
     todo = {cell.key for cell in work.cells}
     ratios = ", ".join(f"{ratio:g}" for ratio in dict.fromkeys(cell.ratio for cell in grid.cells))
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
-    yield f"cells done of those planned, at ratios {ratios} x seeds {seeds}"
-    groups: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    note(console, f"cells done of those planned, at ratios {ratios} x seeds {seeds}:")
+    datasets = list(dict.fromkeys(cell.dataset for cell in grid.cells))
+    done: dict[tuple[str, str], dict[str, list[bool]]] = {}
     for cell in grid.cells:
-        row = groups.setdefault((cell.variant.name, cell.evaluation), {})
-        row.setdefault(cell.dataset, []).append(cell.key not in todo)
-    for (variant, evaluation), row in groups.items():
-        counts = "  ".join(f"{dataset} {sum(done)}/{len(done)}" for dataset, done in row.items())
-        yield f"  {variant:<14} {evaluation:<9} {counts}"
+        row = done.setdefault((cell.variant.name, cell.evaluation), {name: [] for name in datasets})
+        row[cell.dataset].append(cell.key not in todo)
+    columns = [("", "row", "label"), ("", "evaluation", "label"), *(("", name, "right") for name in datasets)]
+    rows = [[*place, *(f"{sum(own)}/{len(own)}" for own in counts.values())] for place, counts in done.items()]
+    print_table(console, columns, [rows])
 
 
 def cost_lines(

@@ -16,15 +16,14 @@ def speed(arguments: Namespace, console: Console) -> int:
     from benchmark.verbs.run.machine import machine_of
     from benchmark.verbs.speed.measure import FULL, QUICK, measure_speed
     from benchmark.verbs.speed.record import save_speed
-    from benchmark.verbs.speed.report import hours_line, speed_lines
+    from benchmark.verbs.speed.report import hours_line, print_speed
 
     config = config_of(arguments)
     machine = machine_of(arguments, config)
     sizes, _ = sizes_of(config, place_of(arguments))
     with step(console, "measuring") as progress:
         found = measure_speed(config, machine, QUICK if arguments.quick else FULL, progress)
-    for line in speed_lines(found):
-        note(console, line)
+    print_speed(console, found)
     file = arguments.out / "speed.json"
     save_speed(found, file)
     grid = unkeyed_grid(config, machine)

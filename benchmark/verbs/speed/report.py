@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from benchmark.config.config import Config
 from benchmark.run.estimate import PASSES_PER_STEP, Size, passes
 from benchmark.run.grid import Cell, Pretraining
+from benchmark.screen.console import Console, note
+from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
 from benchmark.verbs.speed.plain.preparation import INSTALL
 from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
@@ -17,39 +19,38 @@ GIGA = 1e9
 NONE = "-"
 
 
-def speed_lines(speed: Speed) -> Iterator[str]:
-    """All of it, line by line."""
+def print_speed(console: Console, speed: Speed) -> None:
+    """All of it."""
     device, gemm = speed.device, ", ".join(f"{name} {flops / GIGA:.0f}" for name, flops in speed.gemm.items())
-    yield f"speed ({speed.effort}) on {device['type']} {device['name']}, {device['threads']} threads"
-    yield f"  a large matrix product: {gemm} GFLOP/s"
-    yield f"  medians of {speed.rounds} rounds in which all forms take turns; ratios are plain / ours [lowest-highest]"
-    yield from step_lines(speed)
+    note(console, f"speed ({speed.effort}) on {device['type']} {device['name']}, {device['threads']} threads")
+    note(console, f"  a large matrix product: {gemm} GFLOP/s")
+    rounds = f"medians of {speed.rounds} rounds in which all forms take turns"
+    note(console, f"  {rounds}; ratios are plain / ours [lowest-highest]")
+    print_steps(console, speed)
     if "plain float32" not in speed.finetuning.seconds:
-        yield f"  the encoder {speed.encoder.get('name', DEFAULT)} has no plain form to be measured against"
-    yield growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth])
-    yield growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth])
-    yield preparation_line(speed.preparation)
+        name = speed.encoder.get("name", DEFAULT)
+        note(console, f"  the encoder {name} has no plain form to be measured against")
+    for line in (
+        growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth]),
+        growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth]),
+        preparation_line(speed.preparation),
+    ):
+        note(console, line)
 
 
-def step_lines(speed: Speed) -> Iterator[str]:
-    """A line per method and one for fine-tuning; pairs of windows there, windows here."""
+def print_steps(console: Console, speed: Speed) -> None:
+    """A row per method and one for fine-tuning, pairs of windows there, windows here; then the compiled updates."""
     best = speed.precision
     heads = ("batch", f"{best}/s", f"ms {best}", "plain ms", "float32", "bf16", "best", "GFLOP/s", "GiB", "plain GiB")
-    yield f"  {'':<13}" + "".join(f"{head:>{width}}" for head, width in zip(heads, WIDTHS, strict=True))
-    for step in (*speed.steps, speed.finetuning):
-        cells = step_cells(step, best)
-        yield f"  {step.name:<13}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
-    yield f"  plain ms in float32; ratios with both sides in float32, in bf16, and plain float32 / ours {best}"
-    yield "  GFLOP/s as executed by convolutions and matrix products; GiB an update takes in float32"
+    columns = [("", "update", "label"), *(("", head, "right") for head in heads)]
+    print_table(console, columns, [[[step.name, *step_cells(step, best)] for step in (*speed.steps, speed.finetuning)]])
+    note(console, f"  plain ms in float32; ratios with both sides in float32, in bf16, and plain float32 / ours {best}")
+    note(console, "  GFLOP/s as executed by convolutions and matrix products; GiB an update takes in float32")
     compiled = [step for step in speed.steps if step.compiled]
     if compiled:
-        yield "  the same against ours through torch.compile (--compile)"
-    for step in compiled:
-        cells = timing_cells(step, "compiled", step.compiled, best)
-        yield f"  {step.name:<13}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=False))
-
-
-WIDTHS = (7, 9, 10, 10, 18, 18, 18, 9, 7, 11)
+        note(console, "  the same against ours through torch.compile (--compile)")
+        rows = [[step.name, *timing_cells(step, "compiled", step.compiled, best)] for step in compiled]
+        print_table(console, columns[: len(rows[0])], [rows])
 
 
 def step_cells(step: StepSpeed, precision: str) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from seaborn import heatmap
 
 from reports.figures.confusion import Confusion
 from reports.figures.draw.style import (
@@ -23,6 +24,8 @@ from reports.figures.draw.style import (
 
 MANY_CLASSES, MANY_ROWS = 6, 8
 """Three panels stand abreast from so many classes on, else four, and five beyond so many rows of the table."""
+DARK = 65
+"""Percent beyond which a number is written in white."""
 PANEL_HEAD = 0.5
 """Inches of what stands around the matrix of a panel."""
 
@@ -50,15 +53,19 @@ def plot_confusion(
 
 def draw_matrix(axes: Axes, found: Confusion, classes: Sequence[str]) -> None:
     """Shares in percent, below 1 left blank; a class that the test set lacks is a line of dashes."""
-    shares = found.shares  # (C, C)
-    axes.imshow(np.nan_to_num(shares), cmap=SHARES, vmin=0, vmax=100)
-    for (truth, decision), share in np.ndenumerate(shares):
-        text = "–" if np.isnan(share) else f"{share:.0f}" if share >= 1 else ""
-        colour = "white" if share > 65 else "black"
-        words = axes.text(decision, truth, text, ha="center", va="center", fontsize=TINY, color=colour)
+    written = [[_written(share) for share in line] for line in found.shares]
+    heatmap(
+        np.nan_to_num(found.shares), ax=axes, annot=np.array(written), fmt="", annot_kws={"fontsize": TINY},
+        cmap=SHARES, vmin=0, vmax=100, cbar=False, square=True, linewidths=0.3,
+        xticklabels=list(classes), yticklabels=list(classes),
+    )  # fmt: skip
+    for words, share in zip(axes.texts, found.shares.flat, strict=True):
+        words.set_color("white" if share > DARK else "black")  # seaborn turns to white where black reads better
         words.set_in_layout(False)  # a hundred numbers inside the axes need no room of their own
-    axes.set_xticks(range(len(classes)), classes, rotation=90)
-    axes.set_yticks(range(len(classes)), classes)
     axes.tick_params(length=0, labelsize=TINY)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.tick_params(axis="x", rotation=90)
+    axes.tick_params(axis="y", rotation=0)
+
+
+def _written(share: float) -> str:
+    return "–" if np.isnan(share) else f"{share:.0f}" if share >= 1 else ""

@@ -193,7 +193,7 @@ def test_a_write_makes_its_folder_and_leaves_the_file_alone(tmp_path: Path) -> N
 
 def test_a_failure_is_kept_with_its_traceback_until_the_cell_succeeds(store: Store) -> None:
     file = store.save_failure(ROW.key, "pmq finetune", "RuntimeError: no luck", "Traceback: here")
-    assert file == store.cells / f"{ROW.key}.error.json"
+    assert file == store.failure_file(ROW.key) == store.cells / f"{ROW.key}.error.json"
     store.save_failure("other", "moco finetune", "ValueError: none either")
     assert store.failures([ROW.key]) == {ROW.key: Failure("RuntimeError: no luck", "Traceback: here")}
     store.save_row(ROW, PREDICTIONS)

@@ -14,7 +14,7 @@ import pytest
 from benchmark.results.plan import Plan
 from benchmark.results.rows import Row
 from reports.compare.find import Pair
-from reports.compare.write import ON_TERMINAL, Compared, compare_results, comparison_lines, markdown
+from reports.compare.write import ON_TERMINAL, Compared, compare_results, comparison_sheet, markdown
 
 WriteStore = Callable[..., Path]
 
@@ -120,21 +120,23 @@ def test_the_table_is_unrounded_in_csv(compared: Callable[..., Compared], tmp_pa
     assert {line["a_seeds"] for line in lines} == {"41 42", "41"}
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
-def test_no_line_of_the_terminal_is_too_long(compared: Callable[..., Compared], width: int) -> None:
-    lines = ["".join(text for text, _ in line) for line in comparison_lines(compared().comparison, width)]
-    assert max(map(len, lines)) <= width
-    assert not [line for line in lines if line.startswith("PMQ")]
+def test_what_is_equal_is_not_shown(compared: Callable[..., Compared]) -> None:
+    sheet = comparison_sheet(compared().comparison)
+    assert sheet.blocks == ((),)
+    assert sheet.below == ()
 
 
 def test_a_terminal_shows_the_largest_and_counts_the_rest(compared: Callable[..., Compared]) -> None:
     def worse(row: Row) -> Row:
         return replace(row, scores=row.scores | {"heartbeat": {"f1": 0.1, "auroc": 0.1, "acc": 0.1}})
 
-    lines = ["".join(text for text, _ in line) for line in comparison_lines(compared(alter=worse).comparison, 70)]
-    header = next(number for number, line in enumerate(lines) if line.startswith("Number "))
-    assert len(lines) - header - 2 == ON_TERMINAL
-    assert lines[-1] == f"and {60 - ON_TERMINAL} more in compare.md"
+    sheet = comparison_sheet(compared(alter=worse).comparison)
+    (rows,) = sheet.blocks
+    assert len(rows) == ON_TERMINAL
+    assert {len(row) for row in rows} == {len(sheet.columns)}
+    differences = [abs(float(row[-1][0][0])) for row in rows]
+    assert differences == sorted(differences, reverse=True)
+    assert sheet.below[-1][0] == f"and {60 - ON_TERMINAL} more in compare.md"
 
 
 def test_hostile_text_stays_text(compared: Callable[..., Compared]) -> None:

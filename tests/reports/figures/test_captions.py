@@ -20,10 +20,10 @@ def plan(*seeds: int, protocol: str = "paper", simulated: bool = False) -> Plan:
 @pytest.mark.parametrize(
     ("seeds", "protocol", "text"),
     [
-        ((41,), "paper", "one seed (41), so that no spread is shown"),
-        ((41, 42), "paper", "over seeds 41, 42, all of one pretraining"),
-        ((41, 42, 43), "strict", "over seeds 41 to 43, each with a pretraining of its own"),
-        ((41, 43, 44), "paper", "over seeds 41, 43, 44, all"),
+        ((41,), "paper", "one seed (41)"),
+        ((41, 42), "paper", "over seeds 41, 42 (one pretraining)"),
+        ((41, 42, 43), "strict", "over seeds 41 to 43 (a pretraining each)"),
+        ((41, 43, 44), "paper", "over seeds 41, 43, 44 (one"),
     ],
 )
 def test_seeds_are_named_with_what_they_share(seeds: tuple[int, ...], protocol: str, text: str) -> None:

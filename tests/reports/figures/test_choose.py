@@ -153,8 +153,8 @@ def test_the_small_print_says_what_a_reader_must_know(
     assert all("Simulated ECG" in note for note in undrawn.values())
     sweep = undrawn["finetune-heartbeat-pmq-queue-size"]
     assert "per heartbeat, fine-tuned with 1 % of the labels" in sweep
-    assert "±1 standard deviation over seeds 41, 42, all of one pretraining" in sweep
+    assert "mean±std over seeds 41, 42 (one pretraining)" in sweep
     assert "Ring: the method's own value" in sweep
     assert "x86_64, 2 threads, float32" in undrawn["finetune-heartbeat-compute"]
-    assert "summed over 2 seeds" in undrawn["finetune-heartbeat-confusion-ptb-xl"]
-    assert "PMQ: of 4 keys per query 1.0 attract beside its own" in undrawn["similarity"]
+    assert "heartbeats over 2 seeds" in undrawn["finetune-heartbeat-confusion-ptb-xl"]
+    assert "PMQ: 4 keys per query; 1.0 attract besides its own" in undrawn["similarity"]

@@ -63,15 +63,16 @@ def test_cells_that_ended_in_one_error_stand_together(store_root: Path) -> None:
     first, second, *_ = run.plan.cells
     run = replace(run, damaged={cell.key: f"{cell.key}.json: cut off" for cell in (first, second)})
     damaged, failed = failures(run)
-    assert (damaged.state, len(damaged.cells), damaged.reason) == ("damaged", 2, "KEY.json: cut off")
-    assert (failed.state, failed.reason) == ("failed", "RuntimeError: the loss is not finite")
-    assert failed.text.startswith("Traceback")
+    assert (damaged.state, len(damaged.cells), damaged.error) == ("damaged", 2, "KEY.json: cut off")
+    assert (failed.state, failed.error) == ("failed", "RuntimeError: the loss is not finite")
+    assert failed.traceback.startswith("Traceback")
     assert failed.cells[0].startswith("PMQ, Chapman, 1 %, seed 42, finetune (")
 
 
-def test_of_a_long_error_the_end_is_shown(store_root: Path) -> None:
+def test_of_a_long_traceback_the_end_is_shown(store_root: Path) -> None:
     run = open_run(store_root)
     key = run.plan.cells[0].key
-    (failure,) = failures(replace(run, failures={key: Failure("x" * 10_000 + "\nthe end")}))
-    assert len(failure.text) == 4000
-    assert failure.text.endswith("the end")
+    (failure,) = failures(replace(run, failures={key: Failure("an error", "x" * 10_000 + "\nthe end")}))
+    assert failure.error == "an error"
+    assert len(failure.traceback) == 8000
+    assert failure.traceback.endswith("the end")

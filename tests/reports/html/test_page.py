@@ -151,7 +151,7 @@ def test_hostile_text_stays_text(write_store: Callable[..., Path], parts_of: Any
         )  # fmt: skip
         store = Store(root)
         for key in store.failures([cell.key for cell in store.load_plan().cells]):
-            store.save_failure(key, "fine-tune", text.replace("\u2028", " "))  # which would end a line
+            store.save_failure(key, "fine-tune", text.replace("\u2028", " "), text)  # which would end a line
         write_atomic(store.pretrained / "encoder" / "pretraining.json", json.dumps(
             CARD | {"seed": text, "device": {"name": text}, "precision": text}).encode())  # fmt: skip
         skipped = [SkippedRecording(dataset, text, text, text) for dataset in ("ptb-xl", "chapman")]

@@ -14,13 +14,10 @@ from benchmark.results.store import Store
 from reports.paper.printed import printed_cells
 from reports.paper.replication import load_replication
 from reports.paper.sections import verification
-from reports.paper.write import markdown, verification_lines, verify_paper
+from reports.paper.verdicts import VERDICTS
+from reports.paper.write import markdown, verification_sheet, verify_paper
 
 WriteStore = Callable[..., Path]
-
-
-def shown(root: Path | None, width: int = 100) -> list[str]:
-    return ["".join(text for text, _ in spans) for spans in verification_lines(verification(root), width)]
 
 
 def test_the_paper_alone(tmp_path: Path) -> None:
@@ -82,12 +79,12 @@ def test_damaged_rows_are_named(store_root: Path) -> None:
     assert f"{victim}.json" in markdown(verification(store_root))
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
-def test_lines_fit_a_terminal(store_root: Path, width: int) -> None:
-    lines = shown(store_root, width)
-    assert max(map(len, lines)) <= width
-    assert lines[1] == "Verdict"
-    assert sum(line in ("supported", "not supported", "cannot be tested") for line in lines) == 2 * 20
+def test_a_terminal_shows_every_claim_under_its_verdict(store_root: Path) -> None:
+    above = verification_sheet(verification(store_root)).above
+    assert above[1] == ("Verdict", "title")
+    verdicts = [place for place, (text, _) in enumerate(above) if text in VERDICTS]
+    assert len(verdicts) == 2 * 20
+    assert all(above[place + 1][0].startswith("  ") for place in verdicts)
 
 
 def test_the_same_store_gives_the_same_bytes(write_store: WriteStore, tmp_path: Path) -> None:

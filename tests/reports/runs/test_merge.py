@@ -78,7 +78,8 @@ def test_a_cell_failed_in_both_keeps_its_reason(write_store: WriteStore, put_tog
     run, _ = put_together(write_store("one"), write_store("two"))
     assert len(run.rows) == 33
     (failure,) = run.failures.values()
-    assert failure.error.splitlines()[-1] == "RuntimeError: the loss is not finite"
+    assert failure.error == "RuntimeError: the loss is not finite"
+    assert failure.traceback.startswith("Traceback")
 
 
 def test_one_key_with_two_outcomes_is_left_out_and_named(

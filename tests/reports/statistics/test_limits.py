@@ -11,7 +11,7 @@ import pytest
 from benchmark.results.rows import Predictions
 from reports.runs.run import open_run
 from reports.statistics.columns import score_columns
-from reports.statistics.limits import reach
+from reports.statistics.limits import method, reach
 from reports.statistics.pairwise import pairwise
 
 
@@ -23,44 +23,49 @@ def words(
 ) -> Callable[..., str]:
     """All sentences on a store of two methods with some seeds."""
 
-    def say(seeds: int, protocol: str = "paper") -> str:
+    def say(seeds: int, protocol: str = "paper", *, details: bool = False) -> str:
         design = {"methods": 2, "seeds": seeds, "patients": 40, "scatter": scatter()}
         found = simulate_predictions(np.random.default_rng(0), **design)
         places = {(f"m{method}", "ptb-xl", 0.1, 41 + seed): run for (method, seed), run in found.items()}
         root = write_predictions(places, protocol=protocol)
         run = open_run(root)
         columns = score_columns(run, run.plan.cells, "recording", resamples=60)
-        return " ".join(reach(run, columns, pairwise(columns)))
+        return " ".join(method(run, columns) if details else reach(run, columns, pairwise(columns)))
 
     return say
 
 
 def test_five_seeds_under_the_paper_protocol(words: Callable[..., str]) -> None:
     said = words(5)
-    assert "60 resamples of the test patients (PTB-XL 40)" in said
-    assert "over the 1 pair of rows" in said
-    assert "The 5 seeds vary the fine-tuning alone" in said
-    assert "another pretraining" in said
-    assert "5 seeds leave 4 degrees of freedom" in said
-    assert "must reach 2.8 standard errors, not 2.0" in said
-    assert "found in four of five such runs (median of the pairs): F1 " in said
+    assert "Test patients: PTB-XL 40." in said
+    assert "over 1 pair of rows per column" in said
+    assert "5 seeds of fine-tuning on one pretraining per method and one labelled subset" in said
+    assert "intervals cover no other pretraining or subset" in said
+    assert "Detectable difference in points (power 80 %, before the correction, median of the pairs): F1 " in said
+    told = words(5, details=True)
+    assert "60 resamples of the test patients" in told
+    assert "not yet between the methods" in told
+    assert "5 seeds leave 4 degrees of freedom" in told
+    assert "must reach 2.8 standard errors, not 2.0" in told
 
 
 def test_two_seeds_are_said_to_be_few(words: Callable[..., str]) -> None:
-    said = words(2)
-    assert "2 seeds leave 1 degree of freedom" in said
-    assert "12.7 standard errors" in said
-    assert "Take three or more" in said
-    assert "Take three or more" not in words(3)
+    assert "take three or more" in words(2)
+    assert "take three or more" not in words(3)
+    told = words(2, details=True)
+    assert "2 seeds leave 1 degree of freedom" in told
+    assert "12.7 standard errors" in told
+    assert "13 %" in told
+    assert "13 %" not in words(3, details=True)
 
 
 def test_one_seed_covers_the_patients_alone(words: Callable[..., str]) -> None:
-    said = words(1)
-    assert "One seed: the intervals cover the test patients alone" in said
-    assert "degree" not in said
+    assert "One seed: the intervals cover the test patients alone" in words(1)
+    assert "degree" not in words(1, details=True)
 
 
 def test_strict_says_what_its_seeds_hold_together(words: Callable[..., str]) -> None:
     said = words(3, protocol="strict")
     assert "its own pretraining, labelled subset and fine-tuning" in said
-    assert "fine-tuning alone" not in said
+    assert "seeds of fine-tuning" not in said
+    assert "between these encoders" not in words(3, protocol="strict", details=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.results.failures import Failure
 from benchmark.results.plan import Plan
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.tables.captions import caption_of, footers_of, ratio_text
+from reports.tables.captions import caption_of, details_of, footers_of, ratio_text
 
 
 def footers(root: Path, evaluation: str = "finetune") -> list[str]:
@@ -20,30 +21,39 @@ def footers(root: Path, evaluation: str = "finetune") -> list[str]:
     return list(footers_of(run, cells, "heartbeat"))
 
 
+def details(root: Path) -> list[str]:
+    run = open_run(root)
+    return list(details_of(run, [cell for cell in run.plan.cells if cell.evaluation == "finetune"]))
+
+
 @pytest.mark.parametrize(("ratio", "text"), [(1.0, "100 %"), (0.3, "30 %"), (0.07, "7 %"), (0.005, "0.5 %")])
 def test_ratio_in_percent(ratio: float, text: str) -> None:
     assert ratio_text(ratio) == text
 
 
-def test_everything_a_table_rests_on_is_said(store_root: Path) -> None:
+def test_a_reader_is_told_what_a_number_needs(store_root: Path) -> None:
     assert footers(store_root) == [
         "Cells: 29 of 32 finished, 1 failed, 2 not run.",
-        "Protocol: paper; labels: single; scores per heartbeat.",
-        "Data: PTB-XL (simulated, 30 recordings, 20 patients); Chapman (real, 40 recordings, 40 patients).",
-        "Pretraining: MIMIC-IV-ECG (simulated, 90 recordings, 9 patients).",
-        "Skipped recordings: PTB-XL 3 (all-zero lead: 1, rate under 50/min: 2); Chapman 0; MIMIC-IV-ECG 0.",
-        "Patients without a scored recording, by class: "
-        "PTB-XL: HYP 3 of 4 (too short: 2, heart rate below 50/min: 1); Chapman: none.",
-        "PTB-XL, 1 %: no labelled window of class HYP (8 cells).",
+        "Scored per heartbeat; protocol paper, single labels. Data: PTB-XL (simulated), Chapman (real); pretraining on "
+        "MIMIC-IV-ECG (simulated).",
+        "Patients without a scored recording: PTB-XL HYP 3 of 4.",
+        "Note: no labelled window of class HYP (PTB-XL, 1 %: 8 cells).",
         "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite",
         "Code: commit 0123456789ab.",
+    ]
+
+
+def test_the_rest_is_detail(store_root: Path) -> None:
+    assert details(store_root) == [
+        "Recordings and patients: PTB-XL 30 of 20; Chapman 40 of 40; MIMIC-IV-ECG 90 of 9.",
+        "Skipped recordings: PTB-XL 3 (all-zero lead: 1, rate under 50/min: 2); Chapman 0; MIMIC-IV-ECG 0.",
     ]
 
 
 def test_plain_windows_are_called_so(write_store: Callable[..., Path]) -> None:
     plain = {"data": {"labels": "single", "segmentation": "windows"}}
     lines = footers(write_store(alter_plan=lambda plan: replace(plan, config=plan.config | plain)))
-    assert "Protocol: paper; labels: single; scores per window." in lines
+    assert lines[1].startswith("Scored per window; protocol paper, single labels.")
 
 
 def test_rows_that_read_reports_say_how(write_store: Callable[..., Path]) -> None:
@@ -57,9 +67,19 @@ def test_rows_that_read_reports_say_how(write_store: Callable[..., Path]) -> Non
         )
 
     told = "Reports: MoCo learns from the corpus's, embedded by"
-    assert f"{told} TF-IDF and truncated SVD, fitted on them." in footers(write_store(alter_plan=reading("tfidf", 0)))
-    lines = footers(write_store("bert", alter_plan=reading("some/bert", 3)))
+    assert f"{told} TF-IDF and truncated SVD, fitted on them." in details(write_store(alter_plan=reading("tfidf", 0)))
+    lines = details(write_store("bert", alter_plan=reading("some/bert", 3)))
     assert f"{told} some/bert, frozen; 3 recordings without a report are left out there." in lines
+
+
+def test_of_many_failed_cells_a_few_are_named(write_store: Callable[..., Path]) -> None:
+    run = open_run(write_store())
+    cells = [cell for cell in run.plan.cells if cell.evaluation == "finetune"]
+    run = replace(run, rows={}, failures={cell.key: Failure("E: " + "why " * 100) for cell in cells})
+    (line,) = (line for line in footers_of(run, cells, "heartbeat") if line.startswith("Failed"))
+    assert line.startswith("Failed: Random (PTB-XL, 30 %, seeds 41, 42); Random (Chapman, 30 %, seeds 41, 42); MoCo (")
+    assert "; and 13 more: E: why why" in line
+    assert len(line) < 350
 
 
 def test_warnings_of_the_plan_follow_the_cells(write_store: Callable[..., Path]) -> None:
@@ -78,7 +98,7 @@ def test_damaged_rows_are_named_and_counted(store_root: Path) -> None:
     (store_root / "cells" / f"{cell.key}.npz").write_bytes(b"broken")
     lines = footers(store_root)
     assert lines[0] == "Cells: 28 of 32 finished, 1 failed, 1 damaged, 2 not run."
-    assert "Left out: Random (PTB-XL, 30 %, seed 41): the stored row is damaged" in lines
+    assert "Left out: Random (PTB-XL, 30 %, seed 41): the stored row is damaged." in lines
 
 
 def test_two_commits_and_uncommitted_work_are_said(write_store: Callable[..., Path]) -> None:

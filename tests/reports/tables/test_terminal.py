@@ -1,8 +1,9 @@
-"""A table at the widths of terminals: no line too long, no column lost, no number changed."""
+"""A table as a sheet: every number in its column, what is best by its role, and by a star where roles do not show."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
 from reports.tables.table import Table, make_table
-from reports.tables.terminal import Span, terminal_lines
+from reports.tables.terminal import Cell, score_sheet
 
 
 @pytest.fixture
@@ -19,43 +20,54 @@ def table(store_root: Path) -> Table:
     return make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
 
 
-def text(spans: list[Span]) -> str:
-    return "".join(part for part, _ in spans)
+def text(cell: Cell) -> str:
+    return "".join(part for part, _ in cell)
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
-def test_fits_and_holds_every_number(table: Table, width: int) -> None:
-    lines = list(terminal_lines(table, width))
-    assert max(len(text(spans)) for spans in lines) <= width
-    shown = sorted(part for spans in lines for part, role in spans if role in ("", "best") and _is_score(part))
-    assert shown == sorted(score.printed for block in table.blocks for line in block.lines for score in line.scores)
+def test_every_number_stands_under_its_column(table: Table) -> None:
+    sheet = score_sheet(table)
+    assert [(group, heading.strip()) for group, heading, _ in sheet.columns[1:]] == [
+        (column.group, column.title) for column in table.columns
+    ]
+    for block, rows in zip(table.blocks, sheet.blocks, strict=True):
+        title, *lines = rows
+        assert [text(cell) for cell in title] == [block.title]
+        for line, (label, *cells) in zip(block.lines, lines, strict=True):
+            assert text(label) == line.title
+            assert [cell[0][0].strip() for cell in cells] == [score.printed for score in line.scores]
 
 
-def _is_score(part: str) -> bool:
-    return part == "–" or part.replace(".", "", 1).isdigit()
+def test_points_stand_below_each_other(table: Table) -> None:
+    cells = [cell for rows in score_sheet(table).blocks for row in rows for cell in row[1:]]
+    assert {len(cell[0][0]) for cell in cells} == {5}
 
 
 def test_best_scores_have_their_role(table: Table) -> None:
-    best = [part for spans in terminal_lines(table, 120) for part, role in spans if role == "best"]
+    best = [part.strip() for part, role in spans(table) if role == "best"]
     assert best[:6] == ["70.0", "90.0", "80.0", "75.0", "95.0", "85.0"]
     assert len(best) == sum(score.best for block in table.blocks for line in block.lines for score in line.scores)
 
 
-def test_datasets_stand_below_each_other_where_they_do_not_fit(table: Table) -> None:
-    headers = [text(spans).split() for spans in terminal_lines(table, 70) if text(spans).startswith("Method")]
-    assert headers == [["Method", "F1", "AUROC", "ACC"], ["Method", "F1", "AUROC", "ACC", "Overall"]]
+def spans(table: Table) -> list[tuple[str, str]]:
+    return [span for rows in score_sheet(table).blocks for row in rows for cell in row for span in cell]
 
 
 def test_footnotes_and_footers_follow(table: Table) -> None:
-    whole = "\n".join(text(spans) for spans in terminal_lines(table, 120))
-    assert "–ᶜ" in whole
-    assert "ᶜ undefined in 2 of 2 finished seeds: no class has both signs" in whole
-    unwrapped = " ".join(whole.split())
-    assert all(" ".join(footer.split()) in unwrapped for footer in table.footers)
+    assert ("    –", "") in spans(table)
+    assert "ᶜ" in [part for part, _ in spans(table)]
+    below = [text for text, _ in score_sheet(table).below]
+    assert "ᶜ undefined in 2 of 2 finished seeds: no class has both signs" in below
+    assert set(table.footers) <= set(below)
 
 
-def test_a_pipe_gets_a_star_for_each_best_number(table: Table) -> None:
-    shown = [part.strip() for spans in terminal_lines(table, 120, starred=True) for part, _ in spans]
-    best = [score for block in table.blocks for line in block.lines for score in line.scores if score.best]
-    stars = [after for number, after in pairwise(shown) if _is_score(number) and "*" in after]
-    assert len(stars) == len(best) > 0
+def test_stars_take_the_place_of_bold(table: Table) -> None:
+    sheet = score_sheet(table, starred=True)
+    cells = [cell for rows in sheet.blocks for row in rows for cell in row[1:]]
+    assert [cell[0][1] == "best" for cell in cells] == ["*" in cell[1][0] for cell in cells]
+    assert any("*: best" in text for text, _ in sheet.above)
+    assert not any("*" in cell[1][0] for rows in score_sheet(table).blocks for row in rows for cell in row[1:])
+
+
+def test_sheets_need_neither_rich_nor_torch() -> None:
+    code = "import sys, reports.tables.terminal; sys.exit(bool({'rich', 'torch'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

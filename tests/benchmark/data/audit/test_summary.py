@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmark.data.audit.summary import (
+    COLUMNS,
     Summary,
+    below_table,
     class_counts,
     fact_lines,
     lengths_text,
@@ -16,7 +18,7 @@ from benchmark.data.audit.summary import (
     rates_text,
     skipped_lines,
     some,
-    table_lines,
+    table_row,
 )
 from benchmark.data.prepared.cutting import Signal
 from benchmark.data.prepared.prepare import Prepared
@@ -44,8 +46,9 @@ def listed(tmp_path: Path) -> Summary:
 def test_a_listing_tells_no_more_than_its_tables(listed: Summary) -> None:
     assert (listed.listed, listed.patients, listed.simulated) == (5, 4, False)
     assert (listed.usable, listed.windows, listed.signals) == (None, None, None)
-    assert list(table_lines([listed]))[1] == "cpsc2018  a form  5           -       4         -        -   -"
-    assert list(table_lines([listed]))[-1].startswith("  not prepared yet")
+    assert table_row(listed) == ("cpsc2018", "a form", "5", "-", "4", "-", "-", "-")
+    assert len(table_row(listed)) == len(COLUMNS)
+    assert list(below_table(listed))[-1].startswith("  not prepared yet")
 
 
 def test_classes_are_counted_as_the_task_counts_them() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +20,9 @@ from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
 from benchmark.run.cohorts import locate, names_of
 from benchmark.run.runner import Machine, make_grid
+from benchmark.screen.console import open_console
 from benchmark.verbs.run import dry_run
-from benchmark.verbs.run.dry_run import dry_run_lines
+from benchmark.verbs.run.dry_run import print_dry_run
 from benchmark.verbs.speed.record import Speed, save_speed
 from methods.encoders import identity
 
@@ -47,8 +48,9 @@ def store(place: Place) -> Store:
 
 
 def lines_of(config: Config, place: Place, results: str = "runs") -> list[str]:
-    folder = place.cache.parent
-    return list(dry_run_lines(config, place, MACHINE, folder / results, folder / "speed.json"))
+    out, folder = StringIO(), place.cache.parent
+    print_dry_run(open_console(out), config, place, MACHINE, folder / results, folder / "speed.json")
+    return out.getvalue().splitlines()
 
 
 def prepare_all(config: Config, place: Place) -> dict[str, Prepared]:
@@ -70,10 +72,11 @@ def finish(key: str, store: Store) -> None:
     store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
 
 
-def counts_of(row: str, lines: list[str]) -> set[int]:
-    """Numbers on the line of a row, evaluation and dataset: all its cells, and those that are done."""
-    (line,) = (line for line in lines if line.split()[:3] == row.split())
-    return {int(number) for number in re.findall(r"\d+", line)}
+def done_of(row: str, dataset: str, lines: list[str]) -> str:
+    """'0/6': cells done of those planned, of a row and evaluation on a dataset."""
+    (heading,) = (line.split() for line in lines if line.startswith("row "))
+    (cells,) = (line.split() for line in lines if line.split()[:2] == row.split())
+    return cells[heading.index(dataset)]
 
 
 def test_nothing_is_written(small_config: SmallConfig, place: Place, tmp_path: Path) -> None:
@@ -101,13 +104,13 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     before = lines_of(config, place)
     assert before[0] == "config demo: 12 cells on 1 pretrainings"
     assert any("ratios 0.5, 0.1 x seeds 1, 2, 3" in line for line in before)
-    assert counts_of("pmq finetune chapman", before) == {0, 6}
+    assert done_of("pmq finetune", "chapman", before) == "0/6"
     grid = make_grid(config, prepare_all(config, place), MACHINE)
     for cell in grid.cells[:2]:
         finish(cell.key, store)
     after = lines_of(config, place)
-    assert counts_of("random finetune chapman", after) == {2, 6}
-    assert counts_of("pmq finetune chapman", after) == {0, 6}
+    assert done_of("random finetune", "chapman", after) == "2/6"
+    assert done_of("pmq finetune", "chapman", after) == "0/6"
 
 
 def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Place) -> None:
@@ -118,7 +121,7 @@ def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallC
         "  moco, pmq: adamw, lr 0.001, weight_decay 0.01, warmup-cosine, batch_size 8",
         "  clocs: adamw, lr 0.0003 (methods.clocs.recipe.lr), weight_decay 0.01, warmup-cosine, batch_size 8",
         "  pmq:recipe.lr=0.5: adamw, lr 0.5 (pmq:recipe.lr=0.5), weight_decay 0.01, warmup-cosine, batch_size 8",
-        "cells done of those planned, at ratios 0.5, 0.1 x seeds 41",
+        "cells done of those planned, at ratios 0.5, 0.1 x seeds 41:",
     ]
     paper = lines_of(small_config({**FEW, **rows, "pretrain": {"preset": "paper"}}), place)
     assert "  clocs: adam, lr 0.0001, weight_decay 0, constant, batch_size 256" in paper

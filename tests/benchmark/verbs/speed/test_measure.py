@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.run.runner import Machine
+from benchmark.screen.console import open_console
 from benchmark.training.compiled import require_compiler
 from benchmark.verbs.speed import measure as module
 from benchmark.verbs.speed.measure import Effort, executed, measure_speed
 from benchmark.verbs.speed.plain.preparation import INSTALL
 from benchmark.verbs.speed.record import Speed, load_speed, save_speed
-from benchmark.verbs.speed.report import speed_lines
+from benchmark.verbs.speed.report import preparation_line, print_speed
 from benchmark.verbs.speed.steps import Setting, training_job
 from methods.encoders.dilated import DilatedConfig
 from methods.pmq import PMQConfig
@@ -56,7 +58,7 @@ def test_without_neurokit2_all_else_is_measured_and_one_line_says_what_to_instal
     assert [step.name for step in found.steps] == ["pmq", "clocs", "comet"]
     assert found.preparation.ours > 0
     assert (found.preparation.plain, found.preparation.ratio) == (None, None)
-    (line,) = (line for line in speed_lines(found) if "preparation" in line)
+    line = preparation_line(found.preparation)
     assert line.endswith("its plain form needs neurokit2: pip install neurokit2==0.2.13")
     save_speed(found, tmp_path / "speed.json")
     assert load_speed(tmp_path / "speed.json") == found
@@ -103,7 +105,9 @@ def test_an_encoder_without_a_plain_form_is_measured_alone_and_that_is_said() ->
     assert found.encoder == {"name": "resnet1d", "leads": 12, "output": 4, "dropout": 0.0}
     for step in (*found.steps, found.finetuning):
         assert (set(step.seconds), step.ratios, set(step.flop)) == ({"ours float32"}, {}, {"ours"})
-    assert "  the encoder resnet1d has no plain form to be measured against" in speed_lines(found)
+    shown = StringIO()
+    print_speed(open_console(shown), found)
+    assert "  the encoder resnet1d has no plain form to be measured against" in shown.getvalue().splitlines()
 
 
 def test_a_queue_holds_whole_batches(config: Config) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 
 import pytest
 import torch
@@ -12,9 +13,10 @@ from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run.estimate import Size, passes
 from benchmark.run.runner import Machine
+from benchmark.screen.console import open_console
 from benchmark.verbs.run.dry_run import unkeyed_grid
 from benchmark.verbs.speed.record import Speed
-from benchmark.verbs.speed.report import grid_seconds, hours_line, speed_lines
+from benchmark.verbs.speed.report import grid_seconds, hours_line, print_speed
 from benchmark.verbs.speed.timing import Ratio
 
 MACHINE = Machine(torch.device("cpu"), "float32", jobs=2)
@@ -26,10 +28,16 @@ def config() -> Config:
     return load_config("demo", SMALL | {"methods": ["random", "pmq"], "seeds": [1, 2]})
 
 
+def shown(speed: Speed) -> str:
+    out = StringIO()
+    print_speed(open_console(out, width=140), speed)
+    return out.getvalue()
+
+
 def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[..., Speed]) -> None:
-    text = "\n".join(speed_lines(known_speed(pmq=2.0)))
+    text = shown(known_speed(pmq=2.0))
     assert "speed (tiny) on cpu x, 1 threads" in text
-    line = next(line for line in text.splitlines() if line.startswith("  pmq "))
+    line = next(line for line in text.splitlines() if line.startswith("pmq "))
     assert line.split() == ["pmq", "4", "2", "2000.0", "4000.0", "2.00", "[1.50-3.00]", "-", "-", "0", "0.50", "-"]
     assert "50 recordings per core-second, plain 12, ratio 4.00 [3.00-5.00]" in text
 
@@ -41,9 +49,9 @@ def test_compiled_updates_have_lines_of_their_own_and_count_where_a_run_compiles
     pmq, clocs = speed.steps
     seconds = pmq.seconds | {"compiled float32": 1.0}
     speed = replace(speed, steps=(replace(pmq, seconds=seconds, compiled={"float32": Ratio(4.0, 3.0, 5.0)}), clocs))
-    _, line = (line for line in speed_lines(speed) if line.startswith("  pmq "))
+    _, line = (line for line in shown(speed).splitlines() if line.startswith("pmq "))
     assert line.split() == ["pmq", "4", "4", "1000.0", "4000.0", "4.00", "[3.00-5.00]", "-", "-"]
-    assert len([line for line in speed_lines(speed) if line.startswith("  clocs ")]) == 1
+    assert len([line for line in shown(speed).splitlines() if line.startswith("clocs ")]) == 1
     sizes = {name: Size(10, 80, exact=False) for name in (config.data.pretrain, *config.data.datasets)}
     (task,) = (task for task in unkeyed_grid(config, MACHINE).pretrainings if task.method.name == "pmq")
     plain, _ = grid_seconds(config, [task], sizes, speed, jobs=1)

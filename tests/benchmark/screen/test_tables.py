@@ -1,0 +1,118 @@
+"""Tables and paragraphs at the widths of terminals: no line too long, no number cut, broken or lost."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from benchmark.screen.console import STYLES, open_console
+from benchmark.screen.tables import Cell, Column, Row, print_paragraphs, print_sheet, print_table
+
+ESCAPE = "\x1b"
+GROUPS = ("PTB-XL", "Chapman", "CPSC2018")
+COLUMNS: list[Column] = [
+    ("", "Method", "label"),
+    *((group, metric, "left") for group in GROUPS for metric in ("   F1", "AUROC", "  ACC")),
+    ("", "Overall", "left"),
+]
+METHODS = ("Random", "PMQ (released code)", "Beat features, boosted")
+WIDTHS = (40, 60, 80, 100, 120, 200)
+
+
+def number(block: int, row: int, column: int) -> Cell:
+    return [(f" {block}{row}.{column}", "best"), ("±0.8≈ᵃ", "faint")]
+
+
+def block_of(index: int) -> list[Row]:
+    rows = [[method, *(number(index, row, column) for column in range(10))] for row, method in enumerate(METHODS)]
+    return [[[(f"{index} % of the labels", "block")]], *rows]
+
+
+BLOCKS = [block_of(1), block_of(2)]
+
+
+def terminal(out: StringIO, width: int = 100) -> Console:
+    return Console(file=out, force_terminal=True, width=width, markup=False, highlight=False)
+
+
+def lines_of(width: int) -> list[str]:
+    out = StringIO()
+    print_table(open_console(out, width), COLUMNS, BLOCKS)
+    return out.getvalue().splitlines()
+
+
+def headers(width: int) -> list[list[str]]:
+    return [line.split()[1:] for line in lines_of(width) if line.startswith("Method")]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_table_fits_and_holds_every_number_whole(width: int) -> None:
+    lines = lines_of(width)
+    assert max(map(len, lines)) <= width
+    shown = re.findall(r"\d\d\.\d±0\.8≈ᵃ", "\n".join(lines))
+    assert sorted(shown) == sorted("".join(text for text, _ in cell).strip() for cell in numbers())
+
+
+def numbers() -> list[Cell]:
+    return [number(block, row, column) for block in (1, 2) for row in range(3) for column in range(10)]
+
+
+def test_groups_stand_below_each_other_where_they_do_not_fit() -> None:
+    metrics = ["F1", "AUROC", "ACC"]
+    assert headers(200) == [[*metrics, *metrics, *metrics, "Overall"]]
+    assert headers(120) == [[*metrics, *metrics], [*metrics, "Overall"]]
+    assert headers(80) == [metrics, metrics, [*metrics, "Overall"]]
+    assert headers(40) == [["F1", "AUROC"], ["ACC", "F1"], ["AUROC", "ACC"], ["F1", "AUROC"], ["ACC", "Overall"]]
+
+
+def test_each_group_is_named_once_in_each_table_that_shows_it() -> None:
+    assert [line.split() for line in lines_of(120) if "─" not in line][1] == ["PTB-XL", "Chapman"]
+    assert sum("PTB-XL" in line for line in lines_of(40)) == 2
+
+
+def test_a_long_label_wraps_rather_than_push_a_column_below() -> None:
+    out = StringIO()
+    columns: list[Column] = [("", "Number", "label"), ("", "A", "right"), ("", "B", "right")]
+    print_table(open_console(out, 40), columns, [[["a label of more words than there is room for", "70.1±0.8", "1.0"]]])
+    _, heading, _, first, second, _ = out.getvalue().splitlines()
+    assert heading.split() == ["Number", "A", "B"]
+    assert first.endswith("70.1±0.8  1.0")
+    assert second.strip() == "than there is room for"
+
+
+def test_no_rows_are_no_table() -> None:
+    out = StringIO()
+    print_sheet(open_console(out), [("above", "title")], COLUMNS, [[]], [("below", "")])
+    assert out.getvalue() == "above\nbelow\n"
+
+
+def test_roles_are_styled_on_a_terminal_and_plain_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells: list[Row] = [[[(role or "none", role)] for role in STYLES]]
+    columns: list[Column] = [("", str(place), "left") for place in range(len(STYLES))]
+    pipe, screen, grey = StringIO(), StringIO(), StringIO()
+    print_table(open_console(pipe), columns, [cells])
+    print_table(terminal(screen), columns, [cells])
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_table(terminal(grey), columns, [cells])
+    assert ESCAPE not in pipe.getvalue()
+    assert "\x1b[1;32mbest\x1b[0m" in screen.getvalue()
+    assert "\x1b[1mbest\x1b[0m" in grey.getvalue()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_paragraph_wraps_two_deeper_than_it_begins(width: int) -> None:
+    out = StringIO()
+    print_paragraphs(open_console(out, width), [("  " + "word-with-hyphens " * 20, "faint"), ("", ""), ("end", "")])
+    *paragraph, empty, end = out.getvalue().splitlines()
+    assert max(map(len, paragraph)) <= width
+    assert [line[:5] for line in paragraph] == ["  wor", *["    w"] * (len(paragraph) - 1)]
+    assert (empty, end) == ("", "end")
+
+
+def test_a_title_from_elsewhere_cannot_steer_the_terminal() -> None:
+    out = StringIO()
+    print_sheet(open_console(out), [("\x1b]0;x\x07", "title")], [("", "\x1b[2J", "label")], [[["\x9bc"]]], [])
+    assert [line.strip() for line in out.getvalue().splitlines() if line.strip("─")] == ["?]0;x?", "?[2J", "?c"]
