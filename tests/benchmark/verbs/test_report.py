@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -10,6 +12,8 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, parse
 from benchmark.screen.console import open_console
 from benchmark.verbs import VERBS
+from benchmark.verbs.report import show_report
+from reports import build
 from run_benchmark import main
 
 
@@ -35,3 +39,16 @@ def test_several_results_may_be_named_and_elsewhere_one() -> None:
     assert parse(VERBS, ["report", "--results", "a", "b@all"])[1].results == ["a", "b@all"]
     with pytest.raises(ConfigError, match="`run` takes no 'b'"):
         parse(VERBS, ["--results", "a", "b"])
+
+
+@pytest.mark.parametrize(("kept", "there"), [(True, "runs/cells/a.error.json"), (False, "out/report.html")])
+def test_a_failure_is_one_line_with_the_file_of_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, kept: bool, there: str
+) -> None:
+    failures = (("PMQ: ValueError: a", Path("runs/cells/a.error.json")), ("MoCo: killed", None))
+    monkeypatch.setattr(build, "build_report", lambda *_, **__: build.Report((), (), (), failures))
+    shown, no_run = StringIO(), cast(Any, None)
+    show_report(no_run, Path("out"), None, open_console(shown), kept=kept)
+    assert shown.getvalue().splitlines() == [
+        f"failed: PMQ: ValueError: a; traceback in {there}", "failed: MoCo: killed", "",
+    ]  # fmt: skip
