@@ -1,4 +1,4 @@
-"""Compare contrastive pretraining methods for ECG. main(): read the command line and hand over to its verb."""
+"""Compare contrastive pretraining methods for ECG. main() parses the command line and runs its verb."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmark.verbs import VERBS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit status."""
+    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.verb)."""
     keep_freed_memory()
     console = open_console()
     try:

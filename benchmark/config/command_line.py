@@ -1,7 +1,7 @@
-"""The flags that several verbs take, each written once, and what they make: a config, and where data are.
+"""Flags that several verbs share, and what is built from them: config, data locations, device, number of jobs.
 
-A verb names those that act on it (`shared`); a flag of one verb alone stands in the verb's file. What loads slowly is
-imported where it is used, so that `--help` is quick.
+A verb selects its flags by `shared`; a flag of one verb alone is defined in that verb's file. Slow imports are inside
+functions, so that `--help` is quick.
 """
 
 from __future__ import annotations
@@ -90,19 +90,19 @@ GRID = (
     "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--ratios", "--seeds", "--protocol", "--labels",
     "--evaluate", "--preset", "--ablations", "--ablate", "--queue-sizes",
 )  # fmt: skip
-"""What decides the rows, columns and cells."""
+"""Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")
 COMPUTE = ("--device", "--precision", "--compile", "--jobs-per-device")
 
 
 def shared(*names: str) -> dict[str, Flag]:
-    """Some of the flags that verbs share, for the table of a verb's own."""
+    """The named shared flags. Raises KeyError for an unknown name."""
     return {name: FLAGS[name] for name in names}
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where datasets lie, where they are prepared, and by how many processes. Nothing in here can move a number."""
+    """Folders of raw, prepared and simulated datasets, and the number of preparing processes. No effect on results."""
 
     data_root: Path | None
     paths: dict[str, Path]
@@ -113,7 +113,7 @@ class Place:
 
 
 def place_of(arguments: Namespace) -> Place:
-    """Where the data of a command are. Raises ConfigError."""
+    """Data locations from the flags. Raises ConfigError for a bad `--data` or `--workers`."""
     from benchmark.machine.device import cores  # here, because torch loads slowly
 
     given = vars(arguments)
@@ -127,14 +127,14 @@ def place_of(arguments: Namespace) -> Place:
 
 
 def config_of(arguments: Namespace) -> Config:
-    """The config of a command, its flags laid over it, `--set` last. Raises ConfigError."""
+    """The config with the overrides of the flags, `--set` last. Raises ConfigError."""
     from benchmark.config.load import load_config  # here, because the methods load slowly
 
     return load_config(arguments.config, overrides_of(arguments))
 
 
 def overrides_of(arguments: Namespace) -> dict[str, Any]:
-    """Dotted config keys of the flags that were given, `--set` last. Raises ConfigError."""
+    """Dotted config key -> value of the given flags, `--set` last. Raises ConfigError."""
     from benchmark.config.config import ALL_ABLATIONS  # here, because the methods load slowly
     from benchmark.config.load import parse_value
 
@@ -155,7 +155,7 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
 
 
 def parse_data(items: Sequence[str]) -> dict[str, Path]:
-    """Folders of `--data NAME=DIR`. Raises ConfigError."""
+    """Dataset name -> folder from `--data NAME=DIR`. Raises ConfigError."""
     from benchmark.data.readers.registry import DATASETS  # here, because pandas loads slowly
 
     paths = {}
@@ -170,7 +170,7 @@ def parse_data(items: Sequence[str]) -> dict[str, Path]:
 
 
 def device_of(arguments: Namespace) -> torch.device:
-    """The device that is asked for. Raises ConfigError where it is not there."""
+    """The device of `--device`. Raises ConfigError if it is not available."""
     from benchmark.machine.device import pick_device  # here, because torch loads slowly
 
     try:
@@ -180,7 +180,7 @@ def device_of(arguments: Namespace) -> torch.device:
 
 
 def jobs_of(arguments: Namespace, device: torch.device) -> int:
-    """Cells at a time: as asked, else one a core on the CPU, where each computes on one thread, and one on a GPU."""
+    """Concurrent cells: `--jobs-per-device`, else one per CPU core, one on a GPU. Raises ConfigError below 1."""
     from benchmark.machine.device import cores  # here, because torch loads slowly
 
     if arguments.jobs_per_device is None:
@@ -189,7 +189,7 @@ def jobs_of(arguments: Namespace, device: torch.device) -> int:
 
 
 def at_least_one(flag: str, value: int) -> int:
-    """A count that must be positive."""
+    """The value of a count flag. Raises ConfigError below 1."""
     if value < 1:
         raise ConfigError(f"{flag} {value} is not a count; use 1 or more")
     return value

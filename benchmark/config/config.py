@@ -1,4 +1,4 @@
-"""The config of a run: validated, frozen, hashable. Every key is checked against the methods and datasets there are."""
+"""The config of a run: validated, frozen, hashable; names are checked against the known methods and datasets."""
 
 from __future__ import annotations
 
@@ -43,33 +43,32 @@ PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
 
 
 ALL_ABLATIONS = "all"
-"""Stands for every ablation of the compared methods."""
+"""Selects every ablation of the compared methods."""
 
 T = TypeVar("T")
 
 
 class Config(Section):
-    """All that can move a number. Where results lie and how many processes run is not in here."""
+    """Every setting that affects results; folders and process counts are not part of it."""
 
     name: str
     caption: str = ""
     methods: Annotated[list[str], Field(min_length=1)]
-    """Methods of the table, in the order of its rows."""
+    """Compared methods, in row order."""
     knobs: dict[str, dict[str, Any]] = {}
-    """Overrides of methods' own knobs, by method; one from a file goes by its own name or its path. Fields of `recipe`
-    come before those of the preset. The dotted key `methods.NAME.KNOB` reaches them too (benchmark.config.load)."""
+    """Method name (or path of its file) -> overrides of its knobs. Fields of `recipe` override the preset's. The dotted
+    key `methods.NAME.KNOB` sets them too (benchmark.config.load)."""
     ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
-    """Ablations there are: method -> name -> overrides of its knobs."""
+    """Defined ablations: method -> name -> overrides of its knobs."""
     ablate: list[str] = []
-    """Ablations that are run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
+    """Ablations to run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
     sweeps: dict[str, dict[str, list[Any]]] = {}
-    """Method -> knob -> values it is run with at the smallest ratio, e.g. of queue_size, or of recipe.lr."""
+    """Method -> knob (e.g. queue_size, recipe.lr) -> values, each run at the smallest label ratio."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
-    """Rows every table is read against: the untrained encoder, fine-tuned and frozen, boosted hand-crafted features,
-    and these with all labels."""
+    """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels."""
     data: Data = Data()
     encoder: dict[str, Any] = {}
-    """`name` of the encoder that all methods share, or its file, and all its own knobs; no name is the default one."""
+    """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""
     pretrain: Pretrain = Pretrain()
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
@@ -80,12 +79,12 @@ class Config(Section):
     protocol: Protocol = "paper"
     precision: Literal["auto", "float32", "bf16"] = "auto"
     compile: bool = False
-    """Pretrain through torch.compile, equal up to rounding; docs/SPEED.md says where that is faster."""
+    """Pretrain with torch.compile; results are equal up to rounding (speed: docs/SPEED.md)."""
 
     @field_validator("sweeps", mode="before")
     @classmethod
     def _swept_fields(cls, sweeps: Any) -> Any:
-        """`--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` sweeps the knob 'recipe.lr'."""
+        """Accept `--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` as a sweep of the knob 'recipe.lr'."""
         if not isinstance(sweeps, Mapping):
             return sweeps
         return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
@@ -133,16 +132,16 @@ class Config(Section):
         return self
 
     def method_class(self, name: str) -> type[PretrainMethod]:
-        """A method by its name or file; one of a compared file goes by its own name too."""
+        """The class of a method given by name or file; a compared file may also be given by its method's name."""
         files = {get_method(path).name: path for path in self.methods if path.endswith(".py")}
         return get_method(files.get(name, name))
 
     def compared(self) -> list[str]:
-        """The compared methods by their own names, in order."""
+        """Names of the compared methods, in row order."""
         return [self.method_class(name).name for name in self.methods]
 
     def ablations_of(self, asked: str) -> list[tuple[str, str]]:
-        """(method, ablation) of the compared methods that a name in `ablate` stands for."""
+        """(method, ablation) pairs of the compared methods that an entry of `ablate` selects."""
         return [
             (method, name)
             for method in self.compared()
@@ -151,9 +150,9 @@ class Config(Section):
         ]
 
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
-        """A method's config: the preset's recipe, this config's overrides, and further ones (an ablation's) over those.
+        """A method's config: the preset's recipe, then this config's overrides, then `overrides` (an ablation's).
 
-        Its recipe is the one that acts.
+        Raises ValueError in one line for an unknown knob or a bad value.
         """
         method = self.method_class(name)
         files = [path for path in self.knobs if path.endswith(".py") and get_method(path) is method]
@@ -167,16 +166,16 @@ class Config(Section):
         return get_encoder(self.encoder.get("name", DEFAULT))
 
     def encoder_config(self) -> EncoderConfig:
-        """Its config, without dropout: each method sets its own."""
+        """The encoder's config, without dropout, which each method sets."""
         return self.encoder_class().Config(**{key: value for key, value in self.encoder.items() if key != "name"})
 
     def task_spec(self, stage: Pretrain | Finetune) -> TaskSpec:
-        """What a stage asks of a dataset."""
+        """Segments per pseudo-trial, label form and split protocol of a stage."""
         per_trial = stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
         return TaskSpec(per_trial, self.data.labels, self.protocol)
 
     def preset_recipe(self, method: type[PretrainMethod]) -> Recipe:
-        """What a method is trained by where it is not told otherwise: the recipe of all, or of its own paper."""
+        """A method's recipe before overrides: the shared one, or that of its paper under `preset: paper`."""
         return self.pretrain.recipe or method.Config().recipe
 
     def __hash__(self) -> int:

@@ -1,4 +1,4 @@
-"""The section `encoder` of a config: the name of an encoder, or its file, and that encoder's own knobs."""
+"""The section `encoder` of a config: an encoder's name or file, and its knobs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from benchmark.config.errors import built, unknown
 from methods.encoders import DEFAULT, get_encoder
 
 NOT_ASKED = ("leads", "dropout")
-"""Of an encoder's config: the windows decide the one, each method the other."""
+"""Fields of an encoder's config that the section may not set: the data set `leads`, each method sets `dropout`."""
 
 
 def whole_encoder(given: Any) -> dict[str, Any]:
-    """The section with all knobs of the encoder it names, checked. Raises ValueError in one line."""
+    """The validated section with defaults filled in. Raises ValueError in one line."""
     if not isinstance(given, Mapping) or not isinstance(given.get("name", DEFAULT), str):
         raise ValueError(f"encoder: {{name: {DEFAULT}}} was expected, with knobs of that encoder, got {given!r}")
     name = given.get("name", DEFAULT)

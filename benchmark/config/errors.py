@@ -1,4 +1,4 @@
-"""What is wrong with a config, in one line that names the value, its place and what is allowed."""
+"""One-line errors of a config: the bad value, its place, the allowed values."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ T = TypeVar("T")
 
 
 class ConfigError(ValueError):
-    """A config cannot be used. The message is one line naming the bad value, its place and the allowed ones."""
+    """An unusable config. The message is one line: the bad value, its place, the allowed values."""
 
 
 def unknown(what: str, name: str, allowed: Collection[str]) -> str:
-    """The line for a name that is none of the allowed ones, with the nearest of them."""
+    """Message for an unknown name: the nearest allowed name and all allowed names."""
     near = difflib.get_close_matches(name, list(allowed), n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
 
 
 def fields_at(kind: Any, path: Sequence[str | int]) -> list[str]:
-    """Names of the keys allowed at a place of a config, empty where it is no section."""
+    """Keys allowed at `path` below a config type; empty where that is no section."""
     for part in path:
         hints = get_type_hints(kind) if names_of(kind) else {}
         kind = hints.get(str(part))
@@ -34,12 +34,12 @@ def fields_at(kind: Any, path: Sequence[str | int]) -> list[str]:
 
 
 def names_of(kind: Any) -> list[str]:
-    """Names of the keys of a section or a method's config, empty for any other type."""
+    """Field names of a section or a method's config; empty for any other type."""
     return list(getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", {}))
 
 
 def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
-    """The first problem of a validation as one line: place, value, what is allowed."""
+    """The first error of a validation as one line: place, value, allowed values."""
     first = error.errors()[0]
     path = first["loc"]
     shown = [str(part) for part in path]
@@ -48,7 +48,7 @@ def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
         allowed = fields_at(kind, path[:-1])
         return unknown("config key", place, [prefix + ".".join([*shown[:-1], name]) for name in allowed])
     message = first["msg"].removeprefix("Value error, ")
-    if not path:  # the check of a whole section, which names the key and value itself
+    if not path:  # a check of the whole section; its message names key and value
         return f"{prefix.rstrip('.')}: {message}" if prefix else message
     if first["type"] == "missing":
         return f"{place}: {message}"
@@ -56,7 +56,7 @@ def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
 
 
 def built(kind: type[T], values: Mapping[str, Any], prefix: str) -> T:
-    """A config of a method or encoder from plain values. Raises ValueError in one line; `prefix` is their place."""
+    """A method's or encoder's config from plain values at the place `prefix`. Raises ValueError in one line."""
     if "__dataclass_fields__" not in vars(kind):
         raise ValueError(f"{kind.__name__}: make it a dataclass(frozen=True), so that its fields are known")
     try:
@@ -66,7 +66,7 @@ def built(kind: type[T], values: Mapping[str, Any], prefix: str) -> T:
 
 
 def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values for a standard dataclass, held against the types and bounds of its fields; a pydantic one does it itself.
+    """Values validated against the field types and bounds of a standard (not pydantic) dataclass.
 
     Raises ValidationError.
     """

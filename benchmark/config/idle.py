@@ -1,4 +1,4 @@
-"""Knobs that cannot act are refused: whoever sets one expects it to do something."""
+"""Refuse config keys that have no effect under the other settings, e.g. `pretrain.recipe` under `preset: paper`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from methods import METHODS
 
 
 class Idle(NamedTuple):
-    """A config key that cannot act where another one, which decides, has one of certain values."""
+    """A config key that has no effect while the key `decided_by` has one of the values `where`."""
 
     key: str
     decided_by: str
-    """'': nothing decides, the key can never act."""
+    """'': the key never has an effect."""
     where: tuple[str | None, ...]
-    """None: the deciding key is not given."""
+    """None: the deciding key is absent."""
     why: str
     """The reason and the remedy."""
 
@@ -46,10 +46,10 @@ IDLE = (
 
 
 def without_idle(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a config, dotted `overrides` laid over its file already, without what cannot act.
+    """Config values (nested; `overrides` already applied) without the keys that have no effect.
 
-    Where an override decides that a key of the file cannot act, it replaces that key: `--preset paper` replaces what
-    the file says in `pretrain.recipe`. Any other key that cannot act raises ConfigError.
+    A key of the file is dropped if an override disables it: `--preset paper` drops `pretrain.recipe`. Raises
+    ConfigError for any other key without effect.
     """
     kept = deepcopy(dict(values))
     for idle in IDLE:
@@ -76,5 +76,5 @@ def value_at(values: Any, key: str) -> Any:
 
 
 def is_named(key: str, overrides: Mapping[str, Any]) -> bool:
-    """Whether an override sets a key, a part of it, or a section that holds it."""
+    """Whether an override sets a key, a part of it, or a section containing it."""
     return any(given == key or given.startswith(f"{key}.") or key.startswith(f"{given}.") for given in overrides)

@@ -1,8 +1,7 @@
-"""YAML and dotted overrides -> a config. A wrong key or value ends in `ConfigError`.
+"""Read a YAML file and dotted overrides into a `Config`. A wrong key or value raises `ConfigError`.
 
-A config is data: a YAML file in `configs/` (or anywhere), with `--set dotted.key=value` and the flags laid over it.
-`methods` lists the methods that are compared and `knobs` holds the overrides of their knobs; the dotted key
-`methods.pmq.momentum` means the knob, the same as `knobs.pmq.momentum`.
+The file is in `configs/` or given by path; flags and `--set dotted.key=value` override it. `methods` lists the compared
+methods and `knobs` the overrides of their knobs; the dotted key `methods.pmq.momentum` is `knobs.pmq.momentum`.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from benchmark.config.idle import without_idle
 from methods.encoders import DEFAULT
 
 KNOB = re.compile(r"^methods[.]")
-"""Begins the dotted key of a method's knob, which lies in the section `knobs`."""
+"""Prefix of a knob's dotted key, replaced by the section `knobs`."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with the scalars people mean: 1e-3 is a number, 1e4 a whole one, `on` and `010` are text."""
+    """YAML in which 1e-3 is a float, 1e4 an int, `on` and `010` text."""
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
-        """A number with a point or an exponent."""
+        """A number with a point or an exponent; an int if its value is whole and it has no point."""
         value = float(node.value)
         return int(value) if value.is_integer() and "." not in node.value else value
 
@@ -50,7 +49,7 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 
 
 def parse_value(text: str) -> Any:
-    """One YAML scalar or flow list, as `--set` takes it. Raises ConfigError where it is not YAML."""
+    """A value of `--set`: YAML scalar or flow list. Raises ConfigError if it is not YAML."""
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError:
@@ -58,13 +57,13 @@ def parse_value(text: str) -> Any:
 
 
 def config_names() -> list[str]:
-    """Names of the configs that come with the suite."""
+    """Names of the configs in `configs/`."""
     folder = resources.files("benchmark.config") / "configs"
     return sorted(path.name.removesuffix(".yaml") for path in folder.iterdir() if path.name.endswith(".yaml"))
 
 
 def config_text(name_or_file: str) -> str:
-    """The YAML text of a config by name or file. Raises ConfigError where there is none."""
+    """YAML text of a config given by name or file. Raises ConfigError if there is none."""
     packaged = resources.files("benchmark.config") / "configs" / f"{name_or_file}.yaml"
     if name_or_file in config_names():
         return packaged.read_text(encoding="utf-8")
@@ -75,10 +74,9 @@ def config_text(name_or_file: str) -> str:
 
 
 def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
-    """A config with dotted overrides laid over it, `methods.NAME.KNOB` among them.
+    """A config with dotted overrides applied, including `methods.NAME.KNOB`.
 
-    An override that keeps a key of the file from acting replaces it (`benchmark.config.idle`). Raises ConfigError, also
-    for knobs that cannot act.
+    Raises ConfigError, also for keys without effect (`benchmark.config.idle`).
     """
     try:
         values = yaml.load(config_text(name_or_file), Loader=_Loader)
@@ -97,7 +95,7 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
 
 
 def validate(values: Mapping[str, Any]) -> Config:
-    """A config from plain values, e.g. those kept in a plan. Raises ConfigError in one line."""
+    """A config from plain values, e.g. those stored in a plan. Raises ConfigError in one line."""
     refuse_old_keys(values)
     try:
         return Config.model_validate(values)
@@ -106,7 +104,7 @@ def validate(values: Mapping[str, Any]) -> Config:
 
 
 def refuse_old_keys(values: Mapping[str, Any]) -> None:
-    """Raise ConfigError where a key has the meaning that it had before, with the key that has it now."""
+    """Raise ConfigError for a key of an earlier form, naming its replacement."""
     if isinstance(values.get("methods"), Mapping):
         raise ConfigError(
             "config key 'methods': the knobs of methods stand under 'knobs' now; 'methods' lists the rows"
@@ -116,12 +114,12 @@ def refuse_old_keys(values: Mapping[str, Any]) -> None:
 
 
 def _of_another_encoder(section: Any, name: object) -> bool:
-    """Whether the section `encoder` of a file has knobs that are not those of the encoder laid over it."""
+    """Whether the section `encoder` of a file is of another encoder than the override `name`."""
     return name is not None and isinstance(section, dict) and section.get("name", DEFAULT) != name
 
 
 def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:
-    """Set one dotted key in nested dicts, making the sections it passes."""
+    """Set a dotted key in nested dicts, creating sections. Raises ConfigError if a section is a value."""
     *sections, last = dotted.split(".")
     for section in sections:
         inner = values.setdefault(section, {})

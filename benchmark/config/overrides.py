@@ -1,4 +1,4 @@
-"""Overrides of a method's knobs, laid over one another: of its recipe field by field.
+"""Merge overrides of a method's knobs; its recipe is merged field by field.
 
 A field of the recipe is named `recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def laid_over(knobs: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Knobs with overrides over them; a recipe keeps the fields that no override names."""
+    """Knobs with overrides applied; recipe fields without an override are kept."""
     laid = dict(knobs)
     for key, value in overrides.items():
         knob, dot, field = key.partition(".")
@@ -20,7 +20,7 @@ def laid_over(knobs: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
 
 
 def dotted(knobs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each knob with what is given for it; a field of the recipe as 'recipe.lr'."""
+    """(knob, value) pairs; a recipe field is named 'recipe.lr'."""
     for knob, value in knobs.items():
         if isinstance(value, Mapping):
             yield from ((f"{knob}.{field}", inner) for field, inner in value.items())

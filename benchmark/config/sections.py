@@ -1,6 +1,6 @@
-"""The sections of a config: which keys there are, what they may be, and what they mean.
+"""The sections of a config: keys, types, bounds and meanings.
 
-All are frozen and refuse unknown keys; `benchmark.config.config` reads them from YAML and the command line.
+All are frozen and refuse unknown keys; `benchmark.config.config` joins them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Section(BaseModel):
-    """A frozen part of a config that refuses unknown keys, and true, text or 1.5 where a count is asked for."""
+    """A frozen, strictly typed part of a config that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Simulation(Section):
-    """Simulated cohorts, written in the real on-disk layouts and read by the real readers."""
+    """Simulated cohorts in the on-disk layouts of the real datasets (dials: docs/SIMULATOR.md)."""
 
     seed: Seed = 1
     patients: dict[str, Count]
@@ -37,56 +37,55 @@ class Simulation(Section):
     """Mean number of ECGs per patient of the pretraining cohort."""
     noise: Annotated[float, Field(ge=0)] = 1.0
     anatomy: Annotated[float, Field(ge=0)] = 1.0
-    """How far patients lie apart (docs/SIMULATOR.md tells what each of these dials does)."""
+    """Scale of the differences between patients."""
     severity: Annotated[float, Field(ge=0, le=2)] = 1.0
-    """How far disease goes against anatomy."""
+    """Scale of disease changes relative to anatomy."""
     report_errors: Annotated[float, Field(ge=0)] = 1.0
-    """How often the machine reports of the pretraining cohort omit, hedge and invent."""
+    """Scale of the error and hedging rates in the pretraining cohort's machine reports."""
 
 
 class Data(Section):
-    """Which data, and where they are."""
+    """Datasets, labels and segmentation."""
 
     pretrain: str = "mimic-iv-ecg"
     pretrain_prefix: str = ""
-    """Pretrain only on recordings whose path begins so, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
+    """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
     labels: Labels = "single"
     segmentation: Kind = "heartbeats"
-    """heartbeats: the paper's, centred and padded; windows: plain ones, which keep the rhythm."""
+    """heartbeats: the paper's, centred and padded; windows: plain windows, which keep the rhythm."""
     window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
-    """Length of a plain window."""
+    """Length of a plain window, seconds."""
     simulation: Simulation | None = None
-    """None: real data are looked for under --data-root or --data."""
+    """None: real data under --data-root or --data."""
 
     def cut(self) -> Segmentation:
-        """What recordings are cut into."""
+        """The segmentation of recordings."""
         return HEARTBEATS if self.segmentation == "heartbeats" else plain_seconds(self.window_seconds)
 
     def prefix_of(self, name: str) -> str:
-        """Which part of a dataset is read; a corpus that is also a column of the table is read whole."""
+        """Path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""
         return self.pretrain_prefix if name == self.pretrain and name not in self.datasets else ""
 
 
 class Pretrain(Section):
-    """Pretraining, the same for all methods but for their recipes.
+    """Pretraining, the same for all methods except their recipes.
 
-    The recipe that a method is trained by: `methods.NAME.recipe`, field by field as far as it is set, before that of
-    the preset, before the defaults.
+    Precedence of recipe fields: `methods.NAME.recipe`, the preset's recipe, the defaults.
     """
 
     epochs: Count = 100
     seed: Seed = 42
-    """Seed of the one pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
+    """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Literal["unified", "paper"] = "unified"
     """unified: `recipe` for all; paper: the recipe of each method's own paper."""
     recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
-    """Of `preset: unified`, a `Recipe()` where it is not set; None under `paper`, where it cannot act."""
+    """Recipe of `preset: unified`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
     windows_per_trial: Annotated[int, Field(ge=3)] = 4
-    """Of plain windows, in place of the heartbeats; a pair of them lies anywhere in the pseudo-trial."""
+    """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""
     text_embedder: str = "tfidf"
-    """Report embedding of the methods that need text: tfidf, or a language model's folder or hub name."""
+    """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
 
     @field_validator("recipe")
     @classmethod
@@ -102,31 +101,31 @@ class Finetune(Section):
     weight_decay: Annotated[float, Field(ge=0)] = 1e-2
     batch_size: Annotated[int, Field(ge=2)] = 256
     least_updates: Count = 1
-    """Of an epoch: a subset with fewer batches is passed over again, so that few labels need no more epochs."""
+    """Minimum updates per epoch; a smaller subset is passed over repeatedly."""
     head_hidden: Count = 128
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """On the logits, as the paper has it."""
+    """On the logits (PMQ, Implementation Details)."""
     beats_per_trial: Count = 6
     windows_per_trial: Count = 1
-    """Of plain windows, in place of the heartbeats."""
+    """Replaces `beats_per_trial` for plain windows."""
 
 
 class Linear(Section):
     """Logistic regression on frozen features."""
 
     strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.01, 0.1, 1.0, 10.0]
-    """Inverse regularisation strengths C, chosen by validation macro-F1."""
+    """Candidate inverse regularisation strengths C; the best by validation macro-F1 is used."""
 
 
 class Boosting(Section):
     """Gradient-boosted trees on hand-crafted features."""
 
     iterations: Count = 150
-    """The most there are; how many count is chosen by validation macro-F1, together with the leaves' size."""
+    """Maximum; the number used is chosen with `leaf_windows` by validation macro-F1."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.1
     leaves: Annotated[int, Field(ge=2)] = 15
     leaf_windows: Annotated[list[Count], Field(min_length=1)] = [5, 20]
-    """Fewest windows of a leaf, to choose from."""
+    """Candidate minimum windows per leaf."""
     l2: Annotated[float, Field(ge=0)] = 10.0
     feature_share: Annotated[float, Field(gt=0, le=1)] = 0.1
-    """Share of the features that a split may use, drawn anew each time."""
+    """Share of the features available to a split, drawn anew for each."""

@@ -1,7 +1,7 @@
-"""argv -> a verb and its flags. A verb is data: what it takes, one line for the help, and what does it.
+"""Parse argv into a verb and its flags. A verb is data: its flags, a line of help and a function.
 
-The verb comes first, its flags after it. Where no verb is named the first of all is meant; where only `data` is, the
-first that begins so. A flag that a verb does not take is refused, and none may be abbreviated.
+The verb comes first, its flags after it. Without a verb the first of all is used; with only the first word of several
+(`data`), the first of those. Unknown and abbreviated flags are refused.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from benchmark.screen.console import Console
 
 PROGRAM = "run_benchmark.py"
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-"""Exit statuses. FAILED: something asked for could not be done; USAGE: nothing was begun."""
+"""Exit statuses. FAILED: part of the work failed; USAGE: refused before any work."""
 ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, tabulate."
 
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag, which means the same for every verb that takes it."""
+    """A flag; its meaning is the same for every verb that takes it."""
 
     group: str
     """Heading in the help."""
     help: str
     key: str = ""
-    """The config key that it sets, '' where it sets none."""
+    """Config key that it sets; '' for none."""
     how: Mapping[str, Any] = field(default_factory=dict)
-    """How argparse reads it: nargs, type, default and the like."""
+    """Arguments of argparse's add_argument: nargs, type, default."""
 
 
 @dataclass(frozen=True)
 class Verb:
-    """One thing that the command line does."""
+    """A verb of the command line."""
 
     summary: str
     """One line for the list of verbs."""
     do: Callable[[argparse.Namespace, Console], int]
-    """Does it, given the values of its flags; returns the exit status. Imports what loads slowly by itself."""
+    """(flag values, console) -> exit status. Slow imports are inside the function."""
     flags: Mapping[str, Flag] = field(default_factory=dict)
     word: str = ""
-    """What stands after the verb, as the help names it; '' where nothing does."""
+    """Placeholder in the help of the positional argument; '' for none."""
     word_help: str = ""
     examples: Mapping[str, str] = field(default_factory=dict)
-    """Command line after `python run_benchmark.py` -> what it does."""
+    """Arguments after `python run_benchmark.py` -> description."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse with errors of one line and exit status 2."""
+    """argparse that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(message)
 
 
 def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
-    """The verb of a command line and the values of its flags. Prints the help and exits where that is asked for.
+    """The verb of a command line and its flag values. `--help` prints the help and exits.
 
     Raises ConfigError in one line.
     """
@@ -74,7 +74,7 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
 
 
 def split(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[str, str, Sequence[str]]:
-    """The words of a verb that were said, the verb that they mean, and what follows. Raises ConfigError."""
+    """(words given, name of the verb, remaining arguments). Raises ConfigError for an unknown verb."""
     said, rest = "", list(argv)
     while said not in verbs:
         group = group_of(verbs, said)
@@ -88,19 +88,19 @@ def split(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[str, str, Seq
 
 
 def group_of(verbs: Mapping[str, Verb], said: str) -> dict[str, Verb]:
-    """The verbs that begin with some words; all of them where none is said."""
+    """Verbs whose names begin with the words `said`; all verbs for ''."""
     return {name: verb for name, verb in verbs.items() if name.startswith(f"{said} " if said else "")}
 
 
 def verb_parser(name: str, verb: Verb) -> argparse.ArgumentParser:
-    """The parser of one verb."""
+    """The parser of a verb given by its full name."""
     parser = _empty_parser(name, verb.word, verb.summary, verb.examples)
     _add(parser, verb)
     return parser
 
 
 def group_parser(said: str, name: str, verbs: Mapping[str, Verb]) -> argparse.ArgumentParser:
-    """The parser of a verb that is meant without being named, whose help lists the others too."""
+    """The parser of a default verb; its help also lists the other verbs."""
     group = group_of(verbs, said)
     width = max(map(len, group))
     lines = [f"  {own:<{width}}  {verb.summary}{' (the default)' * (own == name)}" for own, verb in group.items()]
@@ -127,7 +127,7 @@ def _empty_parser(said: str, word: str, about: str, examples: Mapping[str, str])
 
 
 def _add(parser: argparse.ArgumentParser, verb: Verb) -> None:
-    """The word and the flags of a verb, by groups."""
+    """Add a verb's positional argument and its flags by group."""
     if verb.word:
         parser.add_argument("word", nargs="?", metavar=verb.word, help=verb.word_help)
     for title in dict.fromkeys(flag.group for flag in verb.flags.values()):
@@ -138,7 +138,7 @@ def _add(parser: argparse.ArgumentParser, verb: Verb) -> None:
 
 
 def not_taken(verbs: Mapping[str, Verb], name: str, extra: Sequence[str]) -> str:
-    """The line for the first flag, else word, that a verb does not take."""
+    """Message for the first flag, else word, that the verb does not take."""
     flag = next((word.partition("=")[0] for word in extra if word.startswith("-")), None)
     if flag is None:
         first = {word for own in verbs for word in own.split()}

@@ -1,4 +1,4 @@
-"""The grid at work: which cells there are, which are missing, what they cost, and doing them.
+"""The grid: enumerate its cells, find the missing ones, estimate their cost and run them.
 
-In: a config and prepared data. Out: rows and encoders in the results store. For verbs alone.
+In: a config and prepared data. Out: rows and encoders in the results store. Imported by verbs alone.
 """

@@ -1,4 +1,4 @@
-"""One cell of the grid from start to row: load the encoder, make the task, learn, score, store."""
+"""Run one cell of the grid: load the encoder, make the task, train, score, store the row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from benchmark.training.weights import load_encoder
 
 @dataclass(frozen=True)
 class CellJob:
-    """All that a process needs to work out one cell."""
+    """Input of `run_cell`; picklable."""
 
     cell: Cell
     config: Config
@@ -48,18 +48,18 @@ class CellJob:
 
 @dataclass(frozen=True)
 class CellEnd:
-    """How a cell ended."""
+    """Outcome of a cell: its key, wall time in seconds, failure."""
 
     key: str
     seconds: float
     failure: Failure | None
-    """None where it went well."""
+    """None on success."""
 
 
 def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
-    """Work out cells one after the other; an error in one does not stop the others.
+    """Run cells in turn; an error in one does not stop the others.
 
-    Linear probes among them must be of one encoder: each then computes only the features that no earlier one did.
+    Linear probes among them must share one encoder: features are computed once per set of windows.
     """
     known: Known = {}
     ends = []
@@ -74,7 +74,10 @@ def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
 
 
 def run_cell(job: CellJob, known: Known) -> None:
-    """Work out one cell and store its row; `known` as in `linear_probe`."""
+    """Run one cell and store its row; `known` as in `linear_probe`.
+
+    Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
+    """
     prepared, device = _prepared(job.prepared), torch.device(job.device)
     spec = job.config.task_spec(job.config.finetune)
     task = make_task(prepared, spec, ratio=job.cell.ratio, seed=job.cell.seed, device=device)
@@ -104,7 +107,7 @@ def run_cell(job: CellJob, known: Known) -> None:
 
 
 def place_of(cell: Cell) -> dict[str, Any]:
-    """Where a row stands in the grid."""
+    """Fields of a row that identify its cell."""
     return {
         "key": cell.key,
         "pretrain_key": cell.pretrain_key,
@@ -119,7 +122,7 @@ def place_of(cell: Cell) -> dict[str, Any]:
 
 
 def learn(job: CellJob, task: Task, known: Known) -> Outcome:
-    """Fine-tune or probe the pretrained encoder of a cell. Raises FileNotFoundError where its weights are missing."""
+    """Fine-tune, probe or boost, by the cell's evaluation. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
     if cell.evaluation == FEATURES:
         return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=cell.seed)
@@ -130,7 +133,7 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
 
 
 def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[str, Any]:
-    """Where a row comes from."""
+    """Config, data, versions and device that produced a row."""
     return {
         "config": job.config.model_dump(mode="json"),
         "data": {"fingerprint": prepared.fingerprint, "form": prepared.form, "recordings": len(prepared.entries)},
@@ -143,7 +146,7 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
 
 
 def results_versions(cell: Cell) -> dict[str, int]:
-    """Results versions of all that a row rests on: rows of two versions are never put together."""
+    """Results versions that a row depends on; rows of different versions are never merged."""
     scored = {FINETUNE: FINETUNE_VERSION, LINEAR: LINEAR_VERSION, FEATURES: FEATURES_VERSION}
     versions = {"split": SPLIT_VERSION, cell.evaluation: scored[cell.evaluation]}
     if cell.pretraining:

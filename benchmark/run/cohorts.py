@@ -1,4 +1,4 @@
-"""Where a run's data are: real folders, or simulated cohorts written in the same layouts; then prepared for use."""
+"""Locate a run's datasets: real folders, or simulated cohorts in the same layouts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ OnProgress = Callable[[int, int], None]
 
 
 def names_of(config: Config) -> list[str]:
-    """Every dataset a run reads: the pretraining corpus first, then the columns of the table."""
+    """Datasets of a run: the pretraining corpus first, then the columns of the table."""
     return list(dict.fromkeys([config.data.pretrain, *config.data.datasets]))
 
 
 def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
-    """Where a simulated cohort lies; the folder's name is a hash of all that decides its content."""
+    """Folder of a simulated cohort, named by a hash of its settings, seed and simulator version."""
     content = [SIMULATOR_VERSION, name, cohort_settings(name, simulation).__dict__, simulation.seed]
     return simulated / digest(content) / name
 
@@ -48,9 +48,9 @@ def locate(
     paths: dict[str, Path],
     on_progress: OnProgress | None = None,
 ) -> Dataset:
-    """One dataset of a run, simulated first where the config says so and it is not there yet.
+    """A dataset of a run; a simulated cohort that does not exist yet is written first.
 
-    Raises DatasetError where a real folder is missing.
+    Raises DatasetError if a real folder is missing.
     """
     simulation = config.data.simulation
     if simulation is None:

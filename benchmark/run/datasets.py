@@ -1,4 +1,4 @@
-"""The datasets of a run, found or simulated, prepared, and judged before anything is trained on them."""
+"""Open or simulate the datasets of a run, prepare them and audit them before training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmark.screen.progress import step
 
 
 def open_data(config: Config, name: str, place: Place, console: Console) -> Dataset:
-    """One dataset, simulated first where the config says so. Raises DatasetError where it is not there."""
+    """A dataset, simulated first if the config says so. Raises DatasetError if it is missing."""
     with step(console, f"{DATASETS[name].title}: simulating") as progress:
         return locate(
             config,
@@ -31,7 +31,7 @@ def open_data(config: Config, name: str, place: Place, console: Console) -> Data
 
 
 def prepare_data(dataset: Dataset, config: Config, place: Place, console: Console) -> Prepared:
-    """A dataset prepared, from the cache where it was before. Raises DatasetError where nothing in it is usable."""
+    """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable."""
     prefix = config.data.prefix_of(dataset.name)
     segmentation = config.data.cut()
     with step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress:
@@ -47,16 +47,16 @@ def prepare_data(dataset: Dataset, config: Config, place: Place, console: Consol
 
 @dataclass(frozen=True)
 class Gate:
-    """What the audit has to say of a run."""
+    """Result of the audit for a run."""
 
     leaks: list[str]
-    """Why the run is refused, unless it is told to go on."""
+    """Reasons to refuse the run, unless --allow-leak is given."""
     unscored: list[str]
-    """Which datasets cannot be scored at all, and why; their cells come out as dashes."""
+    """Datasets that cannot be scored, with the reason; their cells are dashes."""
 
 
 def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
-    """The audit's word on a run. Raises DatasetError where the pretraining corpus is unusable, or every dataset is."""
+    """Audit a run's datasets. Raises DatasetError if the pretraining corpus or every dataset is unusable."""
     tested = config.data.datasets
     findings = audit_of(config, prepared, tested)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
@@ -70,7 +70,7 @@ def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
 
 
 def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:
-    """Whether a corpus has a recording to pretrain on: any where it has no labels, else one in its training part."""
+    """Whether a corpus has a recording to pretrain on: in its training part if it has labels, else any."""
     if not corpus.classes:
         return bool(corpus.entries)
     split, _ = split_or_none(corpus, config.task_spec(config.pretrain))
@@ -78,5 +78,5 @@ def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:
 
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
-    """The audit of prepared datasets under a config's corpus, task and protocol."""
+    """Findings on prepared datasets under a config's corpus, task and protocol."""
     return audit(prepared, config.task_spec(config.finetune), pretrain=config.data.pretrain, tested=tested)

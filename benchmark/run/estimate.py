@@ -1,4 +1,4 @@
-"""What a grid will cost, before it runs: encoder passes, hours and disk, from sizes alone and one short measurement."""
+"""Estimate the cost of a grid: encoder passes, time and disk, from dataset sizes and one short measurement."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from benchmark.training.pretrain import autocast
 from methods.encoders.base import Encoder
 
 BEATS_PER_RECORDING = 11
-"""Typical of a 10 s ECG at 70 beats a minute, for recordings that have not been prepared yet."""
+"""Assumed for unprepared recordings: 10 s at 70 beats per minute."""
 TYPICAL_SAMPLES = 2500
-"""Of a 10 s ECG at 250 Hz, cut into plain windows."""
+"""Assumed for plain windows: 10 s at 250 Hz."""
 TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
 PROBE_PASSES = 1.5
-"""What fitting the probes costs, as passes over the labelled windows."""
+"""Cost of fitting the probes, in encoder passes per labelled window."""
 BOOSTING_PASSES = 2.0
-"""What boosting the features costs, likewise, besides measuring them."""
+"""Cost of boosting in the same unit, without measuring the features."""
 ROW_BYTES = 20_000
 SAMPLE_BYTES = 12 * 2
 MEASURED_BATCH = 64
 MEASURED_STEPS = 8
 PASSES_PER_STEP = 3.0
-"""One forward, and one backward that counts as two."""
+"""One forward pass, and a backward pass that counts as two."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is of a dataset."""
+    """Size of a dataset."""
 
     recordings: int
     windows: int
     exact: bool
-    """Counted after preparation; else estimated from the number of recordings."""
+    """True: counted after preparation; False: estimated from the number of recordings."""
 
 
 def estimated_size(recordings: int, segmentation: Segmentation) -> Size:
-    """Size of a dataset that has not been prepared."""
+    """Estimated size of an unprepared dataset."""
     plain = segmentation.kind == "windows"
     each = TYPICAL_SAMPLES // segmentation.samples if plain else BEATS_PER_RECORDING
     return Size(recordings, recordings * each, exact=False)
@@ -57,7 +57,7 @@ def exact_size(prepared: Prepared) -> Size:
 
 
 def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) -> float:
-    """Encoder passes over one window that a task takes."""
+    """Cost of a task in encoder passes over one window."""
     if isinstance(task, Pretraining):
         if not task.method.trains:
             return 1.0
@@ -69,12 +69,12 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
         return labelled * (1 + PROBE_PASSES) + 2 * held_out
     if task.evaluation == FEATURES:
         return labelled * (1 + BOOSTING_PASSES) + 2 * held_out
-    seen = max(labelled, config.finetune.least_updates * min(config.finetune.batch_size, labelled))  # in an epoch
+    seen = max(labelled, config.finetune.least_updates * min(config.finetune.batch_size, labelled))  # per epoch
     return config.finetune.epochs * (3 * seen + held_out) + held_out
 
 
 def seconds_per_pass(encoder: Encoder, samples: int, device: torch.device, precision: str, *, threads: int) -> float:
-    """Time of one encoder pass over one window on so many threads: the fastest of a few training steps made now."""
+    """Seconds per encoder pass over one window, from the fastest of a few training steps on `threads` threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -97,7 +97,7 @@ def _step_seconds(encoder: Encoder, x: torch.Tensor, precision: str) -> float:
 
 
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
-    """Prepared windows and pseudo-trials, encoders with one checkpoint, rows and predictions."""
+    """Bytes of prepared windows and pseudo-trials, encoders, one checkpoint, rows and predictions."""
     samples = config.data.cut().samples
     prepared = sum(2 * size.windows * samples * SAMPLE_BYTES for size in sizes.values())
     held_out = max(HELD_OUT_SHARE * sizes[name].windows for name in config.data.datasets)

@@ -1,9 +1,9 @@
-"""What there is to do: pretrainings and cells of a config's rows, with their content keys. Pure.
+"""Enumerate the pretrainings and cells of a config, with their content keys. Pure functions.
 
     pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
 
-Keys hold content, never paths or times. A results version is raised with any change that can move a number.
+Keys hash content, never paths or times. A results version is raised with any change that can alter results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALL_LABELS = 1.0
 
 @dataclass(frozen=True)
 class Pretraining:
-    """One encoder to be pretrained, shared by all cells that start from it."""
+    """One pretrained encoder, shared by all cells that start from it."""
 
     key: str
     variant: Variant
@@ -39,39 +39,39 @@ class Pretraining:
 
     @property
     def method(self) -> type[PretrainMethod]:
-        """Its variant's."""
+        """The variant's method."""
         assert self.variant.method is not None, f"{self.variant.name}: nothing is pretrained"
         return self.variant.method
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table: an encoder (or none) on one dataset, label ratio and seed."""
+    """One evaluation: an encoder (or none) on one dataset, label ratio and seed."""
 
     key: str
     variant: Variant
     pretraining: Pretraining | None
     evaluation: str
-    """How the number comes about: 'finetune', 'linear', or 'features'."""
+    """'finetune', 'linear' or 'features'."""
     table: str
-    """The evaluation in whose table it stands; a gate may stand in several."""
+    """The evaluation whose table shows it; a gate may be in several tables."""
     dataset: str
     ratio: float
     seed: int
 
     @property
     def pretrain_key(self) -> str:
-        """Key of its encoder, '' where it has none."""
+        """Key of the pretraining; '' for none."""
         return self.pretraining.key if self.pretraining else ""
 
     def describe(self) -> str:
-        """As a person would name it."""
+        """Name in progress display and messages."""
         return f"{self.variant.name} {self.evaluation} {self.dataset} {self.ratio:g} seed {self.seed}"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """All there is to do, in the order it is done."""
+    """All pretrainings and cells of a config, in order of execution."""
 
     variants: tuple[Variant, ...]
     pretrainings: tuple[Pretraining, ...]
@@ -86,7 +86,7 @@ def pretrain_content(
     fingerprint: str,
     mode: Mapping[str, str | int],
 ) -> Any:
-    """All that decides the bits of a pretrained encoder; an untrained one depends on what it is and its seed alone."""
+    """Content of a pretraining key: all that determines the weights. For an untrained encoder: its config and seed."""
     spec = config.task_spec(config.pretrain)
     content: dict[str, Any] = {
         "method": method.name,
@@ -97,7 +97,7 @@ def pretrain_content(
     if method.trains:
         content |= {
             "version": PRETRAIN_VERSION,
-            # The recipe that acts stands apart, beside the method's own, so that keys of earlier results stay.
+            # The recipe in use is a separate entry, so that keys of earlier results stay valid.
             "config": asdict(replace(knobs, recipe=method.Config().recipe)),
             "recipe": asdict(knobs.recipe),
             "epochs": config.pretrain.epochs,
@@ -105,7 +105,7 @@ def pretrain_content(
             "data": fingerprint,
             "mode": dict(mode),
         }
-        if DATASETS[config.data.pretrain].classes:  # else all of the corpus is pretrained on, whatever the labels
+        if DATASETS[config.data.pretrain].classes:  # an unlabelled corpus is pretrained on whole
             content["task"] = [SPLIT_VERSION, *spec.rules()]
         if method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)
@@ -115,7 +115,7 @@ def pretrain_content(
 def cell_content(
     config: Config, pretrain_key: str, evaluation: str, fingerprint: str, mode: Mapping[str, str | int]
 ) -> Any:
-    """All that decides a cell's scores but for its ratio and seed."""
+    """Content of a cell key, without ratio and seed."""
     spec = config.task_spec(config.finetune)
     settings = config.finetune if evaluation == FINETUNE else config.linear
     return {
@@ -131,7 +131,7 @@ def cell_content(
 
 
 def features_content(config: Config, fingerprint: str) -> Any:
-    """All that decides a cell of the boosted features but for its ratio and seed; the device does not."""
+    """Content of the key of a boosted-features cell, without ratio and seed; independent of the device."""
     spec = config.task_spec(config.finetune)
     return {
         "version": FEATURES_VERSION,
@@ -150,7 +150,7 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
     gate_ratio = "full-labels" in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
         if variant.name == FROZEN and table == LINEAR:
-            continue  # there it is the row of the untrained encoder itself
+            continue  # same as the untrained row of that table
         evaluation = {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant.name, table)
         yield from ((table, evaluation, ratio) for ratio in ratios)
         if gate_ratio and (variant.role == GATE or variant.name == UNTRAINED):
@@ -160,7 +160,7 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
 def pretraining_of(
     config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str | int]
 ) -> Pretraining | None:
-    """The encoder that a variant's cells of a seed start from; under `paper` one for all seeds, if it is trained."""
+    """The pretraining of a variant at a seed, None for features; under `paper` a trained one is shared by all seeds."""
     if variant.method is None:
         return None
     shared = config.protocol == "paper" and variant.method.trains
@@ -170,7 +170,7 @@ def pretraining_of(
 
 
 def expand(config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode: Mapping[str, str | int]) -> Grid:
-    """The grid of a config; `corpus` and `fingerprints` identify the data, `mode` what computes."""
+    """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`."""
     variants = variants_of(config)
     pretrainings: dict[str, Pretraining] = {}
     cells: list[Cell] = []

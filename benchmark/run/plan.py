@@ -1,4 +1,4 @@
-"""What a report needs to know of a run besides its rows: its config, rows, datasets and cells."""
+"""The plan of a run, stored for reports beside the rows: config, variants, datasets and cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmark.run.grid import Grid
 
 
 def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warnings: Sequence[str] = ()) -> Plan:
-    """What a report needs to know of a run besides its rows; the warnings stand under every table."""
+    """The plan of a run; `warnings` are printed under every table."""
     cells = [
         PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
     ]
@@ -32,12 +32,12 @@ def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warn
 
 
 def without_report(corpus: Prepared) -> int:
-    """Recordings that a method which learns from reports leaves out."""
+    """Number of recordings without report text, which methods that need text leave out."""
     return sum(not has_text(entry.report) for entry in corpus.entries)
 
 
 def facts_of(prepared: Prepared) -> dict[str, Any]:
-    """What a table says of a dataset."""
+    """Facts of a dataset for captions and tables."""
     return {
         "title": prepared.title,
         "classes": list(prepared.classes),

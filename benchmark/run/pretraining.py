@@ -1,4 +1,4 @@
-"""One pretraining of the grid from start to encoder: build the method, train it, look at what it learned, store."""
+"""Run one pretraining of the grid: build the method, train it, measure its health, store the encoder."""
 
 from __future__ import annotations
 
@@ -32,20 +32,23 @@ from methods.base import PretrainMethod
 
 @dataclass(frozen=True)
 class PretrainingJob:
-    """All that a pretraining needs."""
+    """Input of `run_pretraining`."""
 
     task: Pretraining
     config: Config
     prepared: Mapping[str, Prepared]
     folder: Path
-    """Where the encoder goes."""
+    """Output folder of the encoder."""
     device: torch.device
     precision: str
     compiled: bool = False
 
 
 def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
-    """Pretrain one encoder and put its weights in the store; an untrained one is only drawn."""
+    """Pretrain one encoder and store its weights; an untrained one is stored as initialised.
+
+    Raises TrainingStopped as `pretrain`.
+    """
     method = new_method(job)
     probe = probe_windows_of(job)
     if method.trains:
@@ -69,7 +72,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
 
 
 def new_method(job: PretrainingJob) -> PretrainMethod:
-    """The method around a new encoder; the encoder's first weights depend on the seed, never on the method."""
+    """The method around a new encoder, whose initial weights depend on the seed alone."""
     task = job.task
     seed_torch("encoder", task.seed)
     encoder = job.config.encoder_class()(job.config.encoder_config())
@@ -78,7 +81,7 @@ def new_method(job: PretrainingJob) -> PretrainMethod:
 
 
 def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep) -> dict[str, Any]:
-    """Train a method on the corpus and leave its pictures beside where its weights will be; returns what it did."""
+    """Train a method on the corpus and write its illustration; returns history, memory and source facts."""
     config, knobs = job.config, job.task.variant.config
     source = pretraining_source(
         job.prepared[config.data.pretrain],
@@ -110,21 +113,21 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
 
 
 def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
-    """Windows that no pretraining of a config learns from and no cell is tested on."""
+    """Held-out windows for health: in no pretraining and no test set of the config."""
     config = job.config
     datasets = [job.prepared[name] for name in config.data.datasets]
     return probe_windows(datasets, config.data.pretrain, config.task_spec(config.finetune), job.device)
 
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
-    """What the finished pretrainings of a grid learned, epoch by epoch."""
+    """Name of each finished pretraining -> its health per epoch."""
     cards = {name: read_card(store.pretrained / p.key) for name, p in named(grid).items()}
     health = {name: read_health(card) for name, card in cards.items() if card}
     return {name: epochs for name, epochs in health.items() if epochs}
 
 
 def warnings_of(grid: Grid, health: Mapping[str, Sequence[EpochHealth]]) -> list[str]:
-    """What went wrong with those pretrainings, one line each, with the setting that acts on it."""
+    """Health warnings of the pretrainings, one line each, with the setting to change."""
     lines, pretrainings = [], named(grid)
     for name, epochs in health.items():
         task = pretrainings[name]
@@ -133,5 +136,5 @@ def warnings_of(grid: Grid, health: Mapping[str, Sequence[EpochHealth]]) -> list
 
 
 def named(grid: Grid) -> dict[str, Pretraining]:
-    """The pretrainings of a grid as a person would name them, 'pmq seed 42'."""
+    """Display name ('pmq seed 42') -> pretraining of a grid."""
     return {f"{p.variant.name} seed {p.seed}": p for p in grid.pretrainings}

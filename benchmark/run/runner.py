@@ -1,4 +1,4 @@
-"""Which cells are missing -> pretrain once per key -> fine-tune -> store. What is done is never done again."""
+"""Run a grid: find the missing cells, pretrain once per key, evaluate, store. Finished work is not repeated."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ from benchmark.training.weights import read_card
 
 @dataclass(frozen=True)
 class Watch:
-    """Who is told of the work as it goes; names are those of `Work.costs`."""
+    """Callbacks that report progress; tasks are named by `task_name`."""
 
     started: Callable[[str], None]
     inner: Callable[[str, int, int, str], None]
     finished: Callable[[str, float | None], None]
-    """With the seconds it took, None where those are the time since it was started."""
+    """(name, seconds); None: measure from `started`."""
     failed: Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
 class Work:
-    """The part of a grid that is not in the store yet."""
+    """The part of a grid that is missing from the store."""
 
     grid: Grid
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
     damaged: tuple[str, ...]
-    """One line per row that was found damaged and will be made again."""
+    """One line per damaged row, which is recomputed."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What the work runs on."""
+    """Device, precision and concurrency of a run."""
 
     device: torch.device
     precision: str
     jobs: int
-    """Cells at a time."""
+    """Concurrent cells."""
     compiled: bool = False
-    """Whether pretrainings go through torch.compile."""
+    """Pretrain with torch.compile."""
 
     def mode(self) -> dict[str, str | int]:
-        """What of the machine is part of a result's key: bits are only equal within one mode."""
+        """Properties of the machine that enter result keys: results are bit-identical only within one mode."""
         threads = torch.get_num_threads() if self.device.type == "cpu" else 0
         mode: dict[str, str | int] = {"device": self.device.type, "precision": self.precision, "threads": threads}
         return mode | ({"compiled": True} if self.compiled else {})
 
     def cell_threads(self) -> int:
-        """Threads of a process that works on cells: one on the CPU, whatever the number of cores, for equal bits."""
+        """Threads per cell process: one on a CPU, so that results do not depend on the number of cores."""
         return 1 if self.device.type == "cpu" else torch.get_num_threads()
 
 
@@ -74,7 +74,7 @@ def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine
 
 
 def missing(grid: Grid, store: Store) -> Work:
-    """What of a grid has to be done: cells without a whole row, and the encoders they need and that are not there."""
+    """Cells without an intact row, and the pretrainings they need that are not stored."""
     damaged: list[str] = []
     cells = []
     for cell in grid.cells:
@@ -105,7 +105,7 @@ def task_name(task: Pretraining | Cell) -> str:
 def do(
     work: Work, config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine, watch: Watch
 ) -> int:
-    """Do all that is missing; returns how many tasks failed. A failure stays in the store, and the rest goes on."""
+    """Run the missing work; returns the number of failed tasks. Failures are stored and do not stop the rest."""
     failed = run_pretrainings(work.pretrainings, config, prepared, store, machine, watch)
     possible = []
     for cell in work.cells:
@@ -128,7 +128,7 @@ def run_pretrainings(
     machine: Machine,
     watch: Watch,
 ) -> dict[str, Failure]:
-    """Pretrain one encoder after the other; returns those that failed, by key."""
+    """Run pretrainings in turn; returns the failures by key."""
     failed: dict[str, Failure] = {}
     device, precision, compiled = machine.device, machine.precision, machine.compiled
     for pretraining in pretrainings:
@@ -155,7 +155,7 @@ def run_cells(
     machine: Machine,
     watch: Watch,
 ) -> int:
-    """Work out cells, several at a time; returns how many failed."""
+    """Run cells, `machine.jobs` at a time; returns the number of failures."""
     names = {cell.key: task_name(cell) for cell in cells}
     device, precision, threads = str(machine.device), machine.precision, machine.cell_threads()
     jobs = [CellJob(cell, config, prepared[cell.dataset].folder, store.root, device, precision) for cell in cells]
@@ -177,18 +177,18 @@ def run_cells(
 
 
 def where_to_look(failure: Failure, file: Path) -> str:
-    """A failure in one line, and the file that its traceback is in."""
+    """A failure in one line, with the file of its traceback."""
     return f"{failure.line}; traceback in {file}" if failure.traceback else failure.line
 
 
 def killed(jobs: Sequence[CellJob], error: Exception, store: Store) -> list[CellEnd]:
-    """How the cells of a group ended whose process was killed: what it had stored by then stands."""
+    """Outcomes of a group whose process was killed; cells that were stored before count as done."""
     failure = Failure.of(error)
     return [CellEnd(job.cell.key, 0.0, None if store.load_row(job.cell.key) else failure) for job in jobs]
 
 
 def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
-    """Cells that one process works out in turn: the linear probes of an encoder on a dataset, every other alone."""
+    """Groups of cells that run in one process: linear probes by encoder and dataset, every other cell alone."""
     groups: dict[tuple[str, str], list[CellJob]] = {}
     for job in jobs:
         cell = job.cell

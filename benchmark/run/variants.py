@@ -1,4 +1,4 @@
-"""Rows of the tables: compared methods, changes of one (ablation, sweep of a knob) and gates. All of it is data."""
+"""Rows of the tables: compared methods, ablations, sweeps and gates."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ class Variant:
     config: MethodConfig
     role: Role = METHOD
     of: str = ""
-    """The method that an ablation or sweep is a change of."""
+    """Base method of an ablation or sweep."""
     knob: str = ""
     value: Any = None
-    """What a sweep sets, and to what."""
+    """`knob` and `value`: what a sweep sets."""
 
     def facts(self) -> dict[str, Any]:
-        """What a report must know of it besides its title."""
+        """Facts for reports besides the title."""
         reads = self.method is not None and self.method.needs_text
         return {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value, "reads_reports": reads}
 
     @property
     def method_name(self) -> str:
-        """The method's own name, of which it may be a change; its own where nothing is pretrained."""
+        """Name of the method; the variant's name if nothing is pretrained."""
         return self.name if self.method is None else self.method.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with the method by name or file: the classes of a method file are found by `get_method` alone."""
+        """Pickle the method by name or file: only `get_method` can import a class from a method file."""
         method = None if self.method is None else source_of(self.method)
         return _unpickled, (vars(self) | {"method": method, "config": vars(self.config)},)
 
 
 def source_of(method: type[PretrainMethod]) -> str:
-    """What `get_method` knows a method by: its file, whose path is the name of its module, or its name."""
+    """Argument of `get_method` for a method: path of its file (the name of its module), else its name."""
     return method.__module__ if method.__module__.endswith(".py") else method.name
 
 
@@ -68,7 +68,7 @@ def methods_of(config: Config) -> Iterator[Variant]:
 
 
 def gates_of(config: Config) -> Iterator[Variant]:
-    """The gates that are rows; the one of all labels is a further ratio of rows there are (`planned`)."""
+    """The gates that are rows; `full-labels` is a further ratio of existing rows (`planned`)."""
     untrained, knobs = get_method(UNTRAINED), config.method_config(UNTRAINED)
     if "random" in config.gates and UNTRAINED not in config.compared():
         yield Variant(UNTRAINED, untrained.title, untrained, knobs, GATE)
@@ -79,7 +79,7 @@ def gates_of(config: Config) -> Iterator[Variant]:
 
 
 def ablations_of(config: Config) -> Iterator[Variant]:
-    """The ablations that are asked for."""
+    """The ablations that `ablate` selects."""
     asked = dict.fromkeys(found for name in config.ablate for found in config.ablations_of(name))
     for method, name in asked:
         kind = config.method_class(method)

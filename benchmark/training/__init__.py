@@ -1,5 +1,5 @@
-"""One encoder learns, is judged and is looked at.
+"""Pretrain, fine-tune, probe and measure one encoder.
 
-In: a method or an encoder, a task or pairs of windows, settings. Out: weights, probabilities, what was learned. For run
-and verbs; nothing here knows the grid or the store of rows.
+In: a method or an encoder, a task or pairs of windows, settings. Out: weights, probabilities, health. Imported by run
+and verbs; independent of the grid and the results store.
 """

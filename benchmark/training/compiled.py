@@ -1,6 +1,6 @@
-"""`--compile`: torch.compile fuses what stands between the convolutions of a method's encoders while it is pretrained.
+"""`--compile`: pretrain with torch.compile, which fuses the operations between the encoders' convolutions.
 
-What it builds depends on the device, the threads and the precision, like all bits here, and is a mode of its own.
+Compiled results differ from others by rounding and have their own mode in result keys.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from methods.encoders.base import Encoder
 
 
 def require_compiler(device: torch.device) -> None:
-    """Compile something small. Raises ConfigError with the cause where torch.compile cannot build for the device."""
+    """Test-compile a small function. Raises ConfigError with the cause if torch.compile fails on the device."""
     try:
         torch.compile(F.gelu)(torch.zeros(2, device=device))
     except Exception as error:
@@ -26,8 +26,8 @@ def require_compiler(device: torch.device) -> None:
 
 
 def compile_encoders(method: PretrainMethod) -> None:
-    """Have every encoder of a method compiled at its first batch, in training; copies of them are not."""
-    # What an earlier training compiled would count against torch's limit of forms per function.
+    """Compile every encoder of a method, at its first training batch; later copies are not compiled."""
+    # Earlier compilations would count against torch's limit of recompilations per function.
     torch.compiler.reset()
     for module in method.modules():
         if isinstance(module, Encoder):

@@ -1,6 +1,6 @@
 """Fine-tuning (paper, Implementation Details): encoder + head, best epoch by validation macro-F1, one test pass.
 
-The head's first weights and the order of the batches depend on the seed, never on the method.
+The head's initial weights and the batch order depend on the seed alone.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from methods.encoders.base import Encoder
 
 FINETUNE_VERSION = 2
 EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
-"""Windows at a time, by device type: a CPU is fastest in its cache, a GPU with few launches."""
+"""Windows per evaluation batch, by device type: fits a CPU's cache, few launches on a GPU."""
 
 
 @dataclass
 class Outcome:
-    """What came out of one cell before it is scored."""
+    """Test probabilities, training facts and notes of a cell."""
 
     probability: NDArray[np.float32]  # (n_test, C)
     training: dict[str, Any]
@@ -41,7 +41,7 @@ class Outcome:
 
 
 class Classifier(nn.Module):
-    """Encoder, then K-128-C with batch normalisation and ReLU, and dropout on the logits as the paper has it."""
+    """Encoder and head K-hidden-C with batch normalisation and ReLU, dropout on the logits (PMQ)."""
 
     def __init__(self, encoder: Encoder, classes: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Classifier(nn.Module):
 def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, precision: str) -> Outcome:
     """Train a copy of the encoder with a new head and predict the test windows with its best epoch.
 
-    Raises TrainingStopped on a loss that is not finite.
+    Raises TrainingStopped on a non-finite loss.
     """
     started = time.perf_counter()
     model = new_classifier(encoder, task.train.target.shape[1], settings, seed=seed).to(task.train.signal.device)
@@ -95,20 +95,21 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
 
 
 def new_classifier(encoder: Encoder, classes: int, settings: Finetune, *, seed: int) -> Classifier:
-    """A classifier around a copy of the encoder; its head depends on the seed alone."""
+    """A classifier around a copy of the encoder; the head's weights depend on the seed alone."""
     seed_torch("head", seed)
     return Classifier(copy.deepcopy(encoder), classes, settings.head_hidden, settings.dropout)
 
 
 def updates_of(windows: int, settings: Finetune, *, seed: int, epoch: int) -> Iterator[Tensor]:
-    """Batches of an epoch: one pass over the windows, or as many whole ones as `least_updates` takes."""
+    """Batches (b,) of window indices of an epoch: whole passes, until there are `least_updates`."""
     per_pass = len(batches_of(windows, settings.batch_size, seed=seed, epoch=epoch))
     for again in range(math.ceil(settings.least_updates / per_pass)):
         yield from batches_of(windows, settings.batch_size, seed=seed, epoch=epoch, again=again)
 
 
 def batches_of(windows: int, batch_size: int, *, seed: int, epoch: int, again: int = 0) -> list[Tensor]:
-    """Shuffled batches of a pass; a last batch of one joins the one before, a lone window stands twice."""
+    """Shuffled batches of a pass, without batches of one: a last single window joins the batch before, a lone one is
+    repeated."""
     if windows == 1:
         return [torch.zeros(2, dtype=torch.long)]
     parts = (seed, epoch, again) if again else (seed, epoch)
@@ -143,7 +144,7 @@ def predict(model: Classifier, signal: Tensor, multi: bool, precision: str) -> N
 
 
 def validation_score(probability: NDArray[np.float32], task: Task) -> float:
-    """Macro-F1 on the validation windows, or on their recordings where those are the unit; 0 where undefined."""
+    """Macro-F1 on the validation set in the task's unit (windows or recordings); 0 if undefined."""
     truth = task.validation.target.cpu().numpy().astype(np.int64)  # (n, C)
     if task.unit == RECORDING:
         probability, truth, _ = per_recording(probability, truth, task.validation.recording)

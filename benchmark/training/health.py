@@ -1,9 +1,9 @@
-"""What a pretraining works with and what it learns, epoch by epoch: the loss tells neither.
+"""Health of a pretraining per epoch: positives per query, and measures of the features.
 
-Works with: how many keys attract a query besides its own, from the query's recording and from others of the patient.
-Learns: measures of the encoder's pooled features of held-out windows. Effective rank (Roy & Vetterli 2007), alignment
-and uniformity (Wang & Isola 2020, Section 4.1, with alpha = 2 and t = 2), and how often the nearest window is one of
-the same patient. Features that no longer differ between windows show as a low rank and a high mean cosine.
+Positives: keys besides its own that attract a query, from its recording and from the patient's others. Measures of the
+pooled features of held-out windows: effective rank (Roy & Vetterli 2007), alignment and uniformity (Wang & Isola 2020,
+Section 4.1, alpha = 2, t = 2), and retrieval, the share of nearest windows of the same patient. Collapse shows as a low
+rank and a high mean cosine.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class EpochHealth:
-    """An epoch's health. Epoch 0 is the untrained encoder, to read the others against.
+    """Health after an epoch; epoch 0 is the untrained encoder.
 
-    Positives are None where a method tells none, and before training; the others where there are no held-out windows or
-    the features are not finite.
+    Positives are None at epoch 0 and for methods without; the features' measures are None without held-out windows or
+    with non-finite features.
     """
 
     epoch: int
     positives_same_recording: float | None = None
-    """Per query, besides its own key; mean over the queries of the epoch."""
+    """Per query, without its own key; mean over the epoch's queries."""
     positives_other_recordings: float | None = None
     queries_with_positives: float | None = None
-    """Share of the queries that have any of the two."""
+    """Share of the queries with any of the two."""
     effective_rank: float | None = None
     mean_cosine: float | None = None
     alignment: float | None = None
     uniformity: float | None = None
     retrieval: float | None = None
-    """Share of the held-out windows whose nearest one is of the same patient."""
+    """Share of the held-out windows whose nearest window is of the same patient."""
     retrieval_chance: float | None = None
 
 
 def count_positives(positives: Positives | None, device: torch.device) -> Tensor:
-    """What a batch's queries have besides their own keys: (3,) on the device, NaN where nothing is told.
+    """Positives of a batch's queries without their own keys: (3,) on the device, NaN without positives.
 
-    Positives per query of the same recording, those of others, and the share of queries with any. Reads nothing back.
+    Mean per query from the same recording, from others, and the share of queries with any. No device synchronisation.
     """
     if positives is None:
         return torch.full((3,), math.nan, device=device)
@@ -71,7 +71,7 @@ def count_positives(positives: Positives | None, device: torch.device) -> Tensor
 def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives: Tensor | None = None) -> EpochHealth:
     """Health after an epoch; positives (3,) is the mean of `count_positives` over its batches.
 
-    Draws nothing at random and leaves the encoder as it was.
+    No random draws; the encoder is not changed.
     """
     told = [math.nan] * 3 if positives is None else positives.tolist()
     health = EpochHealth(epoch, *(None if math.isnan(count) else count for count in told))
@@ -94,14 +94,14 @@ def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives:
 
 @torch.no_grad()
 def pooled_features(encoder: Encoder, signal: Tensor) -> Tensor:
-    """Features (n, K) of windows (n, S, L), in evaluation mode and float32; on the CPU, in float64."""
+    """Features (n, K) of windows (n, S, L), computed in evaluation mode in float32, returned on the CPU in float64."""
     probe = copy.deepcopy(encoder).eval()
     features = torch.cat([probe.pooled(chunk.float()) for chunk in torch.split(signal, CHUNK)])  # (n, K)
     return features.cpu().double()
 
 
 def effective_rank(features: Tensor) -> float:
-    """exp of the entropy of the singular values' shares of (n, K): from 1 to min(n, K), and 0 for zeros."""
+    """exp of the entropy of the normalised singular values of (n, K): 1 to min(n, K); 0 for all-zero features."""
     values = torch.linalg.svdvals(features)  # (min(n, K),)
     if not values.any():
         return 0.0
@@ -109,14 +109,14 @@ def effective_rank(features: Tensor) -> float:
 
 
 def mean_cosine(features: Tensor) -> float:
-    """Mean cosine of two different rows of (n, K)."""
+    """Mean cosine over pairs of different rows of (n, K)."""
     z = unit_length(features)  # (n, K)
     pairs = len(z) * (len(z) - 1)
     return float((z.sum(0).square().sum() - z.square().sum()) / pairs)
 
 
 def alignment(features: Tensor, recording: Tensor) -> float:
-    """Mean squared distance of two windows of a recording on the unit sphere, 0 to 4. (n, K), (n,)."""
+    """Mean squared distance of window pairs of a recording on the unit sphere, 0 to 4. (n, K), (n,)."""
     z = unit_length(features)  # (n, K)
     first, second = (recording[:, None] == recording).triu(1).nonzero(as_tuple=True)  # (pairs,), (pairs,)
     return float((z[first] - z[second]).square().sum(1).mean())
@@ -134,10 +134,10 @@ def several_recordings(recording: Tensor, patient: Tensor) -> bool:
 
 
 def retrieval_pairs(recording: Tensor, patient: Tensor) -> tuple[Tensor, Tensor]:
-    """Which windows compete to be a window's nearest, and which of them would be right: (n, n) bool each.
+    """Candidates for a window's nearest, and the correct ones among them: (n, n) bool each.
 
-    Those of other recordings compete, where there is a patient with several. Where there is none all other windows do,
-    and another one of the recording is right. recording, patient: (n,).
+    Candidates are windows of other recordings, correct those of the patient. If no patient has several recordings, all
+    other windows are candidates. recording, patient: (n,).
     """
     apart = recording if several_recordings(recording, patient) else torch.arange(len(recording))  # (n,)
     compete = apart[:, None] != apart  # (n, n)
@@ -145,7 +145,7 @@ def retrieval_pairs(recording: Tensor, patient: Tensor) -> tuple[Tensor, Tensor]
 
 
 def retrieval(features: Tensor, compete: Tensor, right: Tensor) -> float:
-    """Share of the windows that have a right one whose nearest by cosine is one; equally near windows share the hit."""
+    """Share of windows whose nearest candidate by cosine is correct, among those with a correct one; ties share."""
     z = unit_length(features)  # (n, K)
     cosine = (z @ z.T).masked_fill(~compete, -math.inf)  # (n, n)
     nearest = compete & (cosine == cosine.amax(1, keepdim=True))  # (n, n)
@@ -153,18 +153,18 @@ def retrieval(features: Tensor, compete: Tensor, right: Tensor) -> float:
 
 
 def retrieval_chance(compete: Tensor, right: Tensor) -> float:
-    """What `retrieval` would be if the nearest window were drawn at random."""
+    """Expected `retrieval` of a random candidate."""
     return share_right(compete, right)
 
 
 def share_right(chosen: Tensor, right: Tensor) -> float:
-    """Share of the chosen windows (n, n) that are right, mean over the windows for which there is a right one."""
+    """Share of the chosen windows (n, n) that are correct, mean over windows with a correct candidate."""
     asked = right.any(1)  # (n,)
     return float(((chosen & right).sum(1) / chosen.sum(1))[asked].mean())
 
 
 def sample_facts(probe: ProbeWindows) -> dict[str, int | bool]:
-    """What the measures of the features rest on."""
+    """Sizes of the held-out sample."""
     _, right = retrieval_pairs(probe.recording, probe.patient)  # (n, n)
     return {
         "windows": len(probe.recording),
@@ -176,12 +176,12 @@ def sample_facts(probe: ProbeWindows) -> dict[str, int | bool]:
 
 
 def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
-    """The epochs in the card of a pretraining; none where it was made without."""
+    """Health of each epoch from a pretraining's card; empty for older cards."""
     return [EpochHealth(**epoch) for epoch in card.get("health", [])]
 
 
 def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> list[str]:
-    """What is wrong with the last epoch of a pretraining, one line each; `remedy` sets a lower learning rate."""
+    """Warnings about the last epoch, one line each; `remedy`: the setting of a lower learning rate."""
     if not collapsed(epochs[-1].effective_rank, epochs[-1].mean_cosine):
         return []
     return [
@@ -192,7 +192,7 @@ def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> li
 
 
 def health_lines(pretrainings: Mapping[str, Sequence[EpochHealth]]) -> list[str]:
-    """The last epoch of each pretraining beside its untrained encoder, as the lines of a table; none for none."""
+    """Lines of a table: untrained and last epoch of each pretraining; empty without any."""
     if not pretrainings:
         return []
     rows = [("untrained→last", "positives", "with any", *MEASURES.values(), "chance")]
@@ -209,6 +209,6 @@ def health_lines(pretrainings: Mapping[str, Sequence[EpochHealth]]) -> list[str]
 
 
 def course(epochs: Sequence[EpochHealth], measure_name: str) -> str:
-    """A measure before and after training, e.g. '6.70→2.30'; once where nothing was trained."""
+    """A measure before and after training, e.g. '6.70→2.30'; one value if untrained."""
     values = [getattr(epoch, measure_name) for epoch in dict.fromkeys((epochs[0], epochs[-1]))]
     return "→".join("-" if value is None else f"{value:.2f}" for value in values)

@@ -1,8 +1,8 @@
-"""Pictures of a finished pretraining, as arrays beside its weights; `reports` draws them.
+"""Arrays that illustrate a finished pretraining, stored beside its weights; `reports` draws them.
 
-What the masks hide of one window's embedded input, and what the queries of a batch resemble: the cosine of each with
-the batch's keys and the queue's, and whose keys these are (PMQ, Fig. 1). The batch is the one that would have come
-next, with the masks and dropout of training. All is worked out on a copy, so that the method stays as it is.
+The masked embedded input of one window, and the cosines of a batch's queries with the keys of batch and queue, by the
+key's patient (PMQ, Fig. 1). The batch is the next of the training, with its masks and dropout. Computed on a copy of
+the method.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from methods.parts.masks import Mask, Masks
 from methods.parts.queue import EMPTY, KeyQueue
 
 QUERIES = 24
-"""Queries that are shown at most."""
+"""Maximum queries shown."""
 QUEUED_EACH, QUEUED_OTHERS = 3, 24
-"""Keys of the queue that are shown at most: of each shown patient, and of others."""
+"""Maximum queue keys shown: per shown patient, and of others."""
 BINS = 50
-"""Of the cosine, from -1 to 1."""
+"""Histogram bins of the cosine, from -1 to 1."""
 
 Arrays = dict[str, NDArray[Any]]
 
 
 def illustrate(method: PretrainMethod, config: MethodConfig, source: PairSource, *, epochs: int, seed: int) -> Arrays:
-    """The pictures of a method after `epochs` epochs on a corpus; none of what it does not have."""
+    """Arrays of `masked_input` and `similarity` for a method after `epochs` epochs; empty if it has neither."""
     shape = epoch_shape(source.patient_of_pair, config.batching, config.recipe.batch_size)
     trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
     pairs = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epochs)[0]  # (B,)
@@ -49,7 +49,7 @@ def illustrate(method: PretrainMethod, config: MethodConfig, source: PairSource,
 
 
 def write_illustration(folder: Path, arrays: Arrays) -> None:
-    """Keep the pictures in a pretraining's folder; without any, no file."""
+    """Write the arrays to a pretraining's folder; no file for none."""
     if arrays:
         buffer = BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **arrays)
@@ -57,9 +57,9 @@ def write_illustration(folder: Path, arrays: Arrays) -> None:
 
 
 def masked_input(method: PretrainMethod, window: Tensor) -> Arrays:
-    """One window's embedded input as it is, under each mask alone, and under all: `masked` (P, S, D), names (P,).
+    """Embedded input unmasked, under each mask alone, and under all: `masked` (P, S, D), names (P,).
 
-    window: (1, S, L). Empty where the method masks nothing.
+    window: (1, S, L). Empty if the method masks nothing.
     """
     if method.mask is None:
         return {}
@@ -74,11 +74,10 @@ def masked_input(method: PretrainMethod, window: Tensor) -> Arrays:
 
 
 def similarity(method: PretrainMethod, batch: Batch) -> Arrays:
-    """Cosines of some queries with their keys and some of the queue's, and how the cosines of all are spread.
+    """Cosines of selected queries with batch and queue keys, and histograms over all queries and keys.
 
-    `cosine` and `kind` (Q, C), number of a `KEY_KINDS`; `query_patient` (Q,); `key_patient` and `key_queued` (C,);
-    `spread` (KEY_KINDS, BINS), counts over all queries and keys. Empty where the method tells no query, or has no
-    queue.
+    `cosine` and `kind` (index into `KEY_KINDS`) (Q, C); `query_patient` (Q,); `key_patient` and `key_queued` (C,);
+    `spread` (KEY_KINDS, BINS), counts. Empty for methods without queries or without a queue.
     """
     queue = getattr(method, "queue", None)
     pair = method.query_and_key(batch)
@@ -106,20 +105,20 @@ def similarity(method: PretrainMethod, batch: Batch) -> Arrays:
 
 
 def kinds(attracts: Tensor, query_patient: Tensor, key_patient: Tensor) -> Tensor:
-    """What each key is to each query: (B, C) uint8 out of attracts (B, C) and patients (B,), (C,)."""
+    """Kind of each key for each query, (B, C) uint8, from attracts (B, C) and patients (B,), (C,)."""
     kind = torch.where(query_patient[:, None] == key_patient, SAME, OTHER)  # (B, C)
     kind = torch.where(attracts, ATTRACTS, kind)  # (B, C)
     return kind.fill_diagonal_(OWN).to(torch.uint8)
 
 
 def age(queue: KeyQueue) -> Tensor:
-    """How many keys came into the queue after that of each slot, (M,)."""
+    """Number of keys enqueued after that of each slot, (M,)."""
     size = len(queue.patient)
     return (queue.pointer - 1 - torch.arange(size, device=queue.patient.device)) % max(size, 1)
 
 
 def chosen(query_patient: Tensor, key_patient: Tensor, queued_age: Tensor) -> tuple[Tensor, Tensor]:
-    """Which queries and keys are shown: (Q,), (C,).
+    """Indices of the queries and keys to show: (Q,), (C,).
 
     query_patient (B,), key_patient (B + M'), age of the queued keys (M',). Queries of the patients with the most keys,
     grouped by patient; their own keys in the same order; then the newest queued keys of each of these patients, and the

@@ -1,4 +1,4 @@
-"""The linear probe: frozen pooled features, standardised, logistic regression, C by validation macro-F1."""
+"""The linear probe: logistic regression on standardised frozen pooled features, C by validation macro-F1."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float32]
 Probe = Callable[[Floats], Floats]
 """Standardised features (n, K) -> class probabilities (n, C)."""
 Known = MutableMapping[str, Floats]
-"""Digest of windows -> their features, all by one encoder: probes of several label ratios look at the same windows."""
+"""SHA-256 of windows -> features (n, K) by one encoder; probes at several label ratios share windows."""
 
 
 @torch.no_grad()
@@ -42,7 +42,7 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
 
 
 def features_once(encoder: Encoder, signal: Tensor, precision: str, known: Known) -> Floats:
-    """`features`, computed only where they are not known yet."""
+    """`features`, from `known` if there, else computed and added."""
     digest = hashlib.sha256(signal.cpu().contiguous().numpy().data).hexdigest()
     if digest not in known:
         known[digest] = features(encoder, signal, precision)
@@ -52,9 +52,9 @@ def features_once(encoder: Encoder, signal: Tensor, precision: str, known: Known
 def linear_probe(
     encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, known: Known | None = None
 ) -> Outcome:
-    """Fit a logistic regression on frozen features and predict the test windows with the best of the strengths.
+    """Fit a logistic regression on frozen features for each strength C and predict the test windows with the best.
 
-    `known` holds features by this encoder in this precision from earlier probes, and takes up new ones.
+    `known`: cache of this encoder's features in this precision; new ones are added.
     """
     started = time.perf_counter()
     encoder = encoder.to(task.train.signal.device)
@@ -78,7 +78,7 @@ def linear_probe(
 
 
 def fit_probe(x: Floats, target: NDArray[np.int64], strength: float, *, multi: bool) -> tuple[Probe, bool]:
-    """One softmax regression, or one binary regression per class, and whether all of them converged."""
+    """One softmax regression, or one binary regression per class, of (n, K) and (n, C); and whether all converged."""
     if not multi:
         return _fit(x, target.argmax(axis=1), target.shape[1], strength)
     fitted = [_fit(x, target[:, c], 2, strength) for c in range(target.shape[1])]

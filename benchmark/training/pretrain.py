@@ -1,8 +1,8 @@
-"""The one training loop of all methods: optimiser, schedule, precision, checkpoint, resume.
+"""The training loop of all methods: optimiser, schedule, precision, checkpoint, resume.
 
-It knows no method by name: `method.begin(updates)`, then `loss = method(batch); backward; step; schedule;
-method.after_step()`. Torch is seeded from (seed, epoch, step) before each step and the order of an epoch from (seed,
-epoch), so a run that was killed and is resumed from its last epoch gives the same bits.
+`method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
+seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from its
+last epoch is bit-identical.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ OnStep = Callable[[int, int, str], None]
 
 
 class TrainingStopped(RuntimeError):
-    """Training cannot go on; the message says where it stopped and what to change."""
+    """Training cannot continue; the message names the place and the remedy."""
 
 
 @dataclass
 class History:
-    """What a pretraining did, epoch by epoch."""
+    """Record of a pretraining: `loss` per epoch, wall time in seconds, sizes, energy, health."""
 
     loss: list[float]
     seconds: float
@@ -49,13 +49,13 @@ class History:
     updates: int
     batch_size: int
     joules: float | None = 0.0
-    """Energy of the device and all that ran on it; None where some of it could not be read."""
+    """Energy of the whole device, other processes included; None if part of it could not be read."""
     health: list[dict[str, Any]] = field(default_factory=list)
-    """The fields of an `EpochHealth` before the first epoch and after each."""
+    """Fields of `EpochHealth`, before the first epoch and after each."""
 
 
 def learning_rate(recipe: Recipe, step: int, total: int) -> float:
-    """Learning rate of update `step` (from 0) of `total`: linear warm-up over 5 %, then half a cosine to zero."""
+    """Learning rate of update `step` (from 0) of `total`: constant, or linear warm-up over 5 %, then cosine to 0."""
     if recipe.schedule == "constant":
         return recipe.lr
     warmup = max(1, int(WARMUP_SHARE * total))
@@ -65,7 +65,7 @@ def learning_rate(recipe: Recipe, step: int, total: int) -> float:
 
 
 def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
-    """AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that learn."""
+    """AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that require a gradient."""
     kinds: dict[str, type[torch.optim.AdamW | torch.optim.Adam]] = {
         "adamw": torch.optim.AdamW,
         "adam": torch.optim.Adam,
@@ -75,7 +75,7 @@ def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimi
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """bf16 autocast where asked for; losses, FFT and normalisation cast themselves back to float32."""
+    """bf16 autocast if precision is 'bf16', else disabled; losses, FFT and normalisation cast back to float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
 
 
@@ -91,10 +91,10 @@ def pretrain(
     probe: ProbeWindows | None = None,
     on_step: OnStep | None = None,
 ) -> History:
-    """Train a method in place on a corpus, going on from `checkpoint` where that holds an earlier part of this run.
+    """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
 
-    `probe` is looked at before the first epoch and after each, and never learned from.
-    Raises TrainingStopped on a loss that is not finite or a GPU that runs out of memory.
+    `probe`: held-out windows for health, measured before the first epoch and after each.
+    Raises TrainingStopped on a non-finite loss or if GPU memory runs out.
     """
     device = source.signal.device
     trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
@@ -135,7 +135,7 @@ def pretrain(
 def train_step(
     method: PretrainMethod, optimiser: torch.optim.Optimizer, batch: Any, rate: float, precision: str
 ) -> torch.Tensor:
-    """One update; returns the loss without waiting for the device."""
+    """One update; returns the loss (0-d) without synchronising. Raises TrainingStopped if GPU memory runs out."""
     for group in optimiser.param_groups:
         group["lr"] = rate
     try:
@@ -154,12 +154,12 @@ def train_step(
 
 
 def added_energy(before: float | None, meter: Meter | None) -> float | None:
-    """Joules before an epoch and of it; None where a part is unknown."""
+    """Joules including those of the epoch; None if either is unknown."""
     return None if meter is None or before is None else before + meter.total()
 
 
 def finite_mean(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> float:
-    """Mean loss of an epoch; one look at the device per epoch. Raises TrainingStopped where a loss is not finite."""
+    """Mean loss of an epoch, with one device synchronisation. Raises TrainingStopped on a non-finite loss."""
     bad = torch.nonzero(~torch.isfinite(losses)).flatten()
     if len(bad):
         raise TrainingStopped(
@@ -170,7 +170,7 @@ def finite_mean(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> 
 
 
 def save_checkpoint(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> None:
-    """All state after an epoch, behind its own digest, written whole or not at all."""
+    """Write all state after an epoch atomically, prefixed by its SHA-256."""
     buffer = io.BytesIO()
     torch.save({"method": method.state_dict(), "optimiser": optimiser.state_dict(), "history": vars(history)}, buffer)
     body = buffer.getvalue()
@@ -178,7 +178,7 @@ def save_checkpoint(path: Path, method: PretrainMethod, optimiser: torch.optim.O
 
 
 def load_checkpoint(path: Path) -> dict[str, Any] | None:
-    """The state in a checkpoint file; None where there is none or it is truncated or altered."""
+    """The state in a checkpoint file; None if it is missing, truncated or altered."""
     if not path.is_file():
         return None
     content = path.read_bytes()
@@ -190,7 +190,7 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
 
 
 def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> int:
-    """Put a checkpoint's state in place; returns the number of epochs it holds (0 without a usable one)."""
+    """Restore a checkpoint's state; returns its number of epochs, 0 without a usable checkpoint."""
     state = load_checkpoint(path)
     if state is None:
         return 0

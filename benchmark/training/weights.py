@@ -1,6 +1,6 @@
-"""A pretrained encoder on disk: its weights (safetensors), and a card with its name, sizes, history and digest.
+"""A pretrained encoder on disk: weights (safetensors) and a card (JSON) with name, sizes, history and SHA-256.
 
-An encoder from a file of the user's own has that file beside its weights, so that it loads wherever the folder goes.
+The source file of a user's own encoder is stored beside its weights, so that the folder is self-contained.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHECKPOINT = "checkpoint.pt"
 
 
 def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
-    """Write the weights, then the card that vouches for them; the encoder is kept without its pretraining dropout."""
+    """Write the weights, then the card with their SHA-256 and `facts`; pretraining dropout is not stored."""
     body = save_tensors({name: value.detach().cpu().contiguous() for name, value in encoder.state_dict().items()})
     card = {
         "encoder": {"name": encoder.name, **identity(type(encoder), encoder.config)},
@@ -41,7 +41,7 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
-    """How a finished pretraining was done; None where there is none, or its files are truncated or altered."""
+    """The card of a finished pretraining; None if a file is missing, truncated or altered."""
     try:
         card: dict[str, Any] = json.loads((folder / CARD).read_bytes())
         files = {WEIGHTS: card["sha256"]}
@@ -54,9 +54,9 @@ def read_card(folder: Path) -> dict[str, Any] | None:
 
 
 def load_encoder(folder: Path) -> Encoder:
-    """A pretrained encoder, strictly. A card without an encoder's name, as older ones are, means the default one.
+    """Load a pretrained encoder; a card without an encoder's name (older form) means the default encoder.
 
-    Raises FileNotFoundError where there is no whole one, ValueError where its card does not fit the encoders there are.
+    Raises FileNotFoundError if it is missing or damaged, ValueError if the card fits no known encoder.
     """
     card = read_card(folder)
     if card is None:

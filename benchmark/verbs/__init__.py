@@ -1,8 +1,8 @@
-"""What a command line sets going: one file per verb, or a folder where its work has modules of its own.
+"""The verbs of the command line: one file each, or a folder if the verb has several modules.
 
-The top room; only run_benchmark.py imports it. A verb's file, or its folder's `__init__`, holds the verb as data
-(benchmark.config.verb) and imports what loads slowly inside its functions, so that the help of all is quick.
-A new verb is its file and a line in `VERBS`.
+In: parsed flags. Out: an exit status. Imported by run_benchmark.py alone. A verb's file, or its folder's `__init__`,
+defines the verb as data (benchmark.config.verb); slow imports are inside functions, so that the help is quick. A new
+verb is its file and a line in `VERBS`.
 """
 
 from __future__ import annotations
@@ -28,4 +28,4 @@ VERBS: dict[str, Verb] = {
     "check-encoder": CHECK_ENCODER,
     "verify-paper": VERIFY_PAPER,
 }
-"""In the order of the help. The first is meant where no verb is named, the first of a group where only its word is."""
+"""In the order of the help. The first is the default; so is the first of a group (`data`) within it."""

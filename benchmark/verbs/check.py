@@ -1,4 +1,4 @@
-"""The verbs `check-method` and `check-encoder`: whether one keeps what a method, or an encoder, promises."""
+"""The verbs `check-method` and `check-encoder`: test a method or an encoder against its contract."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def check_methods(arguments: Namespace, console: Console) -> int:
-    """One line per promise of a method. Raises ConfigError where there is no such method or encoder."""
+    """Print one line per promise of a method. Raises ConfigError for an unknown method or encoder."""
     from benchmark.verbs.contract.check import check_method  # here, because torch loads slowly
     from methods import get_method
     from methods.encoders import DEFAULT, get_encoder
@@ -28,7 +28,7 @@ def check_methods(arguments: Namespace, console: Console) -> int:
 
 
 def check_encoders(arguments: Namespace, console: Console) -> int:
-    """One line per promise of an encoder. Raises ConfigError where there is no such encoder."""
+    """Print one line per promise of an encoder. Raises ConfigError for an unknown encoder."""
     from benchmark.verbs.contract.check import check_encoder  # here, because torch loads slowly
     from methods.encoders import get_encoder
 
@@ -36,7 +36,7 @@ def check_encoders(arguments: Namespace, console: Console) -> int:
 
 
 def named(get: Callable[[str], T], name: str) -> T:
-    """What has a name. Raises ConfigError where nothing has."""
+    """`get(name)`. Raises ConfigError for an unknown name."""
     try:
         return get(name)
     except ValueError as error:
@@ -44,7 +44,7 @@ def named(get: Callable[[str], T], name: str) -> T:
 
 
 def print_verdicts(verdicts: Iterable[Verdict], console: Console) -> int:
-    """A line as soon as a promise is tried; returns the exit status, FAILED where one is broken."""
+    """Print each verdict as it comes; returns the exit status, FAILED if a promise is broken."""
     kept = True
     for verdict in verdicts:
         note(console, str(verdict))

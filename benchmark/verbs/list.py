@@ -1,4 +1,4 @@
-"""The verb `list`: what there is to choose from."""
+"""The verb `list`: print the methods, encoders, datasets, configs and ablations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmark.screen.console import Console, note
 
 
 def list_all(arguments: Namespace, console: Console) -> int:
-    """Print all there is."""
+    """Print the listing."""
     for line in listing():
         note(console, line)
     return OK

@@ -1,4 +1,4 @@
-"""The verb `report`: the tables of stored results, from the store alone, or two runs held against each other."""
+"""The verb `report`: write tables from the results store, or compare two runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def report(arguments: Namespace, console: Console) -> int:
-    """Write and print the tables of the latest run, of several put together, or of two side by side."""
+    """Write and print the tables of the latest run or of several merged, or compare two."""
     if arguments.compare:
         return compare(arguments, console)
     from reports.runs.capsule import pack  # here, because pandas loads slowly
@@ -37,7 +37,7 @@ def report(arguments: Namespace, console: Console) -> int:
 
 
 def compare(arguments: Namespace, console: Console) -> int:
-    """The flag --compare. Raises ConfigError where it stands beside a flag that means one run."""
+    """Run `--compare`. Raises ConfigError if --results, --capsule or --unit both is also given."""
     from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
     from reports.compare.write import compare_results, comparison_sheet
 
@@ -55,7 +55,10 @@ def compare(arguments: Namespace, console: Console) -> int:
 
 
 def show_report(run: Run, out: Path, unit: str | None, console: Console, *, kept: bool = True) -> None:
-    """Write the tables, print them, say what failed and where the files are; kept: the results stay where they are."""
+    """Write and print the tables, failures and paths of written files.
+
+    kept: the store persists, so its traceback files can be named; else the HTML report is.
+    """
     from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
     from reports.build import build_report
     from reports.tables.terminal import score_sheet

@@ -1,4 +1,4 @@
-"""The verb `verify-paper`: the PMQ paper's numbers and claims, and the results store beside them."""
+"""The verb `verify-paper`: check the PMQ paper's numbers and claims and compare the results store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmark.screen.console import Console, note
 
 
 def verify_paper(arguments: Namespace, console: Console) -> int:
-    """Check them, print what was found, and say where the files are."""
+    """Run the checks, print the findings and the paths of the files."""
     from benchmark.screen.tables import (
         print_sheet,
     )  # here, because --help has no use for it and scipy.stats loads slowly

@@ -3,10 +3,10 @@
     write_cohort("ptb-xl", Path("data/ptb-xl"), CohortSettings(patients=500), seed=7)
     signal = simulate("LBBB", seed=1)   # (5000, 12) mV
 
-From the dipole outwards: `dipole` (waves to leads), `heart` (one healthy beat), `pathology` (what diseases change),
-`anatomy` (one patient), `rhythm` and `conduction` (when atria and ventricles beat), `noise`, `recording` (all of it in
-one ECG), `population` (who has what), `layouts` (how each dataset is written), `cohort` (patients to folders).
-docs/SIMULATOR.md shows all of it.
+In: a diagnosis or cohort settings, and a seed. Out: signals in mV, or dataset folders. Imported by run and verbs.
+Modules: `dipole` (waves to leads), `heart` (a healthy beat), `pathology` (changes by disease), `anatomy` (a patient),
+`rhythm` and `conduction` (beat times), `noise`, `recording` (one ECG), `population` (prevalences), `layouts` (file
+forms), `cohort` (dataset folders). Documentation: docs/SIMULATOR.md.
 """
 
 from __future__ import annotations

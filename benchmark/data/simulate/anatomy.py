@@ -1,7 +1,6 @@
-"""What one patient's ECGs have in common: his heart, how it lies in his chest, and where his body conducts.
+"""A patient's anatomy, constant over recordings: heart, its position in the chest, conduction to the leads.
 
-Everything here is drawn once per patient and kept over his recordings. The dial `spread` scales how far patients lie
-apart; at 0 all share one heart.
+Drawn once per patient. `spread` scales the differences between patients; at 0 all have the same heart.
 """
 
 from __future__ import annotations
@@ -16,39 +15,39 @@ from benchmark.data.simulate.dipole import Floats, rotation
 from benchmark.data.simulate.heart import HEALTHY, VENTRICULAR, Heart, Wave, vector
 
 HEART_ANGLES = vector(6.0, 9.0, 14.0)
-"""Spread (standard deviation) of the heart's position about the x, y and z axes, degrees."""
+"""Standard deviation of the heart's rotation about the x, y and z axes, degrees."""
 WOMEN_VOLTAGE, WOMEN_JT = 0.92, 1.04
-"""Women's QRS is smaller and their repolarisation longer."""
+"""Factors of QRS voltage and JT interval in women."""
 
 CONDUCTION = np.ones((3, 8))
 CONDUCTION[0] = [1.0, 1.0, 1.1, 0.6, 0.45, 0.6, 0.75, 0.9]
-"""How well I, II, V1-V6 see atria, QRS and repolarisation: the atria lie behind V1, closer than a far dipole would."""
+"""Gain of I, II, V1-V6 for atria, QRS and repolarisation; the atria lie behind V1, too near for a far dipole."""
 
 PVC_FOCI: tuple[Floats, ...] = (vector(0.25, 1.25, 0.75), vector(-0.75, -0.70, -1.05), vector(1.05, -0.55, 1.00))
-"""Direction of the QRS of ventricular beats from the right outflow tract, the left ventricle's base, and the apex."""
+"""QRS direction of ventricular beats from the right outflow tract, the left ventricle's base, and the apex."""
 
 
 @dataclass(frozen=True)
 class Anatomy:
-    """One patient."""
+    """Anatomy of one patient."""
 
     heart: Heart
     """Without any disease."""
     position: Floats  # (3, 3) rotation of the ventricles' dipole
     atrial_position: Floats  # (3, 3)
-    across: Floats  # (6,) habitual place of the chest electrodes, as in `dipole.lead_vectors`
+    across: Floats  # (6,) mean displacement of the chest electrodes, as in `dipole.lead_vectors`
     down: Floats  # (6,)
-    conduction: Floats  # (3, 8) factor of a lead for atria, QRS and repolarisation (what one far dipole leaves out)
+    conduction: Floats  # (3, 8) factor of a lead for atria, QRS and repolarisation (correction of the far-dipole model)
     resting_rate: float
     """Beats per minute."""
     severity: Mapping[str, float]
-    """How far each disease would go in this patient; 1 is typical."""
+    """Diagnosis -> severity in this patient; 1 is typical."""
     ectopic_focus: Mapping[str, Wave]
-    """His premature ventricular beats, should he have any."""
+    """Waves of the patient's premature ventricular beats."""
 
 
 def draw_anatomy(rng: np.random.Generator, *, woman: bool, spread: float = 1.0) -> Anatomy:
-    """A patient. `spread` scales the differences between patients (1: as people differ, 0: all alike)."""
+    """Draw a patient's anatomy. `spread` scales the differences between patients (1: realistic, 0: none)."""
     turned = HEART_ANGLES * _normal(rng, 3) * spread  # (3,)
     trunk = 0.28 * _normal(rng, 2) * spread  # (2,) the row of electrodes as a whole
     return Anatomy(
@@ -65,7 +64,7 @@ def draw_anatomy(rng: np.random.Generator, *, woman: bool, spread: float = 1.0) 
 
 
 def _normal(rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> Floats:
-    """Standard normal, held within two standard deviations: odd hearts belong to the diagnoses."""
+    """Standard normal, clipped at two standard deviations, since extremes are left to the diagnoses."""
     return np.clip(rng.standard_normal(size), -2.0, 2.0)
 
 

@@ -1,7 +1,7 @@
 """Write a simulated cohort in the on-disk form of a real dataset.
 
-Every patient and every recording has a random stream of its own, made from (seed, cohort, patient, recording): the same
-seed gives the same bytes, a larger cohort begins with the patients of a smaller one, and no two cohorts share any.
+Each patient and recording has its own random stream, seeded by (seed, cohort, patient, recording): equal seeds give
+equal bytes, a larger cohort begins with the patients of a smaller one, and cohorts share no patients.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ def write_cohort(
     seed: int,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Write a cohort; the folder appears whole or not at all.
+    """Write a cohort; the folder is created atomically.
 
     Args:
         name: one of `COHORTS`.
-        folder: where the dataset is to lie; must not exist.
+        folder: output folder; must not exist.
         settings: size and difficulty.
         seed: >= 0.
-        on_progress: called after each recording with (written, all).
+        on_progress: called after each recording with (written, total).
 
     Raises:
         ValueError: an unknown cohort or a setting out of range.
-        FileExistsError: the folder is there already.
+        FileExistsError: the folder exists.
     """
     layout = _checked(name, settings, seed)
     if folder.exists():
         raise FileExistsError(f"{folder} exists: remove it or choose another folder for the simulated {name}")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)  # of a killed process of the same number
+    shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process with the same id
     try:
         temporary.mkdir(parents=True)
         visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]
@@ -70,7 +70,7 @@ def write_cohort(
 
 
 def _cases(name: str, layout: Layout, visits: list[int], settings: CohortSettings, seed: int) -> Iterator[Case]:
-    """The cohort's recordings one after another; only one is held at a time."""
+    """Yield the cohort's recordings one at a time."""
     number = 0
     for patient, count in enumerate(visits):
         person = draw_person(_stream(seed, name, patient, 1), layout.population, settings.anatomy)
@@ -92,7 +92,7 @@ def _cases(name: str, layout: Layout, visits: list[int], settings: CohortSetting
 
 
 def _stream(seed: int, name: str, patient: int, part: int) -> np.random.Generator:
-    """Parts of a patient: 0 how often he comes, 1 who he is, 2 and on his recordings."""
+    """Random stream of a patient's part: 0 number of recordings, 1 person, 2 onwards the recordings."""
     return np.random.default_rng([seed, COHORTS.index(name), patient, part])
 
 

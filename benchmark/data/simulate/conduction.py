@@ -1,7 +1,7 @@
-"""AV blocks in which beats are lost: what the AV node makes of a train of sinus beats.
+"""AV blocks with dropped beats, applied to a train of sinus beats.
 
 Second degree, Mobitz type I: the PR interval grows within a group, most at its second beat, until a P wave is not
-conducted. Third degree: none is, and the junction beats on its own, slowly (Kusumoto et al. 2019, JACC 74:e51).
+conducted. Third degree: no P wave is conducted; slow junctional escape (Kusumoto et al. 2019, JACC 74:e51).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ GROUPS, GROUP_SHARES = (3, 4, 5), (0.40, 0.35, 0.25)
 
 
 def second_degree(rng: np.random.Generator, beats: Beats) -> Beats:
-    """Sinus beats in Wenckebach groups; `delay` says by how much each PR is longer than a group's first."""
+    """Sinus beats in Wenckebach groups; `delay`: PR prolongation over a group's first beat, seconds."""
     group = int(rng.choice(GROUPS, p=GROUP_SHARES))
     place = (np.arange(len(beats.time)) + rng.integers(group)) % group  # (B,)
     step = rng.uniform(0.06, 0.11)
-    grown = step * np.cumsum([0.0, 1.0, *(0.5 ** np.arange(1, group - 1))])  # (group,) ever smaller steps
+    grown = step * np.cumsum([0.0, 1.0, *(0.5 ** np.arange(1, group - 1))])  # (group,) decreasing steps
     lost = place == group - 1  # (B,)
     delay = np.where(lost, 0.0, grown[place])
     time = beats.time + delay
@@ -31,7 +31,7 @@ def second_degree(rng: np.random.Generator, beats: Beats) -> Beats:
 
 
 def third_degree(rng: np.random.Generator, beats: Beats, seconds: float) -> Beats:
-    """The sinus beats' atria alone, and between them, heedless of them, the junction's escape beats."""
+    """The sinus beats without ventricles, and independent junctional escape beats at 40-56/min, in order of time."""
     basic = 60.0 / rng.uniform(40.0, 56.0)
     count = int((seconds + 2 * MARGIN_S) / basic) + 2
     rr = basic * (1 + 0.008 * rng.standard_normal(count))  # (E,)

@@ -1,4 +1,4 @@
-"""What can be simulated, and which findings can stand together in one ECG."""
+"""The diagnoses that can be simulated, and which of them exclude each other in one ECG."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ _CLASHES: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (frozenset({"SVT", "AFL"}), frozenset({"PVC"})),
     (frozenset({"AVB2", "AVB3"}), frozenset({"SB", "SA", "AVB1", "AVB2", "AVB3", "PAC", "PVC"})),
 )
-"""Findings that one ECG cannot show, or not legibly, together."""
+"""Groups of findings that one ECG cannot show together, or not legibly."""
 
 
 def clash(one: str, other: str) -> bool:
-    """Whether two different diagnoses cannot stand in one ECG."""
+    """Whether two different diagnoses exclude each other in one ECG."""
     if one in RHYTHMS and other in RHYTHMS:
         return True
     if "NORM" in (one, other):

@@ -25,7 +25,7 @@ CHEST_VECTORS = np.array(
     ]
 )  # (6, 3) V1-V6
 INTERCOSTAL_TILT = 0.35
-"""Change of a chest lead's y component when its electrode sits one intercostal space lower."""
+"""Change of a chest lead's y component per intercostal space of downward displacement."""
 
 EIGHT_TO_TWELVE = np.vstack(
     [
@@ -61,7 +61,7 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
     """Lead vectors of I, II, V1-V6 for displaced chest electrodes.
 
     Args:
-        across: (6,) displacement to the left, in distances to the next electrode; between electrodes Dower's rows
+        across: (6,) displacement to the left, in electrode spacings; between electrodes Dower's rows
             are interpolated, beyond V1 and V6 extrapolated.
         down: (6,) displacement downwards, in intercostal spaces.
 
@@ -79,7 +79,7 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
 def wave_trains(
     centre: Floats, rise: Floats, fall: Floats, height: Floats, order: Floats, samples: int, fs: float
 ) -> Floats:
-    """Time courses of C waves over B beats: exp(-|u|^order / 2), u in widths, the two flanks with widths of their own.
+    """Time courses of C waves over B beats: exp(-|u|^order / 2), u in widths of its flank.
 
     Args:
         centre: (C, B) seconds.
@@ -93,7 +93,7 @@ def wave_trains(
     Returns:
         (n, C)
     """
-    # All (wave, beat) pairs lie behind one another in flat arrays of uneven windows: no loop over waves or beats.
+    # All (wave, beat) pairs are concatenated in flat arrays of unequal windows, without loops over waves or beats.
     wave, beat = np.nonzero(height)
     at, up, down, tall = centre[wave, beat], rise[wave, beat], fall[wave, beat], height[wave, beat]  # (P,)
     reach = np.where(order[wave] > 2, 1.9, 4.0)

@@ -1,7 +1,7 @@
-"""One heartbeat as a set of named dipole waves, and the healthy heart they form.
+"""A heartbeat as a set of named dipole waves, and the healthy heart.
 
 Dipoles are those of the normal vectorcardiogram: the septum depolarises to the right and the front, the free walls to
-the left, the feet and the back, the base last and backwards; repolarisation points where the main QRS vector points.
+the left, the feet and the back, the base last and backwards; repolarisation is parallel to the main QRS vector.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from benchmark.data.simulate.dipole import Floats
 
 SINUS, ATRIAL, VENTRICULAR, BLOCKED, ESCAPE = range(5)
-"""Kinds of beats: in the basic rhythm (sinus, fibrillation, ...), premature atrial, premature ventricular, a sinus
-beat's atria without ventricles, and ventricles that beat on their own."""
+"""Kinds of beats: in the basic rhythm (sinus, fibrillation, ...), premature atrial, premature ventricular, sinus
+without conduction, and junctional escape."""
 KINDS = 5
 
 Clock = Literal["P", "R", "J"]
-"""What a wave's time counts from: onset of P, peak of R, or the J point (this one stretched with the RR interval)."""
+"""Origin of a wave's time: onset of P, peak of R, or the J point (whose times scale with the RR interval)."""
 CLOCKS: tuple[Clock, ...] = ("P", "R", "J")
 
 
@@ -43,7 +43,7 @@ class Wave(NamedTuple):
 
 @dataclass(frozen=True)
 class Heart:
-    """What a heart does at every beat."""
+    """Waves and intervals of a heart's beats."""
 
     waves: Mapping[str, Wave]
     pr: float
@@ -65,7 +65,7 @@ def scaled(wave: Wave, factor: float | Floats) -> Wave:
 
 
 def with_waves(heart: Heart, **waves: Wave | None) -> Heart:
-    """The heart with waves added or replaced; None takes a wave away."""
+    """The heart with waves added or replaced; None removes a wave."""
     merged = {**heart.waves, **waves}
     return replace(heart, waves={name: wave for name, wave in merged.items() if wave is not None})
 
@@ -76,10 +76,10 @@ def without_atrial_waves(heart: Heart) -> Heart:
 
 
 def toward(heart: Heart, other: Heart, share: float) -> Heart:
-    """The heart on its way to another: 0 is the heart, 1 the other, 2 differs from the heart twice as far.
+    """Interpolate to another heart: share 0 is this heart, 1 the other, 2 extrapolates to twice the difference.
 
-    Times and dipoles change in proportion, widths by equal factors, so that none ever falls to zero. A wave that only
-    the other has grows from nothing; one that only this heart has is gone at 1.
+    Times and dipoles are interpolated linearly, widths geometrically, so they stay positive. A wave that only the other
+    has grows from zero; one that only this heart has is gone at 1.
     """
     waves = {}
     for name in dict.fromkeys((*heart.waves, *other.waves)):

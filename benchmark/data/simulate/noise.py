@@ -1,8 +1,8 @@
-"""What a recording shows besides the heart: electrode noise, muscle, baseline wander, mains.
+"""Noise of a recording: electrode noise, muscle, baseline wander, mains.
 
-Noise arises at the electrodes and reaches the leads as the heart's signal does, so the laws of Einthoven and Goldberger
-hold for it as well. Levels follow the usual accounts (Clifford et al. 2006, Advanced Methods and Tools for ECG Data
-Analysis, ch. 3); `level` 1 is a routine hospital recording, 0 is silence.
+Noise is generated at the electrodes and projected to the leads, so it also obeys the laws of Einthoven and Goldberger.
+Levels follow the literature (Clifford et al. 2006, Advanced Methods and Tools for ECG Data
+Analysis, ch. 3); `level` 1 is a routine hospital recording, 0 is none.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ EIGHT_FROM_ELECTRODES = np.vstack(
 )  # (8, 9)
 
 WHITE_MV, MUSCLE_MV, MAINS_MV = 0.003, 0.004, 0.002
-"""Medians over recordings, per electrode: root mean square of the first two, amplitude of the third."""
+"""Medians over recordings, per electrode: root mean square of the first two, amplitude of the third; mV."""
 WANDER_MV = 0.035
-"""Median amplitude of one component of the baseline's wander."""
+"""Median amplitude of one component of the baseline wander, mV."""
 
 
 def electrode_noise(
@@ -37,9 +37,9 @@ def electrode_noise(
         rng: the recording's stream; the same number of draws is made whatever the level.
         samples: number of samples n.
         fs: sampling rate in Hz.
-        level: dial; multiplies everything.
+        level: factor of all noise.
         mains_hz: 50 or 60 Hz.
-        breath: moves the baseline along.
+        breath: modulates the baseline.
 
     Returns:
         (n, 8) in mV.
@@ -52,11 +52,11 @@ def electrode_noise(
 
 
 def _white_and_muscle(rng: np.random.Generator, samples: int) -> NDArray[np.float32]:
-    """Broadband noise, with stretches where a muscle's activity is added to it: (n, 9) in mV."""
+    """White noise plus intermittent muscle activity: (n, 9) in mV."""
     count = len(ELECTRODES)
     white = WHITE_MV * np.exp(0.4 * rng.standard_normal(count))  # (9,)
     muscle: Floats = MUSCLE_MV * np.exp(0.6 * rng.standard_normal() + 0.5 * rng.standard_normal(count))  # (9,)
-    muscle[3:] *= 0.6  # the limbs tremble, the chest less
+    muscle[3:] *= 0.6  # less on the chest than on the limbs
     knots = np.maximum(0.0, 1 + 0.8 * rng.standard_normal(8))
     swell = np.interp(np.linspace(0, 7, samples), np.arange(8), knots)[:, None]  # (n, 1)
     raw: NDArray[np.float32] = rng.standard_normal((samples + 2, count), dtype=np.float32)  # (n + 2, 9)
@@ -70,7 +70,7 @@ def _white_and_muscle(rng: np.random.Generator, samples: int) -> NDArray[np.floa
 def _slow_and_mains(
     rng: np.random.Generator, samples: int, fs: float, mains_hz: float, breath: Breath
 ) -> tuple[NDArray[np.float32], Floats]:
-    """Sources that all electrodes share, (n, K), and how much of each an electrode takes, (K, 9) in mV."""
+    """Sources shared by all electrodes, (n, K), and their amplitude at each electrode, (K, 9) in mV."""
     time = np.arange(samples) / fs
     hertz = np.array([rng.uniform(0.03, 0.10), rng.uniform(0.10, 0.25), rng.uniform(0.25, 0.6), mains_hz])
     turns = time[:, None] * hertz + rng.uniform(size=4)  # (n, 4)

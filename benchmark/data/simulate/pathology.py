@@ -1,9 +1,9 @@
 """How each diagnosis changes a heart.
 
-A change works on the healthy heart in the body's own axes, before the patient's anatomy turns it, so that a finding
-shows in the leads where cardiologists look for it: criteria of Surawicz et al. 2009 (JACC 53:976, conduction),
+A change is applied to the healthy heart in body axes, before the rotation of the patient's anatomy, so that a finding
+shows in its diagnostic leads: criteria of Surawicz et al. 2009 (JACC 53:976, conduction),
 Hancock et al. 2009 (JACC 53:992, hypertrophy), Thygesen et al. 2018 (Circulation 138:e618, ST segments and Q waves).
-Infarctions, shifts of ST and the anterior fascicle's block add to the waves they find, so that they combine.
+Infarctions, shifts of ST and the anterior fascicle's block are additive, so that they combine.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ _SHAPES: Mapping[str, Callable[[Heart, float], Heart]] = {
     "STE-INF": _inferior_st_elevation,
     "AVB1": _first_degree_block,
 }
-"""What goes further in one patient than in another, in the order in which it acts on a heart that has several."""
+"""Changes of graded severity, in the order in which several are applied."""
 
 _ATRIA: Mapping[str, Callable[[Heart], Heart]] = {
     "PAC": _premature_atrial,
@@ -188,7 +188,7 @@ _ATRIA: Mapping[str, Callable[[Heart], Heart]] = {
     "AFL": without_atrial_waves,
     "SVT": _supraventricular_tachycardia,
 }
-"""What is there or not; the remaining diagnoses change only when beats come."""
+"""Changes without severity; the remaining diagnoses change only the beat times."""
 
 
 def diseased(
@@ -199,14 +199,14 @@ def diseased(
     *,
     share: float = 1.0,
 ) -> Heart:
-    """The heart as it beats with these diagnoses.
+    """The heart with these diagnoses.
 
     Args:
         heart: the patient's healthy heart.
         names: diagnoses, as `check_diagnoses` allows them.
-        severity: how far each disease went in this patient; 1 is typical.
-        focus: the waves of this patient's premature ventricular beats, added where he has them.
-        share: dial; every disease goes this share of its way, as in `toward`.
+        severity: diagnosis -> severity in this patient; 1 is typical.
+        focus: waves of the patient's premature ventricular beats, added if diagnosed.
+        share: scale of all changes, as in `toward`.
     """
     for name, change in _SHAPES.items():
         if name in names:

@@ -1,6 +1,6 @@
-"""Who is in a cohort: which diseases people have, and which of them each of their recordings shows.
+"""Draw the patients of a cohort, their conditions, and the diagnoses of each recording.
 
-Conduction and structure persist over a patient's recordings; rhythm, ischaemia and premature beats come and go.
+Conduction and structure persist over a patient's recordings; rhythm, ischaemia and premature beats are episodic.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from benchmark.data.simulate.diagnoses import RHYTHMS, SINUS_RHYTHMS, clash
 
 EPISODIC: frozenset[str] = frozenset({"AFIB", "AFL", "SVT", "STD", "STE-ANT", "STE-INF", "PAC", "PVC"})
 RECURRENCE = 0.65
-"""Probability that an episodic condition shows in a later recording; the first recording shows what a patient has."""
+"""Probability that an episodic condition shows in a later recording; the first shows all conditions."""
 MOST_CONDITIONS = 3
 
 
 @dataclass(frozen=True)
 class Population:
-    """Shares of a cohort; each mapping's values are relative."""
+    """Prevalences in a cohort; each mapping's values are relative shares."""
 
     conditions: Mapping[str, float]
     """Leading condition of a patient; NORM: none."""
     companion: float
     """Probability that a patient with a condition has a further one, drawn from the same shares."""
     rhythms: Mapping[str, float]
-    """Rhythm of a recording, where no condition sets it."""
+    """Rhythm of a recording, unless a condition sets it."""
     affinities: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """(leading condition, further one) -> how many times likelier the further one is than its share says."""
+    """(leading condition, further one) -> factor of the further one's share."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Person:
     age: int
     """Years at the first recording."""
     conditions: tuple[str, ...]
-    """The leading one first; empty in the healthy."""
+    """The leading one first; empty if healthy."""
     anatomy: Anatomy
 
 
@@ -55,9 +55,9 @@ def draw_person(rng: np.random.Generator, population: Population, spread: float)
 
 
 def draw_diagnoses(rng: np.random.Generator, person: Person, population: Population, *, first: bool) -> tuple[str, ...]:
-    """What one recording of a patient shows: his conditions first, NORM where there are none, exactly one rhythm.
+    """Diagnoses of a recording: conditions first (NORM without any), and exactly one rhythm.
 
-    `first`: the patient's first recording, which shows all that he has.
+    `first`: the patient's first recording, which shows all conditions.
     """
     seen = rng.random(len(person.conditions)) < RECURRENCE
     shown = [

@@ -1,4 +1,4 @@
-"""One recording of one patient: his diseased heart, beating and breathing, seen through twelve leads and noise."""
+"""Simulate one recording of a patient: beats, waves, respiration, projection to twelve leads, noise."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from benchmark.data.simulate.pathology import diseased
 from benchmark.data.simulate.rhythm import Beats, Breath, atrial_activity, draw_beats, draw_rate
 
 MOST_SEVERE = 2.0
-"""Further from health, drawn waves no longer look like a disease."""
+"""Maximum of `severity`; beyond it the waves are no longer realistic."""
 STREAM_OF_SINGLE_RECORDINGS = 1000
-"""Keeps `simulate` apart from the cohorts, whose streams are numbered from 0."""
+"""Stream number of `simulate`, distinct from the cohorts', which count from 0."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulated recording and what is true of it."""
+    """A simulated recording and its ground truth."""
 
     signal: NDArray[np.float32]  # (n, 12) mV, leads as in benchmark.data.readers.base.LEADS
     beats: Beats
-    """Those of the ventricles whose R lies within the recording."""
+    """Ventricular beats whose R peak is within the recording."""
     rate: float
     """Beats per minute."""
     pr: float | None
-    """PR interval in seconds, the shortest where it varies; None where no P wave is conducted."""
+    """PR interval in seconds, the shortest if it varies; None if no P wave is conducted."""
     qrs: float
     """QRS duration in seconds."""
     qt: float
@@ -52,22 +52,22 @@ def simulate(
     anatomy: float = 1.0,
     severity: float = 1.0,
 ) -> NDArray[np.float32]:
-    """One recording of a patient drawn for it, e.g. `simulate("LBBB", seed=1)`.
+    """One recording of a newly drawn patient, e.g. `simulate("LBBB", seed=1)`.
 
     Args:
         diagnosis: a name of `DIAGNOSES`, or several that one ECG can show together.
-        seed: who the patient is and what noise there is.
-        seconds: length.
+        seed: of patient and recording.
+        seconds: length in seconds.
         fs: sampling rate in Hz.
-        noise: dial of all noise, 0 for none.
-        anatomy: dial of the differences between patients, 0 for the typical one.
-        severity: dial of how far diseases change a beat's shape, 0 for not at all, 1 as drawn.
+        noise: scale of all noise, 0 for none.
+        anatomy: scale of the differences between patients, 0 for the typical one.
+        severity: scale of disease changes of a beat's shape, 0 for none, 1 as drawn.
 
     Returns:
         (n, 12) float32 in mV, leads in the order of `benchmark.data.readers.base.LEADS`.
 
     Raises:
-        ValueError: unknown or contradictory diagnoses, or a length, rate or dial out of range.
+        ValueError: unknown or contradictory diagnoses, or a length, rate or scale out of range.
     """
     if anatomy < 0:
         raise ValueError(f"anatomy is {anatomy}: the dial goes from 0 (typical heart) upwards")
@@ -88,12 +88,12 @@ def record(
     severity: float = 1.0,
     mains_hz: float = 50.0,
 ) -> Simulated:
-    """One recording of a patient on a day when he has these diagnoses.
+    """One recording of a patient with these diagnoses.
 
     Args:
-        patient: his anatomy.
+        patient: the patient's anatomy.
         diagnoses: what this recording shows.
-        rng: the recording's own stream: rate, electrodes, noise.
+        rng: the recording's stream; draws rate, electrode positions and noise.
         seconds, fs, noise, severity: as `simulate`.
         mains_hz: 50 or 60 Hz.
 
@@ -141,7 +141,7 @@ def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, 
 
 
 def _paces(beats: Beats) -> Floats:
-    """Stretch of atrial, ventricular and repolarisation times with the RR interval (Fridericia's cube root), (3, B)."""
+    """Time scale of atria, ventricles and repolarisation by RR interval (Fridericia's cube root), (3, B)."""
     root = np.cbrt(beats.rr)
     return np.stack([np.minimum(1.0, root), np.ones_like(root), root])
 
@@ -155,7 +155,7 @@ def _origins(heart: Heart, beats: Beats) -> Floats:
 def _seen_by_leads(
     rng: np.random.Generator, patient: Anatomy, heart: Heart, trains: Floats, breath: Breath, fs: float
 ) -> Floats:
-    """The waves in the leads I, II, V1-V6 on this day's electrodes, moved by the breath: (n, 8) in mV."""
+    """Waves (n, C) in leads I, II, V1-V6 at this recording's electrode positions, with respiration: (n, 8) in mV."""
     across = patient.across + 0.10 * rng.standard_normal(6)
     down = patient.down + 0.25 * rng.standard_normal() + 0.12 * rng.standard_normal(6)
     leads = lead_vectors(across, down)  # (8, 3)

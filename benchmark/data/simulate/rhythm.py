@@ -1,6 +1,6 @@
-"""When the heart beats: RR intervals of each rhythm, premature beats, and the atria's own activity.
+"""Beat times: RR intervals of each rhythm, premature beats, and continuous atrial activity.
 
-Sinus rhythm varies with the breath and with the slow (0.1 Hz) wave of the blood pressure (Task Force of the ESC and
+Sinus rhythm varies with respiration and the 0.1 Hz wave of blood pressure (Task Force of the ESC and
 NASPE 1996, Circulation 93:1043); fibrillation conducts at random; flutter conducts every second to fourth wave.
 """
 
@@ -16,21 +16,21 @@ from benchmark.data.simulate.dipole import Floats
 from benchmark.data.simulate.heart import SINUS, VENTRICULAR, vector
 
 MARGIN_S = 2.0
-"""Beats are laid out from this long before the recording to this long after it, so that its edges cut through waves."""
+"""Seconds before and after the recording with beats, so that its ends may cut waves."""
 FIBRILLATION_DIPOLE = vector(-0.30, 0.35, -0.85)
 SWELL_HZ = ((0.2, 0.6), (0.9, 1.6))
-"""How fast f-waves grow and shrink."""
+"""Frequency ranges of the amplitude modulation of f-waves, Hz."""
 FLUTTER_DIPOLE = vector(-0.15, -0.90, -0.60)
 
 
 class Breath(NamedTuple):
-    """Breathing during one recording."""
+    """Respiration during a recording: frequency and phase."""
 
     hz: float
     phase: float
 
     def at(self, time: Floats) -> Floats:
-        """The breath's course, from -1 to 1, at times in seconds; same shape."""
+        """Respiration from -1 to 1 at `time` in seconds; same shape."""
         course: Floats = np.sin(2 * np.pi * self.hz * time + self.phase)
         return course
 
@@ -42,7 +42,7 @@ class Beats:
     time: Floats  # (B,) peak of R, seconds from the recording's start
     kind: NDArray[np.int8]  # (B,) SINUS, ATRIAL, VENTRICULAR, BLOCKED or ESCAPE; BLOCKED: where R would have been
     rr: Floats  # (B,) RR interval that the beat's repolarisation follows, seconds
-    delay: Floats  # (B,) by how much its PR is longer than the heart's, seconds
+    delay: Floats  # (B,) PR prolongation over the heart's, seconds
 
 
 def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> float:
@@ -71,7 +71,7 @@ def draw_beats(
         rate: mean rate without premature beats, per minute.
         premature: ATRIAL, VENTRICULAR, both or neither; of each at least one falls into the recording.
         seconds: length of the recording.
-        breath: what the sinus node follows.
+        breath: modulates the sinus rhythm.
     """
     basic = 60.0 / rate
     count = int(np.ceil(1.4 * (seconds + 2 * MARGIN_S) / basic)) + 8
@@ -86,7 +86,7 @@ def draw_beats(
 
 
 def followed(rr: Floats) -> Floats:
-    """What repolarisation follows of the RR intervals, (B,): mostly their mean, for it adapts over minutes."""
+    """RR intervals that set repolarisation, (B,): mostly their mean, since it adapts over minutes."""
     return 0.8 * float(rr.mean()) + 0.2 * rr
 
 
@@ -110,12 +110,12 @@ def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, 
 def _make_premature(
     rng: np.random.Generator, ectopic: int, rr: Floats, kind: NDArray[np.int8], start: float, seconds: float
 ) -> None:
-    """Turn some sinus beats into premature ones, in place, and give each the pause that follows it.
+    """Turn some sinus beats into premature ones, in place, each followed by its pause.
 
-    After a ventricular beat the sinus node keeps its time (full compensatory pause); an atrial one resets it.
+    A ventricular beat leaves the sinus node's timing (full compensatory pause); an atrial one resets it.
     """
     chosen = rng.random(len(rr)) < rng.uniform(0.04, 0.2)  # (B,)
-    coupling = rng.uniform(0.56, 0.72)  # one focus fires at one interval after the beat before
+    coupling = rng.uniform(0.56, 0.72)  # a focus has a fixed coupling interval
     chosen[int(np.searchsorted(start + np.cumsum(rr), rng.uniform(0.35, 0.65) * seconds))] = True
     for beat in np.flatnonzero(chosen):
         if beat < 1 or beat + 1 >= len(rr) or kind[beat - 1 : beat + 2].any():
@@ -129,7 +129,7 @@ def _make_premature(
 def atrial_activity(
     rng: np.random.Generator, rhythm: str, rate: float, samples: int, fs: float
 ) -> tuple[Floats, Floats] | None:
-    """Continuous activity of atria out of sinus rhythm.
+    """Continuous atrial activity outside sinus rhythm.
 
     Returns:
         time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL), else None.

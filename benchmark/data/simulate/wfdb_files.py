@@ -1,4 +1,4 @@
-"""WFDB records as the four datasets store them: text header, and 16-bit samples bare (.dat) or in a MATLAB v4 matrix.
+"""Write WFDB records as the four datasets do: text header, and 16-bit samples (.dat) or a MATLAB v4 matrix (.mat).
 
 Format 16 and the header's columns follow the WFDB specification (signal(5), header(5)); a .mat file is a 24-byte
 MATLAB level 4 header of one int16 matrix named `val` in front of the same samples, hence the format `16+24`.
@@ -19,15 +19,15 @@ MATLAB_INT16 = 30
 
 
 class Units(NamedTuple):
-    """How a dataset writes its millivolts."""
+    """Digital units of a dataset."""
 
     per_mv: int
     text: str
-    """As it stands in the header, e.g. '1000.0(0)/mV'."""
+    """Gain field of the header, e.g. '1000.0(0)/mV'."""
 
 
 def digitise(signal: NDArray[np.float32], units: Units) -> NDArray[np.int16]:
-    """Samples in steps of the analogue-digital converter, (n, L) int16; saturates where a converter would."""
+    """Signal in mV -> converter steps, (n, L) int16, saturated."""
     return np.clip(np.rint(signal * units.per_mv), -32767, 32767).astype("<i2", order="C")
 
 

@@ -1,1 +1,1 @@
-"""Where tasks run. An engine takes a function and its tasks and yields each task as it ends."""
+"""Engines: each takes a function and tasks, runs them and yields every task as it ends. Imported by run alone."""

@@ -1,4 +1,4 @@
-"""Tasks on this machine: in this process, or side by side in a pool of processes."""
+"""Run tasks on this machine, in this process or in a pool of processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Ended(Generic[Task, Result]):
-    """A task that ended, with its result, or with the error that it ended by."""
+    """A finished task with its result or its error."""
 
     task: Task
     result: Result | None
@@ -39,8 +39,8 @@ def run_tasks(
 ) -> Iterator[Ended[Task, Result]]:
     """Run every task and yield it as it ends; an exception in one does not stop the others.
 
-    At most `jobs` run at a time, each on `threads` threads of a process of its own; one at a time runs in this process.
-    Function and tasks must pickle where `jobs` is more than one. Ctrl-C drops the tasks that have not begun.
+    Up to `jobs` processes run tasks concurrently, each on `threads` threads; a single job runs in this process. With
+    several, function and tasks must be picklable. Ctrl-C drops the tasks that have not begun.
     """
     if min(jobs, len(tasks)) <= 1:
         yield from _one_by_one(function, tasks, threads, on_start)
@@ -73,7 +73,7 @@ def _attempt(function: Callable[[Task], Result], task: Task) -> Ended[Task, Resu
 def _side_by_side(
     function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
 ) -> Iterator[Ended[Task, Result]]:
-    """One pool after the other, until the queue is worked off; a pool that takes no task costs the first in it."""
+    """Open pools until the queue is empty; if a pool takes no task, the first of the queue fails."""
     waiting = deque(tasks)
     while waiting:
         before = len(waiting)
@@ -86,10 +86,10 @@ def _side_by_side(
 def _until_broken(
     function: Callable[[Task], Result], waiting: deque[Task], jobs: int, threads: int, on_start: Callable[[Task], None]
 ) -> Iterator[Ended[Task, Result]]:
-    """Work off the queue in one pool; as many tasks are under way as processes, so that what is said to run does run.
+    """Run the queue in one pool until it is empty or a process is killed.
 
-    A process that is killed takes the pool, and the tasks under way, with it. That shows at a task's end, or when the
-    next is handed over, which then stays in the queue.
+    No more tasks are submitted than there are processes, so `on_start` is exact. A killed process breaks the pool and
+    fails its running tasks; a task whose submission fails stays in the queue.
     """
     try:
         pool = open_pool(jobs, _begin_worker, (threads,))

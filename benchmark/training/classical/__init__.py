@@ -1,1 +1,1 @@
-"""The classical baseline, the `features` row: hand-crafted measures of a beat, and boosted trees on them."""
+"""The classical baseline, the `features` row: boosted trees on hand-crafted beat features."""

@@ -1,6 +1,6 @@
 """The classical baseline: gradient boosting on hand-crafted beat features, best iteration by validation macro-F1.
 
-It sees the same windows, labels and splits as the encoders, and minimises the same unweighted cross-entropy.
+It uses the same windows, labels and splits as the encoders, and minimises the same unweighted cross-entropy.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ Stages = Callable[[Floats], Iterator[Floats]]
 def boost(task: Task, settings: Boosting, *, kind: Kind, seed: int) -> Outcome:
     """Boost trees on the features of the labelled windows and predict the test windows with the best iteration.
 
-    A single-label task gets one softmax model, a multi-label one a binary model per class, which all stop at the same
-    iteration. It is chosen together with the leaves' size, by validation macro-F1 in the protocol's unit; the first of
-    equals is taken. Classes without a labelled window get probability 0. The seed draws which features a split may
-    use; the same seed gives the same bits.
+    A single-label task gets one softmax model, a multi-label one a binary model per class, all stopped at the same
+    iteration. Iteration and leaf size maximise validation macro-F1 in the protocol's unit; the first of equals is
+    taken. Classes without a labelled window get probability 0. The seed draws the features available to each split.
     """
     started = time.perf_counter()
     train, validation, test = (
@@ -78,7 +77,7 @@ def _fit(x: Floats, y: NDArray[np.int64], classes: int, settings: Boosting, leaf
         min_samples_leaf=leaf,
         l2_regularization=settings.l2,
         max_features=settings.feature_share,
-        early_stopping=False,  # it would hold out windows of recordings that it trains on
+        early_stopping=False,  # it would validate on windows of training recordings
         random_state=seed % 2**32,
     ).fit(x, y)
 

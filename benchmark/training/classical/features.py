@@ -1,7 +1,7 @@
-"""Hand-crafted features of a window: what a cardiologist measures on a beat, from nothing but what the encoders see.
+"""Hand-crafted features of a window: clinical measures of a beat, from the same input as the encoders'.
 
-Input of the classical baseline (`boosting`). A window is normalised per lead, so amplitudes are in
-units of the lead's standard deviation; the ratios between the limb leads alone can be had back, from Einthoven's law.
+Input of the classical baseline (`boosting`). Windows are normalised per lead, so amplitudes are in units of the lead's
+standard deviation; only the ratios between limb leads can be recovered, from Einthoven's law (`limb_scales`).
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from benchmark.training.classical.qrs import (
 )
 
 FEATURES_VERSION = 1
-"""Results version: raised with any change here, in `qrs` or in `boosting` that can move a number."""
+"""Results version: raised with any change here, in `qrs` or in `boosting` that can alter results."""
 CHUNK = 128
 """Windows measured at a time."""
 TINY = 1e-6
-"""Added to a divisor that is 0 in a flat lead."""
+"""Added to divisors that are 0 in a flat lead."""
 PR_SEGMENT = (int(-0.048 * FS), int(-0.008 * FS))
-"""The isoelectric level is taken here, in samples from the QRS complex's first."""
+"""Range of the isoelectric level, samples from QRS onset."""
 P_WAVE = (int(-0.2 * FS), int(-0.056 * FS))
-"""Where a P wave is looked for, in samples from the QRS complex's first."""
+"""Search range of the P wave, samples from QRS onset."""
 T_WAVE = (int(0.08 * FS), int(0.36 * FS))
-"""Where a T wave is looked for, in samples from the QRS complex's last."""
+"""Search range of the T wave, samples from QRS offset."""
 SHAPE = [round(ms * FS / 1000) for ms in (-160, -80, -40, -20, 0, 20, 40, 120, 200, 280)]
-"""Samples from the middle of the QRS complex whose values are features themselves."""
+"""Samples relative to the QRS centre whose values are features."""
 NO_WAVE = 0.1
-"""A wave of the QRS complex has at least this share of its height in the lead."""
+"""Minimum amplitude of a Q, R or S wave, as a share of the QRS height in the lead."""
 LIMB = [LEADS.index(lead) for lead in ("I", "II", "III")]
 
 
 class Wave(NamedTuple):
-    """A stretch of aligned beats: which samples, and how many."""
+    """An interval of aligned beats: mask of its samples, and their number."""
 
     inside: NDArray[np.bool_]  # (n, T, 1)
     samples: NDArray[np.int64]  # (n, 1)
@@ -56,10 +56,9 @@ class Wave(NamedTuple):
 def beat_features(windows: NDArray[np.floating[Any]], kind: Kind = "heartbeats") -> Floats:
     """Features (n, F) of normalised windows (n, S, 12) at 250 Hz, in the order of `feature_names`; always finite.
 
-    A window of the kind `heartbeats` is one beat between constant samples, and its width tells the rate. One of the
-    kind `windows` is a stretch of a recording: its beats tell the rhythm, and their median is measured. Times are in
-    ms, amplitudes in the window's own unit, slopes in that unit per sample. Samples that are not finite count as 0.
-    Raises ValueError for another shape.
+    Of `heartbeats`, one padded beat each, the unpadded width gives the rate. Of `windows`, the beats give the rhythm
+    and their median is measured. Times are in ms, amplitudes in the window's unit, slopes in that unit per sample.
+    Non-finite samples count as 0. Raises ValueError for another shape.
     """
     if windows.ndim != 3 or windows.shape[2] != len(LEADS) or not windows.shape[1]:
         raise ValueError(f"windows of shape {windows.shape} cannot be measured: give (n, S, {len(LEADS)})")
@@ -70,7 +69,7 @@ def beat_features(windows: NDArray[np.floating[Any]], kind: Kind = "heartbeats")
 
 
 def feature_names(kind: Kind = "heartbeats") -> tuple[str, ...]:
-    """Names of the features, e.g. 'QRS width' or, for what is measured in each lead, 'R V1'."""
+    """Names of the F features, e.g. 'QRS width', or 'R V1' for one measured in each lead."""
     names: list[str] = []
     for name, values in _measures(np.zeros((1, BEFORE + AFTER, len(LEADS)), np.float32), kind).items():
         names += [name] if values.ndim == 1 else [f"{name} {lead}" for lead in LEADS]
@@ -78,13 +77,13 @@ def feature_names(kind: Kind = "heartbeats") -> tuple[str, ...]:
 
 
 def _table(measures: Measures) -> Floats:
-    """Measures side by side."""
+    """Measures concatenated, (n, F)."""
     columns = [values.reshape(len(values), -1) for values in measures.values()]
     return np.asarray(np.concatenate(columns, axis=1), np.float32)  # (n, F)
 
 
 def _measures(windows: NDArray[np.floating[Any]], kind: Kind) -> Measures:
-    """All that is measured in windows (n, S, L), amplitudes against the PR segment."""
+    """All measures of windows (n, S, L), amplitudes relative to the PR segment."""
     finite = np.nan_to_num(windows.astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)  # (n, S, L)
     beats = lone_beats(finite) if kind == "heartbeats" else median_beats(finite)
     onset, offset = qrs_edges(beats.signal)  # (n,), (n,)
@@ -107,7 +106,7 @@ def _measures(windows: NDArray[np.floating[Any]], kind: Kind) -> Measures:
 
 
 def _wave(first: Ints, last: Ints) -> Wave:
-    """The samples first to last (n,) of aligned beats."""
+    """The interval first to last (n,), inclusive, of aligned beats."""
     time = np.arange(BEFORE + AFTER)
     inside = (time >= first[:, None]) & (time <= last[:, None])  # (n, T)
     return Wave(inside[:, :, None], inside.sum(axis=1, keepdims=True))
@@ -119,12 +118,12 @@ def _mean(signal: Floats, wave: Wave) -> NDArray[np.float64]:
 
 
 def _qrs(signal: Floats, onset: Ints, offset: Ints, qrs: Wave) -> Measures:
-    """Q, R and S waves of each lead, areas, slopes, and how much the line goes up and down (fragmentation)."""
+    """Q, R and S waves, areas, slopes and fragmentation (total variation) of each lead."""
     time = np.arange(signal.shape[1])[:, None]  # (T, 1)
     crests = np.where(qrs.inside, signal, -np.inf)  # (n, T, L)
     troughs = np.where(qrs.inside, signal, np.inf)  # (n, T, L)
     r, peak = crests.max(axis=1), crests.argmax(axis=1)  # (n, L), (n, L)
-    # Without an R wave the trough is a Q wave (a QS complex), wherever the noise has its crest.
+    # Without an R wave the trough is a Q wave (QS complex); the maximum is noise.
     peak = np.where(r < NO_WAVE * (r - troughs.min(axis=1)), offset[:, None], peak)  # (n, L)
     before, after = time <= peak[:, None], time >= peak[:, None]  # (n, T, L), (n, T, L)
     q = np.where(before, troughs, np.inf).min(axis=1)  # (n, L)
@@ -149,14 +148,14 @@ def _qrs(signal: Floats, onset: Ints, offset: Ints, qrs: Wave) -> Measures:
 
 
 def _st_segment(signal: Floats, offset: Ints) -> Measures:
-    """The level of each lead at the J point and 60 and 80 ms later, and the rise between."""
+    """Level of each lead at the J point and 60 and 80 ms later, and the rise from J to 80 ms."""
     row = np.arange(len(signal))
     j, j60, j80 = (signal[row, offset + round(ms * FS / 1000)] for ms in (0, 60, 80))  # (n, L)
     return {"J": j, "ST 60": j60, "ST 80": j80, "ST rise": j80 - j}
 
 
 def _bump(name: str, signal: Floats, wave: Wave) -> Measures:
-    """A P or T wave of each lead: highest, lowest and its larger one with sign, when that is, mean and deviation."""
+    """P or T wave of each lead: maximum, minimum, signed peak and its time, mean and standard deviation."""
     masked = np.where(wave.inside, signal, 0)  # (n, T, L)
     peak = np.abs(masked).argmax(axis=1)  # (n, L)
     mean = _mean(signal, wave)  # (n, L)
@@ -176,7 +175,7 @@ def _frontal_plane(signal: Floats, qrs: Wave, t_wave: Wave) -> Measures:
     angles = {}
     for name, wave in (("QRS", qrs), ("T", t_wave)):
         one, two, three = (_mean(signal[:, :, LIMB], wave) * scale).T  # (n,) each
-        # aVF is (II + III) / 2 and, as an augmented lead, short by 2 / sqrt(3) against I.
+        # aVF = (II + III) / 2; augmented leads are scaled by 2 / sqrt(3) to compare with I.
         angles[name] = np.degrees(np.arctan2((two + three) / np.sqrt(3), one))  # (n,)
     between = np.abs(angles["QRS"] - angles["T"])  # (n,)
     share = {f"scale {LEADS[lead]}": scale[:, column] for column, lead in enumerate(LIMB)}
@@ -208,6 +207,6 @@ def _correlation(a: Floats, b: Floats) -> NDArray[np.float64]:
 
 
 def _shape(signal: Floats) -> Measures:
-    """The beat itself, averaged over 20 ms, at the times of SHAPE."""
+    """Amplitude of each lead at the samples SHAPE, averaged over 20 ms."""
     smooth = uniform_filter1d(signal, 5, axis=1)  # (n, T, L)
     return {f"{round(sample * 1000 / FS):+d} ms": smooth[:, BEFORE + sample] for sample in SHAPE}

@@ -1,1 +1,1 @@
-"""What methods and encoders promise, and whether one keeps it: `check-method`, `check-encoder`, the contract tests."""
+"""Tests of the contracts of methods and encoders, for `check-method`, `check-encoder` and the contract tests."""

@@ -1,4 +1,4 @@
-"""What every method and encoder promises, and whether one keeps it: `check-method`, `check-encoder` and the tests."""
+"""The promises of the contracts of methods and encoders, and how they are tested in order."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from benchmark.verbs.contract.two_processes import in_one_line
 from methods.encoders.base import Encoder
 
 P = ParamSpec("P")
-"""What a promise is tried on: a method and the encoder it is put around, or an encoder alone."""
+"""Arguments of a check: a method and its encoder, or an encoder alone."""
 
 
 @dataclass(frozen=True)
 class Promise(Generic[P]):
-    """One thing that a method or an encoder must hold to."""
+    """One requirement of a contract."""
 
     name: str
     meaning: str
     check: Callable[P, str]
-    """Says what was found; raises where the promise is not kept."""
+    """Returns the finding; raises if the promise is broken."""
     of_all: bool = False
-    """Asked also of a method that trains nothing."""
+    """Also tested on a method that trains nothing."""
     decisive: bool = False
-    """Where it is broken, nothing further is asked: all the rest would fail with it."""
+    """If broken, testing stops, because the later checks would fail too."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a promise."""
+    """Result of testing a promise."""
 
     promise: Promise[Any]
     kept: bool
@@ -45,17 +45,17 @@ class Verdict:
 
 
 def check_method(kind: Kind, encoder: type[Encoder] = SHARED) -> Iterator[Verdict]:
-    """Try the promises that apply to a method around an encoder."""
+    """Test the promises that apply to a method with an encoder."""
     return in_turn([promise for promise in PROMISES if kind.trains or promise.of_all], kind, encoder)
 
 
 def check_encoder(kind: type[Encoder]) -> Iterator[Verdict]:
-    """Try the promises of an encoder."""
+    """Test the promises of an encoder."""
     return in_turn(ENCODER_PROMISES, kind)
 
 
 def in_turn(asked: Iterable[Promise[P]], *args: P.args, **kwargs: P.kwargs) -> Iterator[Verdict]:
-    """Try promises one after the other, as far as a broken decisive one."""
+    """Test promises in order; stops after a broken decisive one."""
     for promise in asked:
         verdict = judge(promise, *args, **kwargs)
         yield verdict
@@ -64,9 +64,9 @@ def in_turn(asked: Iterable[Promise[P]], *args: P.args, **kwargs: P.kwargs) -> I
 
 
 def judge(promise: Promise[P], *args: P.args, **kwargs: P.kwargs) -> Verdict:
-    """Try one promise; whatever is raised breaks it."""
+    """Test one promise; any exception counts as broken."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # on tensors so small more would wait for each other
+    torch.set_num_threads(1)  # more threads are slower on tensors this small
     try:
         return Verdict(promise, True, promise.check(*args, **kwargs))
     except Broken as broken:
@@ -97,7 +97,7 @@ PROMISES: tuple[Promise[Kind, type[Encoder]], ...] = (
     Promise("learning", "the loss falls on simulated patients", promises.learns),
     Promise("two processes", "hold the same state after training together", promises.agrees_on_two_processes),
 )
-"""In the order in which a method is best mended."""
+"""In the order in which failures of a method are best fixed."""
 
 ENCODER_PROMISES: tuple[Promise[type[Encoder]], ...] = (
     Promise("builds", "comes of its default config, at a cost", encoder_promises.builds, decisive=True),
@@ -113,4 +113,4 @@ ENCODER_PROMISES: tuple[Promise[type[Encoder]], ...] = (
     Promise("half precision", "gives nearly the same", encoder_promises.stands_half_precision),
     Promise("methods", "each takes steps with it", encoder_promises.is_learned_by_every_method),
 )
-"""In the order in which an encoder is best mended."""
+"""In the order in which failures of an encoder are best fixed."""

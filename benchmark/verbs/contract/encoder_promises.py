@@ -1,6 +1,6 @@
-"""The checks behind the contract of an encoder: each tries one promise, says what it found, or raises `Broken`.
+"""Checks of the encoder contract: each tests one promise and returns its finding, or raises `Broken`.
 
-Encoders are built at their small size, but for what they cost, and fed windows of noise or of simulated patients.
+Encoders are built at their small size (the cost at full size) and get windows of noise or simulated patients.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ PAPER_STEPS = 300
 SHAPES = ((300, 12), (250, 12), (101, 12), (48, 1), (33, 8), (16, 12))
 """(S, L): heartbeats, windows of other rates, odd lengths, few leads."""
 CLOSE = 1e-4
-"""Of the largest number: how far two ways to the same value may lie apart in float32."""
+"""Tolerance in float32, relative to the largest value."""
 HALF_PRECISION_DRIFT = 0.05
-"""Relative, in the norm over a batch."""
+"""Tolerance under bf16, relative, of the norm over a batch."""
 UPDATES = 2
 
 
 def builds(kind: Kind) -> str:
-    """The default config is sound and an encoder comes of it; parameters, and multiplications per window."""
+    """The default config builds an encoder; returns its parameters and multiplications per window."""
     config_class = getattr(kind, "Config", None)
     if not (
         isinstance(config_class, type)
@@ -48,7 +48,7 @@ def builds(kind: Kind) -> str:
     except ValueError as error:
         raise Broken(f"{error}: give every knob a default") from None
     try:
-        digest(asdict(config))  # results are filed under the sizes that made them
+        digest(asdict(config))  # result keys hash the sizes
     except (TypeError, ValueError) as error:
         raise Broken(f"{config_class.__name__} cannot be filed ({error}): use numbers, texts and lists") from error
     encoder = kind(config)
@@ -58,10 +58,10 @@ def builds(kind: Kind) -> str:
 
 
 def multiplications(encoder: Encoder, steps: int) -> float:
-    """Multiplications of convolutions and matrix products in `pooled` of one window, in evaluation."""
+    """Multiplications in convolutions and matrix products of `pooled` on one window of `steps` samples."""
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         encoder.eval().pooled(torch.zeros(1, steps, encoder.config.leads))
-    return float(counter.get_total_flops()) / 2  # each goes with an addition
+    return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition
 
 
 def says_who_it_is(kind: Kind) -> str:
@@ -73,7 +73,7 @@ def says_who_it_is(kind: Kind) -> str:
 
 
 def small(kind: Kind, **changes: float) -> Encoder:
-    """A small encoder, the same every time."""
+    """A small encoder with fixed initial weights."""
     seed_torch("tryout", "encoder")
     return kind(replace(kind.Config.small(), **changes))  # type: ignore[arg-type]
 
@@ -85,7 +85,7 @@ def noise(number: int = 0, windows: int = WINDOWS, steps: int = STEPS, leads: in
 
 
 def keeps_to_shapes(kind: Kind) -> str:
-    """Shapes for windows of several lengths and numbers of leads."""
+    """Output shapes for windows of several lengths and numbers of leads."""
     seen = []
     for steps, leads in SHAPES:
         encoder = small(kind, leads=leads)
@@ -103,7 +103,7 @@ def keeps_to_shapes(kind: Kind) -> str:
 
 
 def learns_with_every_parameter(kind: Kind) -> str:
-    """A finite gradient for every parameter, through `forward` and through `pooled`."""
+    """Every parameter gets a finite gradient through `forward` and through `pooled`."""
     for way in ("forward", "pooled"):
         encoder = small(kind).train()
         out = getattr(encoder, way)(noise())
@@ -119,7 +119,7 @@ def learns_with_every_parameter(kind: Kind) -> str:
 
 
 def is_its_state(kind: Kind) -> str:
-    """After a pass in training, config and state_dict give an encoder with the same outputs, and hold all tensors."""
+    """After a training pass, config and state_dict rebuild an encoder with equal outputs and contain all tensors."""
     encoder = small(kind).train()
     encoder(noise())
     for name, module in encoder.named_modules():
@@ -133,7 +133,7 @@ def is_its_state(kind: Kind) -> str:
     loaded = kind(encoder.config)
     with torch.no_grad():
         for parameter in loaded.parameters():
-            parameter.zero_()  # so that what the checkpoint lacks is not there by chance
+            parameter.zero_()  # so that a tensor missing from the checkpoint shows
     loaded.load_state_dict(encoder.state_dict(), strict=True)
     x = noise(1)
     if not torch.equal(encoder.eval()(x), loaded.eval()(x)):
@@ -145,7 +145,7 @@ def is_its_state(kind: Kind) -> str:
 
 @torch.no_grad()
 def is_settled_in_evaluation(kind: Kind) -> str:
-    """In evaluation nothing is drawn, nothing changes, and no window depends on those beside it."""
+    """In evaluation: no random draws, no change of state, and each window is independent of its batch."""
     encoder, x = small(kind, dropout=0.5).eval(), noise()
     before, generator = copied_state(encoder), torch.get_rng_state()
     both = encoder(x), encoder(x)
@@ -175,7 +175,7 @@ def pools_as_it_says(kind: Kind) -> str:
 
 @torch.no_grad()
 def drops_out_in_training(kind: Kind) -> str:
-    """Dropout sets outputs to zero in training and leaves them alone in evaluation."""
+    """Dropout zeroes outputs in training only."""
     x = noise()
     kept, whole = small(kind, dropout=0.5).train()(x), small(kind).train()(x)  # (B, S', K)
     share = float((kept[whole != 0] == 0).float().mean())
@@ -187,13 +187,13 @@ def drops_out_in_training(kind: Kind) -> str:
 
 
 def close(ours: Tensor, theirs: Tensor) -> bool:
-    """Equal but for rounding."""
+    """Equal up to `CLOSE`."""
     return bool((ours - theirs).abs().max() <= CLOSE * theirs.abs().max().clamp(min=1e-12))
 
 
 @torch.no_grad()
 def lets_a_mask_act(kind: Kind) -> str:
-    """A mask is called once, with what `embed` gives, and it alone decides what is seen of the window."""
+    """A mask is called once, on the output of `embed`, and the rest of the encoder reads only its result."""
     encoder = small(kind).eval()
     x, other = noise(0), noise(1)
     for way in ("forward", "pooled"):
@@ -219,7 +219,7 @@ def lets_a_mask_act(kind: Kind) -> str:
 
 
 def half_hidden(h: Tensor) -> Tensor:
-    """The second half of the time set to zero: (B, S, D) -> (B, S, D)."""
+    """Zero the second half of the time steps: (B, S, D) -> (B, S, D)."""
     return torch.cat([h[:, : h.shape[1] // 2], torch.zeros_like(h[:, h.shape[1] // 2 :])], 1)  # (B, S, D)
 
 
@@ -233,7 +233,7 @@ def takes_one_window(kind: Kind) -> str:
 
 
 def stands_half_precision(kind: Kind) -> str:
-    """Under bf16 autocast `pooled` is near that of float32, in training and in evaluation."""
+    """Under bf16 autocast `pooled` is close to float32, in training and in evaluation."""
     found = []
     for training in (True, False):
         encoder, x = small(kind).train(training), noise()
@@ -248,13 +248,13 @@ def stands_half_precision(kind: Kind) -> str:
 
 
 def is_learned_by_every_method(kind: Kind) -> str:
-    """Every method takes steps with it, by which the loss stays finite and all of the encoder moves."""
+    """Every method trains it for some steps: finite loss, and every encoder parameter changes."""
     taken = list(steps_taken(kind))
     return f"{', '.join(taken)} take {UPDATES} steps each"
 
 
 def steps_taken(kind: Kind) -> Iterator[str]:
-    """Names of the methods, each after its steps. Raises Broken where a step goes wrong."""
+    """Name of each method after its steps. Raises Broken if a step fails."""
     for name, method_class in METHODS.items():
         if not method_class.trains:
             continue

@@ -1,6 +1,6 @@
-"""The checks behind the contract: each tries one promise on a method, says what it found, or raises `Broken`.
+"""Checks of the method contract: each tests one promise and returns its finding, or raises `Broken`.
 
-Methods are built around an encoder at a small size and fed batches of simulated patients.
+Methods are built at a small size around a small encoder and get batches of simulated patients.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ Kind = type[PretrainMethod]
 SIZES = (2, 7, 40)
 HALF_PRECISION_DRIFT = 0.05
 FALL = 0.05
-"""Share of its loss that a method must lose in the short training."""
+"""Required relative decrease of the loss in the short training."""
 BATCHES, ROUNDS = 8, 4
-"""The short training goes so many times through so many batches."""
+"""Batches of the short training, and passes over them."""
 SETTLED = 2
-"""Batches after which the small queue is full: those of the first round and of the last can be compared from here."""
+"""Batches until the small queue is full; losses of the first and last round are compared from here on."""
 
 
 class Broken(Exception):
-    """A promise is not kept; the message says what was found and what to change."""
+    """A broken promise; the message gives the finding and the remedy."""
 
 
 def builds(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """The default config is sound, and a method comes of it."""
+    """The default config is valid and builds a method."""
     if not issubclass(kind.Config, MethodConfig) or "__dataclass_fields__" not in vars(kind.Config):
         raise Broken(f"{kind.__name__}.Config: make it a dataclass(frozen=True) that extends MethodConfig")
     config = kind.Config()
     try:
-        digest(asdict(config))  # results are filed under the settings that made them
+        digest(asdict(config))  # result keys hash the settings
     except (TypeError, ValueError) as error:
         raise Broken(f"{kind.Config.__name__} cannot be filed ({error}): use numbers, texts and lists") from error
     parameters = list(kind(encoder(encoder.Config.small()), config).parameters())
@@ -72,7 +72,7 @@ def says_who_it_is(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
 
 
 def hands_on_an_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """`exported()` is an encoder of the sizes that were given."""
+    """`exported()` is an encoder of the given sizes."""
     method = small_method(kind, encoder)
     exported = method.exported()
     if not (isinstance(exported, encoder) and exported.config == encoder.Config.small()):
@@ -83,7 +83,7 @@ def hands_on_an_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
 
 
 def has_a_finite_loss(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """Two batches give a finite scalar with a graph, in float32."""
+    """The loss of two batches is a finite float32 scalar with a graph."""
     method = small_method(kind, encoder)
     method(training_batch(kind, 0))
     loss = sound_loss(method(training_batch(kind, 1)))
@@ -91,7 +91,7 @@ def has_a_finite_loss(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
 
 
 def sound_loss(loss: object) -> Tensor:
-    """The loss itself, where it is one that can be trained on; raises Broken."""
+    """The loss, 0-d. Raises Broken if it is not a finite float32 scalar with a graph."""
     if not isinstance(loss, Tensor) or loss.shape != ():
         found = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
         raise Broken(f"forward returns {found}: return the loss as a 0-d tensor")
@@ -105,7 +105,7 @@ def sound_loss(loss: object) -> Tensor:
 
 
 def trains_the_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """Whatever requires a gradient gets a finite one, all of the encoder included."""
+    """Every parameter that requires a gradient, the whole encoder included, gets a finite one."""
     method = small_method(kind, encoder)
     method(training_batch(kind, 0))
     method(training_batch(kind, 1)).backward()
@@ -124,7 +124,7 @@ def trains_the_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
 
 
 def keeps_gradients_from_copies(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """What the method moves itself is frozen, and the optimiser leaves it where it is."""
+    """Parameters that the method updates itself require no gradient and are not changed by the optimiser."""
     method = small_method(kind, encoder)
     method.begin(3)
     optimiser = small_optimiser(method)
@@ -150,7 +150,7 @@ def keeps_gradients_from_copies(kind: Kind, encoder: type[Encoder] = SHARED) -> 
 
 
 def values(parameters: dict[str, nn.Parameter]) -> dict[str, Tensor]:
-    """Copies of parameters as they are now."""
+    """Copies of the parameters' values."""
     return {name: parameter.detach().clone() for name, parameter in parameters.items()}
 
 
@@ -169,7 +169,7 @@ def leaves_state_alone_in_evaluation(kind: Kind, encoder: type[Encoder] = SHARED
 
 
 def tells_positives_without_a_trace(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """Being asked what attracts a batch's queries changes no state and draws no random number."""
+    """`positives(batch)` changes no state and draws no random numbers."""
     method, batch = small_method(kind, encoder), training_batch(kind, 0)
     before, generator = copied_state(method), torch.get_rng_state()
     told = method.positives(batch)
@@ -187,7 +187,7 @@ def tells_positives_without_a_trace(kind: Kind, encoder: type[Encoder] = SHARED)
 
 
 def keeps_its_state_in_its_checkpoint(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """No tensor or generator lies where neither a checkpoint nor a move to another device finds it."""
+    """No tensor or generator is stored outside parameters and buffers."""
     method = small_method(kind, encoder)
     train(method, small_optimiser(method), range(2))
     for name, module in method.named_modules():
@@ -203,7 +203,7 @@ def keeps_its_state_in_its_checkpoint(kind: Kind, encoder: type[Encoder] = SHARE
 
 
 def resumes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """The step after loading a checkpoint into a new method gives the same bits."""
+    """A step after loading a checkpoint into a new method is bit-identical."""
     method = small_method(kind, encoder)
     method.begin(4)
     optimiser = small_optimiser(method)
@@ -213,7 +213,7 @@ def resumes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     resumed = small_method(kind, encoder)
     with torch.no_grad():
         for parameter in resumed.parameters():
-            parameter.zero_()  # so that what the checkpoint lacks is not there by chance
+            parameter.zero_()  # so that a tensor missing from the checkpoint shows
     resumed_optimiser = small_optimiser(resumed)
     resumed.load_state_dict(saved[0])
     resumed_optimiser.load_state_dict(saved[1])
@@ -227,7 +227,7 @@ def resumes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
 
 
 def takes_any_batch_size(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """Batches smaller and larger than the queue, and of a size that does not divide it."""
+    """Accepts batches smaller and larger than the queue, and sizes that do not divide it."""
     for size in SIZES:
         method = small_method(kind, encoder)
         for number in range(3):
@@ -236,7 +236,7 @@ def takes_any_batch_size(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
 
 
 def stands_half_precision(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """Under bf16 autocast the loss is float32 and near that of float32."""
+    """Under bf16 autocast the loss is float32 and close to the float32 value."""
     losses = []
     for precision in ("float32", "bf16"):
         method = small_method(kind, encoder)
@@ -252,8 +252,8 @@ def stands_half_precision(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
 
 
 def learns(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """The loss of the same batches is lower after a few rounds through them."""
-    method = small_method(kind, encoder, time_mask=0.1, momentum=0.9)  # the training is too short for what is usual
+    """The loss on the same batches falls over a few passes."""
+    method = small_method(kind, encoder, time_mask=0.1, momentum=0.9)  # defaults are too slow for so few updates
     method.begin(BATCHES * ROUNDS)
     losses = train(method, small_optimiser(method), [*range(BATCHES)] * ROUNDS)
     count = BATCHES - SETTLED
@@ -265,7 +265,7 @@ def learns(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
 
 
 def agrees_on_two_processes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
-    """Two processes with half of each batch hold the same state after some updates."""
+    """Two processes, each with half of every batch, end in the same state."""
     try:
         ((first, second),) = train_together([(kind, {})], encoder)
     except RuntimeError as error:

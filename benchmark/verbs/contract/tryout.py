@@ -1,6 +1,6 @@
-"""A method at a small size, and batches of simulated patients to try it on within seconds.
+"""Small methods and batches of simulated patients for checks that take seconds.
 
-Batches are made as in a pretraining: by the sampler and the views that the method's default config asks for.
+Batches are made as in pretraining, by the sampler and the views of the method's default config.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from methods.encoders.base import Encoder
 PATIENTS, RECORDINGS, BEATS = 24, 2, 8
 """Patients, recordings of each, and heartbeats of each recording."""
 DIAGNOSES = ("NORM", "LBBB", "RBBB", "MI-ANT", "LVH", "STD")
-"""What the patients have, in turn, so that they are easily told apart."""
+"""Diagnoses of the patients, in turn, so that patients are separable."""
 SECONDS = 24.0
-"""Long enough for the heartbeats of all recordings of a patient."""
+"""Seconds of signal per patient, enough for the heartbeats of all recordings."""
 EVERY = 6
-"""Sample of a heartbeat that is kept, so that its 300 are 50."""
+"""Subsampling of a heartbeat, from 300 samples to 50."""
 BATCH = 12
 QUEUE = 24
 """Keys in the queue of a method that has a `queue_size`."""
 RATE = 1e-2
 SHARED = get_encoder(DEFAULT)
-"""The encoder that methods are tried with where no other is asked for."""
+"""Default encoder of the checks of methods."""
 
 
 def small_method(kind: type[PretrainMethod], encoder: type[Encoder] = SHARED, **knobs: object) -> PretrainMethod:
-    """A method around a small encoder, with a small queue and its own defaults otherwise, the same every time.
+    """A method around a small encoder, with a small queue, default knobs and fixed initial weights.
 
-    Knobs that its config does not have are left out.
+    Knobs that its config lacks are ignored.
     """
     known = {field.name for field in fields(kind.Config)}
     chosen = {knob: value for knob, value in {"queue_size": QUEUE, **knobs}.items() if knob in known}
@@ -52,7 +52,7 @@ def small_method(kind: type[PretrainMethod], encoder: type[Encoder] = SHARED, **
 
 @lru_cache(maxsize=2)
 def simulated_patients(text_width: int | None) -> PairSource:
-    """Heartbeats of the patients, with a random embedding of each recording's report where asked for."""
+    """Heartbeats of the simulated patients; with `text_width` E, a random (T, E) embedding of the reports."""
     beats = torch.cat([simulated_beats(patient) for patient in range(PATIENTS)])  # (T, P, S, L)
     recording = torch.arange(len(beats))  # (T,)
     generator = torch.Generator().manual_seed(0)
@@ -70,19 +70,19 @@ def simulated_beats(patient: int) -> Tensor:
 
 
 def patients_for(kind: type[PretrainMethod]) -> PairSource:
-    """The simulated patients, with reports where the method reads them."""
+    """The simulated patients, with report embeddings if the method needs text."""
     return simulated_patients(getattr(kind.Config(), "text_width", TEXT_WIDTH) if kind.needs_text else None)
 
 
 def batch_of_size(kind: type[PretrainMethod], size: int, number: int = 0) -> Batch:
-    """A batch of exactly so many random windows; batches of different numbers differ."""
+    """A batch of `size` random pairs; `number` seeds the draw."""
     source = patients_for(kind)
     seed_torch("tryout", number)
     return make_batch(source, torch.randperm(source.pairs)[:size], kind.Config().pairing)
 
 
 def training_batch(kind: type[PretrainMethod], update: int) -> Batch:
-    """Batch of an update in a training from the first epoch on; torch is seeded for the update."""
+    """The batch of update `update` (from 0), across epochs; seeds torch for the update."""
     source, config = patients_for(kind), kind.Config()
     shape = epoch_shape(source.patient_of_pair, config.batching, BATCH)
     epoch, step = divmod(update, shape.updates)
@@ -99,13 +99,13 @@ def small_optimiser(method: PretrainMethod) -> torch.optim.Optimizer:
 
 
 def train(method: PretrainMethod, optimiser: torch.optim.Optimizer, updates: Sequence[int]) -> list[float]:
-    """Losses of the given updates, each done as the trainer does it."""
+    """Losses of the given updates, each a `train_step`."""
     kind = type(method)
     return [train_step(method, optimiser, training_batch(kind, n), RATE, "float32").item() for n in updates]
 
 
 def copied_state(module: nn.Module) -> dict[str, Tensor]:
-    """All that a checkpoint holds, as it is now."""
+    """A copy of the state_dict."""
     return {name: value.clone() for name, value in module.state_dict().items()}
 
 
@@ -115,12 +115,12 @@ def changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> list[str]:
 
 
 def bits(value: Tensor) -> Tensor:
-    """The bytes of a tensor, by which also NaN equals itself."""
+    """The bytes of a tensor, so that NaN equals NaN."""
     return value.detach().contiguous().flatten().view(torch.uint8)
 
 
 def flat(value: object) -> Iterator[object]:
-    """A value, and what lies in it where it is a list, a tuple, a set or a dict."""
+    """A value and, recursively, the elements of a list, tuple, set or dict."""
     yield value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
     for item in inner:

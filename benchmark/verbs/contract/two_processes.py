@@ -1,9 +1,8 @@
-"""Methods trained by two processes together, each with its half of every batch, and the state that each then holds.
+"""Train methods in two processes, each with half of every batch, and compare the states.
 
-The method runs under DistributedDataParallel: gradients are averaged, and what enters a queue passes through `gather`,
-so that parameters and queue stay equal. Each process's own are the candidates inside its half of the batch and the
-statistics of its batch normalisation. A method with neither, such as MoCo with the head of v2, computes the same as on
-one process.
+Under DistributedDataParallel gradients are averaged and queue entries pass through `gather`, so parameters and queue
+stay equal. In-batch candidates and batch-normalisation statistics are local to a process. A method with neither, such
+as MoCo with the v2 head, computes the same as in one process.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from methods.parts.gather import gather, join_processes
 PROCESSES = 2
 UPDATES = 4
 LIMIT = 120.0
-"""Seconds after which processes that wait for each other are stopped."""
+"""Time limit in seconds, in case the processes wait for each other."""
 MESSAGE_WIDTH = 200
 RUNNING_STATISTICS = ("running_mean", "running_var")
 
@@ -45,17 +44,17 @@ class Held(NamedTuple):
     """State of a method in one process."""
 
     shared: dict[str, Tensor]
-    """What must be equal in all processes."""
+    """Tensors that must be equal in all processes."""
     own: dict[str, Tensor]
-    """Running statistics of batch normalisation, which only evaluation reads."""
+    """Batch-normalisation running statistics, local to the process."""
 
 
 def train_together(
     methods: Sequence[tuple[type[PretrainMethod], Knobs]], encoder: type[Encoder] = SHARED
 ) -> list[tuple[Held, Held]]:
-    """Train each method, with its knobs, around an encoder in the same two processes; what either holds afterwards.
+    """Train each (method, knobs) in two processes; returns the state of both for each method.
 
-    Raises RuntimeError with the reason where a process fails, or where the two wait for each other in vain.
+    Raises RuntimeError if a process fails or `LIMIT` is exceeded.
     """
     tasks = [(source_of(kind, METHODS), knobs) for kind, knobs in methods]
     source = source_of(encoder, ENCODERS)
@@ -79,7 +78,7 @@ def train_together(
 
 
 def source_of(kind: type[PretrainMethod] | type[Encoder], table: Mapping[str, type]) -> str:
-    """What a method or an encoder is found by in another process. Raises ValueError where it would not."""
+    """Name or file by which another process can load a class. Raises ValueError if there is neither."""
     if table.get(getattr(kind, "name", "")) is kind:
         return kind.name
     if kind.__module__.endswith(".py"):
@@ -90,12 +89,12 @@ def source_of(kind: type[PretrainMethod] | type[Encoder], table: Mapping[str, ty
 
 
 def wait_for(workers: Sequence[BaseProcess], folder: Path) -> None:
-    """Until all have ended well. Raises RuntimeError as soon as one fails, or when it takes too long."""
+    """Wait until all have exited. Raises RuntimeError when one fails or after `LIMIT` seconds."""
     deadline = time.monotonic() + LIMIT
     while True:
         codes = [worker.exitcode for worker in workers]
         if any(codes):
-            # The first to fail has the cause; the other may have failed for want of it.
+            # The first failure is the cause; the other may be its consequence.
             reasons = sorted(folder.glob("*.txt"), key=lambda file: file.stat().st_mtime_ns)
             raise RuntimeError(reasons[0].read_text(encoding="utf-8") if reasons else "a process was killed")
         running = [worker.sentinel for worker, code in zip(workers, codes, strict=True) if code is None]
@@ -106,7 +105,7 @@ def wait_for(workers: Sequence[BaseProcess], folder: Path) -> None:
 
 
 def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]], encoder: str) -> None:
-    """All that one process does: join the other, train, leave its state in the folder, and end."""
+    """Main function of a process: join the group, train, write the state to the folder, exit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the parent acts
     torch.set_num_threads(1)
     doing = "joining the other process"
@@ -131,7 +130,7 @@ def train_half(kind: type[PretrainMethod], encoder: type[Encoder], knobs: Knobs,
     optimiser = small_optimiser(method)
     for update in range(UPDATES):
         batch = half_of(training_batch(kind, update), rank)
-        seed_torch("two processes", update, rank)  # each draws masks of its own
+        seed_torch("two processes", update, rank)  # masks differ between processes
         loss = together(batch)  # ()
         optimiser.zero_grad()
         loss.backward()
@@ -143,11 +142,11 @@ def train_half(kind: type[PretrainMethod], encoder: type[Encoder], knobs: Knobs,
 
 
 def in_one_line(error: Exception) -> str:
-    """Kind of an error and the first line of what it says, cut where that is long."""
+    """Type of an error and the first line of its message, truncated."""
     first_line = next(iter(str(error).splitlines()), "without a message")
     return f"{type(error).__name__}: {shorten(first_line, MESSAGE_WIDTH, placeholder=' ...')}"
 
 
 def half_of(batch: Batch, rank: int) -> Batch:
-    """A process's part of a batch, which the number of processes divides."""
+    """A process's share of a batch, whose size is a multiple of `PROCESSES`."""
     return Batch(*(None if part is None else part.chunk(PROCESSES)[rank] for part in batch))  # type: ignore[arg-type]

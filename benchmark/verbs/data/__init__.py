@@ -1,4 +1,4 @@
-"""The verb `data`: what the datasets hold and what is wrong with them, before a run. Its work is in `look`."""
+"""The verb `data`: summarise, audit and draw datasets before a run. Implemented in `look`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def command_of(arguments: Namespace) -> DataCommand:
-    """What is asked of the data, and of which. Raises ConfigError."""
+    """The command from its flags. Raises ConfigError."""
     from benchmark.verbs.data.look import DataCommand  # here, because the readers load slowly
 
     named = [*filter(None, [arguments.pretrain_dataset]), *(arguments.datasets or [])]
@@ -53,7 +53,7 @@ def show(arguments: Namespace, console: Console) -> int:
 
 
 WHOSE = (*CONFIG, "--datasets", "--pretrain-dataset", *DATA)
-"""Which datasets, and where they are."""
+"""Flags that select and locate datasets."""
 CHECK = Verb(
     "prepare and audit every dataset, and say whether a run would refuse it",
     check,

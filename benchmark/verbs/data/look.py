@@ -1,7 +1,7 @@
-"""The verb `data` at work: which datasets are meant, what each holds, what is wrong with them, one recording to draw.
+"""Implementation of the verb `data`.
 
-data summary         facts from the tables and what is prepared already; reads no signal
-data check           prepares, audits and judges every dataset
+data summary         facts from metadata tables and cached data; reads no signal
+data check           prepares and audits every dataset; one verdict each
 data show RECORDING  one recording and its heartbeats (drawn by reports.figures.draw)
 """
 
@@ -35,18 +35,18 @@ VERDICTS = {
     "leak": "a run refuses it, unless told --allow-leak",
     "fatal": "unusable",
 }
-"""What the worst finding means for a dataset, from the best to the worst."""
+"""Worst severity of a dataset's findings -> verdict, from best to worst."""
 SHOWN_REPORT = 60
-"""Characters of a machine report in a title."""
+"""Maximum characters of a machine report in a title."""
 
 
 @dataclass(frozen=True)
 class DataCommand:
-    """What is asked of the data."""
+    """A `data` command."""
 
     config: Config
     asked: tuple[str, ...]
-    """Datasets named by flags, the pretraining corpus first; empty where the config's stand."""
+    """Datasets named by flags, the pretraining corpus first; empty: those of the config."""
     place: Place
     subject: str = ""
     """The recording of `data show`, else ''."""
@@ -54,23 +54,23 @@ class DataCommand:
 
 @dataclass(frozen=True)
 class Drawable:
-    """One recording as it is drawn."""
+    """A recording to draw."""
 
     signal: NDArray[np.float32]
     """(n, 12) mV."""
     fs: float
     """Hz."""
     r_peaks: NDArray[np.int64]
-    """Samples at `fs`; empty where no beat was found."""
+    """Sample indices at `fs`; empty if no beat was found."""
     title: str
     """Two lines."""
     file_name: str
 
 
 def names_asked(command: DataCommand) -> list[str]:
-    """Datasets of a `data` command: those that flags name, else the config's simulated ones, else all that are found.
+    """Datasets of a `data` command: named by flags, else the config's simulated ones, else all that are found.
 
-    Raises DatasetError where none is found.
+    Raises DatasetError if none is found.
     """
     place = command.place
     if command.asked:
@@ -93,7 +93,7 @@ def _is_found(name: str, place: Place) -> bool:
 
 
 def print_summary(command: DataCommand, console: Console) -> bool:
-    """`data summary`; whether every dataset could be listed."""
+    """Run `data summary`; returns whether every dataset could be listed."""
     names = names_asked(command)
     summaries = []
     for name in names:
@@ -114,7 +114,7 @@ def print_summary(command: DataCommand, console: Console) -> bool:
 
 
 def print_check(command: DataCommand, console: Console) -> bool:
-    """`data check`: facts, findings and a verdict per dataset; whether a run would take them all."""
+    """Run `data check`; returns whether a run would accept every dataset."""
     names = names_asked(command)
     spec = command.config.task_spec(command.config.finetune)
     prepared: dict[str, Prepared] = {}
@@ -138,7 +138,7 @@ def print_check(command: DataCommand, console: Console) -> bool:
 
 
 def verdict_lines(names: Sequence[str], facts: Mapping[str, list[str]], findings: Sequence[Finding]) -> Iterator[str]:
-    """The verdict on each dataset, its facts and findings; then what concerns several."""
+    """Verdict, facts and findings of each dataset, then findings on several datasets."""
     for name in names:
         yield f"{DATASETS[name].title} ({name}): {VERDICTS[worst(findings, name)]}"
         yield from (f"  {line}" for line in facts.get(name, ()))
@@ -150,7 +150,7 @@ def verdict_lines(names: Sequence[str], facts: Mapping[str, list[str]], findings
 
 
 def worst(findings: Sequence[Finding], name: str) -> str:
-    """The gravest severity among a dataset's findings, 'ok' where there is none."""
+    """Worst severity of a dataset's findings; 'ok' without any."""
     own = [finding.severity for finding in findings if name in finding.datasets]
     return max(["ok", *own], key=list(VERDICTS).index)
 
@@ -158,7 +158,7 @@ def worst(findings: Sequence[Finding], name: str) -> str:
 def look_up(command: DataCommand, console: Console) -> Drawable:
     """The recording of `data show`.
 
-    Raises ConfigError where no dataset or more than one has it, DatasetError where its signal cannot be used.
+    Raises ConfigError if not exactly one dataset has it, DatasetError if its signal is unusable.
     """
     wanted = command.subject
     found: list[tuple[Dataset, Entry]] = []
@@ -181,7 +181,7 @@ def look_up(command: DataCommand, console: Console) -> Drawable:
 
 
 def not_found(wanted: str, known: Sequence[str]) -> str:
-    """The line for a recording that is not there, with names that are nearly the same."""
+    """Message for an unknown recording, with similar names."""
     number = _number(wanted)
     near = [name for name in known if number and _number(name) == number]
     near = near or get_close_matches(wanted, known, n=3)
@@ -190,13 +190,13 @@ def not_found(wanted: str, known: Sequence[str]) -> str:
 
 
 def _number(name: str) -> str:
-    """'1' of '00001_hr', 'A0001' or '1.0': what is left when a name is spelt in another way."""
+    """Number in a recording's name: '1' of '00001_hr', 'A0001' or '1.0'."""
     digits = re.search(r"\d+", name)
     return digits[0].lstrip("0") if digits else ""
 
 
 def drawable(dataset: Dataset, entry: Entry) -> Drawable:
-    """Signal, beats and title of a recording. Raises DatasetError where the signal cannot be used."""
+    """Signal, R peaks and title of a recording. Raises DatasetError if the signal is unusable."""
     try:
         recording = dataset.read(entry)
     except Unusable as reason:

@@ -1,4 +1,4 @@
-"""The verb `run`, which is meant where none is named. Its work is in `grid`, `--dry-run` in `dry_run`."""
+"""The verb `run`, the default. Implemented in `grid`, and in `dry_run` for --dry-run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmark.screen.console import Console
 
 
 def run(arguments: Namespace, console: Console) -> int:
-    """Do what is missing of the grid and report, or say what that would take."""
+    """Run the missing part of the grid and report, or print its estimated cost (--dry-run)."""
     from benchmark.verbs.run.dry_run import print_dry_run  # here, because torch loads slowly
     from benchmark.verbs.run.grid import GridRequest, run_grid
     from benchmark.verbs.run.machine import machine_of

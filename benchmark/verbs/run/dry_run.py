@@ -1,4 +1,4 @@
-"""`--dry-run`: what a run would do, in cells, hours and disk, without doing any of it."""
+"""`--dry-run`: print the cells, hours and disk of a run without running it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ GIB = 2**30
 def print_dry_run(
     console: Console, config: Config, place: Place, machine: Machine, results: Path, speed_file: Path
 ) -> None:
-    """The plan of a run. Raises DatasetError where real data are missing.
+    """Print the plan of a run. Raises DatasetError if real data are missing.
 
-    results: the store it would go on with; speed_file: what `speed` measured, if it did.
+    results: the store to continue; speed_file: output of `speed`, may be missing.
     """
     sizes, prepared = sizes_of(config, place)
     work = work_of(config, results, machine, prepared)
@@ -59,7 +59,7 @@ def print_dry_run(
 
 
 def counts_line(grid: Grid) -> str:
-    """'360 cells, 135 of gates': cells by what their rows are for, a cell that stands in two tables once."""
+    """'360 cells, 135 of gates': distinct cells by the role of their row."""
     role_of = {cell.key: cell.variant.role for cell in reversed(grid.cells)}
     counts: Counter[str] = Counter(role_of.values())
     words = {METHOD: "cells", GATE: "of gates", ABLATION: "of ablations", SWEEP: "of sweeps"}
@@ -67,7 +67,7 @@ def counts_line(grid: Grid) -> str:
 
 
 def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, Prepared]]:
-    """Size of every dataset, and those that are prepared already."""
+    """Size of every dataset, and the datasets found in the cache."""
     sizes, prepared = {}, {}
     simulation = config.data.simulation
     for name in names_of(config):
@@ -86,20 +86,20 @@ def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, P
 
 
 def work_of(config: Config, results: Path, machine: Machine, prepared: Mapping[str, Prepared]) -> Work | None:
-    """What is missing of the grid; None where data are not prepared, so that results cannot be looked up."""
+    """The missing part of the grid; None if a dataset is not prepared, so that result keys are unknown."""
     if len(prepared) < len(names_of(config)):
         return None
     return missing(make_grid(config, prepared, machine), Store(results))
 
 
 def unkeyed_grid(config: Config, machine: Machine) -> Grid:
-    """The grid with dataset names in place of the fingerprints that preparation will give."""
+    """The grid with dataset names in place of fingerprints, which only preparation yields."""
     names = {name: name for name in config.data.datasets}
     return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
 
 
 def recipe_lines(config: Config, grid: Grid) -> Iterator[str]:
-    """The recipes that act, each with the rows trained by it; behind what the preset does not say stands what does."""
+    """The recipes in use, each with its rows; values not from the preset are followed by their source."""
     yield f"recipes (methods.NAME.recipe comes before preset: {config.pretrain.preset}, that before the default)"
     rows: dict[str, list[str]] = {}
     for variant in grid.variants:
@@ -110,7 +110,7 @@ def recipe_lines(config: Config, grid: Grid) -> Iterator[str]:
 
 
 def recipe_line(config: Config, method: type[PretrainMethod], variant: Variant) -> str:
-    """'adamw, lr 0.0001 (methods.pmq.recipe.lr), ...': the recipe of a row of a method."""
+    """'adamw, lr 0.0001 (methods.pmq.recipe.lr), ...': the recipe of a row."""
     preset, own = asdict(config.preset_recipe(method)), asdict(config.method_config(method.name).recipe)
     shown = []
     for field, value in asdict(variant.config.recipe).items():
@@ -124,7 +124,7 @@ def recipe_line(config: Config, method: type[PretrainMethod], variant: Variant) 
 
 
 def print_cells(console: Console, grid: Grid, work: Work) -> None:
-    """The cells of each variant and evaluation: how many are done of how many, dataset by dataset."""
+    """Print done and total cells per variant, evaluation and dataset."""
     todo = {cell.key for cell in work.cells}
     ratios = ", ".join(f"{ratio:g}" for ratio in dict.fromkeys(cell.ratio for cell in grid.cells))
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
@@ -142,7 +142,7 @@ def print_cells(console: Console, grid: Grid, work: Work) -> None:
 def cost_lines(
     config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
 ) -> Iterator[str]:
-    """Hours by stage, from a measurement on this machine, and disk."""
+    """Hours by stage, from a measurement on this machine, and disk space."""
     encoder = config.encoder_class()(config.encoder_config())
     source, pretraining, cells = seconds_of(config, speed_file, machine, encoder, sizes, work)
     parameters = sum(p.numel() for p in encoder.parameters())
@@ -157,7 +157,7 @@ def cost_lines(
 def seconds_of(
     config: Config, speed_file: Path, machine: Machine, encoder: Encoder, sizes: Mapping[str, Size], work: Work
 ) -> tuple[str, float, float]:
-    """Where the estimate comes from, and the time of the pretrainings and of the cells."""
+    """Source of the estimate, and seconds of the pretrainings and of the cells."""
     speed = load_speed(speed_file)
     if speed is None:
         source = "from an encoder pass timed just now; `speed` looks closer"
@@ -174,7 +174,7 @@ def seconds_of(
 def seconds_from_a_pass(
     config: Config, machine: Machine, encoder: Encoder, sizes: Mapping[str, Size], work: Work
 ) -> tuple[float, float]:
-    """Time of the pretrainings and of the cells, from how long one pass of the encoder takes now."""
+    """Seconds of the pretrainings and of the cells, from one measured encoder pass."""
     together, alone = (
         seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision, threads=threads)
         for threads in (torch.get_num_threads(), machine.cell_threads())

@@ -1,4 +1,4 @@
-"""The work of the verb `run`: prepare the data, do what is missing of the grid, and report."""
+"""Implementation of the verb `run`: prepare the data, run the missing part of the grid, report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from reports.runs.run import open_run
 
 @dataclass(frozen=True)
 class GridRequest:
-    """What a run is asked for."""
+    """Arguments of `run_grid`."""
 
     config: Config
     place: Place
@@ -36,13 +36,13 @@ class GridRequest:
     results: Path
     out: Path
     allow_leak: bool = False
-    """Run on data that the audit refuses."""
+    """Run although the audit found leaks."""
     unit: str | None = None
-    """What is scored; None: as the protocol has it."""
+    """Unit of scoring; None: that of the protocol."""
 
 
 def run_grid(asked: GridRequest, console: Console) -> int:
-    """Prepare the data, do what is missing of the grid, and report."""
+    """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
     config, machine = asked.config, asked.machine
     prepared = prepare_all(asked, console)
     found = gate(config, prepared)
@@ -58,7 +58,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     work = missing(grid, store)
     for line in work.damaged:
         note(console, f"damaged, will be done again: {line}")
-    cells = len({cell.key for cell in grid.cells})  # one may stand in several tables
+    cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
     failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
@@ -72,7 +72,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
 
 
 def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
-    """Every dataset of a run, simulated and prepared where that has not been done; says what was skipped."""
+    """Prepared datasets by name, simulated and prepared if necessary; prints a line for each."""
     config, place = asked.config, asked.place
     datasets = [open_data(config, name, place, console) for name in names_of(config)]
     prepared = {}
@@ -84,7 +84,7 @@ def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
 
 
 def prepared_line(prepared: Prepared) -> str:
-    """What a dataset holds, and how many recordings were skipped and why."""
+    """Size of a dataset, and the number of skipped recordings by reason."""
     patients = len({entry.patient for entry in prepared.entries})
     word = prepared.segmentation.word
     line = (
@@ -99,7 +99,7 @@ def prepared_line(prepared: Prepared) -> str:
 def work_off(
     work: Work, config: Config, prepared: dict[str, Prepared], store: Store, machine: Machine, console: Console
 ) -> int:
-    """Do the work under a progress display; returns how many tasks failed."""
+    """Run the work under a progress display; returns the number of failed tasks."""
     sizes = {name: exact_size(data) for name, data in prepared.items()}
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
     costs = {task_name(task): passes(task, config, sizes) for task in tasks}
@@ -109,7 +109,7 @@ def work_off(
 
 
 def show_health(grid: Grid, store: Store, console: Console) -> None:
-    """Say what the pretrainings learned, and which of them went wrong."""
+    """Print the health of the pretrainings and its warnings."""
     health = health_of(grid, store)
     note(console, "")
     for line in health_lines(health):

@@ -1,4 +1,4 @@
-"""What a command computes with, from its flags and its config."""
+"""Device, precision and number of jobs of a command, from its flags and config."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmark.training.compiled import require_compiler
 
 
 def machine_of(arguments: Namespace, config: Config) -> Machine:
-    """Device, precision and cells at a time. Raises ConfigError where it shall compile and cannot, or has no device."""
+    """The machine of a run. Raises ConfigError if the device is missing or torch.compile fails on it."""
     device = device_of(arguments)
     jobs = jobs_of(arguments, device)
     if config.compile:

@@ -1,4 +1,4 @@
-"""The verb `speed`: how fast this machine does the work, against plain forms of the same."""
+"""The verb `speed`: time the suite on this machine against plain implementations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmark.screen.progress import step
 
 
 def speed(arguments: Namespace, console: Console) -> int:
-    """Measure, print, and keep the figures for --dry-run."""
+    """Measure, print and write speed.json, which --dry-run reads."""
     from benchmark.verbs.run.dry_run import sizes_of, unkeyed_grid  # here, because torch loads slowly
     from benchmark.verbs.run.machine import machine_of
     from benchmark.verbs.speed.measure import FULL, QUICK, measure_speed

@@ -1,7 +1,7 @@
-"""How fast this machine is at what the suite does, against each task's plain form: the values of the verb `speed`.
+"""Time the suite's training steps and preparation against their plain forms: the values of the verb `speed`.
 
-Plain form and ours take turns in one run, at the same dropout, in both precisions; a ratio is the median over the
-rounds, given with the lowest and highest. Nothing here looks at data: windows are noise, recordings simulated.
+Plain form and ours alternate in one run, with equal dropout, in both precisions; a ratio is the median over rounds,
+with minimum and maximum. Windows are noise, recordings simulated.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from methods.pmq import PMQConfig
 FINETUNING = "fine-tuning"
 GROWTH_ROUNDS = 3
 MOST_PAIRS = {"comet": 64}
-"""Batch of a method whose plain form would not fit into 24 GiB at 256 pairs."""
+"""Maximum batch of methods whose plain form exceeds 24 GiB at 256 pairs."""
 RECORDING_SECONDS, RECORDING_FS = 10.0, 500.0
 RECORDING_DIAGNOSES = ("NORM", "LBBB", "MI-ANT", "LVH")
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured."""
+    """Sizes of a measurement."""
 
     name: str
     rounds: int
     batch: int
     queue: int
-    """The most keys of a queue in the comparison of methods."""
+    """Maximum queue size in the comparison of methods."""
     recordings: int
     growth_batch: int
-    """Pairs in a batch while the queue grows."""
+    """Pairs per batch in the measurement over queue sizes."""
     queues: tuple[int, ...]
     batches: tuple[int, ...]
     memory: bool
-    """Each figure takes a process of its own, which takes seconds to start."""
+    """Measure memory, in one process per value (seconds each to start)."""
 
 
 QUICK = Effort("quick", 3, 16, 1024, 4, 8, (1024, 4096, 16384), (4, 8, 16), False)
@@ -69,7 +69,7 @@ def measure_speed(
 ) -> Speed:
     """Measure the methods, encoder and windows of a config in float32 and in the machine's precision.
 
-    `on_part(done, total)` is told after each method and each of the four other measurements.
+    `on_part(done, total)` is called after each method and each of the four other measurements.
     """
     precisions = list(dict.fromkeys(["float32", machine.precision]))
     base = base_setting(config, machine.device, effort)
@@ -108,7 +108,7 @@ def measure_speed(
 
 @contextmanager
 def threads(number: int) -> Iterator[None]:
-    """Compute on so many threads for a while."""
+    """Set torch's number of threads within the context."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
@@ -118,13 +118,13 @@ def threads(number: int) -> Iterator[None]:
 
 
 def base_setting(config: Config, device: torch.device, effort: Effort) -> Setting:
-    """Fine-tuning at the encoder and windows of a config."""
+    """Setting of fine-tuning with the encoder and windows of a config."""
     name, size, samples = config.encoder.get("name", DEFAULT), config.encoder_config(), config.data.cut().samples
     return Setting("", MethodConfig(), name, size, samples, effort.batch, "float32", str(device))
 
 
 def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[Setting]:
-    """The compared methods that train anything, with a config's knobs and at most the effort's sizes."""
+    """Settings of the compared methods that train, with the config's knobs, limited to the effort's sizes."""
     for name in config.methods:
         kind, knobs = config.method_class(name), config.method_config(name)
         if not kind.trains:
@@ -132,18 +132,18 @@ def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[S
         batch = min(effort.batch, MOST_PAIRS.get(kind.name, effort.batch))
         queue = getattr(knobs, "queue_size", 0)
         if queue:
-            # The plain queue is overwritten by whole batches.
+            # The plain queue needs a multiple of the batch size.
             knobs = replace(knobs, queue_size=max(min(queue, effort.queue) // batch, 1) * batch)  # type: ignore[call-arg]
         yield replace(base, method=name, config=knobs, batch=batch)
 
 
 def job_of(setting: Setting) -> Callable[[], object]:
-    """One update per call."""
+    """A function that does one update per call."""
     return training_job(setting) if setting.method else finetuning_job(setting)
 
 
 def step_speed(setting: Setting, precisions: Sequence[str], effort: Effort, *, compiled: bool = False) -> StepSpeed:
-    """An update of a method (or of fine-tuning), its plain form where there is one, and if asked compiled, in turns."""
+    """Time an update of a method or of fine-tuning, its plain form if it has one, and the compiled form, in turns."""
     name = get_method(setting.method).name if setting.method else FINETUNING
     sides = {"ours": setting}
     if get_encoder(setting.encoder) in PLAIN_ENCODERS and (name in PLAIN or not setting.method):
@@ -170,7 +170,7 @@ def step_speed(setting: Setting, precisions: Sequence[str], effort: Effort, *, c
 def ratios_of(
     seconds: Mapping[str, Sequence[float]], precisions: Sequence[str], side: str
 ) -> Iterator[tuple[str, Ratio]]:
-    """Plain against a side in each precision, and plain float32 against its best; nothing where either is missing."""
+    """Plain / side in each precision, and 'best': plain float32 / side in the last; incomplete pairs are left out."""
     pairs = {precision: (f"plain {precision}", f"{side} {precision}") for precision in precisions}
     pairs["best"] = ("plain float32", f"{side} {precisions[-1]}")
     for what, (slow, fast) in pairs.items():
@@ -179,14 +179,14 @@ def ratios_of(
 
 
 def executed(job: Callable[[], object]) -> float:
-    """Floating-point operations of one call, padding included where it is computed with."""
+    """Floating-point operations of one call, including those on padding."""
     with FlopCounterMode(display=False) as counter:
         job()
     return float(counter.get_total_flops())
 
 
 def step_memory(setting: Setting) -> float | None:
-    """GiB that the first update takes beyond what it starts with."""
+    """Memory growth of the first update, GiB; None if its process was killed."""
     try:
         return peak_growth(job_of, (setting,), torch.device(setting.device))
     except BrokenProcessPool:
@@ -194,14 +194,14 @@ def step_memory(setting: Setting) -> float | None:
 
 
 def growth(setting: Setting, queue: int) -> Growth:
-    """Median time of a few PMQ updates with a queue of so many keys."""
+    """Median seconds of a PMQ update with a queue of `queue` keys."""
     job = training_job(replace(setting, config=PMQConfig(queue_size=queue)))
     seconds = in_turns({"update": job}, GROWTH_ROUNDS, torch.device(setting.device))["update"]
     return Growth(setting.batch, queue, median(seconds))
 
 
 def preparation_speed(effort: Effort) -> PreparationSpeed:
-    """Heartbeats of simulated recordings, ours and, where it can run, plain, in turns, in seconds of one core."""
+    """Heartbeat preparation of simulated recordings, ours and (with neurokit2) plain, in turns, in core-seconds."""
     signals = [
         simulate(diagnosis, seed=number, seconds=RECORDING_SECONDS, fs=RECORDING_FS)
         for number in range(effort.recordings // len(RECORDING_DIAGNOSES))
@@ -217,6 +217,6 @@ def preparation_speed(effort: Effort) -> PreparationSpeed:
 
 
 def each_of(form: Callable[[NDArray[np.float32], float], object], signals: Sequence[NDArray[np.float32]]) -> None:
-    """Prepare one recording after the other."""
+    """Prepare each recording in turn."""
     for signal in signals:
         form(signal, RECORDING_FS)

@@ -1,4 +1,4 @@
-"""What a measurement of speed found, and the file it stays in."""
+"""Results of `speed`, and their JSON file."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from benchmark.verbs.speed.timing import Ratio
 
 @dataclass(frozen=True)
 class StepSpeed:
-    """A training update, ours and plain."""
+    """Timing of a training update, ours and plain."""
 
     name: str
     batch: int
     seconds: dict[str, float]
     """'ours', 'plain' or 'compiled', a space, and the precision -> median time of an update."""
     ratios: dict[str, Ratio]
-    """'float32', 'bf16' (both sides in it), 'best' (plain in float32, ours as fast as it goes)."""
+    """'float32', 'bf16' (both sides), 'best' (plain in float32, ours in its fastest precision)."""
     compiled: dict[str, Ratio]
-    """The same of ours through torch.compile; empty where it was not asked for."""
+    """The same for ours with torch.compile; empty if not measured."""
     flop: dict[str, float]
-    """'ours', 'plain' -> floating-point operations of an update that convolutions and matrix products execute."""
+    """'ours', 'plain' -> floating-point operations per update in convolutions and matrix products."""
     gib: dict[str, float | None]
-    """'ours', 'plain' -> memory of an update in float32 beyond what it starts with; empty where not
-    measured, None where the process was killed."""
+    """'ours', 'plain' -> memory growth of an update in float32, GiB; empty if not measured, None if the process was
+    killed."""
 
     def per_window(self, precision: str, *, compiled: bool = False) -> float:
-        """Seconds per pair of windows, or per window of fine-tuning; `compiled` where that was measured."""
+        """Seconds per pair of windows, per window in fine-tuning; `compiled` if that was measured."""
         ours = self.seconds[f"ours {precision}"]
         return (self.seconds.get(f"compiled {precision}", ours) if compiled else ours) / self.batch
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Time of a PMQ update at a size."""
+    """Seconds of a PMQ update at a batch and queue size."""
 
     batch: int
     queue: int
@@ -50,27 +50,27 @@ class Growth:
 
 @dataclass(frozen=True)
 class PreparationSpeed:
-    """Heartbeats of one recording of 10 s at 500 Hz, in seconds of one core."""
+    """Heartbeat preparation of one 10 s recording at 500 Hz, in core-seconds."""
 
     plain: float | None
-    """None, and no ratio, where neurokit2 is not installed."""
+    """None, like `ratio`, if neurokit2 is not installed."""
     ours: float
     ratio: Ratio | None
 
 
 @dataclass(frozen=True)
 class Speed:
-    """All that was measured."""
+    """All measurements of one `speed` run."""
 
     effort: str
     rounds: int
     precision: str
-    """That a run would choose here."""
+    """The precision a run uses on this machine."""
     device: dict[str, Any]
     encoder: dict[str, Any]
-    """Name and sizes, as `methods.encoders.identity` has them."""
+    """Name and sizes, as by `methods.encoders.identity`."""
     samples: int
-    """Of a window."""
+    """Per window."""
     gemm: dict[str, float]
     """Precision -> floating-point operations per second of a large matrix product."""
     steps: tuple[StepSpeed, ...]
@@ -80,24 +80,24 @@ class Speed:
     preparation: PreparationSpeed
 
     def step(self, method: str) -> StepSpeed | None:
-        """A method's update, where it was measured."""
+        """A method's update; None if not measured."""
         return next((step for step in self.steps if step.name == method), None)
 
     def misfit(self, encoder: Mapping[str, Any], samples: int, device: Mapping[str, Any], precision: str) -> str:
-        """What of a machine and config differs from what was measured, '' where nothing does."""
+        """Names of the properties that differ from the measured ones; '' for none."""
         asked = {"device": dict(device), "precision": precision, "encoder": dict(encoder), "windows": samples}
         found = {"device": self.device, "precision": self.precision, "encoder": self.encoder, "windows": self.samples}
         return " and ".join(what for what in asked if asked[what] != found[what])
 
 
 def save_speed(speed: Speed, path: Path) -> None:
-    """Write all values as JSON, with the versions they were measured with."""
+    """Write all values and the software versions as JSON."""
     body = asdict(speed) | {"versions": versions(), "git": git_state()}
     write_atomic(path, json.dumps(body, indent=1).encode())
 
 
 def load_speed(path: Path) -> Speed | None:
-    """What `save_speed` wrote; None where there is no such file, or one that is damaged or of an older form."""
+    """The values of `save_speed`; None if the file is missing, damaged or of an older form."""
     try:
         return TypeAdapter(Speed).validate_json(path.read_bytes())
     except (OSError, ValueError):

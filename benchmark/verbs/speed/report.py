@@ -1,4 +1,4 @@
-"""What `speed` says of its measurements: a table, and from them the hours of the configured grid."""
+"""Output of `speed`: a table of the measurements and the estimated hours of the grid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NONE = "-"
 
 
 def print_speed(console: Console, speed: Speed) -> None:
-    """All of it."""
+    """Print all measurements."""
     device, gemm = speed.device, ", ".join(f"{name} {flops / GIGA:.0f}" for name, flops in speed.gemm.items())
     note(console, f"speed ({speed.effort}) on {device['type']} {device['name']}, {device['threads']} threads")
     note(console, f"  a large matrix product: {gemm} GFLOP/s")
@@ -39,7 +39,7 @@ def print_speed(console: Console, speed: Speed) -> None:
 
 
 def print_steps(console: Console, speed: Speed) -> None:
-    """A row per method and one for fine-tuning, pairs of windows there, windows here; then the compiled updates."""
+    """Print a row per method (per pair of windows) and one for fine-tuning (per window), then the compiled updates."""
     best = speed.precision
     heads = ("batch", f"{best}/s", f"ms {best}", "plain ms", "float32", "bf16", "best", "GFLOP/s", "GiB", "plain GiB")
     columns = [("", "update", "label"), *(("", head, "right") for head in heads)]
@@ -54,7 +54,7 @@ def print_steps(console: Console, speed: Speed) -> None:
 
 
 def step_cells(step: StepSpeed, precision: str) -> list[str]:
-    """The line of a method after its name."""
+    """Cells of a method's row after its name."""
     return [
         *timing_cells(step, "ours", step.ratios, precision),
         f"{step.flop['ours'] / step.seconds[f'ours {precision}'] / GIGA:.0f}",
@@ -63,7 +63,7 @@ def step_cells(step: StepSpeed, precision: str) -> list[str]:
 
 
 def timing_cells(step: StepSpeed, side: str, ratios: Mapping[str, Ratio], precision: str) -> list[str]:
-    """Times of a side, 'ours' or 'compiled', and its ratios to the plain form: the first columns of a line."""
+    """Times of a side ('ours' or 'compiled') and its ratios to the plain form."""
     seconds, plain = step.seconds[f"{side} {precision}"], step.seconds.get("plain float32")
     return [
         str(step.batch),
@@ -90,7 +90,7 @@ def growth_line(what: str, growths: Iterable[Growth], sizes: Iterable[int]) -> s
 
 
 def preparation_line(preparation: PreparationSpeed) -> str:
-    """Recordings per core-second, ours and plain; what to install where there is no plain one."""
+    """Recordings per core-second, ours and plain, or how to install neurokit2."""
     ours = f"  preparation: {1 / preparation.ours:.0f} recordings per core-second"
     if preparation.plain is None:
         return f"{ours}; its plain form needs neurokit2: {INSTALL}"
@@ -109,10 +109,9 @@ def hours_line(
 def grid_seconds(
     config: Config, tasks: Iterable[Pretraining | Cell], sizes: Mapping[str, Size], speed: Speed, jobs: int
 ) -> tuple[float, float]:
-    """Time of the pretrainings, and of the cells with so many at a time.
+    """Seconds of the pretrainings, and of the cells at `jobs` concurrent ones.
 
-    A change of a method (an ablation, a sweep) is taken to be as fast as the method; one that was not measured is told
-    from its encoder passes.
+    An ablation or sweep is assumed as fast as its method; an unmeasured method is estimated from its encoder passes.
     """
     a_pass = speed.finetuning.per_window(speed.precision) / PASSES_PER_STEP
     pretraining = cells = 0.0

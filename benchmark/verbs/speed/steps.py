@@ -1,4 +1,4 @@
-"""What `speed` times of training: updates of a method and its plain form, and of fine-tuning, on random windows."""
+"""Training updates that `speed` times: of a method, its plain form and fine-tuning, on random windows."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ PLAIN: dict[str, type[PretrainMethod]] = {
     "pmq": PlainReleased,
     "pmq-released": PlainReleased,
 }
-"""Plain form of each method; that of ETP differs by its encoder alone, and that of PMQ is its authors' step."""
+"""Plain form of each method; ETP's differs only in the encoder, PMQ's is the authors' released step."""
 PATIENTS = 16_000
-"""Of the paper's pretraining corpus: how many there are decides how many positives a query has."""
+"""Patients of the paper's pretraining corpus; their number sets the positives per query."""
 WINDOWS_PER_TRIAL = 5
 CLASSES = 5
 
 
 @dataclass(frozen=True)
 class Setting:
-    """All that decides what a step computes; plain values, so that a process of its own can be given it."""
+    """Everything that determines a step's computation; picklable."""
 
     method: str
     """A method's name or file; '' for fine-tuning."""
@@ -59,11 +59,11 @@ class Setting:
     device: str
     plain: bool = False
     compiled: bool = False
-    """Whether a method's encoders go through torch.compile."""
+    """Compile the method's encoders with torch.compile."""
 
 
 def training_job(setting: Setting) -> Callable[[], Tensor]:
-    """One update per call, as the trainer does it, of a method whose queue is full."""
+    """A function that does one trainer update of a method per call, with a full queue."""
     device = torch.device(setting.device)
     method = build(setting).to(device)
     method.train()
@@ -82,7 +82,7 @@ def training_job(setting: Setting) -> Callable[[], Tensor]:
 
 
 def build(setting: Setting) -> PretrainMethod:
-    """The method, or its plain form with the same knobs, around an encoder of its own; the same weights every time."""
+    """The method, or its plain form with the same knobs, around a new encoder; fixed initial weights."""
     kind, knobs = get_method(setting.method), setting.config
     if setting.plain:
         kind = PLAIN[kind.name]
@@ -104,13 +104,13 @@ def new_encoder(setting: Setting) -> Encoder:
 
 
 def released_knobs(config: MethodConfig) -> PMQReleasedConfig:
-    """Those knobs of PMQ that its released code has too, its dropout among them."""
+    """The knobs of PMQ, including dropout, that its released code also has."""
     shared = {field.name for field in fields(PMQReleasedConfig)} & {field.name for field in fields(config)}
     return PMQReleasedConfig(**{name: getattr(config, name) for name in shared})
 
 
 def random_batch(size: int, samples: int, leads: int, text_width: int | None, device: torch.device) -> Batch:
-    """Pairs of windows of noise, whose patients are drawn as from the paper's corpus."""
+    """`size` pairs of noise windows, with patients drawn as from the paper's corpus."""
     seed_torch("speed", "batch")
     x1, x2 = torch.randn(2, size, samples, leads)  # (B, S, L) each
     trial = torch.arange(size) // WINDOWS_PER_TRIAL  # (B,)
@@ -121,7 +121,7 @@ def random_batch(size: int, samples: int, leads: int, text_width: int | None, de
 
 
 def finetuning_job(setting: Setting) -> Callable[[], Tensor]:
-    """One update of encoder and classifier per call, as fine-tuning does it."""
+    """A function that does one fine-tuning update of encoder and classifier per call."""
     device, settings = torch.device(setting.device), Finetune()
     seed_torch("speed", "build")
     model = Classifier(new_encoder(setting), CLASSES, settings.head_hidden, settings.dropout).to(device)

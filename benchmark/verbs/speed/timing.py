@@ -1,4 +1,4 @@
-"""Measurements of time and memory that hold on a busy machine: jobs timed in turns, medians and their spread."""
+"""Time and memory measurements for a busy machine: jobs in turns, median and range."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchmark.machine.memory import peak_memory_gib
 
 Seconds = list[float]
 GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
-"""Rows and columns of the matrices whose product tells what the device can do, by device type."""
+"""Rows and columns of the square matrices of `gemm_flops`, by device type."""
 GEMM_ROUNDS = 5
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long one job takes as another, over the rounds in which both took their turn."""
+    """Ratio of the times of two jobs over rounds."""
 
     median: float
     lowest: float
@@ -31,7 +31,7 @@ class Ratio:
 
 
 def ratio(slow: Sequence[float], fast: Sequence[float]) -> Ratio:
-    """Ratio of two jobs of `in_turns`, round by round."""
+    """Ratio slow / fast of two jobs of `in_turns`, paired by round."""
     each = [a / b for a, b in zip(slow, fast, strict=True)]
     return Ratio(median(each), min(each), max(each))
 
@@ -42,9 +42,9 @@ def in_turns(
     device: torch.device,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Seconds]:
-    """Seconds of each job in each round, all jobs once in every round, after one round that is not counted.
+    """Seconds of each job in each round; every round runs all jobs once, after one uncounted round.
 
-    What else the machine does meanwhile slows the jobs of a round alike, so that their ratio is surer than either.
+    Other load slows the jobs of a round alike, so their ratio is more reliable than either time.
     """
     seconds: dict[str, Seconds] = {name: [] for name in jobs}
     for number in range(rounds + 1):
@@ -59,7 +59,7 @@ def in_turns(
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all it was given."""
+    """Wait for all queued work of the device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -73,10 +73,9 @@ def gemm_flops(device: torch.device, precision: str) -> float:
 
 
 def peak_growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any, ...], device: torch.device) -> float:
-    """By how many GiB the most memory ever held grows while `begin(*arguments)()` runs, in a process of its own.
+    """Growth of peak memory in GiB while `begin(*arguments)()` runs in a new process, without that of `begin` itself.
 
-    What `begin` does to make ready is not counted. Raises BrokenProcessPool where the process is killed, e.g. because
-    the memory does not suffice.
+    Raises BrokenProcessPool if the process is killed, e.g. out of memory.
     """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_growth, begin, arguments, str(device), torch.get_num_threads()).result()

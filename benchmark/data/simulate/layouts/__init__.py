@@ -1,4 +1,4 @@
-"""The four datasets' on-disk forms, by the names that their readers have."""
+"""On-disk layouts of the four datasets, by reader name. In: cases. Out: files. Imported by simulate alone."""
 
 from __future__ import annotations
 

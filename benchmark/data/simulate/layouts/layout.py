@@ -1,4 +1,4 @@
-"""What a dataset's on-disk form has to say: whom it holds, how long its recordings are, and how they are written."""
+"""Definition of a dataset's on-disk layout: population, recording lengths and file writers."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ Row = dict[str, object]
 
 @dataclass(frozen=True)
 class CohortSettings:
-    """How large a cohort is and how hard."""
+    """Size and difficulty of a cohort."""
 
     patients: int
     recordings_per_patient: float = 3.0
-    """Mean number of a patient's recordings, of which many have one (geometric). mimic-iv-ecg only: in chapman and
-    cpsc2018 everybody has one, in ptb-xl one patient in eight has more."""
+    """Mean recordings per patient (geometric). mimic-iv-ecg only: patients of chapman and cpsc2018 have one, one in
+    eight of ptb-xl has more."""
     noise: float = 1.0
-    """Dial of all noise: 0 none, 1 a routine hospital recording."""
+    """Scale of all noise: 0 none, 1 a routine hospital recording."""
     anatomy: float = 1.0
-    """Dial of the differences between patients: 0 all hearts alike, 1 as people differ."""
+    """Scale of the differences between patients: 0 none, 1 realistic."""
     severity: float = 1.0
-    """Dial of disease against anatomy: every change of a beat's shape goes this share of its way, 0 not at all, 1 as
-    drawn, at most 2. Rhythms and premature beats are there or not, whatever the dial."""
+    """Scale of disease changes of a beat's shape: 0 none, 1 as drawn, at most 2. Rhythms and premature beats are not
+    scaled."""
     report_errors: float = 1.0
-    """Dial of what machine reports omit, hedge and make up: 0 nothing, 1 as machines err. mimic-iv-ecg only."""
+    """Scale of error and hedging rates of machine reports: 0 none, 1 as published. mimic-iv-ecg only."""
     records100: bool = False
     """ptb-xl only: also write the recordings at 100 Hz, as the real dataset does."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One simulated recording on its way to disk."""
+    """A simulated recording to write."""
 
     number: int
     """Position in the cohort, from 0."""
@@ -52,7 +52,7 @@ class Case:
     recorded: Simulated
     fs: int
     rng: np.random.Generator
-    """The rest of the recording's own stream."""
+    """The recording's random stream, for the writer."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Layout:
 
     population: Population
     most_patients: int
-    """As many as the dataset's way of numbering allows."""
+    """Limit of the dataset's numbering scheme."""
     mains_hz: float
     visits: Callable[[np.random.Generator, CohortSettings], int]
     """Number of recordings of a patient."""
     seconds: Callable[[np.random.Generator], float]
     write_recording: Callable[[Path, Case, CohortSettings], Row]
-    """Write one recording's files below the folder; its row in the tables comes back."""
+    """Write a recording's files below the folder; returns its table row."""
     write_tables: Callable[[Path, Sequence[Row]], None]
 
 
@@ -80,10 +80,10 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, ob
 
 
 def one_recording(rng: np.random.Generator, settings: CohortSettings) -> int:
-    """Datasets without patients' histories: one recording each."""
+    """One recording per patient."""
     return 1
 
 
 def ten_seconds(rng: np.random.Generator) -> float:
-    """The usual length of a resting ECG."""
+    """Length of a standard resting ECG, seconds."""
     return 10.0

@@ -1,13 +1,12 @@
-"""How an ECG machine words what it sees and how often it errs: the tables behind `machine_report`.
+"""Wordings and error rates of ECG machines: the tables of `machine_report`.
 
-Published for programs of the kind that made MIMIC-IV-ECG's statements, against cardiologists: fibrillation is missed
+Published rates for programs like that of MIMIC-IV-ECG, against cardiologists: fibrillation is missed
 in 9 % of its ECGs and seen in 1 % of the others, sinus rhythm is missed in 1 % and read into 10 % of the others (Poon
 et al. 2005, J. Electrocardiol. 38:235); missed fibrillation is mostly called sinus or supraventricular tachycardia (Bae
 et al. 2012, Clin. Cardiol. 35:348); a third of the statements of flutter are wrong (Lindow et al. 2019, Scand. J. Prim.
 Health Care 37:426); infarction, bundle branch block and hypertrophy are found in 74-93 % with 97-99 % specificity (de
 Bruyne et al. 1997, J. Clin. Epidemiol. 50:947), hypertrophy against echocardiography in 45 % with 83 % (Devereux et al.
-1984, JACC 3:82). Numbers for single findings are set by us within these bounds or, where no study is named, by what is
-plausible: lowest for the findings that vary most.
+1984, JACC 3:82). Rates of single findings are our choice within these bounds or, without a study, assumed.
 """
 
 from __future__ import annotations
@@ -16,35 +15,35 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 NORMAL, BORDERLINE, ABNORMAL = range(3)
-"""What a line makes of the whole ECG."""
+"""Grades of the whole ECG that a line implies."""
 Said = tuple[str, ...]
 """Lines of a report."""
 
 
 class RhythmReading(NamedTuple):
-    """What the machine makes of a rhythm."""
+    """Report lines of a rhythm and its misreadings."""
 
     line: str
     grade: int
     mistaken: Mapping[Said, float]
-    """Lines said instead -> share of the ECGs with this rhythm; 'Sinus rhythm' is named by its rate when it is said."""
+    """Lines printed instead -> share of the ECGs with this rhythm; 'Sinus rhythm' is renamed by rate."""
 
 
 class FindingReading(NamedTuple):
-    """What the machine makes of a finding."""
+    """Report lines of a finding and its error rates."""
 
     wordings: Said
     hedged: Said
-    """Half-sure wordings."""
+    """Wordings of uncertainty."""
     grade: int
     missed: float
-    """Share of the ECGs with the finding in which neither is said."""
+    """Share of the ECGs with the finding whose report omits it."""
     instead: Said
-    """What is then said, one of these; an empty line: nothing."""
+    """Lines, one of which is printed then; '': none."""
     hedging: float
     """Share of the mentions that are hedged."""
     false_alarm: float
-    """Share of the ECGs without the finding in which a hedged wording is said."""
+    """Share of the ECGs without the finding whose report has a hedged wording."""
 
 
 RHYTHM_READINGS: Mapping[str, RhythmReading] = {
@@ -275,4 +274,4 @@ REMARKS: Mapping[str, tuple[int, float]] = {
     "Baseline artifact": (NORMAL, 0.010),
     "Warning: Data quality may affect interpretation": (NORMAL, 0.010),
 }
-"""Line -> its grade, and share of all ECGs in which it is said of nothing that is simulated."""
+"""Line -> grade, and share of all ECGs with it; independent of the simulated findings."""

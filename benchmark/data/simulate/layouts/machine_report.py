@@ -1,7 +1,6 @@
-"""The lines an ECG machine prints under a recording: rhythm, findings, remarks, summary, with a machine's errors.
+"""Machine report of a recording: rhythm, findings, remarks and summary, with errors.
 
-What it says of each diagnosis, and how often it is wrong, are the tables of `machine_errors`; the dial `errors` scales
-their shares. The summary follows from the lines, for a machine does not contradict itself.
+Wordings and error rates are the tables of `machine_errors`, scaled by `errors`. The summary follows from the lines.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ GRADES: dict[str, int] = {
     **{reading.line: reading.grade for reading in RHYTHM_READINGS.values()},
     RAPID: ABNORMAL,
 }
-"""Line -> what it makes of the whole ECG; a rhythm of which nothing is known here is borderline."""
+"""Line -> grade of the whole ECG; unlisted rhythms are borderline."""
 
 
 def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float = 1.0) -> list[str]:
@@ -40,8 +39,8 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
     Args:
         diagnoses: what the recording shows.
         rate: beats per minute.
-        rng: which wording is used, and what is misread.
-        errors: dial of all errors and hedges: 0 none, 1 as machines err, more up to always wrong.
+        rng: draws wordings and errors.
+        errors: scale of error and hedging rates: 0 none, 1 as published, larger up to always wrong.
     """
     rhythm = next(name for name in diagnoses if name in RHYTHM_READINGS)
     lines = [_at_rate(line, rate) for line in _misread(rhythm, rng, errors)] or [RHYTHM_READINGS[rhythm].line]
@@ -54,7 +53,7 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
 
 
 def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Said:
-    """What the rhythm is mistaken for; nothing where it is not."""
+    """Lines printed instead of the rhythm; () if it is read correctly."""
     mistaken, drawn = RHYTHM_READINGS[rhythm].mistaken, rng.random()
     scale = min(errors, 1 / sum(mistaken.values()))
     for lines, share in mistaken.items():
@@ -65,14 +64,14 @@ def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Said:
 
 
 def _at_rate(line: str, rate: float) -> str:
-    """A sinus rhythm by the name that machines give it at this rate; other lines as they are."""
+    """'Sinus rhythm' renamed by rate (bradycardia < 60/min, tachycardia > 100/min); other lines unchanged."""
     if line != "Sinus rhythm" or 60 <= rate <= 100:
         return line
     return "Sinus bradycardia" if rate < 60 else "Sinus tachycardia"
 
 
 def _finding_line(name: str, diagnoses: tuple[str, ...], rng: np.random.Generator, errors: float) -> str:
-    """What is said of one finding; an empty line for nothing. Nothing is alleged that the other findings rule out."""
+    """Line of one finding, '' for none; no false alarm that clashes with the diagnoses."""
     reading = FINDING_READINGS[name]
     error, hedge, which = rng.random(3)
     if name not in diagnoses:
@@ -84,5 +83,5 @@ def _finding_line(name: str, diagnoses: tuple[str, ...], rng: np.random.Generato
 
 
 def _one_of(lines: Said, which: float) -> str:
-    """The line at `which`, in [0, 1), of the way."""
+    """The line at the fraction `which`, in [0, 1)."""
     return lines[int(which * len(lines))]

@@ -23,9 +23,9 @@ LEAD_ORDER: tuple[str, ...] = ("I", "II", "III", "aVR", "aVF", "aVL", "V1", "V2"
 MOST_VISITS = 60
 REPORT_LINES = 18
 NOT_MEASURED = 29999
-"""What the machine writes for a wave that is not there."""
+"""Value of a measurement for an absent wave."""
 QRS_ONSET_MS = 200
-"""Where the machine's averaged beat has its QRS."""
+"""QRS onset in the machine's averaged beat, ms."""
 
 RECORD_COLUMNS = ("subject_id", "study_id", "file_name", "ecg_time", "path")
 MEASUREMENT_COLUMNS = (
@@ -101,7 +101,7 @@ def _write_recording(folder: Path, case: Case, settings: CohortSettings) -> Row:
 
 
 def _time_of(case: Case) -> datetime:
-    """Dates are shifted into the future, as in MIMIC; later visits follow at growing distances."""
+    """Dates are shifted into the future, as in MIMIC; intervals between visits grow."""
     first = datetime(2110, 1, 1) + timedelta(hours=case.patient * 7_919 % 700_000)
     return first + timedelta(days=41 * case.visit + case.visit**2, minutes=int(case.rng.integers(0, 12 * 60)))
 

@@ -118,9 +118,9 @@ def _write_tables(folder: Path, rows: Sequence[Row]) -> None:
 
 
 def _folds(rows: Sequence[Row]) -> dict[str, int]:
-    """Patient -> fold, in the order of the patients: each goes where his rarest superclass is still rarest.
+    """Patient -> fold; each patient, in order, gets the fold in which their rarest superclass is rarest so far.
 
-    A patient's fold depends only on those before him, so a larger cohort keeps it.
+    A fold depends only on earlier patients, so a larger cohort keeps it.
     """
     classes: dict[str, set[str]] = {}
     for row in rows:

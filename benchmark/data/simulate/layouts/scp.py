@@ -1,4 +1,4 @@
-"""SCP-ECG statements of PTB-XL: which a diagnosis gets, how sure the cardiologist was, and what the report says."""
+"""SCP-ECG statements of PTB-XL: codes, likelihoods and report words of each diagnosis."""
 
 from __future__ import annotations
 

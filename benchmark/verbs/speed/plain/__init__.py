@@ -1,1 +1,1 @@
-"""Every method and the preparation in plain form, as commonly written: what `speed` measures the suite against."""
+"""Plain implementations of the methods and the preparation, the baseline of `speed`, which alone imports them."""

@@ -1,4 +1,4 @@
-"""The encoder, masks and momentum update in plain form: all taps, the mean at the very end, masks drawn by the host."""
+"""The encoder, masks and momentum update in plain form: all taps, mean at the end, masks drawn on the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from methods.parts.masks import Mask, Masks
 
 
 class PlainDilated(Dilated):
-    """The weights of `Dilated`, each convolution over all taps on (B, C, S), each output computed before the mean."""
+    """`Dilated` with each convolution over all taps on (B, C, S) and every output computed before the mean."""
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Representation of each time step: (B, S, L) -> (B, S, K)."""
@@ -73,7 +73,7 @@ def host_spans_mask(x: Tensor, spans: int, span_share: float) -> Tensor:
 
 
 def host_masks(frequency_ratio: float, time_ratio: float) -> Masks:
-    """Those masks of the two that hide anything, frequency first."""
+    """The masks of nonzero ratio, frequency first."""
     masks: dict[str, Mask] = {}
     if frequency_ratio > 0:
         masks["frequency"] = partial(host_frequency_mask, mask_ratio=frequency_ratio)
@@ -84,6 +84,6 @@ def host_masks(frequency_ratio: float, time_ratio: float) -> Masks:
 
 @torch.no_grad()
 def follow(target: nn.Module, source: nn.Module, momentum: float | Tensor) -> None:
-    """target <- momentum * target + (1 - momentum) * source, one parameter after the other."""
+    """target <- momentum * target + (1 - momentum) * source, parameter by parameter."""
     for kept, new in zip(target.parameters(), source.parameters(), strict=True):
         kept.data = kept.data * momentum + new.data * (1 - momentum)

@@ -1,7 +1,7 @@
 """The training steps of the other methods in plain form: the losses as SimCLR, CLOCS, TS2Vec and COMET write them.
 
-Each is the suite's class with its short cuts undone: similarities of all with all in one matrix, ids compared on the
-host, masks drawn there, momentum parameter by parameter, and nothing computed twice to save memory.
+Each is the suite's class without its optimisations: one full similarity matrix, ids compared and masks drawn on the
+host, momentum parameter by parameter, no recomputation to save memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PlainMoCo(MoCo):
 
 
 class PlainBYOL(BYOL):
-    """BYOL, Eq. 2; its loss has no short cut to undo."""
+    """BYOL, Eq. 2; its loss is the suite's."""
 
     def __init__(self, encoder: Encoder, config: BYOLConfig) -> None:
         super().__init__(encoder, config)
@@ -80,7 +80,7 @@ class PlainCLOCS(CLOCS):
 
 
 class PlainPCLR(PCLR):
-    """PCLR with SimCLR's one matrix of all 2B windows."""
+    """PCLR with SimCLR's full matrix of all 2B windows."""
 
     def forward(self, batch: Batch) -> Tensor:
         """NT-Xent of both views."""
@@ -131,7 +131,7 @@ def over_halvings(h1: Tensor, h2: Tensor, across_samples: bool) -> Tensor:
 
 
 def two_views(h1: Tensor, h2: Tensor) -> Tensor:
-    """Of 2N rows in each of G groups, all but oneself are candidates and the other view attracts: (G, N, K) -> ()."""
+    """InfoNCE over the 2N rows of each of G groups, the other view as positive: (G, N, K) each -> ()."""
     h, rows = torch.cat([h1, h2], dim=1), h1.shape[1]  # (G, 2N, K)
     similarity = torch.matmul(h, h.transpose(1, 2)).float()  # (G, 2N, 2N)
     logits = torch.tril(similarity, -1)[..., :-1] + torch.triu(similarity, 1)[..., 1:]  # (G, 2N, 2N - 1)
@@ -141,7 +141,7 @@ def two_views(h1: Tensor, h2: Tensor) -> Tensor:
 
 
 def same_id_loss(h1: Tensor, h2: Tensor, ids: Tensor) -> Tensor:
-    """Windows that share an id attract: (B, S, K), (B, S, K), (B,) -> (); 0 without such a pair."""
+    """COMET's loss with windows of equal id as positives: (B, S, K), (B, S, K), (B,) -> (); 0 without such a pair."""
     z1, z2 = (F.normalize(h.float(), dim=1).flatten(1) for h in (h1, h2))  # (B, S * K)
     lengths = z1.norm(dim=1)[:, None] * z2.norm(dim=1)[None]  # (B, B)
     similarity = torch.exp(z1 @ z2.T / lengths / ID_TEMPERATURE)  # (B, B)

@@ -1,7 +1,7 @@
-"""Heartbeat windows in plain form: one lead after the other through neurokit2, as the authors' notebooks go.
+"""Heartbeat windows in plain form: each lead in turn through neurokit2, as in the PMQ authors' notebooks.
 
-The windows are those of `data.prepared.beats`: resample, standardise, clean, find peaks, cut around the median beat.
-neurokit2 is needed here and in tests alone, and may be missing (`is_there`).
+Same windows as `data.prepared.beats`: resample, standardise, clean, find peaks, cut around the median beat. neurokit2
+is used only here and in tests, and may be missing (`is_there`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ INSTALL = "pip install neurokit2==0.2.13"
 
 
 def is_there() -> bool:
-    """Whether the plain form can run here."""
+    """Whether neurokit2 is installed."""
     return find_spec("neurokit2") is not None
 
 
 def plain_heartbeats(signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
-    """Beats (n, 300, L) of a recording (T, L) at fs Hz that has a rate of at least 50/min and a beat in some lead."""
+    """Beats (n, 300, L) of a recording (T, L) at fs Hz, which must have a rate >= 50/min and a beat in some lead."""
     leads = [resampled(lead, fs) for lead in signal.T]
     standard = StandardScaler().fit_transform(np.stack(leads, axis=1))  # (T, L)
     peaks = [peaks_of(lead) for lead in standard.T]
@@ -42,17 +42,17 @@ def plain_heartbeats(signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np
 
 
 def resampled(lead: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float64]:
-    """Linear interpolation of a lead (T,) to 250 Hz."""
+    """A lead (T,) at fs Hz, linearly interpolated to 250 Hz."""
     samples = len(lead)
     line = interp1d(np.arange(1, samples + 1), lead, kind="linear")
     return np.asarray(line(np.linspace(1, samples, int(samples * FS / fs))), np.float64)
 
 
 def peaks_of(lead: NDArray[np.float64]) -> NDArray[np.int64]:
-    """R peaks of a lead (T,) at 250 Hz."""
-    import neurokit2  # here, because it comes with the extra [dev] alone
+    """Sample indices of the R peaks of a lead (T,) at 250 Hz."""
+    import neurokit2  # here, because only the extra [dev] installs it
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a lead without a whole QRS makes it average nothing
+        warnings.simplefilter("ignore", RuntimeWarning)  # mean of an empty slice on a lead without a whole QRS
         _, found = neurokit2.ecg_peaks(neurokit2.ecg_clean(lead, sampling_rate=FS), sampling_rate=FS)
     return np.asarray(found["ECG_R_Peaks"], np.int64)

@@ -1,7 +1,7 @@
-"""The training step of PMQ's released code in plain form, `methods.pmq_released`.
+"""The training step of PMQ's released code in plain form (`methods.pmq_released`).
 
-Patient ids are copied to the host each step, where numpy compares all of them; the loss takes exponentials of all
-candidates; momentum copy and average go parameter by parameter; the queue's batch must divide its size.
+Each step compares patient ids in numpy on the host and exponentiates all candidates; the momentum copy and the average
+are updated parameter by parameter; the batch size must divide the queue size.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def host_matrix_loss(
 
 
 def overwrite_oldest(queue: KeyQueue, keys: Tensor, patient: Tensor) -> None:
-    """Put a batch into the queue, without wrapping around. Raises ValueError where the sizes do not divide."""
+    """Enqueue keys (B, K) and patients (B,) over the oldest. Raises ValueError if B does not divide the queue size."""
     size, batch, start = len(queue.keys), len(keys), int(queue.pointer)
     if size == 0:
         return
@@ -49,7 +49,7 @@ def overwrite_oldest(queue: KeyQueue, keys: Tensor, patient: Tensor) -> None:
 
 
 class PlainReleased(PMQReleased):
-    """PMQ's released step. With a plain encoder inside, nothing of it is shortened."""
+    """PMQ's released step; to be used with a plain encoder."""
 
     def __init__(self, encoder: Encoder, config: PMQReleasedConfig) -> None:
         super().__init__(encoder, config)
