@@ -1,7 +1,6 @@
-"""What the statistics of a run can and cannot show, in words for below its tables.
+"""Sentences on the limits of a table's statistics, for its footers and details.
 
-Every sentence follows from the runs at hand: how many seeds there are and what they vary, how many patients were
-tested, how large a difference must be to be found.
+They depend on the number of seeds and what these vary, the number of test patients and the detectable difference.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ ENCODERS = "With one pretraining per method a difference is one between these en
 
 
 def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
-    """What a reader needs to use the numbers of one table; `pairs` is `pairwise(columns)`. Empty without runs."""
+    """Footers of one table; `pairs` is `pairwise(columns)`. Empty without columns."""
     if not columns:
         return []
     return [_patients(run, columns), *_family(columns), _seeds(run, columns), *_detectable(pairs)]
 
 
 def method(run: Run, columns: Sequence[ScoreColumn]) -> list[str]:
-    """How the statistics of one table were made, and what they leave out. Empty without runs."""
+    """Details of one table: how its statistics were computed, and what they leave out. Empty without columns."""
     if not columns:
         return []
     count = len(columns[0].seeds)
@@ -51,7 +50,7 @@ def _patients(run: Run, columns: Sequence[ScoreColumn]) -> str:
 
 
 def _family(columns: Sequence[ScoreColumn]) -> Iterator[str]:
-    """What a tie is, where two rows or more compete."""
+    """What ≈ means, where two rows or more compete."""
     rows = max(len(column.variants) for column in columns)
     count = rows * (rows - 1) // 2
     if count:
@@ -78,7 +77,7 @@ def _seeds(run: Run, columns: Sequence[ScoreColumn]) -> str:
 
 
 def _few_seeds(count: int) -> Iterator[str]:
-    """How much wider an interval is for resting on few seeds."""
+    """How much few seeds widen an interval."""
     if count < 2:
         return
     few, many = Tail(1.0, count, MANY).quantile(LEVEL / 2), Tail(0.0, count, MANY).quantile(LEVEL / 2)
@@ -91,7 +90,7 @@ def _few_seeds(count: int) -> Iterator[str]:
 
 
 def _detectable(pairs: pd.DataFrame) -> Iterator[str]:
-    """The difference that half of the pairs would miss no more often than one time in five."""
+    """Median over the pairs of the difference detectable with power 80 %, per metric in points."""
     known = pairs[pairs["detectable"].gt(0)]
     if known.empty:
         return
