@@ -1,4 +1,4 @@
-"""A table as a sheet for a terminal: paragraphs and cells of text with roles, which the console fits and colours."""
+"""A table as a sheet for a terminal: paragraphs and cells of text with roles; the console lays out and colours them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUPERSCRIPTS = str.maketrans("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍ
 
 
 class Sheet(NamedTuple):
-    """What a terminal shows of one table."""
+    """The terminal form of one table."""
 
     above: tuple[Span, ...]
     """Paragraphs."""
