@@ -58,7 +58,7 @@ class Shown:
 def write_figures(run: Run, out: Path, units: Sequence[str]) -> Figures:
     """Draw the figures of a plan under `out`/figures, each as PNG and PDF; figures of scores once per unit.
 
-    units: of 'heartbeat', 'recording'.
+    units: 'heartbeat', 'recording' or both.
     """
     cards = {variant: run.cards[variant] for variant in compared(run.plan) if variant in run.cards}
     shown = Shown(run, cards, out / FOLDER)
@@ -160,7 +160,7 @@ def draw_training(shown: Shown) -> Iterator[Path]:
 
 
 def draw_masking(shown: Shown) -> Iterator[Path]:
-    """The masks of the last compared row that has any."""
+    """The masks of the last compared row that has any; the proposed method is listed last."""
     plan = shown.run.plan
     masked = illustrations_of(shown.run, compared(plan)).masked
     if masked:

@@ -1,6 +1,6 @@
-"""The words of `verify-paper`: the paper's tables held against themselves, its claims, and a store beside them.
+"""The sections of `verify-paper`: consistency of the paper's tables, its claims, and comparison with a store.
 
-A finding is a finding: nothing here fails because the paper or a run says something else.
+Disagreement between claims and numbers is reported, never an error.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ JOINT = "Inside: the two means are at most the joint spread √(s₁² + s₂²)
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what is said under it, and a list of claims or a table where there is one."""
+    """A heading, its sentences, and optionally a list of claims or a table."""
 
     title: str
     said: tuple[str, ...]
@@ -67,17 +67,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Verification:
-    """All that is said, the verdict first."""
+    """All sections, the verdict first."""
 
     sections: tuple[Section, ...]
     beside: tuple[Beside, ...]
-    """Cells of the paper that a store has as well; empty without a store."""
+    """Cells that paper and store both have; empty without a store."""
     simulated: bool = False
     """The store holds simulated ECGs."""
 
 
 def verification(results: Path | None) -> Verification:
-    """Hold the paper against itself, and against a store where the folder holds one."""
+    """Check the paper's tables and claims, and compare them with the store in `results`, if any."""
     of_paper, tests = judge_paper(), best_tests()
     verdict = [*_short(tests), f"Claims against the printed cells: {_counted(of_paper)}"]
     sections = [
@@ -104,7 +104,7 @@ def verification(results: Path | None) -> Verification:
 
 
 def best_tests() -> list[WelchTest]:
-    """PMQ against the best of the seven other rows in each of the 27 cells of Table 1."""
+    """Welch's test of PMQ against the best of the seven other rows in each of the 27 cells of Table 1."""
     return against_the_best(printed_cells(), PMQ, _rivals())
 
 
@@ -113,7 +113,7 @@ def _rivals() -> tuple[str, ...]:
 
 
 def _short(tests: Sequence[WelchTest]) -> Iterator[str]:
-    """What a reader in a hurry must know of the printed numbers."""
+    """Summary of the checks of the printed numbers."""
     derived = [*overalls(1), *overalls(2)]
     follow = sum(found.gap <= HALF_STEP for found in derived)
     yield f"Overall: {follow} of {len(derived)} follow from their cells."
@@ -138,7 +138,7 @@ def _ranked() -> dict[int, int]:
 
 
 def _consistency() -> Iterator[str]:
-    """Overalls, bold marks, ranks, links between the tables, rows that Random beats."""
+    """Overalls, bold marks, ranks, rows shared by the tables, rows not above Random."""
     for table in (1, 2):
         derived = overalls(table)
         gap = max(found.gap for found in derived)
@@ -229,7 +229,7 @@ def _counted(judgements: Sequence[Judgement]) -> str:
 
 
 def _setting(replication: Replication) -> Iterator[str]:
-    """What a reader must know before a store's number is read beside the paper's."""
+    """How the store's setting differs from the paper's."""
     yield "Fine-tuned encoders, scores per heartbeat, as in the paper."
     if replication.simulated:
         yield "Simulated ECGs: nothing here supports or refutes what the paper says of real ones."
@@ -239,7 +239,7 @@ def _setting(replication: Replication) -> Iterator[str]:
 
 
 def _summary(pairs: Sequence[Beside]) -> Section:
-    """One line per variant: how far its cells lie from the paper's."""
+    """One line per variant: mean difference of its cells from the paper's, in points."""
     rows = []
     for variant in dict.fromkeys(pair.place.variant for pair in pairs):
         own = [pair for pair in pairs if pair.place.variant == variant]
