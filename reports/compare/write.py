@@ -55,7 +55,7 @@ def markdown(found: Comparison) -> str:
     parts = ["# Two runs compared", "\n".join(f"- {literal(text)}" for text in words(found))]
     if found.settings:
         rows = [[literal(cell) for cell in row] for row in found.settings]
-        parts += ["## What differs in their settings", pipe_table(["Setting", "A", "B"], rows)]
+        parts += ["## Settings that differ", pipe_table(["Setting", "A", "B"], rows)]
     rows = [
         [
             literal(pair.method), EVALUATION_TITLES.get(pair.evaluation, pair.evaluation), literal(pair.corpus),
@@ -75,12 +75,12 @@ def words(found: Comparison) -> Iterator[str]:
     yield f"A: {found.names[0]}"
     yield f"B: {found.names[1]}"
     counts = ", ".join(f"{number} {what}" for what, number in found.cells.items())
-    yield f"Finished cells: {counts}. Equal: all scores and predictions, whatever it took to compute them."
+    yield f"Finished cells: {counts}. Equal: the same scores and predictions to the bit."
     yield f"Numbers: percent, scored per {found.unit}, mean±std over the seeds that both runs have."
     same = sum(pair.same for pair in found.pairs)
-    yield f"{same} of {len(found.pairs)} numbers rest on equal cells alone and are left out below."
+    yield f"{same} of {len(found.pairs)} numbers have equal cells only and are left out below."
     if found.reasons:
-        yield f"The two may not stand in one table, since in B {'; '.join(found.reasons)}."
+        yield f"The two are not comparable in one table: in B {'; '.join(found.reasons)}."
 
 
 def side_text(side: Side | None) -> str:

@@ -56,13 +56,13 @@ def sweep_note(sweep: Sweep) -> str:
     """The marks of a sweep."""
     sentences = [] if sweep.own is None else ["Ring: the method's own value."]
     if len(sweep.lines):
-        sentences.append("Lines: other methods, their spread at the right.")
+        sentences.append("Lines: other methods, their ±std at the right.")
     return " ".join(sentences)
 
 
 def compute_note(plan: Plan, spent: Costs) -> str:
     """Machine of the pretraining times, and rows left out."""
-    note = f"Time: one pretraining on {spent.machine}; lines: without pretraining."
+    note = f"Time: one pretraining on {spent.machine}; lines: rows without pretraining."
     if spent.elsewhere:
         note += f" Left out, pretrained on another machine: {', '.join(titles_of(plan, spent.elsewhere).values())}."
     return note
@@ -76,8 +76,8 @@ def confusion_note(
     seeds = sorted({own.seeds for own in found})
     counted = f"{seeds[0]} seed{'s' if seeds != [1] else ''}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     return (
-        f"{plan.datasets[dataset]['title']}, {how}. Lines: true class; columns: decision; percent of the true class's "
-        f"{unit_text(plan, unit)}s over {counted}, blank below 1. {caveats(plan, [dataset])}"
+        f"{plan.datasets[dataset]['title']}, {how}. Rows: true class; columns: predicted class; percent of the true "
+        f"class's {unit_text(plan, unit)}s over {counted}, blank below 1. {caveats(plan, [dataset])}"
     ).strip()
 
 
@@ -98,8 +98,8 @@ def masking_note(plan: Plan, masked: MaskedInput) -> str:
     """Source of the masked window."""
     simulated = " Simulated ECG." if plan.pretraining.get("simulated") else ""
     return (
-        f"One window of the pretraining corpus behind the input layer of {plan.variants[masked.variant]}, pretrained; "
-        f"each mask drawn anew.{simulated}"
+        f"One window of the pretraining corpus after the input layer of pretrained {plan.variants[masked.variant]}; "
+        f"masks are drawn independently.{simulated}"
     )
 
 
@@ -110,8 +110,8 @@ def similarity_note(plan: Plan, found: Sequence[Similarity]) -> str:
         of_kind = own.spread.sum(axis=1)  # (KINDS,)
         each = of_kind / max(1, of_kind[OWN])  # (KINDS,) keys per query
         counts.append(
-            f"{plan.variants[own.variant]}: {each.sum():.0f} keys per query; {each[ATTRACTS]:.1f} attract besides its "
-            f"own, {each[SAME]:.1f} of its patient do not."
+            f"{plan.variants[own.variant]}: {each.sum():.0f} keys per query; {each[ATTRACTS]:.1f} positive besides "
+            f"its own, {each[SAME]:.1f} of its patient not."
         )
     return (
         "The next batch under the masks of training: queries of the patients with the most keys, by patient; their "

@@ -18,7 +18,7 @@ from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import unit_text
 from reports.tables.table import Block, Table
 
-ROLES = {METHOD: "Methods", ABLATION: "Ablations", SWEEP: "Sweeps", GATE: "Gates, to read the others against"}
+ROLES = {METHOD: "Methods", ABLATION: "Ablations", SWEEP: "Sweeps", GATE: "Gates (reference rows)"}
 
 
 class Statement(NamedTuple):
@@ -89,8 +89,8 @@ def lead(block: Block, intervals: pd.DataFrame) -> str:
     told = {kind: ", ".join(lines[name].title for name in names) for kind, names in groups.items()}
     parts = [
         f"{block.title}: highest Overall {lines[groups['best'][0]].scores[-1].printed}, {told['best']}",
-        f"not to be told from it: {told['tie']}",
-        f"behind it: {told['behind']}",
-        f"without all scores: {told['none']}",
+        f"not significantly different: {told['tie']}",
+        f"significantly lower: {told['behind']}",
+        f"scores missing: {told['none']}",
     ]
     return f"{'; '.join(part for part, names in zip(parts, groups.values(), strict=True) if names)}."

@@ -38,18 +38,18 @@ from reports.paper.welch import ALPHA, WelchTest, against_the_best
 
 DASH = "–"
 SPREAD = (
-    "The printed deviations are those of five fine-tuning seeds on one pretrained encoder, one labelled subset and one "
-    "test set. They hold nothing of what another pretraining, other labelled patients or other test patients would "
-    "change: a small p says that a difference is more than the luck of fine-tuning, not that it would come again."
+    "The printed deviations are over five fine-tuning seeds on one pretrained encoder, one labelled subset and one "
+    "test set. They do not include variation between pretrainings, labelled patients or test patients: a small p rules "
+    "out chance in fine-tuning, but does not show that the difference would replicate."
 )
 ROUNDING = (
-    "Everything is printed to 0.1, and a deviation of 0.1 may be 0.05 or 0.15. A range is over all numbers that would "
-    "be printed alike; a verdict that changes within its range depends on rounding."
+    "Numbers are printed to 0.1, so a deviation of 0.1 may be 0.05 or 0.15. A range is over all values that round to "
+    "the printed ones; a result that changes within its range depends on rounding."
 )
 MEANS = (
     "A claim is judged by the means, as the paper does. Brackets are 95 % intervals and p values are Welch's, both "
     "from the deviations over fine-tuning seeds and not adjusted for the number of claims. F1, AUROC and ACC of a run "
-    "rise and fall together, so that an Overall's deviation on a dataset is taken as their mean, the most it can be."
+    "are correlated: the deviation of their mean on a dataset is taken as the mean of theirs, its upper bound."
 )
 JOINT = "Inside: the two means are at most the joint spread √(s₁² + s₂²) apart."
 
@@ -160,7 +160,7 @@ def _consistency() -> Iterator[str]:
         f"{title_of(found.place.variant)} at {100 * found.place.ratio:g} % ({found.printed:.1f})"
         for found in not_above_random()
     )
-    yield f"Pretrained, and an Overall not above that of Random: {below}."
+    yield f"Pretrained rows with an Overall not above Random's: {below}."
 
 
 def _bold_text(column: Column) -> str:
@@ -191,10 +191,10 @@ def _welch_section(tests: Sequence[WelchTest]) -> Section:
     said = (
         "Welch's test from the printed mean and deviation (n = 5), PMQ against the best of the seven other rows.",
         f"p < {ALPHA:g} in {unadjusted} of {len(tests)} cells, and in {sum(test.remains for test in tests)} after Holm "
-        f"over all of them; under rounding in {least} at the least and {most} at the most.",
+        f"over all of them; within rounding, in {least} to {most}.",
         ROUNDING,
         SPREAD,
-        "The other row is the best of seven, picked after the fact: that favours it, and no p here corrects for it.",
+        "The other row is the best of seven, chosen by the same numbers: this favours it and is not corrected for.",
     )
     header = ("Cell", "PMQ", "Best other", "Difference", "95 %", "p", "range of p", "Holm", "range of Holm", "PMQ is")
     cells = printed_cells()
@@ -217,7 +217,7 @@ def _welch_section(tests: Sequence[WelchTest]) -> Section:
 
 
 def _answer(test: WelchTest) -> str:
-    told = "not told apart"
+    told = "not significantly different"
     if test.remains:
         told = "higher" if test.difference.points > 0 else "lower"
     return f"{told} (depends on rounding)" if test.depends_on_rounding else told
@@ -232,7 +232,7 @@ def _setting(replication: Replication) -> Iterator[str]:
     """How the store's setting differs from the paper's."""
     yield "Fine-tuned encoders, scores per heartbeat, as in the paper."
     if replication.simulated:
-        yield "Simulated ECGs: nothing here supports or refutes what the paper says of real ones."
+        yield "Simulated ECGs: these numbers neither support nor refute claims about real ones."
     if replication.differences:
         yield f"The run's setting is not the paper's: {'; '.join(replication.differences)}."
     yield from (f"Left out: {problem}." for problem in replication.damaged)

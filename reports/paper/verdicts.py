@@ -85,7 +85,7 @@ def _judge_measured(claim: Claim, replication: Replication) -> Judgement:
     if replication.simulated and not cost:
         return Judgement(claim, UNTESTED, found.numbers, "simulated data")
     if found.holds is None:
-        return Judgement(claim, UNTESTED, found.numbers, "the intervals leave it open: more seeds")
+        return Judgement(claim, UNTESTED, found.numbers, "the intervals are inconclusive: use more seeds")
     return Judgement(claim, SUPPORTED if found.holds else REFUTED, found.numbers, "")
 
 

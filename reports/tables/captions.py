@@ -45,10 +45,10 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
         "Bold: best of its block; ≈: tied with it.",
     ]
     if layout.gates:
-        sentences.append("Italics: gates, which do not compete.")
+        sentences.append("Italics: gates (reference rows), not ranked.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
     if cells[0].evaluation == LINEAR and plan.config["protocol"] == "paper" and len(seeds) > 1:
-        sentences.append("±0.0: the probe draws nothing at random.")
+        sentences.append("±0.0: the probe is deterministic.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
         sentences.append("Simulated ECGs: no ranking of methods follows.")
     own = str(plan.config.get("caption") or "").strip()
@@ -90,8 +90,8 @@ def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
         embedder = plan.config["pretrain"]["text_embedder"]
         how = "TF-IDF and truncated SVD, fitted on them" if embedder == "tfidf" else f"{embedder}, frozen"
         without = plan.pretraining.get("without_report", 0)
-        left_out = f"; {without} recordings without a report are left out there" if without else ""
-        yield f"Reports: {', '.join(readers)} learns from the corpus's, embedded by {how}{left_out}."
+        left_out = f"; {without} recordings without a report are left out" if without else ""
+        yield f"Reports, used by {', '.join(readers)}: embedded by {how}{left_out}."
 
 
 def _cells_line(run: Run, cells: Sequence[PlannedCell]) -> str:

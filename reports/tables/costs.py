@@ -18,10 +18,10 @@ HEADER = (
 )  # fmt: skip
 JOULES_PER_WH = 3600
 CAPTION = (
-    "What each pretraining took. An epoch is the same number of window pairs for every method, but for what a batching "
-    "or missing reports leave out. An encoder pass is one window forwards; one backwards counts as two. Several "
-    "pretrainings of a row: their mean. Wh: energy of the GPU or the CPU packages and all that ran on them, where "
-    "it can be read."
+    "Cost of each pretraining; the mean where a row has several. An epoch has the same number of window pairs for "
+    "every method, except those that batching or missing reports leave out. Encoder passes: one per window "
+    "forwards, two backwards. Wh: energy of the GPU or the CPU packages, other processes included; a dash where it "
+    "cannot be read."
 )
 
 

@@ -34,7 +34,7 @@ def score_sheet(table: Table, *, starred: bool = False) -> Sheet:
     `starred` marks the best numbers with a star and gates with brackets, for output without bold and italics.
     """
     gates = any(line.gate for block in table.blocks for line in block.lines)
-    legend = f"*: best of its block{'; (gate): a row to read the others against' if gates else ''}."
+    legend = f"*: best of its block{'; (gate): a reference row, not ranked' if gates else ''}."
     return Sheet(
         above=(("", ""), (table.title, "title"), (table.caption, "faint"), *([(legend, "faint")] if starred else [])),
         columns=(
