@@ -1,1 +1,1 @@
-"""What is said of the results: stored rows -> tidy frame -> tables -> Markdown, LaTeX and CSV. Never imports torch."""
+"""Stored results -> statistics, tables, figures, one HTML page. Imported by the command lines; never imports torch."""

@@ -18,7 +18,7 @@ SOURCE = "a results folder or capsule, FOLDER@KEY for one of its runs, FOLDER@al
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, build, name the files. Returns 0, or 1 with one line on stderr where there is nothing to report."""
+    """Parse, build, print the files' paths. Returns 0, or 1 with one line on stderr where no results are found."""
     parser = argparse.ArgumentParser(prog="python -m reports", description="Tables from results.", epilog=SOURCE)
     parser.add_argument("--results", nargs="+", default=["runs"], metavar="SOURCE", help="put together (runs)")
     parser.add_argument("--compare", nargs=2, metavar="SOURCE", help="hold two runs against each other instead")

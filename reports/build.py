@@ -1,6 +1,6 @@
-"""One call from a run to files: tables (results.md, .tex, .csv), cells, statistics, figures, and one page.
+"""Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page.
 
-The files depend on the rows alone: the same rows give the same bytes, in one run or in many.
+The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ from reports.tables.text import latex, long_csv, markdown
 
 @dataclass(frozen=True)
 class Report:
-    """What was made of a run."""
+    """The report of a run."""
 
     tables: tuple[Table, ...]
     files: tuple[Path, ...]
     problems: tuple[str, ...]
-    """One line per row that was left out because it is damaged, and per table whose rows cannot be compared."""
+    """One line per damaged row, per table without statistics and per figure that could not be drawn."""
     failures: tuple[tuple[str, Path | None], ...]
-    """Per error: the cells that failed with it and the error, in one line; the file with the traceback of the first,
-    None where none was kept."""
+    """Per error: one line with its cells and the error; the file with the first cell's traceback, None without one."""
 
 
 def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
-    """Write the tables of a run, one per layout and score unit, with all that belongs to them.
+    """Write the tables of a run, one per layout and score unit, with statistics, figures and the page, under `out`.
 
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
     Raises ValueError for an unknown unit.

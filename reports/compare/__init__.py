@@ -1,1 +1,1 @@
-"""Two runs side by side: where they differ, and whether by more than chance."""
+"""Two runs -> their differences in settings and scores, as compare.md and compare.csv. Imported by command lines."""

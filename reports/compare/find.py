@@ -1,7 +1,7 @@
-"""Two runs held against each other: what differs in their settings, and number by number in what came out.
+"""Compares two runs: differences in settings and in each number.
 
-A number is a mean over the seeds that both runs have, or over a run's own where they share none; a cell is equal to the
-bit when its scores and predictions are. Nothing is said here of whether a difference is more than chance.
+A number is a mean over the seeds that both runs have, or over a run's own where they share none; a cell is equal when
+its scores and predictions are bit-identical. No differences are tested.
 """
 
 from __future__ import annotations
@@ -65,22 +65,22 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What there is to say of two runs."""
+    """The comparison of two runs, A (first) and B (second)."""
 
     names: tuple[str, str]
     unit: str
     settings: tuple[tuple[str, str, str], ...]
-    """What differs: name, in the first, in the second."""
+    """Those that differ: name, value in the first, in the second."""
     reasons: tuple[str, ...]
-    """Why the two may not stand in one table; empty where they may."""
+    """Why the two are not comparable; empty where they are."""
     cells: Mapping[str, int]
-    """How many cells there are: in both, equal to the bit, only in the first, only in the second."""
+    """Number of cells: in both, equal to the bit, only in the first, only in the second."""
     pairs: tuple[Pair, ...]
-    """Largest difference first, then those that only one has."""
+    """Largest difference first, then those that only one run has."""
 
 
 def compare(first: Run, second: Run, unit: str | None = None) -> Comparison:
-    """Two runs held against each other in one score unit, by default that of the first one's protocol."""
+    """Compare two runs in one score unit ('heartbeat', 'recording'), by default that of the first one's protocol."""
     unit = unit or UNIT_OF_PROTOCOL[first.plan.config["protocol"]]
     one, two = _cells(first), _cells(second)
     both = [place for place in one if place in two]
@@ -106,7 +106,7 @@ def _cells(run: Run) -> dict[Place, PlannedCell]:
 
 
 def _settings(first: Run, second: Run) -> Iterator[tuple[str, str, str]]:
-    """Config keys that differ, then data, then what computed."""
+    """Config keys that differ, then data, then provenance."""
     for key, own, others in config_differences(first.plan, second.plan):
         yield key, shown(own), shown(others)
     one, two = _facts(first), _facts(second)
@@ -116,7 +116,7 @@ def _settings(first: Run, second: Run) -> Iterator[tuple[str, str, str]]:
 
 
 def _facts(run: Run) -> dict[str, str]:
-    """Data and what computed the rows, by name; several values of a name stand side by side."""
+    """Data and provenance of the rows, by name; several values of a name are joined."""
     plan = run.plan
     facts = {f"data of {name}": size_text(found) for name, found in plan.datasets.items()}
     facts["data of the pretraining corpus"] = size_text(plan.pretraining)
@@ -129,7 +129,7 @@ def _facts(run: Run) -> dict[str, str]:
 
 
 def _pairs(first: Run, second: Run, unit: str, equal: set[Place]) -> Iterator[Pair]:
-    """Every number that a run has, in the order of the first's plan."""
+    """Every number of either run, in the order of the first's plan."""
     plans = (second.plan, first.plan)
     methods = {variant: title for plan in plans for variant, title in plan.variants.items()}
     corpora = {

@@ -19,7 +19,7 @@ from reports.tables.terminal import Sheet
 from reports.tables.text import literal, pipe_table
 
 ON_TERMINAL = 20
-"""Numbers that a terminal shows; the files have all."""
+"""Numbers shown on a terminal; the files have all."""
 CSV_HEADER = (
     "evaluation", "unit", "ratio", "variant", "dataset", "metric", "a_mean", "a_std", "a_seeds", "b_mean", "b_std",
     "b_seeds", "difference", "equal_cells",
@@ -28,16 +28,16 @@ CSV_HEADER = (
 
 @dataclass(frozen=True)
 class Compared:
-    """What was found, and the files that say it."""
+    """A comparison and its files."""
 
     comparison: Comparison
     files: tuple[Path, ...]
     said: tuple[str, ...]
-    """What the sources hold besides the two runs, one line each."""
+    """Messages on the sources' other runs and left-out rows, one line each."""
 
 
 def compare_results(first: str, second: str, out: Path, *, unit: str | None = None) -> Compared:
-    """Hold two runs, named as in reports.runs.open, against each other, and write what was found under `out`.
+    """Compare two runs, named as in reports.runs.open, and write compare.md and compare.csv under `out`.
 
     unit: 'heartbeat' or 'recording'; by default that of the first run's protocol. Raises NoResults.
     """
@@ -51,11 +51,11 @@ def compare_results(first: str, second: str, out: Path, *, unit: str | None = No
 
 
 def markdown(found: Comparison) -> str:
-    """The words, the settings that differ, and the numbers, but for those whose cells are all equal to the bit."""
+    """Summary, settings that differ, and the numbers whose cells are not all equal to the bit."""
     parts = ["# Two runs compared", "\n".join(f"- {literal(text)}" for text in words(found))]
     if found.settings:
         rows = [[literal(cell) for cell in row] for row in found.settings]
-        parts += ["## What differs in their settings", pipe_table(["Setting", "A", "B"], rows)]
+        parts += ["## Settings that differ", pipe_table(["Setting", "A", "B"], rows)]
     rows = [
         [
             literal(pair.method), EVALUATION_TITLES.get(pair.evaluation, pair.evaluation), literal(pair.corpus),
@@ -71,16 +71,16 @@ def markdown(found: Comparison) -> str:
 
 
 def words(found: Comparison) -> Iterator[str]:
-    """What is compared and how much of it agrees, one line each."""
+    """The runs, and how many of their cells and numbers agree, one line each."""
     yield f"A: {found.names[0]}"
     yield f"B: {found.names[1]}"
     counts = ", ".join(f"{number} {what}" for what, number in found.cells.items())
-    yield f"Finished cells: {counts}. Equal: all scores and predictions, whatever it took to compute them."
+    yield f"Finished cells: {counts}. Equal: the same scores and predictions to the bit."
     yield f"Numbers: percent, scored per {found.unit}, mean±std over the seeds that both runs have."
     same = sum(pair.same for pair in found.pairs)
-    yield f"{same} of {len(found.pairs)} numbers rest on equal cells alone and are left out below."
+    yield f"{same} of {len(found.pairs)} numbers have equal cells only and are left out below."
     if found.reasons:
-        yield f"The two may not stand in one table, since in B {'; '.join(found.reasons)}."
+        yield f"The two are not comparable in one table: in B {'; '.join(found.reasons)}."
 
 
 def side_text(side: Side | None) -> str:
@@ -96,7 +96,7 @@ def difference_text(pair: Pair) -> str:
 
 
 def _equal_text(pair: Pair) -> str:
-    """'1 of 2': how many of the cells behind a number are equal to the bit."""
+    """'1 of 2': how many cells of a number are equal to the bit."""
     return f"{pair.equal} of {max(len(side.seeds) for side in (pair.first, pair.second) if side)}"
 
 
@@ -116,7 +116,7 @@ def _csv_side(side: Side | None) -> tuple[object, ...]:
 
 
 def comparison_sheet(found: Comparison) -> Sheet:
-    """The words, the settings that differ and the largest differences."""
+    """Summary, settings that differ and the largest differences."""
     settings = [f"{name}: {one} in A, {two} in B" for name, one, two in found.settings]
     rows = [pair for pair in found.pairs if not pair.same]
     more = len(rows) - ON_TERMINAL

@@ -1,1 +1,4 @@
-"""Values -> pictures: what is drawn, its caption, and draw/, the one place that knows matplotlib."""
+"""A run -> figures with captions, as PNG and PDF files. draw/ alone imports matplotlib.
+
+Imported by build, paper and benchmark.verbs.
+"""

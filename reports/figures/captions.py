@@ -1,4 +1,4 @@
-"""The small print of figures: what their numbers are, what they rest on, and whether the ECGs are simulated."""
+"""Captions of figures: score and seeds, how to read the figure, and whether the ECGs are simulated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def titles_of(plan: Plan, variants: Iterable[str]) -> dict[str, str]:
 
 
 def caveats(plan: Plan, datasets: Iterable[str]) -> str:
-    """What every figure must say of its data: that they are simulated, and the plan's first warning."""
+    """Whether the ECGs are simulated, and the plan's first warning."""
     facts: list[dict[str, Any]] = [plan.datasets[name] for name in datasets]
     simulated = any(source.get("simulated") for source in [*facts, plan.pretraining])
     sentences = ["Simulated ECGs: no ranking of methods follows."] if simulated else []
@@ -31,7 +31,7 @@ def caveats(plan: Plan, datasets: Iterable[str]) -> str:
 
 
 def seeds_text(plan: Plan, evaluation: str) -> str:
-    """'mean±std over seeds 41 to 45 (one pretraining)', or that there is a single seed."""
+    """'mean±std over seeds 41 to 45 (one pretraining)', or 'one seed (41)'."""
     seeds = sorted({cell.seed for cell in plan.cells if cell.evaluation == evaluation})
     if len(seeds) == 1:
         return f"one seed ({seeds[0]})"
@@ -42,7 +42,7 @@ def seeds_text(plan: Plan, evaluation: str) -> str:
 
 
 def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None) -> str:
-    """What the F1 of a figure is."""
+    """Unit, evaluation and seeds of a figure's macro F1."""
     labels = "" if ratio is None else f" with {ratio_text(ratio)} of the labels"
     how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()}{labels}"
     overall = " Overall: mean of the datasets." if len(plan.datasets) > 1 else ""
@@ -53,16 +53,16 @@ def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = Non
 
 
 def sweep_note(sweep: Sweep) -> str:
-    """How to read a sweep."""
+    """The marks of a sweep."""
     sentences = [] if sweep.own is None else ["Ring: the method's own value."]
     if len(sweep.lines):
-        sentences.append("Lines: other methods, their spread at the right.")
+        sentences.append("Lines: other methods, their ±std at the right.")
     return " ".join(sentences)
 
 
 def compute_note(plan: Plan, spent: Costs) -> str:
-    """What the time of a figure is."""
-    note = f"Time: one pretraining on {spent.machine}; lines: without pretraining."
+    """Machine of the pretraining times, and rows left out."""
+    note = f"Time: one pretraining on {spent.machine}; lines: rows without pretraining."
     if spent.elsewhere:
         note += f" Left out, pretrained on another machine: {', '.join(titles_of(plan, spent.elsewhere).values())}."
     return note
@@ -71,18 +71,18 @@ def compute_note(plan: Plan, spent: Costs) -> str:
 def confusion_note(
     plan: Plan, evaluation: str, unit: str, dataset: str, ratio: float, found: Sequence[Confusion]
 ) -> str:
-    """What a matrix counts."""
+    """What a confusion matrix counts."""
     how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()} with {ratio_text(ratio)} of the labels"
     seeds = sorted({own.seeds for own in found})
     counted = f"{seeds[0]} seed{'s' if seeds != [1] else ''}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     return (
-        f"{plan.datasets[dataset]['title']}, {how}. Lines: true class; columns: decision; percent of the true class's "
-        f"{unit_text(plan, unit)}s over {counted}, blank below 1. {caveats(plan, [dataset])}"
+        f"{plan.datasets[dataset]['title']}, {how}. Rows: true class; columns: predicted class; percent of the true "
+        f"class's {unit_text(plan, unit)}s over {counted}, blank below 1. {caveats(plan, [dataset])}"
     ).strip()
 
 
 def training_note(plan: Plan, cards: Cards) -> str:
-    """What the health was measured on."""
+    """The sample on which health was measured, and the number of pretrainings."""
     samples = [card["health_sample"] for own in cards.values() for card in own.values() if card.get("health_sample")]
     runs = max(len(own) for own in cards.values())
     sentences = ["Epoch 0: untrained encoder. Losses of different methods do not compare."]
@@ -95,23 +95,23 @@ def training_note(plan: Plan, cards: Cards) -> str:
 
 
 def masking_note(plan: Plan, masked: MaskedInput) -> str:
-    """What is masked."""
+    """Source of the masked window."""
     simulated = " Simulated ECG." if plan.pretraining.get("simulated") else ""
     return (
-        f"One window of the pretraining corpus behind the input layer of {plan.variants[masked.variant]}, pretrained; "
-        f"each mask drawn anew.{simulated}"
+        f"One window of the pretraining corpus after the input layer of pretrained {plan.variants[masked.variant]}; "
+        f"masks are drawn independently.{simulated}"
     )
 
 
 def similarity_note(plan: Plan, found: Sequence[Similarity]) -> str:
-    """What was chosen to be shown, and how many keys attract in all."""
+    """Which queries and keys are shown, and the mean number of positive keys per query."""
     counts = []
     for own in found:
         of_kind = own.spread.sum(axis=1)  # (KINDS,)
         each = of_kind / max(1, of_kind[OWN])  # (KINDS,) keys per query
         counts.append(
-            f"{plan.variants[own.variant]}: {each.sum():.0f} keys per query; {each[ATTRACTS]:.1f} attract besides its "
-            f"own, {each[SAME]:.1f} of its patient do not."
+            f"{plan.variants[own.variant]}: {each.sum():.0f} keys per query; {each[ATTRACTS]:.1f} positive besides "
+            f"its own, {each[SAME]:.1f} of its patient not."
         )
     return (
         "The next batch under the masks of training: queries of the patients with the most keys, by patient; their "

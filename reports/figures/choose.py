@@ -1,6 +1,6 @@
-"""All figures that a store can give: which ones these are, their small print, and their files.
+"""Chooses and writes the figures of a run, with their captions.
 
-A figure that a plan does not call for is left out; one that cannot be drawn is named, and the others are drawn.
+Figures without data are left out; one that fails is reported, and the others are drawn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FOLDER = "figures"
 
 @dataclass(frozen=True)
 class Figures:
-    """What was drawn."""
+    """The figures' files."""
 
     files: tuple[Path, ...]
     problems: tuple[str, ...]
@@ -43,7 +43,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the figures are made of, and where they go."""
+    """Input and output folder of the figures."""
 
     run: Run
     cards: Cards
@@ -51,14 +51,14 @@ class Shown:
     folder: Path
 
     def stem(self, *parts: str) -> Path:
-        """Path of a figure without its ending; its name is fit for LaTeX."""
+        """Path of a figure without suffix, fit for LaTeX."""
         return self.folder / "-".join(parts).replace("_", "-").replace(" ", "-")
 
 
 def write_figures(run: Run, out: Path, units: Sequence[str]) -> Figures:
-    """Draw the figures of a plan under `out`/figures, each as PNG and PDF.
+    """Draw the figures of a plan under `out`/figures, each as PNG and PDF; figures of scores once per unit.
 
-    units: what is scored, 'heartbeat', 'recording' or both; a figure of scores is drawn for each.
+    units: 'heartbeat', 'recording' or both.
     """
     cards = {variant: run.cards[variant] for variant in compared(run.plan) if variant in run.cards}
     shown = Shown(run, cards, out / FOLDER)
@@ -67,13 +67,13 @@ def write_figures(run: Run, out: Path, units: Sequence[str]) -> Figures:
     for what, draw in figures_of(shown, units):
         try:
             files += draw()
-        except Exception as error:  # whatever it is: the tables and the other figures are worth having
+        except Exception as error:  # one failed figure must not stop the report
             problems.append(f"figure of {what}: {type(error).__name__}: {error}")
     return Figures(tuple(files), tuple(problems))
 
 
 def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callable[[], Iterable[Path]]]]:
-    """What is drawn, and how: each call draws its figures, none where the store has nothing for them."""
+    """(name, function that draws and returns its files); no files where the run has no data for them."""
     plan = shown.run.plan
     for evaluation in evaluations_of(plan):
         for unit in units:
@@ -104,7 +104,7 @@ def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
 
 
 def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
-    """Scores over label ratios, where there are two or more."""
+    """Scores over label ratios, for two ratios or more."""
     plan = shown.run.plan
     curves = label_curves(plan, bands(shown.run.tidy, evaluation, unit))
     if len(curves):
@@ -114,7 +114,7 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
 
 
 def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
-    """Overall, or the score of the only dataset, over pretraining time, where two rows or more have one."""
+    """Overall, or the only dataset's score, over pretraining time, for two timed rows or more."""
     plan, spent = shown.run.plan, costs(shown.cards)
     rows = [variant for variant in compared(plan) if variant not in spent.elsewhere]
     found = bands(shown.run.tidy, evaluation, unit)
@@ -132,7 +132,7 @@ def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
 
 
 def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:
-    """Decisions on one dataset at the smallest label ratio that is compared, in one evaluation."""
+    """Confusion matrices on one dataset at the smallest compared label ratio, in one evaluation."""
     plan, variants = shown.run.plan, compared(shown.run.plan)
     ratios = [
         cell.ratio
@@ -160,7 +160,7 @@ def draw_training(shown: Shown) -> Iterator[Path]:
 
 
 def draw_masking(shown: Shown) -> Iterator[Path]:
-    """The masks of the last row that has any: a table ends with the method that it is about."""
+    """The masks of the last compared row that has any; the proposed method is listed last."""
     plan = shown.run.plan
     masked = illustrations_of(shown.run, compared(plan)).masked
     if masked:
@@ -169,7 +169,7 @@ def draw_masking(shown: Shown) -> Iterator[Path]:
 
 
 def draw_similarity(shown: Shown) -> Iterator[Path]:
-    """What the queries of the rows with a queue resemble."""
+    """Cosine similarity of queries and keys of the rows with a queue."""
     plan = shown.run.plan
     found = illustrations_of(shown.run, compared(plan)).similarities
     if found:

@@ -1,4 +1,4 @@
-"""Which class a task's recordings or heartbeats were taken for: confusion matrices from stored predictions."""
+"""Confusion matrices from stored predictions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Confusion:
     variant: str
     seeds: int
     counts: NDArray[np.int64]
-    """(C, C) true class by decision."""
+    """(C, C) true class by predicted class."""
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """(C, C) of each true class, in percent; NaN for a class that the test set lacks."""
+        """(C, C) percent of each true class; NaN for a class absent from the test set."""
         total = self.counts.sum(axis=1, keepdims=True)  # (C, 1)
         return np.where(total > 0, 100 * self.counts / np.maximum(total, 1), np.nan)
 
@@ -33,7 +33,7 @@ class Confusion:
 def confusions(
     run: Run, variants: Sequence[str], *, evaluation: str, dataset: str, ratio: float, unit: str
 ) -> list[Confusion]:
-    """One per row with a finished cell there; none where a window can have several labels."""
+    """One per row with a finished cell there; none for multi-label tasks. unit: 'heartbeat' or 'recording'."""
     keys: dict[str, list[str]] = {}
     for cell in run.plan.cells:
         if (cell.evaluation, cell.dataset, cell.ratio) == (evaluation, dataset, ratio) and cell.key in run.rows:
@@ -51,7 +51,7 @@ def confusions(
 
 
 def confusion(predictions: Predictions, unit: str) -> NDArray[np.int64]:
-    """(C, C) counts of true class by most probable one, of heartbeats or of recordings with their mean probability."""
+    """(C, C) counts of true class by most probable class; a recording has the mean probability of its windows."""
     test = resampled_test_set(predictions, unit, resamples=0)
     decisions = decide(pooled(test, predictions.probability), multi=False)  # (n, C)
     return np.asarray(test.truth.T @ decisions)

@@ -1,4 +1,4 @@
-"""The pictures that a pretraining left beside its weights (benchmark/training/illustrate.py), read back."""
+"""Reads the illustration arrays stored beside pretrained weights (benchmark/training/illustrate.py)."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class MaskedInput:
     names: tuple[str, ...]
     """'none', then the masks one by one, then 'all'."""
     values: NDArray[np.float32]
-    """(P, S, D)"""
+    """(P, S, D): panels in the order of `names`, time steps, dimensions."""
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """Cosines of some queries of a batch with their keys and some of the queue's."""
+    """Cosine similarity of Q queries of a batch with C keys of the batch and the queue."""
 
     variant: str
     cosine: NDArray[np.float32]
     """(Q, C)"""
     kind: NDArray[np.uint8]
-    """(Q, C) number of a `KEY_KINDS`."""
+    """(Q, C) index into `KEY_KINDS`."""
     query_patient: NDArray[np.int64]
     """(Q,)"""
     key_patient: NDArray[np.int64]
@@ -42,19 +42,19 @@ class Similarity:
     key_queued: NDArray[np.bool_]
     """(C,) False: a key of the batch."""
     spread: NDArray[np.int64]
-    """(KEY_KINDS, bins) how the cosines of all queries and keys are spread between -1 and 1."""
+    """(KEY_KINDS, bins) histogram of the cosines of all queries and keys over [-1, 1]."""
 
 
 @dataclass(frozen=True)
 class Illustrations:
-    """What the rows of a plan have, one per row at most: that of its first pretraining."""
+    """The illustrations of a plan, at most one per row, from its first pretraining."""
 
     masked: tuple[MaskedInput, ...]
     similarities: tuple[Similarity, ...]
 
 
 def illustrations_of(run: Run, variants: Sequence[str]) -> Illustrations:
-    """The pictures of some rows; those that are missing or damaged are left out."""
+    """The illustrations of some rows; missing or damaged ones are left out."""
     masked: list[MaskedInput] = []
     similarities: list[Similarity] = []
     for variant in variants:
@@ -69,7 +69,7 @@ def illustrations_of(run: Run, variants: Sequence[str]) -> Illustrations:
 
 
 def _arrays(run: Run, variant: str) -> dict[str, NDArray[Any]]:
-    """The pictures of a row's first pretraining, in the order of the cells."""
+    """The arrays of a row's first pretraining in plan order; empty where missing or damaged."""
     for cell in run.plan.cells:
         row = run.rows.get(cell.key)
         if cell.variant != variant or row is None or not row.pretrain_key:

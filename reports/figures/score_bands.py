@@ -1,7 +1,7 @@
-"""What the figures show of scores: macro F1 over the values of a knob and over label ratios, mean and band. Pure.
+"""Mean and band of macro F1 over a knob's values and over label ratios. Pure.
 
-A band is one standard deviation (ddof = 1) to either side of the mean over seeds, as in the tables. Overall is the mean
-over the datasets of each seed, then over seeds.
+A band is the mean over seeds ± one standard deviation (ddof = 1), as in the tables. Overall is the mean over the
+datasets of each seed, then over seeds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reports.runs.planned_tables import role_of
 METRIC = "f1"
 BAND = ("variant", "ratio", "dataset", "mean", "std", "seeds")
 RIVALS = ("clocs", "pclr", "comet")
-"""Methods that the paper holds its queue sizes against: 'M = 1k already beats them'."""
+"""Methods that the paper compares its queue sizes with: 'M = 1k already beats them'."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,20 @@ class Sweep:
     values: tuple[Any, ...]
     """In ascending order where they are numbers, else as swept."""
     positions: tuple[float, ...]
-    """Where each value stands on the axis."""
+    """Position of each value on the axis."""
     own: Any
-    """The value that the unchanged method has, whose cells are the method's own; None where it was not swept."""
+    """The unchanged method's value; None where it was not swept."""
     points: pd.DataFrame
     """`BAND` and the column `position`."""
     lines: pd.DataFrame
-    """`BAND` of the rows that the sweep is held against, at the same ratio."""
+    """`BAND` of the reference rows, at the same ratio."""
 
 
 def bands(frame: pd.DataFrame, evaluation: str, unit: str) -> pd.DataFrame:
     """Mean and deviation over seeds of macro F1, in percent, with the columns `BAND`.
 
-    `frame` is a tidy one. A seed without a score is left out; of a single seed the deviation is NaN. Overall has the
-    seeds with a score on every dataset that any row has one on, and is left out where that is a single dataset.
+    frame: `Run.tidy`. Seeds without a score are left out; a single seed's deviation is NaN. Overall is over the seeds
+    with a score on every dataset that any row has one on, and is left out for a single dataset.
     """
     own = (frame["evaluation"] == evaluation) & (frame["unit"] == unit) & (frame["metric"] == METRIC)
     scored = frame[own].dropna(subset=["value"])
@@ -64,7 +64,7 @@ def bands(frame: pd.DataFrame, evaluation: str, unit: str) -> pd.DataFrame:
 
 
 def panels(found: pd.DataFrame, plan: Plan) -> dict[str, str]:
-    """Dataset -> title, of those that a frame of bands has, in the plan's order; Overall last."""
+    """Dataset -> title, for the datasets of a frame of bands, in the plan's order; Overall last."""
     there = set(found["dataset"])
     titles = {name: str(facts["title"]) for name, facts in plan.datasets.items() if name in there}
     return titles | ({OVERALL: TITLES[OVERALL]} if OVERALL in there else {})
@@ -76,13 +76,13 @@ def compared(plan: Plan) -> list[str]:
 
 
 def label_curves(plan: Plan, found: pd.DataFrame) -> pd.DataFrame:
-    """The bands of compared methods and gates, where they have two label ratios or more; else nothing."""
+    """The bands of compared methods and gates; empty for fewer than two label ratios."""
     rows = found[found["variant"].isin(compared(plan))]
     return rows if rows["ratio"].nunique() > 1 else rows.iloc[:0]
 
 
 def sweeps(plan: Plan, found: pd.DataFrame, evaluation: str) -> Iterator[Sweep]:
-    """The sweeps of a plan, one per method, knob and label ratio with two values that have a score or more."""
+    """The sweeps of a plan, one per method, knob and label ratio with at least two scored values."""
     groups: dict[tuple[str, str], dict[str, Any]] = {}
     for name in plan.variants:
         facts = role_of(plan, name)
@@ -117,12 +117,12 @@ def _sweep(
 
 
 def in_order(values: Sequence[Any]) -> list[Any]:
-    """Numbers ascending; anything else as it is."""
+    """Numbers ascending; other values in the given order."""
     return sorted(values) if all(isinstance(value, int | float) for value in values) else list(values)
 
 
 def positions(values: Sequence[Any]) -> list[float]:
-    """Whole numbers by their logarithm to base 2, 0 one step before the least other; anything else evenly spaced."""
+    """log2 of whole numbers, 0 one step below the smallest other; other values evenly spaced."""
     if not all(type(value) is int and value >= 0 for value in values):
         return [float(index) for index in range(len(values))]
     least = min((value for value in values if value), default=1)

@@ -1,6 +1,6 @@
-"""The report as one HTML file that needs no network: tables that sort, figures, statistics, health, losses, cells.
+"""A run, its tables, statistics and figures -> one HTML file that needs no network. Imported by reports.build.
 
-One idea, one file; page.py puts them together with the templates in reports/html/templates.
+page.py assembles the parts with the templates in reports/html/templates.
 """
 
 from reports.html.losses import SkippedRecording, read_skipped

@@ -1,7 +1,7 @@
-"""The cells behind the numbers of a page: where each comes from, as text for the page's one block of data.
+"""The cells behind a page's numbers and their provenance, as text for the page's JSON block.
 
-A number names its cells by their place in the list. What many cells have in common (commit, device, versions, data,
-differences from the plan's config) is told once, as an origin.
+A number refers to its cells by index. Facts that cells share (commit, device, versions, data, differences from the
+plan's config) are stored once, as an origin.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from reports.tables.captions import ratio_text
 from reports.tables.table import Block, Column, Line, Table
 
 Facts = list[list[str]]
-"""(label, text) pairs, in the order of reading."""
+"""(label, text) pairs, in reading order."""
 CHOSEN = {"best_epoch": "epoch", "C": "C ="}
-"""What validation chose in the training of a cell -> how it is called."""
+"""Quantity chosen on validation -> its label."""
 CONFIG_LIMIT = 40
-"""Differences from the plan's config that are named; a row from another project could differ in all."""
+"""Most differences from the plan's config that are listed."""
 
 
 class Behind:
-    """Which cells stand behind a number of a table."""
+    """Maps a number of a table to its cells."""
 
     def __init__(self, run: Run) -> None:
-        """The cells of a plan in its order, those that share a key once."""
+        """Index the cells of a plan in its order, each key once."""
         self.keys = list(dict.fromkeys(cell.key for cell in run.plan.cells))
         numbers = {key: number for number, key in enumerate(self.keys)}
         self._places: dict[tuple[str, str, float, str], list[int]] = {}
@@ -39,7 +39,7 @@ class Behind:
             self._places.setdefault(place, []).append(numbers[cell.key])
 
     def __call__(self, table: Table, block: Block, line: Line, column: Column) -> str:
-        """Numbers of the planned cells behind a score, '0 1 2'; '' where none was planned. Overall: of all columns."""
+        """Indices of the planned cells of a score, '0 1 2'; '' for none. Overall: of all columns."""
         datasets = [column.dataset] if column.dataset else dict.fromkeys(each.dataset for each in table.columns)
         places = [(table.evaluation, line.variant, block.ratio, dataset) for dataset in datasets]
         found = dict.fromkeys(number for place in places for number in self._places.get(place, []))
@@ -47,7 +47,7 @@ class Behind:
 
 
 def cell_data(run: Run) -> dict[str, Any]:
-    """'cells', in the order of `Behind`, and 'origins', to which the finished ones point; all of it text."""
+    """'cells', in the order of `Behind`, and 'origins', to which finished cells refer; all values are text."""
     planned = {cell.key: cell for cell in run.plan.cells}
     origins: dict[str, int] = {}
     cells = []
@@ -62,7 +62,7 @@ def cell_data(run: Run) -> dict[str, Any]:
 
 
 def _planned(run: Run, cell: PlannedCell) -> dict[str, Any]:
-    """Where a cell stands, and what became of it."""
+    """Place and state of a cell."""
     told = {
         "key": cell.key,
         "dataset": str(run.plan.datasets[cell.dataset]["title"]),
@@ -92,14 +92,14 @@ def _finished(row: Row) -> dict[str, Any]:
 
 
 def _score(row: Row, unit: str, metric: str, value: float | None) -> str:
-    """In percent with two decimals, or why there is none."""
+    """Percent with two decimals, or a dash with the reason."""
     if value is not None:
         return f"{100 * value:.2f}"
     return f"– ({row.undefined.get(unit, {}).get(metric) or 'undefined'})"
 
 
 def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
-    """Where a row comes from: code, machine, versions, data, and how its config differs from the plan's."""
+    """Provenance of a row: code, machine, versions, data, and differences from the plan's config."""
     told = row.provenance
     git, data = told.get("git") or {}, told.get("data") or {}
     commit = str(git.get("commit") or "not recorded")
@@ -116,7 +116,7 @@ def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
 
 
 def config_differences(own: Mapping[str, Any], plan: Mapping[str, Any]) -> list[str]:
-    """'pretrain.epochs: 5 (plan: 3)' for each dotted key that differs; says so where none does."""
+    """'pretrain.epochs: 5 (plan: 3)' for each dotted key that differs; "as the plan's" for none."""
     cell, planned = dict(dotted(own)), dict(dotted(plan))
     names = [name for name in {**planned, **cell} if cell.get(name) != planned.get(name)]
     told = [f"{name}: {cell.get(name, 'not there')} (plan: {planned.get(name, 'not there')})" for name in names]

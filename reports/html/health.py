@@ -1,6 +1,6 @@
-"""What each pretraining learned, as one line of a table: its last epoch beside its untrained encoder, and courses.
+"""Loss and health of each pretraining, from the untrained encoder to the last epoch, as lines of a table.
 
-A course is a small line drawing of a measure over the epochs.
+A course is a sparkline of a measure over the epochs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Learned:
     machine: str
     loss: Course
     positives: str
-    """Keys that attract a query besides its own: of its recording + of the patient's others."""
+    """Positive keys per query besides its own: of its recording + of the patient's others."""
     with_any: str
     measures: tuple[Course, ...]
     """In the order of `MEASURES`."""
@@ -50,7 +50,7 @@ class Learned:
 
 
 def learned(cards: Cards, titles: Mapping[str, str]) -> Iterator[Learned]:
-    """One line per pretraining; those that several rows of a table share stand with the first."""
+    """One line per pretraining; shared ones are listed under their first row."""
     seen = set[str]()
     for variant, own in cards.items():
         for key, card in own.items():
@@ -93,7 +93,7 @@ def _share(value: float | None) -> str:
 
 
 def course(values: Sequence[float | None]) -> Course:
-    """A measure over the epochs, from the lowest value at the bottom to the highest at the top."""
+    """The sparkline of a measure over the epochs, scaled from its lowest to its highest value."""
     known = [(place, value) for place, value in enumerate(values) if value is not None]
     if not known:
         return Course("–", "")

@@ -1,4 +1,4 @@
-"""The intervals of a table's numbers, as text for the panel that a number opens."""
+"""The intervals of a table's numbers, as text for the cell panel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reports.statistics.of_table import Place, TableStatistics
 
 
 def interval_texts(statistics: TableStatistics | None) -> dict[Place, str]:
-    """Ratio, dataset, metric and variant -> '54.9 to 57.2 at 95 %', for the numbers that have an interval."""
+    """Ratio, dataset, metric and variant -> '54.9 to 57.2 at 95 %' (percent), for numbers with an interval."""
     if statistics is None or "intervals" not in statistics.frames:
         return {}
     known = statistics.frames["intervals"].dropna(subset=["low", "high"])

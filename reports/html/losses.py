@@ -1,4 +1,4 @@
-"""What a report leaves out and why: skipped recordings, patients without a score, cells that failed or are damaged."""
+"""Data missing from a report, with reasons: skipped recordings, unscored patients, failed and damaged cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reports.runs.run import Run
 from reports.tables.captions import ratio_text
 
 TRACEBACK_LIMIT = 8000
-"""Characters of a traceback that are shown: its end."""
+"""Last characters of a traceback that are shown."""
 
 
 class SkippedRecording(NamedTuple):
@@ -26,12 +26,12 @@ class SkippedRecording(NamedTuple):
     recording: str
     patient: str
     reason: str
-    """Kind, a colon, and what is particular to this recording."""
+    """Kind, a colon, and details of this recording."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What one dataset gave, and its recordings that could not be used."""
+    """Size of one dataset, and its skipped recordings."""
 
     title: str
     kind: str
@@ -40,14 +40,14 @@ class Source:
     patients: str
     skipped: int
     reasons: tuple[tuple[str, int], ...]
-    """Kind of reason, recordings; the most frequent first."""
+    """(kind of reason, recordings); the most frequent first."""
     listed: tuple[SkippedRecording, ...]
-    """Those of skipped.csv, where that file is of this plan."""
+    """Lines of skipped.csv; empty where their counts are not this plan's."""
 
 
 @dataclass(frozen=True)
 class Unscored:
-    """Patients of one class, and those of whom no recording could be scored."""
+    """Number of patients of one class, and of those without a scored recording."""
 
     dataset: str
     label: str
@@ -70,7 +70,7 @@ class Failure:
 
 
 def read_skipped(file: Path) -> list[SkippedRecording]:
-    """The lines of a skipped.csv; none where there is no such file, or its columns are others."""
+    """The lines of a skipped.csv; empty where the file is missing or has other columns."""
     try:
         with open(file, newline="", encoding="utf-8", errors="replace") as handle:
             lines = csv.DictReader(handle)
@@ -100,7 +100,7 @@ def sources(plan: Plan, skipped: Sequence[SkippedRecording]) -> Iterator[Source]
 
 
 def _reasons(facts: Mapping[str, Any]) -> dict[str, int]:
-    """Kind of reason -> recordings; a bare number has no reasons."""
+    """Kind of reason -> recordings; a plain count gets 'reason not recorded'."""
     skipped = facts.get("skipped") or {}
     return dict(skipped) if isinstance(skipped, Mapping) else {"reason not recorded": int(skipped)}
 

@@ -1,7 +1,6 @@
 """The paired differences of a table's rows as square matrices, one per column and label ratio.
 
-Above the diagonal stands the difference of row minus column in points, below it the Holm-adjusted p value of the same
-pair, so that each pair stands once and both of its numbers at mirrored places.
+Above the diagonal: row minus column, in points. Below it, at the mirrored place: the Holm-adjusted p value of the pair.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from reports.statistics.interval import LEVEL
 from reports.tables.table import Column, Table
 
 LEAST_P = 0.001
-"""Smaller ones are printed as being below it."""
+"""Smaller p values are printed as '<0.001'."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Square:
 
     text: str = ""
     kind: str = ""
-    """'ahead' or 'behind' where row and column are told apart, 'same' on the diagonal, else ''."""
+    """'ahead' or 'behind' for a significant difference, 'told' for its p, 'same' on the diagonal, else ''."""
     hint: str = ""
     """Interval of the difference."""
 
@@ -36,14 +35,14 @@ class Matrix:
     title: str
     overall: bool
     rows: tuple[str, ...]
-    """Titles; the columns are the same rows by their number."""
+    """Titles; the columns are the same rows by number."""
     squares: tuple[tuple[Square, ...], ...]
 
 
 def matrices(table: Table, pairs: pd.DataFrame) -> Iterator[Matrix]:
     """The matrices of a table, by ratio, Overall first; `pairs` is the table's frame of `pairwise`.
 
-    A row that was not planned at a ratio is in none of its matrices.
+    A ratio's matrices have only the rows planned at it.
     """
     for block in table.blocks:
         titles = {line.variant: line.title for line in block.lines}
@@ -76,7 +75,7 @@ def _matrix(title: str, overall: bool, pairs: pd.DataFrame, titles: dict[str, st
 
 
 def _squares(difference: float, low: float, high: float, p: float) -> tuple[Square, Square]:
-    """The difference, and its p value; a dash where a pair has none."""
+    """The squares of a difference and of its p value; a dash where undefined."""
     if pd.isna(difference):
         return Square("–", hint="the two have no seed in common"), Square("–")
     told = bool(p < LEVEL)
@@ -86,7 +85,7 @@ def _squares(difference: float, low: float, high: float, p: float) -> tuple[Squa
 
 
 def _points(value: float) -> str:
-    """Percent with its sign, and none on zero: '+1.2', '−0.3', '0.0'."""
+    """Points with sign, zero without: '+1.2', '−0.3', '0.0'."""
     rounded = round(100 * value, 1)
     return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
 

@@ -1,7 +1,7 @@
-"""The page: what it shows, put into its template. Pure but for the templates and the figures, which it reads.
+"""Renders the HTML page from its template. Pure, except that it reads templates and figures.
 
-Every text of a store is data here: the template escapes it, the script writes it as text, and the page's own policy
-forbids what is not this script and this style. The same rows give the same bytes.
+Text from a store is untrusted: the template escapes it, the script inserts it as text, and the Content Security Policy
+allows this script and style only. The same rows give the same bytes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from reports.tables.table import Table
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 MAX_BYTES = 8_000_000
 FRAME = 1000
-"""Bytes around a figure, its title and the sentence of one that is left out among them."""
+"""Bytes reserved per figure for markup, title or the sentence of one left out."""
 TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
-"""Characters that turn the direction of the text after them, also of what the page itself says."""
+"""Bidirectional control characters, which could reorder the page's own text."""
 LISTED = 100
-"""Skipped recordings of a dataset that are named."""
+"""Most skipped recordings of a dataset that are listed."""
 FEW = 10
-"""Cells with one error that are listed without a click."""
+"""Most cells of one error that are shown without a click."""
 
 
 def report_html(
@@ -48,10 +48,10 @@ def report_html(
     pictures: Sequence[Picture] = (),
     problems: Sequence[str] = (),
 ) -> str:
-    """The report of a run as one page of at most `MAX_BYTES`, as far as leaving out figures can make it that.
+    """The report of a run as one page; figures that would exceed `MAX_BYTES` are left out.
 
-    statistics: of the tables, by name. skipped: the lines of skipped.csv (`read_skipped`), shown where they are
-    those the plan counted. problems: what else went wrong, one line each.
+    statistics: by table name. skipped: lines of skipped.csv (`read_skipped`), listed where they match the plan's
+    counts. problems: further errors, one line each.
     """
     plan = run.plan
     content: dict[str, Any] = {
@@ -75,7 +75,7 @@ def report_html(
 
 
 def _shown(table: Table, statistics: TableStatistics | None) -> dict[str, Any]:
-    """A table with the titles above its columns and how many each spans, its intervals, and its paired differences."""
+    """A table with its column groups (title, span), intervals and matrices of paired differences."""
     groups = groupby(table.columns, key=lambda column: column.group)
     pairs = statistics.frames.get("pairwise") if statistics else None
     return {
@@ -105,7 +105,7 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
 
 
 def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> Iterator[tuple[str, str]]:
-    """Anchor and title of each section there is."""
+    """(anchor, title) of each section with content."""
     yield "summary", "Summary"
     tables = enumerate(content["tables"], start=1)
     yield from ((f"table-{number}", shown["table"].title) for number, shown in tables)

@@ -1,4 +1,4 @@
-"""Figures inside the page: PNG files as data URIs, as many as a page of bounded size can hold."""
+"""Embeds PNG figures in the page as data URIs, within its size limit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from benchmark.results.names import EVALUATION_TITLES
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 SIZE_AT = slice(16, 24)
-"""Where a PNG file tells its width and height."""
+"""Bytes of a PNG file with width and height."""
 DRAWN_AT = 200 / 120
-"""Pixels of a figure (at 200 dpi) per pixel of a page: its letters are then a quarter larger than in print."""
+"""Pixels of a figure (200 dpi) per pixel of the page; text is then a quarter larger than in print."""
 
 
 class Picture(NamedTuple):
@@ -51,7 +51,7 @@ def _title(stem: str) -> str:
 
 
 def embedded(pictures: Sequence[Picture], room: int) -> Iterator[Embedded | str]:
-    """Each figure as it is embedded, or why it is left out, in one sentence; room: bytes that all may take."""
+    """Each figure embedded, or one sentence why it is left out. room: bytes for all figures."""
     for title, file in pictures:
         try:
             content = file.read_bytes()

@@ -1,6 +1,6 @@
-"""What a reader should know first: how much is done, what the numbers are, what must not be read from them, who leads.
+"""The page's summary: progress, protocol, warnings, and the highest Overall of each block.
 
-Who leads is worded by the statistics of the Overall column: a row is behind only where it can be told from the best.
+Rows count as lower than the best only where the difference in Overall is significant.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import unit_text
 from reports.tables.table import Block, Table
 
-ROLES = {METHOD: "Methods", ABLATION: "Ablations", SWEEP: "Sweeps", GATE: "Gates, to read the others against"}
+ROLES = {METHOD: "Methods", ABLATION: "Ablations", SWEEP: "Sweeps", GATE: "Gates (reference rows)"}
 
 
 class Statement(NamedTuple):
@@ -29,7 +29,7 @@ class Statement(NamedTuple):
 
 
 def compared(plan: Plan) -> Iterator[tuple[str, str]]:
-    """('Methods', 'MoCo, PMQ') and so on: the rows of a plan by what they are for, then its data."""
+    """('Methods', 'MoCo, PMQ') and so on: the rows of a plan by role, then its data."""
     for role, words in ROLES.items():
         titles = [title for name, title in plan.variants.items() if role_of(plan, name)["role"] == role]
         if titles:
@@ -56,7 +56,7 @@ def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
 
 
 def leads(tables: Sequence[Table], statistics: Mapping[str, TableStatistics]) -> Iterator[tuple[str, list[str]]]:
-    """Title of each table that statistics speak of, and one sentence per label ratio on its Overall column."""
+    """Title of each table with statistics, and one sentence per label ratio on its Overall column."""
     for table in tables:
         found = statistics.get(table.name)
         if found and "intervals" in found.frames:
@@ -76,7 +76,7 @@ def _cells(run: Run) -> Statement:
 
 
 def lead(block: Block, intervals: pd.DataFrame) -> str:
-    """Which row of a block has the highest Overall, and which of the others can be told from it."""
+    """The row of a block with the highest Overall, and which others differ from it significantly."""
     lines = {line.variant: line for line in block.lines}
     overall = intervals[(intervals["ratio"] == block.ratio) & (intervals["metric"] == OVERALL)]
     own = overall[overall["variant"].isin(list(lines))]
@@ -89,8 +89,8 @@ def lead(block: Block, intervals: pd.DataFrame) -> str:
     told = {kind: ", ".join(lines[name].title for name in names) for kind, names in groups.items()}
     parts = [
         f"{block.title}: highest Overall {lines[groups['best'][0]].scores[-1].printed}, {told['best']}",
-        f"not to be told from it: {told['tie']}",
-        f"behind it: {told['behind']}",
-        f"without all scores: {told['none']}",
+        f"not significantly different: {told['tie']}",
+        f"significantly lower: {told['behind']}",
+        f"scores missing: {told['none']}",
     ]
     return f"{'; '.join(part for part, names in zip(parts, groups.values(), strict=True) if names)}."

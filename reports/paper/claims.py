@@ -1,6 +1,6 @@
-"""The PMQ paper's claims as data (`paper_tables/claims.csv`), and what a claim is held against: measured cells.
+"""The PMQ paper's claims as data (`data/claims.csv`), and the evidence that judges them: printed or measured cells.
 
-A claim has our words for it, the lines of the paper's source, and the rule that judges it with that rule's rows.
+A claim has our wording, the lines of the paper's source, and the rule that judges it with that rule's rows.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from importlib import resources
 from reports.paper.printed import DATASETS, METRICS, RATIOS, ROW_TITLES, Cells, Measured, Place
 
 COST_RULE = "cheaper"
-"""The one rule that reads seconds and no cells."""
+"""The only rule that reads seconds instead of cells."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the paper in this suite's words, and how it is judged."""
+    """One claim of the paper, in this suite's words, and its rule."""
 
     id: str
     lines: str
@@ -32,12 +32,12 @@ class Claim:
     datasets: tuple[str, ...]
     metrics: tuple[str, ...]
     figures: tuple[float, ...]
-    """Numbers that the claim names."""
+    """Numbers stated in the claim."""
     remark: str
-    """What a reader must know of the paper's own evidence."""
+    """Caveat on the paper's own evidence."""
 
     def places(self, variant: str) -> list[Place]:
-        """The cells of a variant that the claim speaks of."""
+        """The claim's cells of a variant."""
         return [
             Place(variant, ratio, dataset, metric)
             for ratio in self.ratios
@@ -48,18 +48,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a claim is held against."""
+    """Cells and pretraining times that judge a claim."""
 
     cells: Cells
     seconds: Mapping[str, float]
-    """Variant -> seconds of its pretraining, of those that are comparable."""
+    """Variant -> seconds of its pretraining, where comparable."""
     printed: bool
-    """The numbers are those of the paper, rounded to one decimal."""
+    """The cells are the paper's, rounded to one decimal."""
 
     def by_dataset(self, claim: Claim, variant: str, ratio: float) -> list[Measured]:
-        """A variant's mean over the claim's metrics on each of its datasets: (datasets,).
+        """A variant's mean over the claim's metrics on each of its datasets, in percent: (datasets,).
 
-        Its standard deviation is the mean of theirs, the most it can be: scores of one run rise and fall together.
+        Its standard deviation is the mean over the metrics', an upper bound, since the metrics of a run are correlated.
         """
         found = []
         for dataset in claim.datasets:
@@ -71,12 +71,12 @@ class Evidence:
         return found
 
     def overall(self, claim: Claim, variant: str, ratio: float) -> float:
-        """Mean of a variant's cells of the claim at one ratio."""
+        """Mean of the claim's cells of a variant at one ratio, in percent."""
         cells = self.by_dataset(claim, variant, ratio)
         return sum(cell.mean for cell in cells) / len(cells)
 
     def lacking(self, claim: Claim) -> tuple[str, ...]:
-        """Rows of the claim that lack what its rule reads."""
+        """Rows of the claim without the cells or seconds that its rule reads."""
         variants = dict.fromkeys([claim.subject, *claim.rivals])
         if claim.rule == COST_RULE:
             return tuple(variant for variant in variants if variant not in self.seconds)
@@ -84,7 +84,7 @@ class Evidence:
 
 
 def load_claims() -> list[Claim]:
-    """The paper's claims, in the order of the file."""
+    """The paper's claims, in file order."""
     text = resources.files("reports.paper").joinpath("data/claims.csv").read_text(encoding="utf-8")
     return [
         Claim(
@@ -109,5 +109,5 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def title_of(variant: str) -> str:
-    """As the tables print it."""
+    """A row's title in the paper's tables."""
     return ROW_TITLES.get(variant, variant.replace("pmq:", "PMQ "))

@@ -11,9 +11,9 @@ from reports.paper.replication import Beside
 
 
 def paper_and_store(pairs: Sequence[Beside], stem: Path, *, simulated: bool) -> tuple[Path, Path]:
-    """Draw one metric of the paper and of a store as PNG and PDF; of simulated ECGs the figure says so.
+    """Draw one metric of the paper and of a store as PNG and PDF; the caption marks simulated ECGs.
 
-    `pairs` holds one metric and is not empty; `stem` is the path without its ending. Returns the two files.
+    pairs: not empty, of one metric. stem: path without suffix. Returns the two files.
     """
     from reports.figures.draw import PairPanel, ScorePair, plot_score_pairs  # here, because matplotlib loads slowly
 

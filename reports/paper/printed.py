@@ -1,8 +1,7 @@
-"""The two printed tables of the PMQ paper as data, and what they say when they are held against themselves.
+"""The two printed tables of the PMQ paper as data, and their internal consistency.
 
-Table 1 has eight methods, Table 2 PMQ and four ablations (F1 alone), each at three label ratios on three datasets.
-Every figure here comes from the printed cells: percent, one decimal, mean and standard deviation over five
-fine-tuning seeds.
+Table 1 has eight methods, Table 2 PMQ and four ablations (F1 only), each at three label ratios on three datasets. All
+numbers are from the printed cells: percent, one decimal, mean and standard deviation over five fine-tuning seeds.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ HALF_STEP = 0.05
 """Half of the last printed decimal."""
 DATASETS = {"ptb-xl": "PTB-XL", "chapman": "Chapman", "cpsc2018": "CPSC2018"}
 METRICS = {name: TITLES[name] for name in ("f1", "auroc", "acc")}
-"""Those the paper prints."""
+"""Metrics in the paper's tables."""
 RATIOS = (0.3, 0.1, 0.01)
 PRETRAINING_SECONDS = {"pmq": 1.5 * 3600}
-"""The one time the paper gives (line 429), on one RTX 4090."""
+"""The only time in the paper (line 429), on one RTX 4090."""
 ROW_TITLES = {
     "random": "Random", "moco": "MoCo", "byol": "BYOL", "clocs": "CLOCS", "pclr": "PCLR", "comet": "COMET",
     "etp": "ETP", "pmq": "PMQ", "pmq:w/o mask_t": "w/o mask_t", "pmq:w/o mask_f": "w/o mask_f",
     "pmq:w/o neighbor": "w/o neighbor", "pmq:w/o queue": "w/o queue",
 }  # fmt: skip
-"""Every row of the two tables, by the name this suite gives it; the paper calls PMQ "Ours" and "All"."""
+"""Every row of the two tables, by its name in this suite; the paper calls PMQ "Ours" and "All"."""
 
 
 class Place(NamedTuple):
-    """Where a number stands in a table."""
+    """Coordinates of a number in a table."""
 
     variant: str
     ratio: float
@@ -44,7 +43,7 @@ class Place(NamedTuple):
 
     @property
     def column(self) -> str:
-        """As a table's head has it, e.g. 'Chapman F1, 30 %'."""
+        """Title of the column, e.g. 'Chapman F1, 30 %'."""
         head = TITLES[OVERALL] if self.dataset == OVERALL else f"{DATASETS[self.dataset]} {METRICS[self.metric]}"
         return f"{head}, {100 * self.ratio:g} %"
 
@@ -57,7 +56,7 @@ class Measured(NamedTuple):
     """Over the seeds with ddof = 1; None for Overall and for a single seed."""
     seeds: int
     bold: bool = False
-    """Printed in bold, which the paper uses for the best of a block."""
+    """Printed in bold, the paper's mark for the best of a block."""
 
     def __str__(self) -> str:
         return f"{self.mean:.1f}" if self.std is None else f"{self.mean:.1f}±{self.std:.1f}"
@@ -67,7 +66,7 @@ Cells = Mapping[Place, Measured]
 
 
 class Derived(NamedTuple):
-    """A printed Overall, and the mean of the cells it is made of."""
+    """A printed Overall and the mean of its cells, in percent."""
 
     table: int
     place: Place
@@ -81,17 +80,17 @@ class Derived(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One column of one block: who is best, and who is printed in bold."""
+    """One column of one block: rows with the highest number, and rows in bold."""
 
     table: int
     place: Place
-    """Of the best, the first where several share it."""
+    """Of the best, the first on a tie."""
     best: tuple[str, ...]
     bold: tuple[str, ...]
 
 
 class Link(NamedTuple):
-    """A cell that two rows print, which should, or should not, be the same run."""
+    """A cell that two rows have in common."""
 
     place: Place
     """Of the first row."""
@@ -100,7 +99,7 @@ class Link(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Mean and standard deviation are printed alike."""
+        """Printed mean and standard deviation are equal."""
         return self.first[:2] == self.second[:2]
 
 
@@ -123,7 +122,7 @@ def printed_cells() -> dict[Place, Measured]:
 
 
 def overalls(table: int) -> list[Derived]:
-    """Every printed Overall beside the mean of its cells: nine in Table 1, three in Table 2."""
+    """Every printed Overall and the mean of its cells; these are nine in Table 1, three in Table 2."""
     cells = load_table(table)
     found = []
     for place, measured in cells.items():
@@ -158,7 +157,7 @@ def wrong_marks() -> list[Column]:
 
 
 def ranks(cells: Cells, places: Sequence[Place], rivals: Sequence[str]) -> Counter[int]:
-    """How often the numbers at these places are first, second, ...: one more than the rivals above them."""
+    """Rank -> number of places; a rank is one plus the number of rivals above."""
     return Counter(
         1 + sum(cells[place._replace(variant=rival)].mean > cells[place].mean for rival in rivals) for place in places
     )
@@ -170,7 +169,7 @@ def methods_of(table: int) -> tuple[str, ...]:
 
 
 def links(first_table: int, first: str, second_table: int, second: str) -> list[Link]:
-    """The cells that two rows have in common, and whether they are printed alike; Overall left out."""
+    """The cells that two rows have in common, without Overall."""
     one, other = load_table(first_table), load_table(second_table)
     return [
         Link(place, measured, other[twin])
@@ -180,7 +179,7 @@ def links(first_table: int, first: str, second_table: int, second: str) -> list[
 
 
 def not_above_random() -> list[Derived]:
-    """Pretrained rows of Table 1 whose printed Overall is not above that of the untrained encoder."""
+    """Pretrained rows of Table 1 whose printed Overall does not exceed the untrained encoder's."""
     found = overalls(1)
     floor = {derived.place.ratio: derived.printed for derived in found if derived.place.variant == RANDOM}
     return [

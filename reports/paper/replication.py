@@ -1,8 +1,7 @@
-"""A results store read as a replication of the paper: its cells, where its setting differs, and both side by side.
+"""A results store as a replication of the paper: its cells, differences of setting, and both side by side.
 
-Scores are those of fine-tuned encoders per heartbeat, as the paper counts them, whatever the run's protocol. A grid
-that was run in parts (the table, then the ablations, then the queue sizes) is read as one: all plans of the store
-that compare with the latest one (reports.runs.compatible).
+Scores are of fine-tuned encoders per heartbeat, as in the paper, whatever the run's protocol. All plans of the store
+that are comparable with the latest (reports.runs.compatible) are read as one grid, which may have been run in parts.
 """
 
 from __future__ import annotations
@@ -38,20 +37,20 @@ PAPER_SETTING = {
     "pretrain.epochs": 100,
     "finetune.epochs": 50,
 }
-"""What the paper states, by dotted config key."""
+"""The paper's setting, by dotted config key."""
 
 
 @dataclass(frozen=True)
 class Replication:
-    """What a store has to say on the paper."""
+    """A store's evidence on the paper's claims."""
 
     evidence: Evidence
     simulated: bool
-    """Some of its ECGs are simulated, so that it says nothing of real ones."""
+    """Some of its ECGs are simulated."""
     differences: tuple[str, ...]
-    """Where its setting is not the paper's, one phrase each."""
+    """Differences from the paper's setting, one phrase each."""
     damaged: tuple[str, ...] = ()
-    """What is wrong with the rows that were left out."""
+    """Errors of the rows left out."""
 
 
 class Beside(NamedTuple):
@@ -68,14 +67,14 @@ class Beside(NamedTuple):
 
     @property
     def inside(self) -> bool | None:
-        """At most the joint spread sqrt(s1^2 + s2^2) apart; None where one of the two has no spread."""
+        """At most the joint spread sqrt(s1^2 + s2^2) apart; None where a standard deviation is missing."""
         if self.paper.std is None or self.ours.std is None:
             return None
         return abs(self.difference) <= math.hypot(self.paper.std, self.ours.std)
 
 
 def load_replication(root: Path) -> Replication:
-    """The latest plan of a store and those that go with it. Raises NoResults where there is none."""
+    """The latest plan of a store and those comparable with it. Raises NoResults where there is none."""
     runs, _ = comparable(every_run(root, Store(root)))
     frame = pd.concat([run.tidy for run in runs], ignore_index=True)
     plans = [run.plan for run in runs]
@@ -96,7 +95,7 @@ def beside(paper: Cells, ours: Cells) -> list[Beside]:
 def cells_of(frame: pd.DataFrame) -> dict[Place, Measured]:
     """Mean and standard deviation over seeds, in percent, of a tidy frame's fine-tuned cells per heartbeat.
 
-    A seed without a score is left out, a cell without any is not there.
+    Seeds without a score are left out, as are cells without any.
     """
     scored = frame[(frame["evaluation"] == EVALUATION) & (frame["unit"] == UNIT)].dropna(subset=["value"])
     once = scored.drop_duplicates(["variant", "ratio", "dataset", "metric", "seed"])
@@ -110,7 +109,7 @@ def cells_of(frame: pd.DataFrame) -> dict[Place, Measured]:
 
 
 def seconds_of(runs: Sequence[Run]) -> dict[str, float]:
-    """Variant -> mean seconds of its pretraining, with the paper's encoder, on the device and in the mode of PMQ's.
+    """Variant -> mean seconds of its pretraining, with the paper's encoder, on the device and in the mode of PMQ.
 
     runs: of one store.
     """
@@ -135,7 +134,7 @@ def _differences(plan: Plan) -> Iterator[str]:
 
 
 def _at(config: Mapping[str, Any], dotted: str) -> Any:
-    """The value of a dotted key, None where it is not there."""
+    """The value of a dotted key; None if missing."""
     value: Any = config
     for part in dotted.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None

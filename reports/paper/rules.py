@@ -1,8 +1,7 @@
-"""The rules of the verdicts: each holds one kind of claim against the cells of a table, printed or measured.
+"""The rules of the verdicts: each judges one kind of claim by the cells of a table, printed or measured.
 
-A rule is a pure function of a claim and its evidence, which has every cell the claim names. It judges by the means, as
-the paper does; how far a difference is told from the spread over seeds stands in the numbers it gives: an interval of
-95 %, or the count of cells with a Welch p below 0.05 (not adjusted).
+A rule is a pure function of a claim and its evidence, which has every cell of the claim. It judges by the means, as
+the paper does; its numbers add a 95 % interval, or the count of cells with a Welch p below 0.05 (not adjusted).
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from reports.paper.printed import DATASETS, ranks
 from reports.paper.welch import ALPHA, Difference, compare
 
 PRINTED_STEP = 0.1
-"""The last printed decimal: two figures that differ by no more agree."""
+"""The last printed decimal: numbers that differ by no more agree."""
 TINY = 1e-9
-"""Points below which two means are equal: sums of decimals are not exact."""
+"""Tolerance in points of equal means: sums of decimals are not exact."""
 
 
 class Finding(NamedTuple):
-    """What a rule found; `holds` is None where the numbers leave the claim open."""
+    """The result of a rule; `holds` is None where the numbers are inconclusive."""
 
     holds: bool | None
     numbers: str
@@ -48,7 +47,7 @@ def best_cells(claim: Claim, evidence: Evidence) -> Finding:
 
 
 def second_elsewhere(claim: Claim, evidence: Evidence) -> Finding:
-    """The subject is second in as many cells as the figure says, and never below."""
+    """The subject is second in as many cells as the figure says, and never lower."""
     counted = ranks(evidence.cells, claim.places(claim.subject), claim.rivals)
     below = counted.total() - counted[1] - counted[2]
     return Finding(counted[2] == claim.figures[0] and not below, f"second in {counted[2]}, third or lower in {below}")
@@ -77,7 +76,7 @@ def lowest(claim: Claim, evidence: Evidence) -> Finding:
 
 
 def rising(claim: Claim, evidence: Evidence) -> Finding:
-    """In every cell the rivals in their order, and then the subject, each reach at least the one before."""
+    """In every cell the means of the rivals, in their order, and the subject do not fall, and rise overall."""
     holds, shown = True, []
     for place in claim.places(claim.subject):
         means = [evidence.cells[place._replace(variant=v)].mean for v in (*claim.rivals, claim.subject)]
@@ -117,8 +116,8 @@ def smallest_loss(claim: Claim, evidence: Evidence) -> Finding:
 def gain(claim: Claim, evidence: Evidence) -> Finding:
     """The subject's Overall is above the rival's by the figure at each ratio.
 
-    Printed numbers agree to the last decimal. Measured ones agree where the intervals hold the figures and are above
-    0, disagree where one leaves its figure out, and leave it open otherwise.
+    Printed numbers must agree to the last decimal. Measured ones agree where the intervals contain the figures and
+    exclude 0, disagree where one does not contain its figure, and are inconclusive otherwise.
     """
     found, numbers = gains_of(claim, evidence)
     if evidence.printed:
@@ -132,7 +131,7 @@ def gain(claim: Claim, evidence: Evidence) -> Finding:
 
 
 def rising_gain(claim: Claim, evidence: Evidence) -> Finding:
-    """The subject's Overall is above the rival's at each ratio, by more from each ratio to the next."""
+    """The subject's Overall is above the rival's at each ratio, by a margin that rises from ratio to ratio."""
     found, numbers = gains_of(claim, evidence)
     rises = all(later.points > earlier.points for earlier, later in pairwise(found))
     return Finding(rises and found[0].points > TINY, numbers)
@@ -167,19 +166,19 @@ def strongest(claim: Claim, evidence: Evidence, ratio: float) -> str:
 
 
 def difference(claim: Claim, evidence: Evidence, rival: str, ratio: float) -> Difference:
-    """Overall of the subject minus that of a rival."""
+    """Overall of the subject minus a rival's, in points."""
     return compare(evidence.by_dataset(claim, claim.subject, ratio), evidence.by_dataset(claim, rival, ratio))
 
 
 def gains_of(claim: Claim, evidence: Evidence) -> tuple[list[Difference], str]:
-    """The subject against its one rival at each ratio, and the same in words."""
+    """The subject minus its only rival at each ratio, and the same as text."""
     found = [difference(claim, evidence, claim.rivals[0], ratio) for ratio in claim.ratios]
     shown = [f"{percent(ratio)} {interval(points)}" for ratio, points in zip(claim.ratios, found, strict=True)]
     return found, "; ".join(shown)
 
 
 def count_above(claim: Claim, evidence: Evidence) -> tuple[int, int, str]:
-    """Comparisons of a cell with a rival's that the subject wins, all of them, and how many are told from chance."""
+    """Comparisons of a cell with a rival's: those the subject wins, all, and text with the significant ones."""
     found = [
         compare([evidence.cells[place]], [evidence.cells[place._replace(variant=rival)]])
         for rival in claim.rivals
@@ -198,7 +197,7 @@ def percent(ratio: float) -> str:
 
 
 def interval(found: Difference) -> str:
-    """'+0.57 [-0.24, 1.38]', or the points alone where a single seed gives no interval."""
+    """'+0.57 [-0.24, 1.38]', or the points alone for a single seed."""
     if math.isnan(found.low):
         return f"{found.points:+.2f} (no interval: one seed)"
     return f"{found.points:+.2f} [{found.low:.2f}, {found.high:.2f}]"

@@ -1,6 +1,6 @@
-"""The words of `verify-paper`: the paper's tables held against themselves, its claims, and a store beside them.
+"""The sections of `verify-paper`: consistency of the paper's tables, its claims, and comparison with a store.
 
-A finding is a finding: nothing here fails because the paper or a run says something else.
+Disagreement between claims and numbers is reported, never an error.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from reports.paper.welch import ALPHA, WelchTest, against_the_best
 
 DASH = "–"
 SPREAD = (
-    "The printed deviations are those of five fine-tuning seeds on one pretrained encoder, one labelled subset and one "
-    "test set. They hold nothing of what another pretraining, other labelled patients or other test patients would "
-    "change: a small p says that a difference is more than the luck of fine-tuning, not that it would come again."
+    "The printed deviations are over five fine-tuning seeds on one pretrained encoder, one labelled subset and one "
+    "test set. They do not include variation between pretrainings, labelled patients or test patients: a small p rules "
+    "out chance in fine-tuning, but does not show that the difference would replicate."
 )
 ROUNDING = (
-    "Everything is printed to 0.1, and a deviation of 0.1 may be 0.05 or 0.15. A range is over all numbers that would "
-    "be printed alike; a verdict that changes within its range depends on rounding."
+    "Numbers are printed to 0.1, so a deviation of 0.1 may be 0.05 or 0.15. A range is over all values that round to "
+    "the printed ones; a result that changes within its range depends on rounding."
 )
 MEANS = (
     "A claim is judged by the means, as the paper does. Brackets are 95 % intervals and p values are Welch's, both "
     "from the deviations over fine-tuning seeds and not adjusted for the number of claims. F1, AUROC and ACC of a run "
-    "rise and fall together, so that an Overall's deviation on a dataset is taken as their mean, the most it can be."
+    "are correlated: the deviation of their mean on a dataset is taken as the mean of theirs, its upper bound."
 )
 JOINT = "Inside: the two means are at most the joint spread √(s₁² + s₂²) apart."
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what is said under it, and a list of claims or a table where there is one."""
+    """A heading, its sentences, and optionally a list of claims or a table."""
 
     title: str
     said: tuple[str, ...]
@@ -67,17 +67,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Verification:
-    """All that is said, the verdict first."""
+    """All sections, the verdict first."""
 
     sections: tuple[Section, ...]
     beside: tuple[Beside, ...]
-    """Cells of the paper that a store has as well; empty without a store."""
+    """Cells that paper and store both have; empty without a store."""
     simulated: bool = False
     """The store holds simulated ECGs."""
 
 
 def verification(results: Path | None) -> Verification:
-    """Hold the paper against itself, and against a store where the folder holds one."""
+    """Check the paper's tables and claims, and compare them with the store in `results`, if any."""
     of_paper, tests = judge_paper(), best_tests()
     verdict = [*_short(tests), f"Claims against the printed cells: {_counted(of_paper)}"]
     sections = [
@@ -104,7 +104,7 @@ def verification(results: Path | None) -> Verification:
 
 
 def best_tests() -> list[WelchTest]:
-    """PMQ against the best of the seven other rows in each of the 27 cells of Table 1."""
+    """Welch's test of PMQ against the best of the seven other rows in each of the 27 cells of Table 1."""
     return against_the_best(printed_cells(), PMQ, _rivals())
 
 
@@ -113,7 +113,7 @@ def _rivals() -> tuple[str, ...]:
 
 
 def _short(tests: Sequence[WelchTest]) -> Iterator[str]:
-    """What a reader in a hurry must know of the printed numbers."""
+    """Summary of the checks of the printed numbers."""
     derived = [*overalls(1), *overalls(2)]
     follow = sum(found.gap <= HALF_STEP for found in derived)
     yield f"Overall: {follow} of {len(derived)} follow from their cells."
@@ -138,7 +138,7 @@ def _ranked() -> dict[int, int]:
 
 
 def _consistency() -> Iterator[str]:
-    """Overalls, bold marks, ranks, links between the tables, rows that Random beats."""
+    """Overalls, bold marks, ranks, rows shared by the tables, rows not above Random."""
     for table in (1, 2):
         derived = overalls(table)
         gap = max(found.gap for found in derived)
@@ -160,7 +160,7 @@ def _consistency() -> Iterator[str]:
         f"{title_of(found.place.variant)} at {100 * found.place.ratio:g} % ({found.printed:.1f})"
         for found in not_above_random()
     )
-    yield f"Pretrained, and an Overall not above that of Random: {below}."
+    yield f"Pretrained rows with an Overall not above Random's: {below}."
 
 
 def _bold_text(column: Column) -> str:
@@ -191,10 +191,10 @@ def _welch_section(tests: Sequence[WelchTest]) -> Section:
     said = (
         "Welch's test from the printed mean and deviation (n = 5), PMQ against the best of the seven other rows.",
         f"p < {ALPHA:g} in {unadjusted} of {len(tests)} cells, and in {sum(test.remains for test in tests)} after Holm "
-        f"over all of them; under rounding in {least} at the least and {most} at the most.",
+        f"over all of them; within rounding, in {least} to {most}.",
         ROUNDING,
         SPREAD,
-        "The other row is the best of seven, picked after the fact: that favours it, and no p here corrects for it.",
+        "The other row is the best of seven, chosen by the same numbers: this favours it and is not corrected for.",
     )
     header = ("Cell", "PMQ", "Best other", "Difference", "95 %", "p", "range of p", "Holm", "range of Holm", "PMQ is")
     cells = printed_cells()
@@ -217,7 +217,7 @@ def _welch_section(tests: Sequence[WelchTest]) -> Section:
 
 
 def _answer(test: WelchTest) -> str:
-    told = "not told apart"
+    told = "not significantly different"
     if test.remains:
         told = "higher" if test.difference.points > 0 else "lower"
     return f"{told} (depends on rounding)" if test.depends_on_rounding else told
@@ -229,17 +229,17 @@ def _counted(judgements: Sequence[Judgement]) -> str:
 
 
 def _setting(replication: Replication) -> Iterator[str]:
-    """What a reader must know before a store's number is read beside the paper's."""
+    """How the store's setting differs from the paper's."""
     yield "Fine-tuned encoders, scores per heartbeat, as in the paper."
     if replication.simulated:
-        yield "Simulated ECGs: nothing here supports or refutes what the paper says of real ones."
+        yield "Simulated ECGs: these numbers neither support nor refute claims about real ones."
     if replication.differences:
         yield f"The run's setting is not the paper's: {'; '.join(replication.differences)}."
     yield from (f"Left out: {problem}." for problem in replication.damaged)
 
 
 def _summary(pairs: Sequence[Beside]) -> Section:
-    """One line per variant: how far its cells lie from the paper's."""
+    """One line per variant: mean difference of its cells from the paper's, in points."""
     rows = []
     for variant in dict.fromkeys(pair.place.variant for pair in pairs):
         own = [pair for pair in pairs if pair.place.variant == variant]

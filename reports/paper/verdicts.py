@@ -1,7 +1,7 @@
 """The verdicts: every claim of the paper, judged supported, not supported or not testable, with the numbers.
 
-The same rules judge the paper's printed cells and a store's. Simulated ECGs neither support nor refute what is said
-of real ones: their numbers are shown, and the claim stays untested. Computing time is the exception.
+The same rules judge the paper's printed cells and a store's. With simulated ECGs the numbers are shown, but a claim
+stays untested, except on computing time.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ COMMAND = "python run_benchmark.py --config paper --data-root DIR"
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim held against one kind of evidence."""
+    """The verdict on a claim by one kind of evidence."""
 
     claim: Claim
     verdict: str
     """One of `VERDICTS`."""
     numbers: str
-    """What the verdict rests on, '' where there is nothing."""
+    """The numbers judged; '' for none."""
     reason: str
-    """Why a claim cannot be tested, and what would test it; else ''."""
+    """Why a claim cannot be tested, and the run that would; else ''."""
     remark: str = ""
-    """What a reader must know of the paper's own evidence; '' for a store's."""
+    """Caveat on the paper's own evidence; '' for a store's."""
 
     @property
     def text(self) -> str:
@@ -58,7 +58,7 @@ def counts(judgements: Sequence[Judgement]) -> dict[str, int]:
 
 
 def command_for(variants: Sequence[str]) -> str:
-    """The run that would measure these rows; what is done of it is not done again."""
+    """The command that measures these rows; finished cells are not repeated."""
     sizes = [variant.removeprefix(QUEUE_SIZE) for variant in variants if variant.startswith(QUEUE_SIZE)]
     ablations = " --ablations" if any(variant.startswith(ABLATION) for variant in variants) else ""
     queues = f" --queue-sizes {' '.join(sorted(sizes, key=int))}" if sizes else ""
@@ -85,7 +85,7 @@ def _judge_measured(claim: Claim, replication: Replication) -> Judgement:
     if replication.simulated and not cost:
         return Judgement(claim, UNTESTED, found.numbers, "simulated data")
     if found.holds is None:
-        return Judgement(claim, UNTESTED, found.numbers, "the intervals leave it open: more seeds")
+        return Judgement(claim, UNTESTED, found.numbers, "the intervals are inconclusive: use more seeds")
     return Judgement(claim, SUPPORTED if found.holds else REFUTED, found.numbers, "")
 
 

@@ -1,9 +1,8 @@
-"""Welch's test from printed means and standard deviations, and what rounding leaves open of it and of Holm's values.
+"""Welch's test from printed means and standard deviations, and ranges of its p and of Holm's values under rounding.
 
-The test is scipy's. A mean over several cells stands in it as that of one sample, with its error and its degrees of
-freedom (Satterthwaite 1946). The numbers carry one decimal, so that a p value is a range: over all means and standard
-deviations that would be printed alike. Holm's adjusted value rises with each of its p values, so all lower ends give
-its lower end.
+The test is scipy's. A mean over several cells enters as one sample with its standard error and degrees of freedom
+(Satterthwaite 1946). The printed numbers have one decimal, so p is a range over all means and standard deviations that
+round to them. Holm's adjusted value is monotone in each p, so the lower ends give its lower end.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from reports.statistics.pairwise import holm
 
 ALPHA = 0.05
 GRID = 21
-"""Standard deviations tried between the two ends of what rounds to the printed one."""
+"""Number of standard deviations tried in the rounding interval."""
 
 
 class Difference(NamedTuple):
@@ -35,7 +34,7 @@ class Difference(NamedTuple):
 
 
 class WelchTest(NamedTuple):
-    """A variant against its best rival in one cell, and the same under rounding and among all cells (Holm)."""
+    """A variant against its best rival in one cell, with ranges under rounding and Holm's correction over all cells."""
 
     place: Place
     rival: str
@@ -46,17 +45,17 @@ class WelchTest(NamedTuple):
 
     @property
     def remains(self) -> bool:
-        """The difference is told from chance among all cells tested."""
+        """Significant after Holm's correction."""
         return self.holm < ALPHA
 
     @property
     def depends_on_rounding(self) -> bool:
-        """Numbers that are printed alike would give the other answer."""
+        """Significance changes within the rounding interval."""
         return self.holm_range[0] < ALPHA <= self.holm_range[1]
 
 
 class Sample(NamedTuple):
-    """What Welch's test takes of a mean: its variance, and of how many draws it is; these need not be whole."""
+    """Input of Welch's test: variance of a mean, and its number of draws n, not necessarily whole."""
 
     variance: float
     n: float
@@ -74,10 +73,10 @@ def p_value(points: Any, std1: Any, std2: Any, n1: float, n2: float) -> Any:
 
 
 def compare(first: Sequence[Measured], second: Sequence[Measured]) -> Difference:
-    """Mean of the first cells minus mean of the second, cell by cell of the same places.
+    """Mean of the first cells minus mean of the second, which have the same places, in points.
 
-    With one cell each this is Welch's test; several count as independent, as different datasets are. Interval and p are
-    NaN where a cell rests on a single seed.
+    With one cell each this is Welch's test; several, of different datasets, count as independent. Interval and p are
+    NaN where a cell has a single seed.
     """
     points = float(np.mean([cell.mean for cell in first]) - np.mean([cell.mean for cell in second]))
     if any(cell.std is None or cell.seeds < 2 for cell in (*first, *second)):
@@ -93,7 +92,7 @@ def compare(first: Sequence[Measured], second: Sequence[Measured]) -> Difference
 
 
 def sample_of(cells: Sequence[Measured]) -> Sample:
-    """The mean of some cells as that of one sample, with Satterthwaite's degrees of freedom."""
+    """The mean of some cells as one sample, with Satterthwaite's degrees of freedom."""
     variances = [(cell.std or 0.0) ** 2 / cell.seeds / len(cells) ** 2 for cell in cells]
     total = sum(variances)
     parts = sum(variance**2 / (cell.seeds - 1) for variance, cell in zip(variances, cells, strict=True))
@@ -102,7 +101,7 @@ def sample_of(cells: Sequence[Measured]) -> Sample:
 
 
 def p_range(first: Measured, second: Measured) -> tuple[float, float]:
-    """Smallest and largest p of Welch's test over all numbers that are printed alike."""
+    """Smallest and largest p of Welch's test within rounding. Raises ValueError without standard deviations."""
     points = abs(first.mean - second.mean)
     std1, std2 = np.meshgrid(_would_print(first.std), _would_print(second.std))  # (GRID, GRID)
     seeds = first.seeds, second.seeds
@@ -119,7 +118,7 @@ def _would_print(std: float | None) -> NDArray[np.float64]:
 
 
 def against_the_best(cells: Cells, variant: str, rivals: Sequence[str]) -> list[WelchTest]:
-    """A variant against the best of its rivals in each of its cells; of rivals printed alike, the first."""
+    """A variant against the best of its rivals in each of its cells; the first rival on a tie."""
     pairs = {
         place: max((place._replace(variant=rival) for rival in rivals), key=lambda other: cells[other].mean)
         for place in cells

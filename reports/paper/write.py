@@ -22,20 +22,20 @@ CSV_HEADER = (
     "difference", "inside_joint_spread",
 )  # fmt: skip
 SHOWN = ("Verdict", "Claims")
-"""How the titles begin of the sections that a terminal shows; the files have all."""
+"""Prefixes of the section titles shown on a terminal; the files have all sections."""
 ROLES = {SUPPORTED: "best", REFUTED: "block"}
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found, and the files that say it."""
+    """A verification and its files."""
 
     verification: Verification
     files: tuple[Path, ...]
 
 
 def verify_paper(out: Path, results: Path | None = None) -> Verified:
-    """Verify the paper, and a store beside it where `results` holds one; write what was found under `out`."""
+    """Verify the paper, and compare it with the store in `results`, if any; write the files under `out`."""
     found = verification(results)
     write_atomic(out / "verify-paper.md", markdown(found).encode())
     files = [out / "verify-paper.md"]

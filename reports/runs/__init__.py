@@ -1,1 +1,4 @@
-"""Results that were read: one run opened, runs that may be put together, capsules, the tables a plan calls for."""
+"""Results folders and capsules -> one `Run`, several merged where comparable, and the layouts of its tables.
+
+Imported by all other rooms of reports and by benchmark.verbs.
+"""

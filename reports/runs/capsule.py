@@ -1,13 +1,12 @@
-"""A results capsule: one zip with all that a report is made from, fit to be handed on. No signals, no weights.
+"""A results capsule: one zip with all inputs of a report, for publication. No signals, no weights.
 
-    contents.json                 format, what it is, digest of every file and of them all, digest of each test set
+    contents.json                 format, description, digest of each file, of all files and of each test set
     plans/KEY.json, plans/latest  the run
-    cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json why a cell failed
+    cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json: error of a failed cell
     pretrained/KEY/pretraining.json    how each encoder was trained
 
-Recordings and patients go by the ids of the dataset's own tables, as in the rows: these tie a prediction to its
-recording, and fall under the dataset's licence. Paths of the machine are shortened to their last part. The same run
-gives the same bytes.
+Recordings and patients keep the ids of the dataset's own tables: these link a prediction to its recording and fall
+under the dataset's licence. Absolute paths are shortened to their last part. The same run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ FILE_MODE = 0o644 << 16
 
 
 class BadCapsule(NoResults):
-    """A capsule cannot be written or read; the message is one line with the file, what is wrong, and the remedy."""
+    """A capsule cannot be written or read; the message is one line with the file, the error and the remedy."""
 
 
 def pack(run: Run, file: Path) -> str:
     """Write a run's finished cells, failures and cards as a capsule; returns the digest of its contents.
 
-    Damaged rows stay out. Raises BadCapsule where an id is a path of this machine.
+    Damaged rows are left out. Raises BadCapsule where an id is an absolute path.
     """
     _refuse_paths(run)
     members = dict(sorted(_members(run)))
@@ -72,7 +71,7 @@ def pack(run: Run, file: Path) -> str:
 
 
 def unpack(file: Path, folder: Path) -> Store:
-    """The store in a capsule, written to a folder, once every file is as its contents say. Raises BadCapsule."""
+    """Check every file of a capsule against its digest, extract to a folder, return its store. Raises BadCapsule."""
     try:
         with ZipFile(file) as archive:
             contents = json.loads(archive.read(CONTENTS))
@@ -93,7 +92,7 @@ def unpack(file: Path, folder: Path) -> Store:
 
 
 def _problem(contents: Mapping[str, Any], names: list[str]) -> str:
-    """What is wrong with the table of contents of a zip that has these names; '' where nothing is."""
+    """The error in the contents of a zip that has these names; '' for none."""
     if contents["format"] != FORMAT:
         return f"its format is {contents['format']}, this version reads {FORMAT}"
     files = contents["files"]

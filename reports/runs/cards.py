@@ -1,4 +1,4 @@
-"""What the pretrainings behind a plan left beside their weights: the course of loss and health, and what they cost."""
+"""The cards stored beside pretrained weights: loss and health per epoch, seconds and machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 COURSE = ("variant", "key", "epoch", "measure", "value")
 LOSS, POSITIVES = "loss", "positives"
 COUNTS = ("positives_same_recording", "positives_other_recordings")
-"""Make up `POSITIVES`: keys that attract a query besides its own."""
+"""Sum to `POSITIVES`: positive keys of a query besides its own."""
 
 Card = Mapping[str, Any]
 Cards = Mapping[str, Mapping[str, Card]]
@@ -28,13 +28,13 @@ class Costs:
     seconds: Mapping[str, float]
     """Row -> mean over its pretrainings."""
     elsewhere: tuple[str, ...]
-    """Rows that were pretrained on another machine, so that their seconds do not compare."""
+    """Rows pretrained on another machine, whose seconds are not comparable."""
 
 
 def courses(cards: Cards) -> pd.DataFrame:
-    """One line per pretraining, epoch and measure that it has, with the columns `COURSE`.
+    """One line per pretraining, epoch and recorded measure, with the columns `COURSE`.
 
-    Losses are those of epochs 1, 2, ...; the measures of the features begin with epoch 0, the untrained encoder.
+    Losses begin at epoch 1, health measures at epoch 0, the untrained encoder.
     """
     return pd.DataFrame(_courses(cards), columns=list(COURSE)).astype({"value": float})
 
@@ -53,7 +53,7 @@ def _courses(cards: Cards) -> Iterator[tuple[str, str, int, str, float]]:
 
 
 def costs(cards: Cards) -> Costs:
-    """Mean seconds per row, on the machine that most rows were pretrained on; of several, the first in the order."""
+    """Mean seconds per row, on the machine that most rows were pretrained on; the first on a tie."""
     timed: dict[str, dict[str, list[float]]] = {}
     for variant, own in cards.items():
         for card in own.values():
@@ -68,7 +68,7 @@ def costs(cards: Cards) -> Costs:
 
 
 def machine_of(card: Card) -> str:
-    """Device, threads where it computes on a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 threads, float32'."""
+    """Device, threads of a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 threads, float32'."""
     device = card.get("device", {})
     count = device.get("threads")
     threads = f", {count} thread{'' if count == 1 else 's'}" if device.get("type") == "cpu" else ""

@@ -1,7 +1,7 @@
-"""What makes two runs comparable: only then may their cells stand in one table. This is the one place that decides it.
+"""Decides whether two runs are comparable, so that their cells may share a table.
 
-Two runs compare when their configs differ in nothing but the choice of cells, the datasets that both use are the same
-and were tested on the same windows, and their rows were computed in one precision by one version of each stage.
+They are when their configs differ in the choice of cells only, shared datasets have the same fingerprint and test
+windows, and their rows have the same precision and results version of each stage.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ CHOICE = (
     "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
     "data.datasets", "data.simulation", "precision",
 )  # fmt: skip
-"""Config keys that choose cells, and those whose effect is compared itself: ablations, data, precision."""
+"""Config keys that may differ: they choose cells, or their effect (ablations, data, precision) is compared itself."""
 
 
 def comparable(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, tuple[str, ...]]]]:
-    """The first run with those that compare with it and with each other, and the rest with their reasons."""
+    """The first run and those comparable with all kept before them; the rest, each with its reasons."""
     pooled: list[Run] = []
     apart: list[tuple[Run, tuple[str, ...]]] = []
     for run in runs:
@@ -39,7 +39,7 @@ def comparable(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, tuple[st
 
 
 def why_not(run: Run, other: Run) -> tuple[str, ...]:
-    """Why the cells of a run may not stand beside another's, one phrase each; empty where they may."""
+    """Why a run is not comparable with another, one phrase each; empty where it is."""
     one, two = run.plan, other.plan
     settings = (
         f"{key} is {shown(own)}, not {shown(others)}"
@@ -65,7 +65,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A config's value as a person reads it."""
+    """A config value as text; 'unset' for None."""
     if value is None:
         return "unset"
     return value if isinstance(value, str) else json.dumps(value)
@@ -82,7 +82,7 @@ def windows_digest(store: Store, row: Row) -> str:
 
 
 def tested_on(run: Run) -> dict[str, str]:
-    """Dataset -> digest of the windows that its first finished cell was tested on."""
+    """Dataset -> digest of the test windows of its first finished cell."""
     first: dict[str, Row] = {}
     for row in run.rows.values():
         first.setdefault(row.dataset, row)
@@ -90,7 +90,7 @@ def tested_on(run: Run) -> dict[str, str]:
 
 
 def same_outcome(one: Run, key: str, other: Run, other_key: str) -> bool:
-    """Whether two finished cells have the same scores and predictions, to the bit; times and machines may differ."""
+    """Whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
     first, second = one.rows[key], other.rows[other_key]
     if (first.scores, first.undefined) != (second.scores, second.undefined):
         return False
@@ -105,12 +105,12 @@ def same_outcome(one: Run, key: str, other: Run, other_key: str) -> bool:
 
 
 def made(run: Run) -> dict[str, set[str]]:
-    """What computed the finished cells: the precision, and by stage the results version of the code."""
+    """Precision and results version of each stage -> their values among the finished cells."""
     found: dict[str, set[str]] = {}
     for row in run.rows.values():
         stages = row.provenance.get("results_versions", {})
         facts = {f"results version of {stage}": number for stage, number in stages.items()}
-        if row.evaluation != FEATURES:  # which no precision can move
+        if row.evaluation != FEATURES:  # features do not depend on precision
             facts["precision"] = row.provenance.get("precision")
         for name, fact in facts.items():
             found.setdefault(name, set()).add(shown(fact))
@@ -118,7 +118,7 @@ def made(run: Run) -> dict[str, set[str]]:
 
 
 def _redefined(one: Plan, two: Plan) -> Iterator[str]:
-    """Ablations of the same name that are not the same change."""
+    """Ablations of the same name with different overrides."""
     for variant in one.variants:
         if variant in two.variants and _overrides(one, variant) != _overrides(two, variant):
             yield f"{variant} is {shown(_overrides(one, variant))}, not {shown(_overrides(two, variant))}"

@@ -1,4 +1,4 @@
-"""Cells of a run that have no row to show: which ended in which error, and what was kept of it."""
+"""Failed and damaged cells of a run, grouped by error, with the first traceback."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Unfinished:
     state: str
     """'failed' or 'damaged'."""
     error: str
-    """One line; KEY stands for a cell's own key, so that alike errors are one."""
+    """One line; a cell's own key is replaced by KEY, so that equal errors group."""
     traceback: str
-    """Of the first cell; '' where none was kept."""
+    """Of the first cell; '' if not stored."""
     cells: tuple[PlannedCell, ...]
 
 

@@ -1,9 +1,8 @@
-"""Several runs put together in one store, so that everything a report computes is computed on all of them.
+"""Merges comparable runs into one store, so that a report covers all of them.
 
-The first run is the measure: those that compare with it (`compatible`) are put together, cell by cell; all others
-stay apart, and it is said why. Nothing is ever averaged over two computations of one cell: of a cell that two runs
-computed under different keys the first run's stands, and one of which two stores hold different outcomes under one key
-is left out.
+Runs comparable with the first (`compatible`) are merged cell by cell; the others are reported with the reason. Two
+computations of a cell are never averaged: under different keys, the first run's is used; under one key with different
+outcomes, the cell is left out.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from reports.runs.compatible import comparable, same_outcome
 from reports.runs.run import Run, open_run
 
 NAMED = 3
-"""Things that a line names before it only counts."""
+"""Items that a line names; the rest are counted."""
 Place = tuple[str, str, str, float, int]
 """Evaluation, variant, dataset, ratio and seed of a cell."""
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Where the outcome of a key was found, or why there is none that may be used."""
+    """The run that holds the row of a key, or why none is used."""
 
     run: Run | None
     problem: str = ""
     """Printed under the tables: without paths."""
     conflict: str = ""
-    """Which stores do not agree."""
+    """Which stores disagree."""
 
 
 def merge(runs: Sequence[Run], folder: Path) -> tuple[Run, list[str]]:
-    """The first run with those that compare with it, as one run in a new store; and what must be said of it, by line.
+    """The first run and those comparable with it as one run in a new store; and messages, one line each.
 
-    folder: where the store is made, of links to the files of the runs' own. Alone, the first run stays where it is.
+    folder: of the new store, which links to the runs' files. Unused where no other run is comparable.
     """
     pooled, apart = comparable(runs)
     said = [f"put together: {', '.join(run.name for run in pooled)}"] if len(pooled) > 1 else []
@@ -66,7 +65,7 @@ def merge(runs: Sequence[Run], folder: Path) -> tuple[Run, list[str]]:
 
 
 def _find(key: str, runs: Sequence[Run]) -> _Found:
-    """The first whole row of a key; none where two stores have different outcomes, or all rows are damaged."""
+    """The first undamaged row of a key; none where all are damaged or two stores have different outcomes."""
     holders = [run for run in runs if key in run.rows]
     if not holders:
         damaged = any(key in run.damaged for run in runs)
@@ -82,12 +81,12 @@ def _find(key: str, runs: Sequence[Run]) -> _Found:
 
 
 def place_of(cell: PlannedCell) -> Place:
-    """Where a cell stands, whatever its key."""
+    """The cell's coordinates, independent of its key."""
     return cell.evaluation, cell.variant, cell.dataset, cell.ratio, cell.seed
 
 
 def _chosen(runs: Sequence[Run], found: dict[str, _Found]) -> tuple[list[PlannedCell], list[PlannedCell]]:
-    """One cell per place, the first that is finished; and those that a later run has finished under another key."""
+    """One cell per place, the first finished one; and finished duplicates under another key."""
     cells: dict[Place, PlannedCell] = {}
     twice = []
     for cell in (cell for run in runs for cell in run.plan.cells):
@@ -124,14 +123,14 @@ def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
 
 
 def _devices(runs: Sequence[Run]) -> list[str]:
-    """A warning where the cells were not all computed on one type of device."""
+    """A warning where cells were computed on several types of device."""
     rows = (row for run in runs for row in run.rows.values())
     types = sorted({str(row.provenance["device"]["type"]) for row in rows if row.provenance.get("device")})
     return [f"the cells were computed on several types of device: {', '.join(types)}"] if len(types) > 1 else []
 
 
 def _seeds(plan: Plan) -> list[str]:
-    """A warning where some rows were planned on fewer seeds than others."""
+    """A warning where some rows have fewer planned seeds than others."""
     seeds: dict[str, set[int]] = {}
     for cell in plan.cells:
         seeds.setdefault(cell.variant, set()).add(cell.seed)
@@ -155,7 +154,7 @@ def _first_wins(tables: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run]) -> None:
-    """Put plan, rows, predictions, cards and reasons of failures in a new store; files are linked, not copied."""
+    """Add plan, failures and links to rows, predictions and cards to a new store."""
     store.save_plan(plan)
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         source = found[key]
@@ -191,6 +190,6 @@ def counted(number: int, word: str) -> str:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+    """The first `NAMED` names, and the number of the rest."""
     rest = len(names) - NAMED
     return "; ".join(names[:NAMED]) + (f"; and {rest} more" if rest > 0 else "")

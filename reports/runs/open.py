@@ -1,10 +1,10 @@
-"""Where results are read from: results folders and capsules, named as a user does, opened as one store with one run.
+"""Opens the results folders and capsules that a user names as one store with one run.
 
     DIR or FILE        the latest run of a results folder, or the run of a capsule
     DIR@KEY            that run
     DIR@all            every run of the folder, the latest first
 
-What a store holds besides the runs that were asked for is said, so that nobody takes a part for the whole.
+Other runs and unused rows of a store are reported, so that a part is not mistaken for the whole.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Opened:
-    """What is reported: one run in one store."""
+    """The run to report."""
 
     run: Run
     said: tuple[str, ...]
-    """What a reader must know of how it came together, one line each."""
+    """Messages on merging, left-out rows and other runs, one line each."""
 
 
 @contextmanager
 def open_results(sources: Sequence[str]) -> Iterator[Opened]:
-    """The run, or the runs put together, that some sources name; what is unpacked for it is gone afterwards.
+    """The run that the sources name, several merged; unpacked capsules are deleted on exit.
 
-    Raises NoResults, in one line, where a source holds no run, or a capsule is damaged.
+    Raises NoResults, in one line, where a source holds no run or a capsule is damaged.
     """
     with TemporaryDirectory(prefix="results-") as scratch:
         runs = [run for number, source in enumerate(sources) for run in runs_of(source, Path(scratch) / str(number))]
@@ -59,7 +59,7 @@ def runs_of(source: str, scratch: Path) -> list[Run]:
 
 
 def every_run(path: Path, store: Store) -> list[Run]:
-    """All runs of a store, the latest first, but for damaged plans. Raises NoResults where none is left."""
+    """All runs of a store with a readable plan, the latest first. Raises NoResults where there is none."""
     runs = []
     keys = store.plan_keys()
     for key in keys:
@@ -71,13 +71,13 @@ def every_run(path: Path, store: Store) -> list[Run]:
 
 
 def _parse(source: str) -> tuple[Path, str]:
-    """Folder or file, and the key after the last @; a path that exists is taken as it is."""
+    """Folder or file, and the key after the last @; an existing path is not split."""
     path, separator, key = source.rpartition("@")
     return (Path(path), key) if separator and path and not Path(source).exists() else (Path(source), "")
 
 
 def _besides(runs: Sequence[Run]) -> Iterator[str]:
-    """Of the store that runs were opened of: its other runs, plans that cannot be read, rows that belong to no run."""
+    """Messages on a store's other runs, unreadable plans and rows that belong to no run."""
     path, store = runs[0].source, runs[0].store
     opened = {run.plan.key: run.plan for run in runs}
     others, known = [], {cell.key for plan in opened.values() for cell in plan.cells}

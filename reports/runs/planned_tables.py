@@ -1,7 +1,7 @@
-"""Which tables a plan calls for: the comparison (PMQ, Table 1), ablations (Table 2), and a table per swept knob.
+"""The tables of a plan: the comparison (PMQ, Table 1), ablations (Table 2), and a table per swept knob.
 
-A layout is data. It is the one choice of a table's rows, columns, label ratios and cells: the numbers of the table
-(reports.tables.table) and what statistics say of them (reports.statistics.of_table) both read it.
+A `Layout` fixes a table's rows, columns, label ratios and cells. The table (reports.tables.table) and its statistics
+(reports.statistics.of_table) both read it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.plan import Plan, PlannedCell
 
 CHANGES_SHOW = ("f1",)
-"""Metrics of a table of changes, as in the paper's Table 2."""
+"""Metrics of a table of ablations or of a sweep, as in the paper's Table 2."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class Layout:
 
     evaluation: str
     name: str
-    """'' is the main table's."""
+    """'' for the main table."""
     title: str
     variants: tuple[str, ...]
     """Rows, from the top."""
     metrics: tuple[str, ...]
     """Columns of every dataset."""
     cells: tuple[PlannedCell, ...]
-    """The planned cells of its rows at the label ratios that it shows, in plan order."""
+    """The planned cells of its rows and label ratios, in plan order."""
     gates: frozenset[str] = frozenset()
-    """Rows that the others are read against; they do not compete."""
+    """Reference rows; left out of ranking and statistics."""
 
     @property
     def ratios(self) -> tuple[float, ...]:
@@ -47,7 +47,7 @@ class Layout:
 
 
 def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
-    """What a row is for; a plan that says nothing of a row has it compared."""
+    """Role, base variant, knob and value of a row; role METHOD where the plan names none."""
     return plan.roles.get(variant, {"role": METHOD, "of": "", "knob": "", "value": None})
 
 
@@ -57,7 +57,7 @@ def evaluations_of(plan: Plan) -> tuple[str, ...]:
 
 
 def layouts(plan: Plan, evaluation: str) -> Iterator[Layout]:
-    """The tables of an evaluation, the comparison first. None of them is without a planned cell."""
+    """The tables of an evaluation, the comparison first; each has a planned cell."""
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     there = {cell.variant for cell in cells}
     variants = [name for name in plan.variants if name in there]
@@ -80,6 +80,6 @@ def layouts(plan: Plan, evaluation: str) -> Iterator[Layout]:
 
 
 def _at_changes(cells: Sequence[PlannedCell], rows: Sequence[str], changed: Sequence[str]) -> tuple[PlannedCell, ...]:
-    """The cells of a table of changes: those of its rows at the ratios at which something was changed."""
+    """The cells of the rows at the ratios that a changed row has."""
     ratios = {cell.ratio for cell in cells if cell.variant in changed}
     return tuple(cell for cell in cells if cell.variant in rows and cell.ratio in ratios)

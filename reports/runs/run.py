@@ -1,7 +1,7 @@
-"""A run: a results store opened, once per report. What its plan set out to do, and what is there of it.
+"""A run: one plan of a results store with its rows, failures and damaged rows, opened once per report.
 
-The plan, not the row, says which variant a cell stands for: two variants with the same content share one key
-(PMQ and "PMQ with a queue of 16384" are the same run), and then one row serves both.
+The plan, not the row, names a cell's variant: two variants with equal settings (PMQ and "PMQ with a queue of 16384")
+share one key and one row.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ TIDY = (*CELL, "unit", "metric", "value", "reason")
 
 @dataclass(frozen=True)
 class Run:
-    """What a store holds of one plan; the three mappings are by cell key and have no key in common."""
+    """One plan of a store; the three mappings are by cell key and disjoint."""
 
     name: str
-    """As its user would call it: FOLDER@KEY."""
+    """FOLDER@KEY."""
     source: Path
-    """The folder or capsule that it came in."""
+    """The folder or capsule."""
     store: Store
     plan: Plan
     rows: Mapping[str, Row]
     failures: Mapping[str, Failure]
     """Error and traceback of the cells whose last attempt failed."""
     damaged: Mapping[str, str]
-    """What is wrong with the rows that were left out."""
+    """Errors of the rows left out."""
 
     @cached_property
     def tidy(self) -> pd.DataFrame:
-        """One line per finished cell x unit x metric, in plan order, with the columns `TIDY`; made when first asked.
+        """One line per finished cell x unit x metric, in plan order, with the columns `TIDY`.
 
         `value` lies in [0, 1] and is NaN where the metric is undefined; `reason` then says why.
         """
@@ -58,9 +58,9 @@ class Run:
 
     @cached_property
     def cards(self) -> dict[str, dict[str, Card]]:
-        """Variant -> key of a pretraining -> its card, behind the finished cells; read when first asked.
+        """Variant -> key of a pretraining -> its card, for the finished cells.
 
-        Cards that are missing or damaged are left out.
+        Missing or damaged cards are left out.
         """
         wanted = {(cell.variant, row.pretrain_key) for cell in self.plan.cells if (row := self.rows.get(cell.key))}
         found: dict[str, dict[str, Card]] = {}
@@ -73,9 +73,9 @@ class Run:
 
 
 def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = None) -> Run:
-    """The run of a plan in a results folder, the latest one unless a key is given.
+    """The run of a plan in a results folder, the latest without a key.
 
-    source: what its user named, where that is not the folder. Raises NoResults where the folder holds no such plan.
+    source: the path that the user named, if not the folder. Raises NoResults where the folder holds no such plan.
     """
     store = Store(root)
     plan = store.load_plan(plan_key)
@@ -99,9 +99,9 @@ def _cell(cell: PlannedCell) -> dict[str, Any]:
 
 
 def wide(run: Run) -> pd.DataFrame:
-    """One line per finished cell, in plan order: where it stands, all its scores in both units, what it rests on.
+    """One line per finished cell, in plan order: its place, its scores in both units, training choices and counts.
 
-    Times are left out, so that an interrupted and resumed run gives the same bytes as one in a single go.
+    Times are left out, so that a resumed run gives the same bytes as an uninterrupted one.
     """
     lines = [_cell(cell) | _row_facts(row) for cell in run.plan.cells if (row := run.rows.get(cell.key)) is not None]
     return pd.DataFrame(lines) if lines else pd.DataFrame(columns=list(CELL))

@@ -1,4 +1,4 @@
-"""Values without this machine's paths: an absolute path shrinks to its last part, all else stays as it is."""
+"""Shortens absolute paths in JSON-like values to their last part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PART = r"[^\s/\\'\"<>|:;,()\[\]{}]+"
 ROOT = r"(?:file://)?(?:~[\w.-]*|[A-Za-z]:)?"
 START = rf"(?<![\w.:/\\~-]){ROOT}"
 QUOTED = re.compile(rf"(?<=['\"]){ROOT}(?:[/\\][^/\\'\"\n]+){{2,}}[/\\]?(?=['\"])")
-"""Between quotes, as Python's errors have it, a path may hold spaces."""
+"""Between quotes, as in Python's errors, a path may contain spaces."""
 BARE = re.compile(rf"{START}(?:[/\\]{PART}){{2,}}[/\\]?")
 WHOLE = re.compile(rf"{START}(?:[/\\][^/\\\n]+){{2,}}[/\\]?")
 
@@ -17,7 +17,7 @@ WHOLE = re.compile(rf"{START}(?:[/\\][^/\\\n]+){{2,}}[/\\]?")
 def portable(value: Any) -> Any:
     """A JSON-like value with every absolute path in its texts and keys shortened to its last part.
 
-    '/home/ann/mine.py' becomes 'mine.py', and '~/data/ecg' 'ecg'; '/part' alone, a URL and a relative path stay.
+    '/home/ann/mine.py' becomes 'mine.py', '~/data/ecg' 'ecg'; '/part' alone, URLs and relative paths are kept.
     """
     if isinstance(value, dict):
         return {portable(key): portable(own) for key, own in value.items()}

@@ -1,1 +1,4 @@
-"""What the numbers can show: the bootstrap over test patients, intervals, paired tests, components of variance."""
+"""Stored predictions -> intervals, paired tests, ties and variance components, by a bootstrap over test patients.
+
+Imported by reports.tables, figures, html, paper and build.
+"""

@@ -1,12 +1,12 @@
 """The metrics of one cell on its test set and on every resample of the test patients.
 
-They are those of benchmark.results.metrics, which also makes the stored scores: here a sum over lines is 1+R sums, by
-way of the sums of each patient. A class that a resample lacks is left out of its mean, never counted as zero.
+They are those of benchmark.results.metrics, which also computes the stored scores; each sum over lines becomes 1+R
+sums, from sums by patient. A class absent from a resample is left out of its mean, not counted as zero.
 
-AUROC counts the pairs (positive above negative, a tie is half a pair). With weights w = 1 + e by patient their number
-is p(w) = p(1) + g'e + e'Ae. The first two terms are computed exactly (g sums the placements of DeLong et al., 1988);
-A, one entry per pair of patients, is computed on B bins of the scores, where a pair within one bin is a half. So only
-pairs within a bin are approximate, about 1/B of all, and these enter with the weight e_p e_q of mean zero.
+AUROC counts the pairs with the positive above the negative, ties half. With weights w = 1 + e by patient the count is
+p(w) = p(1) + g'e + e'Ae. The first two terms are exact (g sums the placements of DeLong et al., 1988); A, one entry
+per pair of patients, is computed on B bins of the scores, where a pair within one bin counts half. Only pairs within a
+bin are approximate, about 1/B of all, and their weights e_p e_q have mean zero.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from reports.statistics.test_set import Floats, ResampledTestSet, by_patient, po
 
 FEWEST_BINS = 16
 CELLS = 40_000
-"""Patients x bins: fewer patients leave room for finer bins."""
+"""Patients x bins: with fewer patients the bins are finer."""
 
 
 def resampled_scores(test: ResampledTestSet, probability: NDArray[np.float32], *, multi: bool) -> dict[str, Floats]:
-    """Metric -> (1+R,) values in [0, 1], the first that of the test set itself; NaN where the metric is undefined.
+    """Metric -> (1+R,) values in [0, 1], first the test set, then its R resamples; NaN where undefined.
 
-    probability: (windows, C) as in the stored predictions. The metrics are the columns of the results tables.
+    probability: (windows, C) as in the stored predictions. Metrics: `COLUMNS`.
     """
     lines = ResampledLines(test.truth, pooled(test, probability), multi, test)
     return {name: METRICS[name].of(lines) for name in COLUMNS}
@@ -36,7 +36,7 @@ def resampled_scores(test: ResampledTestSet, probability: NDArray[np.float32], *
 
 @dataclass(frozen=True)
 class ResampledLines(Lines):
-    """Lines that count as often as their patient is drawn, in the test set itself and R resamples of it."""
+    """Lines weighted by how often their patient is drawn, in the test set and its R resamples."""
 
     test: ResampledTestSet
 
@@ -54,7 +54,7 @@ class ResampledLines(Lines):
 
 
 def _pairs_won(test: ResampledTestSet, scores: NDArray[np.float32], positive: NDArray[np.bool_]) -> Floats:
-    """(1+R,) weighted number of (positive, negative) pairs in which the positive has the higher score, ties half."""
+    """(1+R,) weighted number of (positive, negative) pairs with the positive higher, ties half."""
     order = np.argsort(scores, kind="stable")
     sign, patient, ranked = positive[order], test.patient[order], scores[order]  # (n,) each
     level = np.cumsum(np.r_[False, ranked[1:] != ranked[:-1]])  # (n,) equal scores share a level

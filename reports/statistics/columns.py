@@ -1,8 +1,8 @@
-"""All cells of a column of a table under the same resamples of its test patients.
+"""Scores of all cells of a table's column under the same resamples of its test patients.
 
 A column is a metric on a dataset, or Overall, the mean of these; its cells are the variants x seeds at one label ratio.
-Everything that statistics say of differences is computed from these values. Which cells make up the table is the
-caller's choice, and with it which rows are compared.
+Intervals, tests and components are all computed from these scores. The caller chooses the cells, and so the rows that
+are compared.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ Scored = Mapping[str, Floats]
 
 
 class UnequalTestSets(Exception):
-    """Two cells of one dataset were not tested on the same windows; the message names both."""
+    """Two cells of one dataset have different test windows; the message names both."""
 
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """Scores of the V variants planned at a label ratio x S seeds in one column, on the test set and R resamples."""
+    """Scores of V variants x S seeds in one column at one label ratio, on the test set and R resamples."""
 
     unit: str
     ratio: float
     dataset: str
-    """Empty for Overall."""
+    """'' for Overall."""
     metric: str
     variants: tuple[str, ...]
     seeds: tuple[int, ...]
     patients: int
-    """Test patients; of Overall, those of the dataset that has the fewest."""
+    """Number of test patients; for Overall, the smallest of its datasets."""
     encoders: NDArray[np.str_]
-    """(V, S) key of the pretrained encoder that each cell started from; '' where it had none or is missing."""
+    """(V, S) key of each cell's pretrained encoder; '' without one or where the cell is missing."""
     scores: Floats
     """(V, S, 1+R) in [0, 1]: the test set, then its resamples. NaN where a cell is missing or a score undefined."""
 
@@ -63,10 +63,10 @@ def score_columns(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> list[ScoreColumn]:
-    """The scores of each column and label ratio of some cells in one score unit; Overall ends each ratio.
+    """The columns of some cells in one score unit, by label ratio; Overall is the last of each ratio.
 
-    cells: those of one table, with one cell at most per variant, dataset, ratio and seed. metrics: its columns on each
-    dataset, of which Overall is the mean. Raises UnequalTestSets.
+    unit: 'heartbeat' or 'recording'. cells: those of one table, at most one per variant, dataset, ratio and seed.
+    metrics: its columns on each dataset. Raises UnequalTestSets.
     """
     planned = {(cell.variant, cell.ratio) for cell in cells}
     seeds = tuple(sorted({cell.seed for cell in cells}))
@@ -95,7 +95,7 @@ def score_columns(
 def _scored(
     run: Run, cells: Sequence[PlannedCell], unit: str, resamples: int, seed: int
 ) -> tuple[dict[str, Scored], int]:
-    """Cell key -> its scores under the resamples of the one test set of these cells; and the number of its patients."""
+    """Cell key -> its scores under the resamples of the shared test set; and the number of test patients."""
     keys = list(dict.fromkeys(cell.key for cell in cells))
     expected = run.store.predictions(keys[0])
     test = resampled_test_set(expected, unit, resamples=resamples, seed=seed)
@@ -105,13 +105,13 @@ def _scored(
         _must_agree(expected, found, keys[0], key, row.dataset)
         return resampled_scores(test, found.probability, multi=row.labels == "multi")
 
-    # One thread of the linear algebra per cell: more would wait for each other, and could add in another order.
+    # One BLAS thread per cell: more would contend, and could change the order of summation.
     with threadpool_limits(1), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return dict(zip(keys, pool.map(score, keys), strict=True)), test.patients
 
 
 def _must_agree(expected: Predictions, found: Predictions, first: str, key: str, dataset: str) -> None:
-    """Raise UnequalTestSets where two cells do not have the same test windows in the same order."""
+    """Raise UnequalTestSets unless two cells have the same test windows in the same order."""
     for name in ("patient", "recording", "truth"):
         if not np.array_equal(getattr(expected, name), getattr(found, name)):
             raise UnequalTestSets(
@@ -129,7 +129,7 @@ def _laid_out(
 
 
 def _overall(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
-    """The mean of the columns of one ratio that any variant has a score in; each dataset resampled on its own."""
+    """The mean of one ratio's columns with a score of any variant; datasets are resampled independently."""
     filled = [column for column in columns if np.isfinite(column.scores[..., 0]).any()]
     if not filled:
         return []

@@ -1,10 +1,10 @@
-"""Where the scatter of a score comes from: the test patients, and what a seed changes (random effects, by moments).
+"""Variance components of a score: test patients, pretraining, labelled subset, fine-tuning (random effects, moments).
 
-On the test set, the score of run s is mu + P + r_s + i_s: P the luck of the test patients, the same for all runs; r_s
-the run; i_s the test patients that err in this run alone. Resamples of the patients give var(P) (the covariance of two
-runs) and var(i) (the rest of a run's own variance); the variance over runs, less var(i), gives var(r). Where several
-runs share a pretraining and there are several pretrainings, one-way analysis of variance parts var(r) into what
-pretraining and what the rest contributes. What the runs do not vary, or vary only together, is said in words.
+The score of run s on the test set is mu + P + r_s + i_s: P the effect of the test patients common to all runs, r_s that
+of the run, i_s the interaction of patients and run. Resamples of the patients give var(P) (the covariance of two runs)
+and var(i) (the rest of a run's own variance); the variance over runs minus var(i) gives var(r). With several
+pretrainings and several runs of one, one-way analysis of variance splits var(r) into pretraining and the rest. Sources
+that the runs do not vary, or vary only together, get a remark.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ PRETRAINING, SUBSET, FINE_TUNING = "pretraining", "labelled subset", "fine-tunin
 
 @dataclass(frozen=True)
 class Component:
-    """One source of scatter, as the standard deviation that it gives a single run's score."""
+    """One source of variance, as its standard deviation in a single run's score."""
 
     source: str
     sd: float
-    """NaN where it cannot be estimated; `remark` says why."""
+    """In [0, 1]; NaN where it cannot be estimated, with the reason in `remark`."""
     remark: str = ""
 
 
 def components(columns: Sequence[ScoreColumn], *, strict: bool) -> pd.DataFrame:
-    """One line per source of scatter of each variant and column: place, variant, source, sd in [0, 1], remark.
+    """One line per source of variance of each variant and column: place, variant, source, sd in [0, 1], remark.
 
-    strict: a seed draws its own labelled subset; otherwise all runs share one. Overall, which mixes datasets, is left
-    out, and so is a variant without a score.
+    strict: each seed draws its own labelled subset; otherwise all runs share one. Overall and variants without a score
+    are left out.
     """
     lines: list[dict[str, object]] = []
     for column in columns:
@@ -55,7 +55,7 @@ def components(columns: Sequence[ScoreColumn], *, strict: bool) -> pd.DataFrame:
 
 
 def sources(scores: Floats, patients: int, encoders: NDArray[np.str_], *, strict: bool) -> Iterator[Component]:
-    """The components of (S, 1+R) scores, whose runs started from the (S,) encoders."""
+    """The components of (S, 1+R) scores in [0, 1]; encoders: (S,) keys of the runs' pretrained encoders."""
     defined = scores[:, 1:][:, np.isfinite(scores[:, 1:]).all(axis=0)]  # (S, R)
     if patients < 2 or defined.shape[1] < 2:
         yield _not_estimated(PATIENTS, "one test patient" if patients < 2 else "undefined in the resamples")
@@ -71,7 +71,7 @@ def sources(scores: Floats, patients: int, encoders: NDArray[np.str_], *, strict
 
 
 def _of_runs(scores: Floats, encoders: NDArray[np.str_], alone: float, *, strict: bool) -> Iterator[Component]:
-    """What the seeds change; `alone` is the variance that the test patients add to each run by itself."""
+    """The components of the run; `alone` is var(i)."""
     varied = [SUBSET, FINE_TUNING] if strict else [FINE_TUNING]
     count = len(np.unique(encoders))
     if 1 < count < len(scores):
@@ -97,9 +97,9 @@ def _not_estimated(source: str, reason: str) -> Component:
 
 
 def nested_variances(scores: Floats, group: NDArray[np.str_]) -> tuple[float, float]:
-    """Variance between and within groups of (S,) scores, by the moments of one-way analysis of variance.
+    """Variance between (at least 0) and within groups of (S,) scores, by one-way analysis of variance.
 
-    There are at least two groups, and fewer groups than scores; the variance between is never below 0.
+    Needs at least two groups, and fewer groups than scores.
     """
     names, inverse, sizes = np.unique(group, return_inverse=True, return_counts=True)
     means = np.bincount(inverse, weights=scores) / sizes  # (G,)

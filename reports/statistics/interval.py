@@ -1,19 +1,19 @@
-"""The error of a mean over seeds: an interval, a p value and the difference that could be found.
+"""The error of a mean over seeds: interval, p value and detectable difference.
 
 Two things are sampled: the test patients and the runs (seeds). The variance of a mean over S seeds is estimated as
 
     V = V_patients + V_seeds,    V_seeds = s^2 / S,    V_patients = mean covariance of two seeds under the resamples
 
-with s^2 the variance over seeds on the test set. What patients do to all seeds alike is in V_patients; what they do to
-one seed alone is already part of s^2, so it is not counted twice, as drawing patients and seeds together would
-(Owen, 2007, "The pigeonhole bootstrap"). Few seeds drawn with replacement would also give s^2 too small and tails too
-light; here V_seeds has its S - 1 degrees of freedom: with w = V_seeds / V and T Student's tail probability,
+with s^2 the variance over seeds on the test set. V_patients holds the patients' effect common to all seeds; their
+effect on single seeds is already part of s^2 and would count twice if patients and seeds were resampled together
+(Owen, 2007, "The pigeonhole bootstrap"). Resampling few seeds would also underestimate s^2 and the tails; here V_seeds
+has S - 1 degrees of freedom: with w = V_seeds / V and T Student's tail probability,
 
     p = w T(|mean| / sqrt(V); S - 1) + (1 - w) T(|mean| / sqrt(V); P - 1)
 
-for P patients, in the manner of Cochran (1964, "Approximate significance levels of the Behrens-Fisher test"), and the
-interval holds the means that p does not refute. A difference is the same on first - second, paired by patient and seed.
-With one seed V_seeds cannot be estimated and the interval covers the patients alone.
+for P patients, after Cochran (1964, "Approximate significance levels of the Behrens-Fisher test"); the interval inverts
+this test. A difference is treated alike, on first - second paired by patient and seed. With one seed V_seeds cannot be
+estimated and the interval covers the patients alone.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from reports.statistics.test_set import Floats
 LEVEL = 0.05
 POWER = 0.8
 NOTHING = 1e-9
-"""Below it, a standard error or a difference of scores is rounding."""
+"""Standard errors and differences below it are rounding."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds with what is known of its error; NaN where that cannot be told, and `remark` says why."""
+    """A mean over seeds and its error, in the unit of the scores; NaN where unknown, with the reason in `remark`."""
 
     mean: float
     low: float
     high: float
     """The 95 % interval."""
     p: float
-    """Two-sided, of a mean of zero."""
+    """Two-sided, against a mean of zero."""
     patients_se: float
     seeds_se: float
     """NaN for a single seed."""
     seeds: int
     detectable: float
-    """The true mean that would be told from zero at the 5 % level in four of five such experiments."""
+    """The true mean that is significant at level 0.05 with power 0.8."""
     remark: str = ""
 
 
 def estimate(scores: Floats, patients: int) -> Estimate:
     """The mean of (S, 1+R) scores or differences: the test set, then R resamples of its patients.
 
-    Seeds that are NaN on the test set are left out, and so are resamples in which a score is undefined.
+    Seeds that are NaN on the test set are left out, as are resamples with an undefined score.
     """
     scores = scores[np.isfinite(scores[:, 0])]  # (S, 1+R)
     if not len(scores):
@@ -70,10 +70,10 @@ def estimate(scores: Floats, patients: int) -> Estimate:
 
 
 def patient_variances(resampled: Floats, patients: int) -> tuple[float, float]:
-    """What the test patients add to all runs alike, and to each run alone, from (S, R) scores under resamples.
+    """Variance from test patients common to all runs, and specific to each run, from (S, R) resampled scores.
 
-    The first is the mean covariance of two runs, the two together are the variance of one. Of a single run all is
-    common. P / (P - 1) makes up for drawing from P patients instead of from all there are.
+    The first is the mean covariance of two runs, the sum the variance of one; a single run's is all common. The factor
+    P / (P - 1) corrects the bootstrap's bias.
     """
     seeds = len(resampled)
     scale = patients / (patients - 1)
@@ -84,7 +84,7 @@ def patient_variances(resampled: Floats, patients: int) -> tuple[float, float]:
 
 
 def _patients_part(resampled: Floats, patients: int) -> float:
-    """V_patients; 0 where it is within two of its own errors, lest noise pass for variance known with P - 1 degrees."""
+    """V_patients; 0 within two of its own standard errors, since noise must not get P - 1 degrees of freedom."""
     common, alone = patient_variances(resampled, patients)
     seeds, draws = resampled.shape
     if seeds == 1:
@@ -117,19 +117,19 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
 
 @dataclass(frozen=True)
 class Tail:
-    """The upper tail of a mean in standard errors: of Student's, weighted by the seeds' share w of the variance."""
+    """Upper tail of a mean in standard errors: two Student tails weighted by the seeds' share w of the variance."""
 
     share: float
     seeds: int
     patients: int
 
     def beyond(self, errors: float) -> float:
-        """The probability of more than so many standard errors."""
+        """The probability of exceeding this number of standard errors."""
         of_seeds = self.share * float(stdtr(self.seeds - 1, -errors)) if self.share else 0.0
         return of_seeds + (1 - self.share) * float(stdtr(self.patients - 1, -errors))
 
     def quantile(self, probability: float) -> float:
-        """The number of standard errors that is exceeded with this probability, below 0.5."""
+        """The number of standard errors exceeded with this probability (below 0.5)."""
         furthest = 1.0
         while self.beyond(furthest) > probability:
             furthest *= 2

@@ -1,6 +1,6 @@
-"""The statistics of one table: intervals and paired differences of its rows, which rows tie, and what they can show.
+"""The statistics of one table: intervals, paired differences, ties, variance components, and their sentences.
 
-Rows that compete are compared with each other; gates, which are there to be read against, enlarge no family of tests.
+Gates are not tested, so that they enlarge no family of tests.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from reports.statistics.pairwise import intervals, pairwise, ties
 Place = tuple[float, str, str, str]
 """Ratio, dataset ('' of Overall), metric, variant."""
 DIGITS = 6
-"""Of a number in a CSV file: more would differ between processors."""
+"""Decimals in a CSV file: further ones differ between processors."""
 
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """What statistics say of a table; each frame's lines begin with the place of a column."""
+    """Statistics of a table; each frame's first columns are `PLACE`."""
 
     tied: frozenset[Place] = frozenset()
-    """Numbers that cannot be told from the best of their column and block."""
+    """Numbers not significantly different from the best of their column and block."""
     words: tuple[str, ...] = ()
-    """For below the table."""
+    """Footers."""
     details: tuple[str, ...] = ()
-    """How the statistics were made, for the page."""
+    """How the statistics were computed, for the page."""
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     """'intervals', 'pairwise', 'components'."""
 
 
 def statistics_of(run: Run, layout: Layout, unit: str) -> TableStatistics:
-    """The statistics of a table in one score unit, from the predictions in the store. Raises UnequalTestSets."""
+    """The statistics of a table in one score unit, from the stored predictions. Raises UnequalTestSets."""
     columns = score_columns(run, layout.competing, unit, metrics=layout.metrics)
     if not columns:
         return TableStatistics()
@@ -55,7 +55,7 @@ def statistics_of(run: Run, layout: Layout, unit: str) -> TableStatistics:
 
 
 def joined(statistics: Mapping[str, TableStatistics], what: str) -> str:
-    """One CSV of a frame of all tables, given by name, each line beginning with its table's."""
+    """One CSV of the frame `what` of all tables; the first column is the table's name."""
     frames = [found.frames[what].assign(table=name) for name, found in statistics.items() if what in found.frames]
     if not frames:
         return "table\n"

@@ -1,8 +1,8 @@
-"""Intervals of all rows of a table, their paired differences with Holm's correction, and which tie with the best.
+"""Intervals of all rows of a table, their paired differences with Holm's correction, and ties with the best.
 
-A family of tests is one column of a table at one label ratio: all pairs of its rows. Holm (1979, "A simple sequentially
-rejective multiple test procedure") bounds the chance of any false claim in that family, not over several columns.
-Its test_calibration.py simulates how often equal methods are told apart, and unequal ones are found.
+A family of tests is all pairs of rows in one column at one label ratio. Holm (1979, "A simple sequentially rejective
+multiple test procedure") bounds the probability of any false rejection in that family, not over several columns.
+test_calibration.py simulates false rejections and power.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAIR = [
 
 
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
-    """One line per variant of each column: place, variant, mean, low, high in [0, 1], standard errors, seeds."""
+    """One line per variant of each column, with the columns `INTERVAL`; mean, low, high and errors in [0, 1]."""
     lines = []
     for column in columns:
         for variant, scores in zip(column.variants, column.scores, strict=True):
@@ -38,11 +38,10 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
 
 
 def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
-    """One line per pair of variants of each column: place, first, second, difference, low, high, p, p_holm and more.
+    """One line per pair of variants of each column, with the columns `PAIR`.
 
-    The difference is that of first minus second over the seeds both have, in [-1, 1]; low and high are not adjusted,
-    p_holm is, within the column at its ratio. probability_of_improvement: in how many pairs of one seed and one
-    resample of the patients the first is ahead, ties half.
+    difference: first minus second over shared seeds, in [-1, 1]; low and high are not adjusted. p_holm: adjusted within
+    the column at its ratio. probability_of_improvement: share of (seed, resample) with the first ahead, ties half.
     """
     return pd.DataFrame([line for column in columns for line in _pairs(column)], columns=PAIR)
 
@@ -67,13 +66,13 @@ def _place(column: ScoreColumn) -> dict[str, object]:
 
 
 def _share_ahead(difference: Floats) -> float:
-    """The share of (S, R) differences above zero, ties half; NaN where none is defined."""
+    """Share of (S, R) differences above zero, ties half; NaN where none is defined."""
     defined = difference[np.isfinite(difference)]
     return float((defined > 0).mean() + (defined == 0).mean() / 2) if len(defined) else float("nan")
 
 
 def holm(p: Floats) -> Floats:
-    """Holm's adjusted p values of one family; NaN stays NaN and is no member."""
+    """Holm's adjusted (n,) p values of one family; NaN stays NaN and does not count."""
     adjusted = np.full(len(p), np.nan)
     known = np.flatnonzero(np.isfinite(p))
     order = known[np.argsort(p[known], kind="stable")]
@@ -85,8 +84,8 @@ def holm(p: Floats) -> Floats:
 def ties(cells: pd.DataFrame, pairs: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
     """The lines of `intervals` with two more columns, `best` and `tie`, decided within each column and ratio.
 
-    best: the highest mean. tie: another variant that cannot be told from a best one, for p_holm of their difference is
-    not below `level`. A variant without a score is neither, and nothing is best where only one has a score.
+    best: the highest mean. tie: another variant without p_holm below `level` against a best one. A variant without
+    a score is neither; nothing is best where only one variant has a score.
     """
     top = cells.groupby(PLACE, sort=False)["mean"].transform("max")
     rivals = cells.groupby(PLACE, sort=False)["mean"].transform("count")

@@ -1,8 +1,8 @@
 """A test set as clusters of patients, and the bootstrap of its patients.
 
-Patients, not windows, are drawn with replacement: the windows of one patient are no independent evidence (Field and
-Welsh, 2007, "Bootstrapping clustered data"). One test set has one sequence of draws, made from its patients' names,
-so every method, seed, label ratio and score unit is judged on the same resamples.
+Patients, not windows, are drawn with replacement, since the windows of one patient are dependent (Field and Welsh,
+2007, "Bootstrapping clustered data"). The draws are seeded by the patients' names, so every method, seed, label ratio
+and score unit has the same resamples.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ResampledTestSet:
-    """A test set in one score unit: n lines (windows or recordings) of P patients, under R resamples."""
+    """A test set in one score unit: n lines (windows or recordings) of P patients, and R resamples."""
 
     truth: NDArray[np.int64]
     """(n, C) multi-hot."""
     patient: NDArray[np.intp]
-    """(n,) place of the line's patient among the P patients in order of their names."""
+    """(n,) index of the line's patient among the P patients sorted by name."""
     recording: NDArray[np.intp] | None
-    """(windows,) line that a window of the predictions is averaged into; None where a window is a line."""
+    """(windows,) line into which a window is averaged; None where windows are the lines."""
     excess: NDArray[np.float32]
-    """(1+R, P) how often a patient is drawn beyond once. Line 0 is all zero: the test set itself."""
+    """(1+R, P) number of draws of a patient minus one. Line 0, the test set itself, is zero."""
 
     @property
     def patients(self) -> int:
@@ -41,7 +41,7 @@ class ResampledTestSet:
 
 
 def resampled_test_set(predictions: Predictions, unit: str, *, resamples: int, seed: int = 0) -> ResampledTestSet:
-    """The test set that predictions were made on, in the score unit 'heartbeat' or 'recording'."""
+    """The test set of some predictions, in the score unit 'heartbeat' or 'recording'."""
     names, patient = np.unique(predictions.patient, return_inverse=True)  # (P,), (windows,)
     excess = drawn_beyond_once(names, resamples, seed)  # (1+R, P)
     if unit == HEARTBEAT:
@@ -51,7 +51,7 @@ def resampled_test_set(predictions: Predictions, unit: str, *, resamples: int, s
 
 
 def drawn_beyond_once(names: NDArray[np.str_], resamples: int, seed: int) -> NDArray[np.float32]:
-    """(1+R, P): P draws with replacement out of the P named patients, R times, below a line for the test set itself."""
+    """(1+R, P) draws of each patient minus one: a zero line, then R times P draws with replacement from P patients."""
     count = len(names)
     generator = np.random.default_rng(int(digest([names.tolist(), seed]), 16))
     drawn = generator.integers(max(count, 1), size=(resamples, count))  # (R, P)
@@ -61,7 +61,7 @@ def drawn_beyond_once(names: NDArray[np.str_], resamples: int, seed: int) -> NDA
 
 
 def pooled(test: ResampledTestSet, probability: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, C) probabilities of the lines from those of the windows: a recording's is the mean of its windows'."""
+    """(n, C) probabilities of the lines from (windows, C): a recording's is the mean over its windows."""
     if test.recording is None:
         return probability
     return means_by(test.recording, probability)
@@ -74,5 +74,5 @@ def by_patient(test: ResampledTestSet, values: NDArray[Any]) -> Floats:
 
 
 def resampled_sums(test: ResampledTestSet, sums: Floats) -> Floats:
-    """(1+R, K) sums over the patients of each resample of (P, K) sums by patient; exact for counts below 2^24."""
+    """(1+R, K) sums over each resample from (P, K) sums by patient; exact for counts below 2^24."""
     return np.asarray(sums.sum(axis=0) + test.excess @ sums.astype(np.float32))

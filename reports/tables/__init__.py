@@ -1,1 +1,4 @@
-"""Values -> text: the table as a value, and its forms as Markdown, LaTeX, CSV and lines of a terminal."""
+"""A run, a layout and its statistics -> a `Table`, and its Markdown, LaTeX, CSV and terminal forms.
+
+Imported by the other rooms that write output: build, html, paper, compare, figures and benchmark.verbs.
+"""

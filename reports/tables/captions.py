@@ -1,6 +1,6 @@
-"""The words around a table: what its numbers are (caption), and what they rest on (footers).
+"""Caption, footers and details of a table.
 
-Neither holds a time, a device or a path: the same results print the same words, however often a run was resumed.
+None contains a time, a device or a path, so that a resumed run prints the same text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reports.runs.run import Run
 
 SHOWN_DIGITS = 12
 NAMED, LONGEST_ERROR = 3, 160
-"""Groups of cells that a footer names for an error, and characters of the error."""
+"""Groups of cells that a footer names for an error, and length of the error in characters."""
 
 
 def ratio_text(ratio: float) -> str:
@@ -28,13 +28,13 @@ def ratio_text(ratio: float) -> str:
 
 
 def unit_text(plan: Plan, unit: str) -> str:
-    """What a score counts: a 'heartbeat' is a plain window where recordings were cut into those."""
+    """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into plain windows."""
     plain = plan.config["data"].get("segmentation") == "windows"
     return "window" if plain and unit == HEARTBEAT else unit
 
 
 def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:
-    """What the numbers are, whether the ECGs are simulated, and what the config itself says of its run."""
+    """Metrics, seeds, marks, whether ECGs are simulated, and the config's own caption. columns: without Overall."""
     *others, last = (METRICS[metric].words for metric in layout.metrics)
     metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
@@ -45,10 +45,10 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
         "Bold: best of its block; ≈: tied with it.",
     ]
     if layout.gates:
-        sentences.append("Italics: gates, which do not compete.")
+        sentences.append("Italics: gates (reference rows), not ranked.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
     if cells[0].evaluation == LINEAR and plan.config["protocol"] == "paper" and len(seeds) > 1:
-        sentences.append("±0.0: the probe draws nothing at random.")
+        sentences.append("±0.0: the probe is deterministic.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
         sentences.append("Simulated ECGs: no ranking of methods follows.")
     own = str(plan.config.get("caption") or "").strip()
@@ -56,7 +56,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
 
 
 def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
-    """What a reader needs to use a table's numbers, one line each: cells, warnings, data, what could not be scored."""
+    """Cells, warnings, data, unscored patients, notes, failures and commits of a table, one line each."""
     plan = run.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
     yield _cells_line(run, cells)
@@ -72,7 +72,7 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
 
 
 def details_of(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """What a table's numbers rest on besides, one line each: sizes of the data, skipped recordings, reports."""
+    """Sizes of the data, skipped recordings and use of reports, one line each."""
     plan = run.plan
     there = {cell.dataset for cell in cells}
     sources = [*(facts for name, facts in plan.datasets.items() if name in there), plan.pretraining]
@@ -82,7 +82,7 @@ def details_of(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 
 def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """How the rows that learn from reports read them."""
+    """Which rows use reports, and how these are embedded."""
     rows = [title for name, title in plan.variants.items() if role_of(plan, name).get("reads_reports")]
     there = {plan.variants[cell.variant] for cell in cells}
     readers = [title for title in rows if title in there]
@@ -90,8 +90,8 @@ def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
         embedder = plan.config["pretrain"]["text_embedder"]
         how = "TF-IDF and truncated SVD, fitted on them" if embedder == "tfidf" else f"{embedder}, frozen"
         without = plan.pretraining.get("without_report", 0)
-        left_out = f"; {without} recordings without a report are left out there" if without else ""
-        yield f"Reports: {', '.join(readers)} learns from the corpus's, embedded by {how}{left_out}."
+        left_out = f"; {without} recordings without a report are left out" if without else ""
+        yield f"Reports, used by {', '.join(readers)}: embedded by {how}{left_out}."
 
 
 def _cells_line(run: Run, cells: Sequence[PlannedCell]) -> str:
@@ -125,7 +125,7 @@ def _skipped_text(facts: Mapping[str, Any]) -> str:
 
 
 def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Per dataset and class, the patients that no recording could be scored of; the page says why."""
+    """Number of patients without a scored recording, per dataset and class; the page has the reasons."""
     rows = {cell.dataset: run.rows[cell.key] for cell in cells if cell.key in run.rows}
     texts = [
         f"{run.plan.datasets[dataset]['title']} {name} {len(found['unscored'])} of {found['patients']}"
@@ -142,7 +142,7 @@ def _place(plan: Plan, cell: PlannedCell) -> str:
 
 
 def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Each note of the rows once, with the datasets and ratios it is of, and how many cells carry it."""
+    """Each note of the rows once, with its datasets, ratios and number of cells."""
     counted: dict[str, Counter[str]] = {}
     for cell in cells:
         for note in run.rows[cell.key].notes if cell.key in run.rows else ():
@@ -153,7 +153,7 @@ def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 
 def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """One line per error, short: the page has all cells and the traceback."""
+    """One line per error; the page has all cells and the traceback."""
     for found in unfinished(run, cells):
         places = cell_names(run.plan, found.cells)
         named = "; ".join(places[:NAMED]) + (f"; and {len(places) - NAMED} more" if len(places) > NAMED else "")
@@ -164,7 +164,7 @@ def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 
 def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
-    """'PMQ (Chapman, 1 %, seeds 41, 42)': cells, those of one variant, dataset and ratio together."""
+    """'PMQ (Chapman, 1 %, seeds 41, 42)': cells, grouped by variant, dataset and ratio."""
     seeds: dict[str, dict[str, None]] = {}
     for cell in cells:
         seeds.setdefault(f"{plan.variants[cell.variant]} ({_place(plan, cell)}", {})[str(cell.seed)] = None
@@ -172,7 +172,7 @@ def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
 
 
 def _commits(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """The commits that made the rows; work that was not committed is said."""
+    """The commits that computed the rows, with a mark for uncommitted changes."""
     commits: dict[str, None] = {}
     for cell in cells:
         git = run.rows[cell.key].provenance.get("git") if cell.key in run.rows else None

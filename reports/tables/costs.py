@@ -1,7 +1,6 @@
-"""What each row's pretraining took: parameters, windows, updates, encoder passes, time and memory, from the cards.
+"""The cost of each row's pretraining: parameters, windows, updates, encoder passes, time and memory, from the cards.
 
-A method may make twice the passes of another in an update, or more updates of smaller batches in an epoch: whoever
-compares two rows should see it. A pass is one of a window forwards; one backwards counts as two.
+Methods differ in encoder passes per update and updates per epoch. One window forwards is one pass, backwards two.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ HEADER = (
 )  # fmt: skip
 JOULES_PER_WH = 3600
 CAPTION = (
-    "What each pretraining took. An epoch is the same number of window pairs for every method, but for what a batching "
-    "or missing reports leave out. An encoder pass is one window forwards; one backwards counts as two. Several "
-    "pretrainings of a row: their mean. Wh: energy of the GPU or the CPU packages and all that ran on them, where "
-    "it can be read."
+    "Cost of each pretraining; the mean where a row has several. An epoch has the same number of window pairs for "
+    "every method, except those that batching or missing reports leave out. Encoder passes: one per window "
+    "forwards, two backwards. Wh: energy of the GPU or the CPU packages, other processes included; a dash where it "
+    "cannot be read."
 )
 
 
 def cost_lines(cards: Cards, titles: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """One line per row that was trained, as text under `HEADER`; rows that share all their encoders stand once."""
+    """One line per pretrained row, as text under `HEADER`; rows that share all encoders are listed once."""
     lines = []
     seen: set[tuple[str, ...]] = set()
     for variant, own in cards.items():
@@ -56,7 +55,7 @@ def _line(cards: Sequence[Card]) -> Iterator[str]:
 
 
 def _mean(values: Sequence[float], digits: int = 0) -> str:
-    """With thousands set apart; a dash where nothing is known."""
+    """The mean with thousands separators; a dash without values."""
     return f"{sum(values) / len(values):,.{digits}f}" if values else "–"
 
 
@@ -72,7 +71,7 @@ def costs_latex(lines: Sequence[tuple[str, ...]]) -> str:
 
 
 def costs_csv(lines: Sequence[tuple[str, ...]]) -> str:
-    """The table as CSV, numbers without thousands' marks."""
+    """The table as CSV, without thousands separators."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)

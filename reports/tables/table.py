@@ -1,7 +1,7 @@
 """The results table as a value: one block per label ratio, one line per variant, three metrics per dataset, Overall.
 
-The layout is that of Table 1 of the PMQ paper. Nothing is printed here: Markdown, LaTeX, CSV and the console all
-show the same `Table`, so what is bold, what is a dash and what stands in a footnote is decided once.
+The layout is that of Table 1 of the PMQ paper. Markdown, LaTeX, CSV, HTML and the console all render the same `Table`,
+so bold marks, dashes and footnotes are decided here only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reports.tables.captions import caption_of, details_of, footers_of, ratio_te
 
 DASH = "–"
 LETTERS = "abcdefghijklmnoprstuvwxyz"
-"""Footnote marks: q is left out because it has no superscript in Unicode."""
+"""Footnote marks, without q, which has no superscript in Unicode."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +30,22 @@ class Score:
     """One number of a table, in percent: a mean over seeds, or the Overall of a line over its columns."""
 
     mean: float | None
-    """None: undefined or not there, printed as a dash; `remark` says why."""
+    """None: undefined or missing, printed as a dash; `remark` has the reason."""
     std: float | None
     """Standard deviation over seeds with ddof = 1; None for a single seed and for Overall."""
     n: int
-    """Seeds (Overall: columns) that the mean rests on."""
+    """Seeds (Overall: columns) in the mean."""
     planned: int
-    """Seeds (Overall: columns) that were planned."""
+    """Seeds (Overall: columns) planned."""
     keys: tuple[str, ...]
-    """Cells behind the number."""
+    """Keys of the cells in the mean."""
     remark: str = ""
-    """What a reader must know of this number; becomes a footnote."""
+    """Text of the footnote."""
     spread: str = ""
     """Printed after the mean: '±0.8', or ' (k=6)' for an Overall of 6 columns where more were planned."""
     best: bool = False
     tie: bool = False
-    """Cannot be told from the best."""
+    """Not significantly different from the best."""
     mark: str = ""
     """Letter of the footnote that holds `remark`."""
 
@@ -64,7 +64,7 @@ class Line:
     scores: tuple[Score, ...]
     """One per column of the table."""
     gate: bool = False
-    """A row that the others are read against: never bold, set apart by italics."""
+    """A reference row: in italics, never bold."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Column:
-    """One metric on one dataset; Overall has neither dataset nor group."""
+    """One metric on one dataset; dataset and group are '' for Overall."""
 
     dataset: str
     metric: str
@@ -89,7 +89,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """What every renderer prints."""
+    """The value that every renderer prints."""
 
     name: str
     """Unique within a report, fit for a file name or a LaTeX label."""
@@ -100,17 +100,17 @@ class Table:
     columns: tuple[Column, ...]
     blocks: tuple[Block, ...]
     footnotes: tuple[tuple[str, str], ...]
-    """(mark, text), in the order of reading."""
+    """(mark, text), in reading order."""
     footers: tuple[str, ...]
-    """What a reader needs to use the numbers."""
+    """Lines below the table, in every form."""
     details: tuple[str, ...] = ()
-    """How they were made, for the page."""
+    """Further lines, on the page only."""
 
 
 def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics | None = None) -> Table:
     """A table in one score unit ('heartbeat', 'recording').
 
-    `layout` is one of `layouts(run.plan, ...)`, `statistics` what is known of its numbers (`statistics_of`).
+    layout: one of `layouts(run.plan, ...)`. statistics: of this layout and unit (`statistics_of`); None marks no ties.
     """
     columns = _columns(run.plan, layout)
     scored = run.tidy[(run.tidy["evaluation"] == layout.evaluation) & (run.tidy["unit"] == unit)]
@@ -139,7 +139,7 @@ def table_name(layout: Layout, unit: str) -> str:
 
 
 def _with_ties(block: Block, columns: Sequence[Column], statistics: TableStatistics) -> Block:
-    """The block with the numbers marked that cannot be told from the best."""
+    """The block with ties marked."""
 
     def tied(line: Line, column: Column, score: Score) -> bool:
         place = (block.ratio, column.dataset, column.metric, line.variant)
@@ -201,7 +201,7 @@ def _score(run: Run, scored: pd.DataFrame, cells: Sequence[PlannedCell], column:
 
 
 def _overall(scores: Sequence[Score]) -> Score:
-    """The mean of the numbers there are; k is printed where some are missing."""
+    """The mean of the available columns; their number k is printed where some are missing."""
     means = [score.mean for score in scores if score.mean is not None]
     keys = tuple(dict.fromkeys(key for score in scores for key in score.keys))
     if not means:
@@ -213,9 +213,9 @@ def _overall(scores: Sequence[Score]) -> Score:
 
 
 def _with_best(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """Mark the best of each column, all of them where several print the same, none where only one has a number.
+    """Mark the best of each column: all that print the same, none where only one line has a number.
 
-    Two Overalls compare only when they rest on the same columns: those that any line of the block could fill.
+    An Overall competes only if it covers every column that any line of the block has a number in.
     """
     width = len(lines[0].scores)
     rivals = [line for line in lines if not line.gate]
@@ -238,7 +238,7 @@ def _with_best(lines: Sequence[Line]) -> tuple[Line, ...]:
 
 
 def _best_of(scores: Sequence[Score]) -> list[Score]:
-    """All scores that print as the highest does; none where fewer than two compete."""
+    """All scores that print like the highest; none of fewer than two."""
     if len(scores) < 2:
         return []
     highest = max(float(score.printed) for score in scores)
@@ -252,7 +252,7 @@ def _marks() -> Iterator[str]:
 
 
 def _footnotes(blocks: Sequence[Block]) -> dict[str, str]:
-    """Remark -> mark, in the order of reading."""
+    """Remark -> mark, in reading order."""
     remarks = dict.fromkeys(
         score.remark for block in blocks for line in block.lines for score in line.scores if score.remark
     )

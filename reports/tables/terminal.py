@@ -1,4 +1,4 @@
-"""A table as a sheet for a terminal: paragraphs and cells of text with roles, which the console fits and colours."""
+"""A table as a sheet for a terminal: paragraphs and cells of text with roles; the console lays out and colours them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUPERSCRIPTS = str.maketrans("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍ
 
 
 class Sheet(NamedTuple):
-    """What a terminal shows of one table."""
+    """The terminal form of one table."""
 
     above: tuple[Span, ...]
     """Paragraphs."""
@@ -34,7 +34,7 @@ def score_sheet(table: Table, *, starred: bool = False) -> Sheet:
     `starred` marks the best numbers with a star and gates with brackets, for output without bold and italics.
     """
     gates = any(line.gate for block in table.blocks for line in block.lines)
-    legend = f"*: best of its block{'; (gate): a row to read the others against' if gates else ''}."
+    legend = f"*: best of its block{'; (gate): a reference row, not ranked' if gates else ''}."
     return Sheet(
         above=(("", ""), (table.title, "title"), (table.caption, "faint"), *([(legend, "faint")] if starred else [])),
         columns=(

@@ -1,4 +1,4 @@
-"""A table as text: GitHub-flavoured Markdown, LaTeX (booktabs), and long CSV. Pure: value in, string out."""
+"""A table as text: GitHub-flavoured Markdown, LaTeX (booktabs) and long CSV. Pure functions."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ TEX_ESCAPES = {
     "λ": r"$\lambda$",
 }
 TEX_PUNCTUATION = "‘’“”—…"
-"""Beyond Latin-1, what the default fonts of pdflatex have."""
+"""Characters beyond Latin-1 in the default fonts of pdflatex."""
 MD_SPECIAL = re.compile(r"[\\|*<`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-"""What Markdown would read as markup; an underscore inside a word stays as it is."""
+"""Characters that Markdown reads as markup; an underscore inside a word is not escaped."""
 CSV_HEADER = (
     "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric",
     "mean_percent", "std_percent", "n", "planned", "best", "tie", "remark", "keys",
@@ -58,7 +58,7 @@ def markdown(table: Table) -> str:
 
 
 def literal(text: str) -> str:
-    """Text that Markdown takes literally, on one line."""
+    """Text escaped for Markdown, on one line."""
     return " ".join(MD_SPECIAL.sub(r"\\\g<0>", text).split())
 
 
@@ -73,7 +73,7 @@ def _md_score(score: Score) -> str:
 
 
 def pipe_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Columns padded to one width, so that the source reads as a table as well."""
+    """A Markdown table, its columns padded to one width; the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
 
@@ -90,7 +90,7 @@ def latex(tables: Sequence[Table]) -> str:
 
 
 def _tex(text: str) -> str:
-    """Text that pdflatex takes literally, on one line; a character its fonts lack becomes a question mark."""
+    """Text escaped for pdflatex, on one line; a character missing in its fonts becomes a question mark."""
     return re.sub(r"\s+", " ", "".join(map(_tex_character, text)))
 
 
@@ -100,7 +100,7 @@ def _tex_character(character: str) -> str:
 
 
 def _tex_table(table: Table) -> str:
-    """A table with its footnotes below in one paragraph, which shrinks where it would not fit the page."""
+    """A table with its footnotes in one paragraph below, scaled down to fit the page."""
     body = [line for block in table.blocks for line in _tex_block(block, len(table.columns))]
     notes = [f"\\textsuperscript{{{mark}}}~{_tex(text)}." for mark, text in table.footnotes]
     return "\n".join(
@@ -182,7 +182,7 @@ def _tex_score(score: Score) -> str:
 
 
 def long_csv(tables: Sequence[Table]) -> str:
-    """One line per number of the tables: unrounded percent, and the keys of the cells behind it."""
+    """One line per number of the tables: unrounded percent, and the keys of its cells."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_HEADER)

@@ -56,7 +56,7 @@ def test_equal_runs_are_equal_to_the_bit(compared: Callable[..., Compared], tmp_
     assert found.comparison.cells == {"in both": 36, "equal to the bit": 36, "only in A": 0, "only in B": 0}
     assert all(pair.same for pair in found.comparison.pairs)
     assert found.comparison.settings == ()
-    assert "59 of 59 numbers rest on equal cells alone" in (tmp_path / "out" / "compare.md").read_text()
+    assert "59 of 59 numbers have equal cells only" in (tmp_path / "out" / "compare.md").read_text()
     assert "| Method" not in markdown(found.comparison)
 
 
@@ -107,7 +107,7 @@ def test_settings_data_and_machine_that_differ_are_listed(compared: Callable[...
         ("computed with device.type", "none", "cuda"),
     )
     assert found.reasons == ("pretrain.epochs is 3, not unset", "protocol is strict, not paper")
-    assert "since in B pretrain.epochs is 3, not unset; protocol is strict, not paper." in markdown(found)
+    assert "in one table: in B pretrain.epochs is 3, not unset; protocol is strict, not paper." in markdown(found)
     assert found.unit == "heartbeat"
 
 

@@ -157,4 +157,4 @@ def test_the_small_print_says_what_a_reader_must_know(
     assert "Ring: the method's own value" in sweep
     assert "x86_64, 2 threads, float32" in undrawn["finetune-heartbeat-compute"]
     assert "heartbeats over 2 seeds" in undrawn["finetune-heartbeat-confusion-ptb-xl"]
-    assert "PMQ: 4 keys per query; 1.0 attract besides its own" in undrawn["similarity"]
+    assert "PMQ: 4 keys per query; 1.0 positive besides its own" in undrawn["similarity"]

@@ -31,11 +31,11 @@ def frame(*lines: tuple[str, float, bool, bool]) -> pd.DataFrame:
     [
         (
             [("a", 0.7, True, False), ("b", 0.6, False, True), ("c", 0.5, False, False), ("d", NAN, False, False)],
-            "highest Overall 71.2, A; not to be told from it: B; behind it: C; without all scores: D.",
+            "highest Overall 71.2, A; not significantly different: B; significantly lower: C; scores missing: D.",
         ),
         (
             [("a", 0.7, True, False), ("b", 0.7, True, False), ("c", 0.5, False, False)],
-            "highest Overall 71.2, A, B; behind it: C.",
+            "highest Overall 71.2, A, B; significantly lower: C.",
         ),
         (
             [("a", 0.7, False, False), ("b", NAN, False, False), ("elsewhere", NAN, False, False)],
@@ -72,6 +72,6 @@ def test_rows_are_named_by_what_they_are_for(store_root: Path) -> None:
     plan = open_run(store_root).plan
     gate = {"role": "gate", "of": "", "knob": "", "value": None}
     found = dict(compared(replace(plan, roles={"random": gate})))
-    assert found["Gates, to read the others against"] == "Random"
+    assert found["Gates (reference rows)"] == "Random"
     assert found["Methods"].startswith("MoCo, PMQ, ")
     assert (found["Datasets"], found["Pretrained on"]) == ("PTB-XL, Chapman", "MIMIC-IV-ECG")

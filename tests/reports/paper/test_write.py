@@ -34,7 +34,7 @@ def test_the_paper_alone(tmp_path: Path) -> None:
         "Bold marks: 40 of 42 columns",
         "Chapman F1, 30 % (Table 1): bold is PMQ 86.8, highest is COMET 87.1.",
         "apart in PTB-XL F1, 1 %: 43.7±1.6 and 43.8±1.3",
-        "under rounding in 1 at the least and 6 at the most",
+        "within rounding, in 1 to 6",
         "Against a store: none was given.",
     ):
         assert part in text
@@ -54,7 +54,7 @@ def test_a_simulated_store_stands_beside_the_paper_and_settles_nothing(store_roo
     assert [file.name for file in found.files] == names
     assert all(file.stat().st_size > 0 for file in found.files)
     text = found.files[0].read_text()
-    assert "Simulated ECGs: nothing here supports or refutes what the paper says of real ones." in text
+    assert "Simulated ECGs: these numbers neither support nor refute claims about real ones." in text
     assert "Claims against the store: 0 supported, 0 not supported, 20 cannot be tested (of 20)." in text
     assert "seeds not recorded (paper: [41, 42, 43, 44, 45])" in text
     assert "The store has no such cell." in text

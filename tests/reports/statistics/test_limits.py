@@ -40,18 +40,18 @@ def test_five_seeds_under_the_paper_protocol(words: Callable[..., str]) -> None:
     assert "Test patients: PTB-XL 40." in said
     assert "over 1 pair of rows per column" in said
     assert "5 seeds of fine-tuning on one pretraining per method and one labelled subset" in said
-    assert "intervals cover no other pretraining or subset" in said
-    assert "Detectable difference in points (power 80 %, before the correction, median of the pairs): F1 " in said
+    assert "the intervals do not cover the variation between pretrainings or subsets" in said
+    assert "Detectable difference in points (power 80 %, without Holm's correction, median of the pairs): F1 " in said
     told = words(5, details=True)
     assert "60 resamples of the test patients" in told
-    assert "not yet between the methods" in told
+    assert "need not hold for the methods" in told
     assert "5 seeds leave 4 degrees of freedom" in told
-    assert "must reach 2.8 standard errors, not 2.0" in told
+    assert "significant from 2.8 standard errors, instead of 2.0" in told
 
 
 def test_two_seeds_are_said_to_be_few(words: Callable[..., str]) -> None:
-    assert "take three or more" in words(2)
-    assert "take three or more" not in words(3)
+    assert "use three or more" in words(2)
+    assert "use three or more" not in words(3)
     told = words(2, details=True)
     assert "2 seeds leave 1 degree of freedom" in told
     assert "12.7 standard errors" in told

@@ -49,7 +49,7 @@ def test_what_cannot_be_told_from_the_best_is_a_tie_and_what_can_is_none(root: P
     acc = {variant for ratio, dataset, metric, variant in statistics.tied if (dataset, metric) == ("ptb-xl", "acc")}
     assert len(acc) == 1
     assert acc < {"one", "other"}
-    assert any(line.startswith("≈: not told from the best") for line in statistics.words)
+    assert any(line.startswith("≈: not significantly different from the best") for line in statistics.words)
 
 
 def test_ties_are_marked_in_the_table_but_not_on_what_is_bold(root: Path) -> None:

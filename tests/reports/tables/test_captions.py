@@ -66,10 +66,10 @@ def test_rows_that_read_reports_say_how(write_store: Callable[..., Path]) -> Non
             pretraining=plan.pretraining | {"without_report": without},
         )
 
-    told = "Reports: MoCo learns from the corpus's, embedded by"
+    told = "Reports, used by MoCo: embedded by"
     assert f"{told} TF-IDF and truncated SVD, fitted on them." in details(write_store(alter_plan=reading("tfidf", 0)))
     lines = details(write_store("bert", alter_plan=reading("some/bert", 3)))
-    assert f"{told} some/bert, frozen; 3 recordings without a report are left out there." in lines
+    assert f"{told} some/bert, frozen; 3 recordings without a report are left out." in lines
 
 
 def test_of_many_failed_cells_a_few_are_named(write_store: Callable[..., Path]) -> None:
