@@ -26,8 +26,11 @@ MANY_CLASSES, MANY_ROWS = 6, 8
 """Three panels stand abreast from so many classes on, else four, and five beyond so many rows of the table."""
 DARK = 65
 """Percent beyond which a number is written in white."""
-PANEL_HEAD = 0.5
-"""Inches of what stands around the matrix of a panel."""
+SIDE, HEAD = 0.15, 0.5
+"""Inches beside the matrix of a panel, and above and below it: what is left makes its cells about square.
+
+The layout makes no room around panels that are held to an exact square.
+"""
 
 
 def plot_confusion(
@@ -37,9 +40,9 @@ def plot_confusion(
     abreast = 3 if len(classes) >= MANY_CLASSES else 4 if len(found) <= MANY_ROWS else 5
     columns = min(abreast, len(found))
     lines = -(-len(found) // abreast)
-    width = TWO_COLUMNS if columns > 1 else ONE_COLUMN
+    width = max(ONE_COLUMN, TWO_COLUMNS * columns / abreast)
     with styled():
-        figure = new_figure(width, lines * (width / abreast - 0.15 + PANEL_HEAD) + words_height({}, note, width))
+        figure = new_figure(width, lines * (width / columns - SIDE + HEAD) + words_height({}, note, width))
         grid = figure.subplots(lines, columns, squeeze=False, sharey=True)
         for number, axes in enumerate(grid.flat):
             if number < len(found):
@@ -56,7 +59,7 @@ def draw_matrix(axes: Axes, found: Confusion, classes: Sequence[str]) -> None:
     written = [[_written(share) for share in line] for line in found.shares]
     heatmap(
         np.nan_to_num(found.shares), ax=axes, annot=np.array(written), fmt="", annot_kws={"fontsize": TINY},
-        cmap=SHARES, vmin=0, vmax=100, cbar=False, square=True, linewidths=0.3,
+        cmap=SHARES, vmin=0, vmax=100, cbar=False, linewidths=0.3,
         xticklabels=list(classes), yticklabels=list(classes),
     )  # fmt: skip
     for words, share in zip(axes.texts, found.shares.flat, strict=True):

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from seaborn import heatmap
 
 from benchmark.results.names import ATTRACTS, KEY_KINDS, OTHER, OWN, SAME
 from reports.figures.draw.style import (
     COSINES,
+    SMALL,
     SOLID,
     TWO_COLUMNS,
     Dash,
@@ -71,15 +73,19 @@ def handle(number: int) -> Line2D:
 
 def draw_matrix(axes: Axes, found: Similarity, reach: float) -> None:
     """Cosines (Q, C) up to `reach`, a mark on every key of the query's patient, a line between batch and queue."""
-    image = axes.imshow(found.cosine, cmap=COSINES, vmin=-reach, vmax=reach, aspect="auto", interpolation="nearest")
+    heatmap(
+        found.cosine, ax=axes, cmap=COSINES, vmin=-reach, vmax=reach, cbar=False, rasterized=True,
+        xticklabels=False, yticklabels=False,
+    )  # fmt: skip
+    scale = axes.figure.colorbar(axes.collections[0], ax=axes, pad=0.01, aspect=15)
+    scale.ax.set_title("cosine", fontsize=SMALL)  # beside the scale it would read as the next panel's axis
     for number, shape in SHAPES.items():
         queries, keys = np.nonzero(found.kind == number)
-        axes.plot(keys, queries, shape, color="white", markersize=1.1, markeredgewidth=0.5, linestyle="none")
-    axes.axvline(np.count_nonzero(~found.key_queued) - 0.5, color="white", linewidth=1.5)
-    axes.figure.colorbar(image, ax=axes, pad=0.01, aspect=15, label="cosine")
+        axes.plot(
+            keys + 0.5, queries + 0.5, shape, color="white", markersize=1.1, markeredgewidth=0.5, linestyle="none"
+        )
+    axes.axvline(int(np.count_nonzero(~found.key_queued)), color="white", linewidth=1.5)
     axes.set_ylabel("query")
-    axes.set_xticks([])
-    axes.set_yticks([])
 
 
 def draw_spread(axes: Axes, found: Similarity) -> None:

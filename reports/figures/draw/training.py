@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from seaborn import lineplot
 
 from reports.figures.draw.style import (
     TWO_COLUMNS,
@@ -52,7 +53,9 @@ def plot_training(courses: pd.DataFrame, rows: Mapping[str, str], note: str, ste
         for number, variant in enumerate(losses):
             axes = figure.add_subplot(grid[number // LOSSES_ABREAST, _span(number, LOSSES_ABREAST)])
             draw_course(axes, courses, LOSS, {variant: drawn[variant]})
-            axes.set_title(f"{rows[variant]}: loss")
+            axes.set_title(rows[variant])
+            if number % LOSSES_ABREAST == 0:
+                axes.set_ylabel("loss")
         for number, measure in enumerate(health):
             axes = figure.add_subplot(grid[heights[0] + number // HEALTH_ABREAST, _span(number, HEALTH_ABREAST)])
             draw_course(axes, courses, measure, drawn)
@@ -76,13 +79,15 @@ def _span(number: int, abreast: int) -> slice:
 
 
 def draw_course(axes: Axes, courses: pd.DataFrame, measure: str, drawn: Mapping[str, Mark]) -> None:
-    """One measure of some rows over the epochs."""
-    for variant, mark in drawn.items():
-        own = courses[(courses["variant"] == variant) & (courses["measure"] == measure)]
-        by_epoch = own.groupby("epoch")["value"].agg(["mean", "min", "max"])
-        epochs = by_epoch.index.to_numpy()
-        axes.fill_between(epochs, by_epoch["min"], by_epoch["max"], color=mark.colour, alpha=0.2, linewidth=0)
-        axes.plot(epochs, by_epoch["mean"], color=mark.colour, linestyle=mark.dash, marker=mark.shape, markevery=[-1])
+    """One measure of some rows over the epochs: the mean of a row's pretrainings, in the band from least to most."""
+    own = courses[courses["variant"].isin(list(drawn)) & (courses["measure"] == measure)]
+    lineplot(
+        own, x="epoch", y="value", errorbar=("pi", 100), ax=axes, legend=False, markevery=[-1], markeredgewidth=0.3,
+        hue="variant", hue_order=list(drawn), palette={name: mark.colour for name, mark in drawn.items()},
+        style="variant", style_order=list(drawn), markers={name: mark.shape for name, mark in drawn.items()},
+        dashes={name: mark.dash[1] for name, mark in drawn.items()},
+    )  # fmt: skip
+    axes.set(xlabel="", ylabel="")
     if measure == "retrieval":
         chance = courses.loc[courses["measure"] == CHANCE, "value"]
         axes.axhline(chance.mean(), color="#bbbbbb", linewidth=2, zorder=0)

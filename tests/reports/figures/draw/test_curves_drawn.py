@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from reports.figures.confusion import Confusion
 from reports.figures.draw.compute import CLOCK, clock_text, plot_compute
 from reports.figures.draw.confusion import plot_confusion
 from reports.figures.draw.label_efficiency import plot_label_efficiency
+from reports.figures.draw.style import MARKS
 from reports.figures.draw.sweep import plot_sweep, tick_text
 from reports.figures.draw.training import plot_training
 from reports.figures.score_bands import BAND, Sweep
@@ -98,11 +100,13 @@ def test_a_row_is_drawn_over_its_epochs_in_the_band_of_its_pretrainings(drawn: D
     found = pd.DataFrame(lines, columns=["variant", "key", "epoch", "measure", "value"])
     plot_training(found, {"random": "Random", "pmq": "PMQ"}, "note", tmp_path / "x")
     loss, rank = drawn().axes
-    assert (loss.get_title(), rank.get_title()) == ("PMQ: loss", "effective rank")
+    assert (loss.get_title(), loss.get_ylabel()) == ("PMQ", "loss")
+    assert (rank.get_title(), rank.get_ylabel()) == ("effective rank", "")
     assert loss.lines[0].get_xydata().tolist() == [[1, 3], [2, 3]]
     area = loss.collections[0].get_paths()[0].vertices
     assert (area[:, 1].min(), area[:, 1].max()) == (2, 4)
     assert rank.lines[0].get_xydata().tolist() == [[0, 4]]
+    assert [line.get_color() for line in rank.lines] == [MARKS["random"].colour, MARKS["pmq"].colour]
 
 
 def test_an_untrained_encoder_alone_has_health_and_no_loss(drawn: Drawn, tmp_path: Path) -> None:
@@ -120,3 +124,20 @@ def test_matrices_hold_shares_of_the_true_class(drawn: Drawn, tmp_path: Path) ->
     assert (first.get_title(), second.get_title()) == ("MoCo", "PMQ")
     assert [text.get_text() for text in first.texts] == ["75", "25", "–", "–"]
     assert [label.get_text() for label in first.get_xticklabels()] == ["SB", "SR"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 11])
+def test_matrices_are_about_square_and_their_words_apart(drawn: Drawn, tmp_path: Path, number: int) -> None:
+    titles = {str(place): f"row {place}" for place in range(number)}
+    found = [Confusion(name, 1, np.eye(5, dtype=int)) for name in titles]
+    plot_confusion(found, ["NORM", "MI", "STTC", "CD", "HYP"], titles, "note", tmp_path / "x")
+    figure = drawn()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    panels = figure.axes[:number]
+    for axes in panels:
+        box = axes.get_window_extent()
+        assert box.height == pytest.approx(box.width, rel=0.15)
+    heads = [axes.title.get_window_extent(renderer).y1 for axes in panels]
+    feet = [axes.xaxis.get_tightbbox(renderer).y0 for axes in panels]
+    assert max(heads) < figure.bbox.y1
+    assert all(foot > head for foot, head in zip(feet, heads[5:], strict=False))

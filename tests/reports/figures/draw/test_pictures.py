@@ -60,11 +60,16 @@ def similar() -> Similarity:
 def test_keys_are_marked_where_they_stand(drawn: Drawn, tmp_path: Path) -> None:
     plot_similarity([similar()], {"pmq": "PMQ"}, "note", tmp_path / "x")
     matrix, spread = drawn().axes[:2]
-    np.testing.assert_array_equal(matrix.images[0].get_array(), similar().cosine)
+    (cells,) = matrix.collections
+    np.testing.assert_array_equal(cells.get_array(), similar().cosine)
+    assert cells.get_rasterized()
+    assert matrix.get_ylim() == (2, 0)
     marks = {line.get_marker(): line.get_xydata().tolist() for line in matrix.lines if len(line.get_xdata()) != 2}
-    assert marks["o"] == [[2, 0]]
-    assert [line.get_xydata().tolist() for line in matrix.lines if line.get_marker() == "s"] == [[[0, 0], [1, 1]]]
-    assert any(list(line.get_xdata()) == [1.5, 1.5] for line in matrix.lines)
+    assert marks["o"] == [[2.5, 0.5]]
+    assert [line.get_xydata().tolist() for line in matrix.lines if line.get_marker() == "s"] == [
+        [[0.5, 0.5], [1.5, 1.5]]
+    ]
+    assert any(list(line.get_xdata()) == [2, 2] for line in matrix.lines)
     assert len(spread.patches) == 2
     assert [text.get_text() for text in drawn().legends[0].get_texts()] == [KEY_KINDS[OTHER], KEY_KINDS[OWN]]
 
