@@ -37,7 +37,6 @@ class PMQConfig(MethodConfig):
     """Share of the spectrum's elements hidden in either view."""
     positives: Literal["own", "recording", "patient"] = "patient"
     """Positive keys: the pair's, the recording's or the patient's. Negatives: other patients'. The rest is left out."""
-
     projection_layers: Annotated[int, Field(ge=1)] = 3
     prediction_layers: Annotated[int, Field(ge=0)] = 2
     """0: the projection is the query."""

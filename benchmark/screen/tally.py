@@ -49,7 +49,6 @@ class Tally:
 
 def duration(seconds: float) -> str:
     """Seconds as text: '8 s', '12 min', '3 h 20 min', '2 d 4 h'."""
-
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

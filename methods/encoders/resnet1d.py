@@ -89,7 +89,6 @@ class ResNet1d(Encoder):
         """An encoder with the weights of the benchmark's module; its sizes follow the first convolution.
 
         Raises ValueError if a tensor is missing, unknown or of another shape.
-
         """
         ours = {_our_name(name): value for name, value in state_dict.items() if not _HEAD.match(name)}
         if "stem.0.weight" not in ours:
