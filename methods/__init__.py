@@ -1,4 +1,7 @@
-"""The pretraining methods by name. A new one is its file and a line in `METHODS`; a path to a .py file also works."""
+"""Pretraining methods by name: batches and an encoder in, a loss and a pretrained encoder out. Imported by benchmark.
+
+To add a method, add its file and a line in `METHODS`; the path of a .py file also works as a name.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,12 @@ METHODS: dict[str, type[PretrainMethod]] = {
     "pmq": PMQ,
     "pmq-released": PMQReleased,
 }
-"""In the order of the rows of a table."""
+"""Name -> class, in the order of a table's rows."""
 
 
 def get_method(name: str) -> type[PretrainMethod]:
     """The class of a method: a name of `METHODS`, or the path of a .py file that defines one `PretrainMethod`.
 
-    Raises ValueError with the names there are, or with what is wrong with the file.
+    Raises ValueError for an unknown name or an invalid file.
     """
     return find_class("method", name, METHODS, PretrainMethod)

@@ -1,11 +1,11 @@
-"""The contract of a method: what it is given, what it is configured by, what it must answer.
+"""The contract of a method: its batches, its configuration and its interface.
 
 The loader makes the views, the method owns its momentum copies, queue and masks, and the trainer knows none of them:
 
     method.begin(updates); method.positives(batch)
     loss = method(batch); loss.backward(); optimiser.step(); schedule.step(); method.after_step()
 
-State lives in parameters and buffers; draws come from torch's generator, seeded from (seed, epoch, step) at each step.
+All state is in parameters and buffers; torch's generator is seeded from (seed, epoch, step) before each step.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from methods.parts.masks import Mask
 from methods.parts.positives import Positives as Positives  # a part of the contract
 
 Pairing = Literal["neighbor", "same", "patient"]
-"""Second view: the next heartbeat, the same one, or one of another recording of the patient (else of this one)."""
+"""Second view: next heartbeat; same heartbeat; one of another recording of the patient, else of the same recording."""
 Batching = Literal["shuffled", "trial", "trial-fixed", "patient", "patient-once"]
-"""Batches of random windows; of whole pseudo-trials; the latter with the same members in every epoch; with at most one
-window of a patient in a batch; the latter with one window of each patient per epoch."""
+"""shuffled: random windows; trial: whole pseudo-trials; trial-fixed: the same, with fixed batch members; patient: at
+most one window per patient and batch; patient-once: the same, with one window per patient and epoch."""
 
 
 class Batch(NamedTuple):
@@ -40,13 +40,13 @@ class Batch(NamedTuple):
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
-"""A fraction of a whole: 0 is none of it, 1 all of it."""
+"""Fraction in [0, 1]."""
 
 
-# Its fields are strict, itself is not: a strict dataclass does not come of a dict.
+# Strict field by field: a dataclass that is strict as a whole cannot be built from a dict.
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Recipe:
-    """How a method is optimised. A method's config carries its own paper's; the `unified` preset replaces it."""
+    """Optimiser settings. A method's config defaults to its paper's; the `unified` preset replaces them."""
 
     optimiser: Literal["adamw", "adam"] = "adamw"
     lr: Annotated[float, Field(gt=0, strict=True)] = 1e-3
@@ -59,7 +59,7 @@ class Recipe:
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
 class MethodConfig:
-    """Knobs every method has. A method extends it by a dataclass of its own; bad values raise ValueError."""
+    """Knobs common to all methods. A method adds its own in a subclass; invalid values raise ValueError."""
 
     pairing: Pairing = "neighbor"
     batching: Batching = "shuffled"
@@ -69,9 +69,9 @@ class MethodConfig:
 
 
 class PretrainMethod(nn.Module):
-    """A pretraining method around an encoder. Subclasses set `name`, `title` and `Config`, and give `forward`.
+    """A pretraining method around an encoder. Subclasses set `name`, `title` and `Config`, and define `forward`.
 
-    The encoder takes on the config's `encoder_dropout`; those who use it downstream set their own.
+    The encoder's dropout is set to the config's `encoder_dropout`; downstream tasks set their own.
     """
 
     name: ClassVar[str]
@@ -81,13 +81,13 @@ class PretrainMethod(nn.Module):
     version: ClassVar[int] = 1
     """Results version: raised with any change that can move the method's numbers."""
     trains: ClassVar[bool] = True
-    """False: `forward` is never called, and the encoder stays as the seed drew it."""
+    """False: `forward` is never called and the encoder keeps its initial weights."""
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
     encoder_passes: ClassVar[float] = 4.0
-    """Estimated cost of an update per pair of windows, default knobs and encoder: a forward pass is 1, a backward 2."""
+    """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
     mask: Mask | None = None
-    """What hides a part of the embedded input, where anything does."""
+    """Mask of the embedded input; None: no mask."""
 
     def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
         super().__init__()
@@ -95,25 +95,25 @@ class PretrainMethod(nn.Module):
         self.encoder.dropout = config.encoder_dropout
 
     def begin(self, updates: int) -> None:
-        """Called once before the first update, and again after a resume, with the number of updates of the training."""
+        """Called before the first update, and again after a resume, with the total number of updates."""
 
     def forward(self, batch: Batch) -> Tensor:
         """The scalar loss of a batch, with its graph."""
         raise NotImplementedError(f"{type(self).__name__} has no loss: it is not a method that trains")
 
     def positives(self, batch: Batch) -> Positives | None:
-        """What attracts the queries in the loss of a batch that `forward` has not seen yet; None where nothing is told.
+        """Positives of the loss of a batch, called before `forward` on it; None: not defined for the method.
 
-        It draws no random number and changes no state: it is asked in training, to count what the loss works with.
+        Called in training to count positives, so it must draw no random number and change no state.
         """
         return None
 
     def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor] | None:
-        """What the loss compares besides a queue: (N, K) queries and their own keys, of unit length; None: not told."""
+        """Queries and their own keys, (N, K) each, of unit length; None: not defined for the method."""
         return None
 
     def after_step(self) -> None:
-        """What follows an optimiser step, e.g. a momentum update."""
+        """Called after each optimiser step, e.g. for a momentum update."""
 
     def exported(self) -> Encoder:
         """The encoder that downstream tasks get."""

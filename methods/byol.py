@@ -27,7 +27,7 @@ class BYOLConfig(MethodConfig):
     """Knobs of BYOL; views, masks and heads are those of PMQ."""
 
     momentum: Share = 0.996
-    """At the start of training."""
+    """Momentum of the target at the start of training."""
     momentum_schedule: Literal["cosine", "constant"] = "cosine"
     """cosine: from `momentum` to 1 at the end of training; constant: `momentum` throughout."""
     time_mask: Share = 0.5
@@ -44,7 +44,7 @@ def byol_loss(p: Tensor, z: Tensor) -> Tensor:
 
 
 def cosine_momentum(start: float, share_done: Tensor) -> Tensor:
-    """Momentum once a share of the training in [0, 1] is done: 0-d, `start` at 0 and 1 at 1."""
+    """Momentum at a share of the training done: 0-d, from `start` at 0 to 1 at 1 (BYOL, "Implementation details")."""
     return 1 - (1 - start) * (torch.cos(math.pi * share_done) + 1) / 2
 
 
@@ -58,7 +58,7 @@ class BYOL(PretrainMethod):
     encoder_passes: ClassVar[float] = 8.0
 
     updates_done: Tensor  # ()
-    updates: Tensor  # (), 0 as long as nobody has told
+    updates: Tensor  # (), 0 before `begin`
 
     def __init__(self, encoder: Encoder, config: BYOLConfig) -> None:
         super().__init__(encoder, config)
@@ -73,11 +73,11 @@ class BYOL(PretrainMethod):
         self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
 
     def begin(self, updates: int) -> None:
-        """Set the length of the momentum's schedule; until then the momentum stays at its start."""
+        """Set the length of the momentum's schedule; before that the momentum is constant."""
         self.updates.fill_(updates)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Mean of both directions."""
+        """Mean of `byol_loss` over both directions: 0-d."""
         p1, p2 = self.online(batch.x1), self.online(batch.x2)  # (B, K), (B, K)
         with torch.no_grad():
             z1, z2 = self.target(batch.x1), self.target(batch.x2)  # (B, K), (B, K)
@@ -89,19 +89,19 @@ class BYOL(PretrainMethod):
         return prediction
 
     def target(self, x: Tensor) -> Tensor:
-        """What is to be predicted: (B, S, L) -> (B, K)."""
+        """Target projection of a view: (B, S, L) -> (B, K)."""
         projection: Tensor = self.target_projection(self.target_encoder.pooled(x, self.mask))  # (B, K)
         return projection
 
     def after_step(self) -> None:
-        """BYOL, Eq. 1: the target branch follows the online branch, ever more slowly."""
+        """Momentum update of the target branch (BYOL, Eq. 1)."""
         momentum = self.momentum()
         update_momentum(self.target_encoder, self.encoder, momentum)
         update_momentum(self.target_projection, self.projection, momentum)
         self.updates_done += 1
 
     def momentum(self) -> float | Tensor:
-        """Momentum of the coming update of the target."""
+        """Momentum of the next update of the target."""
         if self.config.momentum_schedule == "constant":
             return self.config.momentum
         share_done = torch.where(self.updates > 0, self.updates_done / self.updates.clamp(min=1), 0.0)  # ()

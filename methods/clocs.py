@@ -20,12 +20,12 @@ from methods.encoders.base import Encoder
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
 
 SINGLE_LEADS = {"II": 1, "aVR": 3, "aVL": 4, "V2": 7}
-"""The leads that CLOCS takes one at a time, and their place in the order I, II, III, aVR, aVL, aVF, V1 to V6."""
+"""Leads of the paper's single-lead samples -> index in the order I, II, III, aVR, aVL, aVF, V1 to V6."""
 
 
 @dataclass(frozen=True)
 class CLOCSConfig(MethodConfig):
-    """Knobs of CLOCS; the defaults are the paper's, but for all leads being in a view."""
+    """Knobs of CLOCS; the defaults are the paper's, except that a view has all leads."""
 
     temperature: Annotated[float, Field(gt=0)] = 0.1
     views: Literal["cmsc", "cmlc", "cmsmlc"] = "cmsc"
@@ -33,8 +33,8 @@ class CLOCSConfig(MethodConfig):
     encoder takes all of them. cmsmlc: both windows, once per lead. With 12 leads the latter two take 6 and 12 times the
     time and memory of cmsc."""
     leads: Literal["all", "one"] = "all"
-    """Of cmsc: all leads of a window are one sample, or each of the leads II, aVR, aVL and V2 is a sample of its own
-    (the paper), and leads of a window attract as windows of a patient do. Takes 4 times the time and memory."""
+    """cmsc only. all: a window is one sample. one: each of the leads II, aVR, aVL and V2 is a sample (the paper), and
+    leads of a window attract like windows of a patient; 4 times the time and memory."""
     recipe: Recipe = field(default_factory=lambda: Recipe("adam", lr=1e-4, weight_decay=0.0, schedule="constant"))
 
     def __post_init__(self) -> None:
@@ -43,11 +43,11 @@ class CLOCSConfig(MethodConfig):
 
 
 def cmsc_loss(z1: Tensor, z2: Tensor, patient: Tensor, temperature: float) -> Tensor:
-    """CLOCS's loss of two views: 0-d. z1, z2: (B, K), of any length; patient: (B,).
+    """CLOCS's loss of two views: 0-d. z1, z2: (B, K), normalised here; patient: (B,).
 
-    Half is the cross-entropy of a window's own pair, mean of both directions; half that of the pairs of different
-    windows of one patient, those above the diagonal over rows and those below over columns. Without such a pair the
-    first is all.
+    Mean of two terms: the cross-entropy of a window's own pair, averaged over both directions, and that of pairs of
+    different windows of one patient, above the diagonal over rows and below over columns. Without such a pair, the
+    first term alone.
     """
     logits = scaled_similarity(unit_length(z1), unit_length(z2), temperature)  # (B, B)
     own_by_row = -logits.log_softmax(1).diagonal().mean()
@@ -64,7 +64,7 @@ def lead_views(x: Tensor) -> list[Tensor]:
 
 
 def single_lead_samples(batch: Batch) -> Batch:
-    """Each of the `SINGLE_LEADS` of a pair of windows as a pair of its own: B -> 4B, one lead after the other."""
+    """Each of the `SINGLE_LEADS` of a pair of windows as a pair of its own: B -> 4B, ordered by lead."""
     x = batch.x1
     kept = torch.eye(x.shape[2], dtype=x.dtype, device=x.device)[list(SINGLE_LEADS.values())]  # (4, L)
     x1, x2 = ((view * kept[:, None, None]).flatten(0, 1) for view in batch[:2])  # (4B, S, L)
@@ -93,7 +93,7 @@ class CLOCS(PretrainMethod):
 
     def positives(self, batch: Batch) -> Positives:
         """Later windows of the patient; earlier ones repel, in either direction."""
-        samples = len(SINGLE_LEADS) if self.config.leads == "one" else 1  # of a window
+        samples = len(SINGLE_LEADS) if self.config.leads == "one" else 1  # per window
         patient, recording = batch.patient.repeat(samples), batch.recording.repeat(samples)  # (N,), (N,)
         return Positives((patient[:, None] == patient).triu(), recording)
 

@@ -31,7 +31,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # of the outputs per time step of two
 
 @dataclass(frozen=True)
 class COMETConfig(MethodConfig):
-    """Knobs of COMET; the weights are the authors' for the PTB dataset, and one of 0 leaves its level out."""
+    """Knobs of COMET; the weights are the authors' for the PTB dataset. A weight of 0 leaves its level out."""
 
     pairing: Pairing = "same"
     batching: Batching = "trial"
@@ -52,7 +52,7 @@ class COMETConfig(MethodConfig):
 
 
 def observation_loss(h1: Tensor, h2: Tensor) -> Tensor:
-    """Time steps of a window against each other, the same step of the other view attracts: 0-d (TS2Vec, Eq. 1).
+    """NT-Xent over the time steps of a window; positive: the same step of the other view. 0-d (TS2Vec, Eq. 1).
 
     h1, h2: (B, S, K) outputs per time step, S >= 2. Raw dot products, mean over the halvings of the time axis.
     """
@@ -60,7 +60,7 @@ def observation_loss(h1: Tensor, h2: Tensor) -> Tensor:
 
 
 def sample_loss(h1: Tensor, h2: Tensor) -> Tensor:
-    """Windows against each other at every time step, the other view attracts: 0-d (TS2Vec, Eq. 2). Else as above."""
+    """NT-Xent over the windows at each time step; positive: the other view. 0-d (TS2Vec, Eq. 2). Shapes as above."""
     return over_halvings(h1, h2, lambda a, b: two_view_nce(a.transpose(0, 1), b.transpose(0, 1), temperature=1.0))
 
 

@@ -1,6 +1,6 @@
 """ETP: an ECG and the embedding of its report attract, those of other ECGs repel, in both directions (Liu et al. 2023).
 
-The text model is frozen: its embeddings come with the batch. One linear layer on each side leads into a common space.
+The text model is frozen: its embeddings come with the batch. One linear layer per side projects to a common space.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ETP(PretrainMethod):
         self.text_projection = nn.Linear(config.text_width, width)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss of a batch of first views. Raises ValueError where the batch's text is missing or misshapen."""
+        """The loss of a batch's first views and texts. Raises ValueError if the text is missing or of another width."""
         if batch.text is None or batch.text.shape[1] != self.config.text_width:
             found = "none" if batch.text is None else f"{batch.text.shape[1]} wide"
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Classes by name: one of a table, or the one subclass of a contract that a .py file of the user's own defines."""
+"""Classes by name: from a table, or the one subclass of a contract that a user's .py file defines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TypeVar
 
 T = TypeVar("T")
 _TEXT = "__text__"
-"""Where a module keeps the file it was made of, which may be edited while a run lasts."""
+"""Module attribute with the source it was loaded from: the file may be edited during a run."""
 
 
 def find_class(what: str, name: str, table: Mapping[str, type[T]], contract: type[T]) -> type[T]:
-    """The class of a name in `table`, or of a path that ends in .py; `what` it is, e.g. 'method'.
+    """The class of a name in `table`, or defined by a .py file; `what` is its kind in messages, e.g. 'method'.
 
-    Raises ValueError with the names there are, or with what is wrong with the file.
+    Raises ValueError for an unknown name or an invalid file.
     """
     if name.endswith(".py"):
         return _load_file(what, Path(name).resolve(), contract, tuple(table))  # type: ignore[arg-type]
@@ -30,13 +30,13 @@ def find_class(what: str, name: str, table: Mapping[str, type[T]], contract: typ
 
 
 def text_of(kind: type) -> bytes | None:
-    """The file that a class was loaded from, as it was then; None for a class of this package."""
+    """Source bytes of a class loaded from a file; None for a class of this package."""
     return getattr(sys.modules[kind.__module__], _TEXT, None)
 
 
 @cache
 def _load_file(what: str, path: Path, contract: type, taken: tuple[str, ...]) -> type:
-    """The one class that a file outside the package defines. Its module goes by the file's path."""
+    """The one class that a file outside the package defines; its module is named after the file's path."""
     if not path.is_file():
         raise ValueError(f"{what} file {path} does not exist")
     module = ModuleType(str(path))

@@ -35,9 +35,9 @@ class MoCoConfig(MethodConfig):
     frequency_mask: Share = 0.1
     """Share of the spectrum's elements hidden in either view."""
     head: Literal["pmq", "v2"] = "pmq"
-    """Projection: three layers with batch normalisation, or two without."""
+    """Projection head. pmq: three layers with batch normalisation; v2: two without."""
     predictor: bool = True
-    """A prediction head of two layers on the query, as PMQ has it and MoCo has not."""
+    """Prediction head of two layers on the query, as in PMQ; the original MoCo has none."""
 
 
 def moco_loss(q: Tensor, k: Tensor, queue_keys: Tensor, queue_ids: Tensor, temperature: float) -> Tensor:
@@ -81,17 +81,17 @@ class MoCo(PretrainMethod):
         return loss
 
     def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(B, K) each."""
+        """Queries of the first view and momentum keys of the second, (B, K) each, of unit length."""
         q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
         with torch.no_grad():
             k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
         return q, k
 
     def positives(self, batch: Batch) -> Positives:
-        """The own key; the queue repels."""
+        """The own key alone; queued keys are negatives."""
         return Positives.own_keys(batch.recording)
 
     def after_step(self) -> None:
-        """MoCo, Eq. 2: the key branch follows the query branch."""
+        """Momentum update of the key branch (MoCo, Eq. 2)."""
         update_momentum(self.key_encoder, self.encoder, self.config.momentum)
         update_momentum(self.key_projection, self.projection, self.config.momentum)

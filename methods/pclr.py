@@ -1,7 +1,7 @@
 """PCLR: two ECGs of one patient attract, those of all other patients in the batch repel (SimCLR, Eq. 1).
 
-The views are heartbeats of two recordings of the patient, or two heartbeats where there is only one recording, and no
-patient stands twice in a batch. Diamant et al. 2022.
+The views are heartbeats of two recordings of a patient, or two heartbeats of the only recording; a batch has at most
+one pair per patient. Diamant et al. 2022.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from methods.parts.losses import two_view_nce, unit_length
 
 @dataclass(frozen=True)
 class PCLRConfig(MethodConfig):
-    """Knobs of PCLR; `batching: patient-once` is the authors' one pair of each patient per epoch."""
+    """Knobs of PCLR; `batching: patient-once` gives the authors' one pair per patient and epoch."""
 
     pairing: Pairing = "patient"
     batching: Batching = "patient"
@@ -33,7 +33,7 @@ class PCLRConfig(MethodConfig):
 
 
 def nt_xent(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
-    """SimCLR's loss, mean over the 2B anchors: 0-d (SimCLR, Eq. 1). z1, z2: (B, K), of any length."""
+    """SimCLR's loss, mean over the 2B anchors: 0-d (SimCLR, Eq. 1). z1, z2: (B, K), normalised here."""
     return two_view_nce(unit_length(z1), unit_length(z2), temperature)
 
 

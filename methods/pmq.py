@@ -36,7 +36,7 @@ class PMQConfig(MethodConfig):
     frequency_mask: Share = 0.1
     """Share of the spectrum's elements hidden in either view."""
     positives: Literal["own", "recording", "patient"] = "patient"
-    """Keys that attract: the pair's, the recording's or the patient's. Other patients' repel, the rest is left out."""
+    """Positive keys: the pair's, the recording's or the patient's. Negatives: other patients'. The rest is left out."""
     projection_layers: Annotated[int, Field(ge=1)] = 3
     prediction_layers: Annotated[int, Field(ge=0)] = 2
     """0: the projection is the query."""
@@ -54,8 +54,8 @@ def patient_info_nce(
     """PMQ, Eq. 1, with its factor 2 tau: 0-d.
 
     q, k: (B, K) of unit length; patient: (B,); queue_keys: (M, K); queue_ids: (M,), -1 where a slot is empty.
-    Candidates: the B current and the M queued keys, the queue after the paper's enqueue. Positives: those of the same
-    patient, or of `positive` (B, B + M) bool, when the patient's others are left out of the denominator.
+    Candidates: the B current and M queued keys, i.e. the paper's queue after its enqueue. Positives: keys of the same
+    patient, or of `positive` (B, B + M) bool; the patient's other keys are then left out of the denominator.
     """
     keys, ids = torch.cat([k, queue_keys]), torch.cat([patient, queue_ids])  # (B + M, K), (B + M,)
     same_patient, valid = patient[:, None] == ids, ids != EMPTY  # (B, B + M), (B + M,)
@@ -65,7 +65,7 @@ def patient_info_nce(
 
 
 def attracting(positives: str, batch: Batch, queue: KeyQueue) -> Tensor:
-    """Which of the B current and M queued keys attract each query, (B, B + M) bool."""
+    """Positives of each query among the B current and M queued keys: (B, B + M) bool."""
     if positives == "own":
         pairs, queued = len(batch.patient), len(queue.patient)
         return torch.eye(pairs, pairs + queued, dtype=torch.bool, device=batch.patient.device)  # (B, B + M)
@@ -93,7 +93,7 @@ class PMQ(PretrainMethod):
         self.queue = KeyQueue(config.queue_size, width)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Eq. 1 for a batch; in training mode the batch's keys then enter the queue."""
+        """PMQ, Eq. 1, for a batch: 0-d; in training mode the batch's keys then enter the queue."""
         q, k = self.query_and_key(batch)  # (B, K), (B, K)
         queue, which = self.queue, self.config.positives
         positive = None if which == "patient" else attracting(which, batch, queue)
@@ -103,7 +103,7 @@ class PMQ(PretrainMethod):
         return loss
 
     def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(B, K) each."""
+        """Queries of the first view and momentum keys of the second, (B, K) each, of unit length."""
         q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
         with torch.no_grad():
             k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
@@ -115,6 +115,6 @@ class PMQ(PretrainMethod):
         return Positives(attracts, torch.cat([batch.recording, self.queue.recording]))
 
     def after_step(self) -> None:
-        """Eq. 2: the key branch follows the query branch."""
+        """Momentum update of the key branch (PMQ, Eq. 2)."""
         update_momentum(self.key_encoder, self.encoder, self.config.momentum)
         update_momentum(self.key_projection, self.projection, self.config.momentum)

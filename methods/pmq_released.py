@@ -1,8 +1,8 @@
 """PMQ as its authors' released code trains it, which differs from the paper's text (github.com/3hiuwoo/PMQ).
 
-The own key has half of the loss, in-batch positives count on one side of the diagonal, the key head is the first two
-of the projection's three layers, the key branch follows the running average of the query branch, and the average of
-the encoder is what downstream tasks get. Empty slots hold noise keys with id 0, so patients must be numbered from 1.
+The own key carries half of the loss, in-batch positives count only above the diagonal, the key head is the first two
+of the projection's three layers, the key branch follows the running average of the query branch, and downstream tasks
+get the running average of the encoder. Empty slots hold noise keys with id 0, so patients must be numbered from 1.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class PMQReleased(PretrainMethod):
         return loss
 
     def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(B, K) each."""
+        """Queries of the first view and momentum keys of the second, (B, K) each, of unit length."""
         q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
         with torch.no_grad():
             k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
@@ -110,7 +110,7 @@ class PMQReleased(PretrainMethod):
         return Positives(attracts.triu(), torch.cat([batch.recording, self.queue.recording]))
 
     def after_step(self) -> None:
-        """The new weights enter the running averages."""
+        """Add the new weights to the running averages."""
         self.average.update(self.encoder)
         self.average_projection.update(self.projection[KEY_LAYERS])
 

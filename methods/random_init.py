@@ -8,7 +8,7 @@ from methods.base import PretrainMethod
 
 
 class RandomInit(PretrainMethod):
-    """The initialisation itself."""
+    """The untrained encoder."""
 
     name: ClassVar[str] = "random"
     title: ClassVar[str] = "Random"

@@ -1,5 +1,5 @@
-"""Recordings: where they lie, what their labels mean, and how they become the arrays a network reads.
+"""ECG datasets: folders on disk in, splits and batches of tensors out. Imported by benchmark's upper rooms alone.
 
-readers (disk -> Recording), prepared (Recording -> windows), tasks (windows -> splits and batches), audit (what
-is wrong with them), simulate (cohorts written in the real on-disk forms).
+readers (disk -> Recording), prepared (Recording -> windows), tasks (windows -> splits and batches), audit (problems
+of the data), simulate (cohorts written in the real on-disk forms).
 """

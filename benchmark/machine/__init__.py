@@ -1,1 +1,4 @@
-"""What a run computes with: device, precision, threads, memory, energy, seeds, versions. Imports no other room."""
+"""Facts and settings of the machine: device, precision, memory, energy, seeds, workers, versions.
+
+Imports no other room; any room of benchmark may import it.
+"""

@@ -10,7 +10,7 @@ import torch
 
 
 def device_facts(device: torch.device) -> dict[str, Any]:
-    """Type and name of the device, and how many threads compute on it."""
+    """Type and name of the device, and the number of CPU threads torch uses."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return {"type": device.type, "name": name, "threads": torch.get_num_threads()}
 
@@ -21,7 +21,7 @@ def cores() -> int:
 
 
 def pick_device(name: str) -> torch.device:
-    """'auto', 'cpu', 'cuda' or 'cuda:N' as a device. Raises ValueError where it is not there."""
+    """'auto', 'cpu', 'cuda' or 'cuda:N' as a device. Raises ValueError if unknown or not available."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -36,7 +36,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def pick_precision(name: str, device: torch.device) -> str:
-    """'auto' as 'float32' or 'bf16': bf16 where the device multiplies it natively, so that it helps."""
+    """'auto' as 'bf16' where the device multiplies it natively, else 'float32'; other names unchanged."""
     if name != "auto":
         return name
     if device.type == "cuda":

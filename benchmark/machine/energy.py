@@ -1,6 +1,6 @@
-"""Energy that a device uses, where its counters can be read: NVML for a GPU, RAPL for CPU packages on Linux.
+"""Energy use of a device in joules, where its counters can be read: NVML for a GPU, RAPL for CPU packages on Linux.
 
-Both count all that runs on the device, so a figure is that of a pretraining only where nothing else ran beside it.
+Both count all that runs on the device: a figure is a pretraining's only if nothing else ran at the same time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 POWERCAP = Path("/sys/class/powercap")
 LOOK_EVERY = 10.0
-"""Seconds; a RAPL counter begins anew after some 260 kJ, which a package takes minutes to use."""
+"""Seconds between reads; a RAPL counter wraps after some 260 kJ, minutes of a package's use."""
 
 Read = Callable[[], int]
 
@@ -26,13 +26,13 @@ class Counter:
 
     read: Read
     joules_each: float
-    """Joules of one unit."""
+    """Joules per count."""
     turns_at: int | None
-    """Where it begins anew at 0; None: never."""
+    """Value at which it wraps to 0; None: never."""
 
 
 class Meter:
-    """Adds up how far the counters of a device go on."""
+    """Sums the increments of a device's energy counters."""
 
     def __init__(self, counters: list[Counter]) -> None:
         self.counters = counters
@@ -41,12 +41,12 @@ class Meter:
         self.joules = 0.0
 
     def look(self) -> None:
-        """Read the counters where the last look is ten seconds ago, so that none begins anew twice unseen."""
+        """Read the counters if `LOOK_EVERY` seconds have passed, so that no wrap-around is missed."""
         if time.monotonic() - self.looked >= LOOK_EVERY:
             self.read()
 
     def read(self) -> None:
-        """Read the counters."""
+        """Read the counters and add their increments."""
         self.looked = time.monotonic()
         for i, counter in enumerate(self.counters):
             value = counter.read()
@@ -67,9 +67,9 @@ def open_meter(device: torch.device, powercap: Path = POWERCAP) -> Meter | None:
 
 
 def package_counters(powercap: Path) -> list[Counter]:
-    """The RAPL counter of each CPU package, in microjoules; empty where one of them may not be read.
+    """The RAPL counter of each CPU package, in microjoules; empty if one of them is not readable.
 
-    Zones are named `intel-rapl:N` on AMD's CPUs too; their parts, `intel-rapl:N:M`, are in the package's figure.
+    Zones are named `intel-rapl:N` on AMD's CPUs too; subzones `intel-rapl:N:M` are included in the package's count.
     """
     zones = [zone for zone in sorted(powercap.glob("intel-rapl:*")) if zone.name.count(":") == 1]
     packages = [zone for zone in zones if _text(zone / "name").startswith("package")]
@@ -99,7 +99,7 @@ def gpu_counters(device: torch.device) -> list[Counter]:
 
 
 def _text(path: Path) -> str:
-    """What a file says, '' where it may not be read."""
+    """Stripped text of a file; '' if not readable."""
     try:
         return path.read_text().strip()
     except OSError:

@@ -1,7 +1,7 @@
-"""Memory of this process: freed tensors kept for reuse, and the peak of what is held.
+"""Memory of this process: reuse of freed tensors, and peak use.
 
-glibc maps each large tensor anew, and the system then clears every page of it; on a CPU that is a fifth of a training
-step. No value depends on it.
+By default glibc maps each large tensor anew and the kernel zeroes its pages: a fifth of a training step on a CPU. No
+result depends on this.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import torch
 
 PROCESS_STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-"""Where Linux tells the most memory a process held (VmHWM), and lets it begin anew."""
+"""Linux files that report a process's peak resident memory (VmHWM) and reset it."""
 
 
 def begin_peak_memory(device: torch.device) -> None:
-    """Forget the peak so far, so that `peak_memory_gib` tells that of what follows, where the system can (Linux)."""
+    """Reset the peak that `peak_memory_gib` returns; on CPUs only where the system allows it (Linux)."""
     if device.type == "cuda":
-        import torch  # here, because it loads slowly, and verbs that read files alone keep freed memory too
+        import torch  # here, because it loads slowly and verbs that need no torch import this module
 
         torch.cuda.reset_peak_memory_stats(device)
     elif PEAK_RESET.is_file():
@@ -33,13 +33,13 @@ def begin_peak_memory(device: torch.device) -> None:
 
 
 def peak_memory_gib(device: torch.device) -> float:
-    """Most memory held: on the GPU where there is one, else by this process, in GiB."""
+    """Peak memory in GiB: allocated on a GPU, else resident in this process."""
     if device.type == "cuda":
         import torch
 
         return torch.cuda.max_memory_allocated(device) / 2**30
     if PROCESS_STATUS.is_file():
-        # Not getrusage: there a process begins with the peak of the one that started it.
+        # Not getrusage: its peak is inherited from the parent process.
         lines = PROCESS_STATUS.read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
     import resource
@@ -53,7 +53,7 @@ MOST = 2**31 - 1
 
 
 def keep_freed_memory() -> None:
-    """Raise glibc's thresholds for mapping and trimming; does nothing where the C library is another."""
+    """Raise glibc's thresholds for mapping and trimming; no effect with another C library."""
     if not sys.platform.startswith("linux"):
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -63,7 +63,7 @@ def keep_freed_memory() -> None:
 
 
 def give_back_freed_memory() -> None:
-    """Return to the system what was kept, so that what is held from now on can be measured; glibc only."""
+    """Return freed memory to the system, so that later use can be measured; glibc only."""
     if not sys.platform.startswith("linux"):
         return
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,6 +1,6 @@
-"""A pool of processes that Ctrl-C does not reach, and that end with their parent however it ends.
+"""A process pool whose workers ignore Ctrl-C and exit with their parent.
 
-Every process of a terminal gets Ctrl-C, and the parent alone acts; a parent that is killed can tell its pool nothing.
+A terminal sends Ctrl-C to all its processes; the parent alone handles it. Workers watch for a killed parent.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 def open_pool(
     processes: int, begin: Callable[..., None] | None = None, arguments: tuple[Any, ...] = ()
 ) -> ProcessPoolExecutor:
-    """A pool whose processes ignore Ctrl-C from their first moment; each calls `begin(*arguments)` before its work."""
+    """A pool whose processes ignore Ctrl-C from their start; each calls `begin(*arguments)` before its tasks."""
     pool = ProcessPoolExecutor(
         processes, mp_context=get_context("spawn"), initializer=_begin, initargs=(begin, arguments)
     )
     with _interrupts_ignored():
-        for _ in range(processes):  # each first task starts a process, and it inherits what is ignored
+        for _ in range(processes):  # each first task starts a process, which inherits the ignored signal
             pool.submit(int)
     return pool
 
@@ -43,7 +43,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

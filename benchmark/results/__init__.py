@@ -1,4 +1,4 @@
-"""Finished cells on disk, and every fact that those who write and those who report them share. Never imports torch.
+"""The results store and what its writers and readers share (metrics, names, keys): rows in, rows out. Without torch.
 
-The only room of this package that `reports` imports.
+Imported by the rooms of benchmark above it; the only room of benchmark that `reports` imports.
 """

@@ -1,4 +1,4 @@
-"""Why a cell or a pretraining failed: what the error says, and the traceback behind it."""
+"""Failure of a cell or a pretraining: error text and traceback."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class Failure:
     """An error as it is stored."""
 
     error: str
-    """Its type and message."""
+    """Type and message."""
     traceback: str = ""
-    """With that of the worker process where it was raised in one; '' where there is none."""
+    """Includes the worker process's, if raised in one; empty if unknown."""
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """An exception that was caught, in this process or in a worker."""
+        """The failure of an exception caught in this process or from a worker."""
         raised = error.__traceback__ is not None or error.__cause__ is not None
         return cls(f"{type(error).__name__}: {error}", "".join(format_exception(error)) if raised else "")
 
     @property
     def line(self) -> str:
-        """The error in one line: the first of its text."""
+        """First line of the error's text."""
         return (self.error.strip().splitlines() or ["no error text"])[0]

@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Atomic file writes, and .npz files as bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: temporary name in the same folder, fsync, rename."""
+    """Write a file atomically: temporary name in the same folder, fsync, rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

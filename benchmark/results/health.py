@@ -1,6 +1,6 @@
-"""Measures of what a pretraining learned, as its card holds them: names, titles, and when features have collapsed.
+"""Health measures of pretrained features, as stored in a pretraining's card: names, titles, thresholds of collapse.
 
-benchmark.training.health computes them and tells the equations.
+benchmark.training.health computes them and gives the equations.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ MEASURES = {
     "uniformity": "uniformity",
     "retrieval": "retrieval@1",
 }
-"""Measures of the features -> title."""
+"""Measure -> title."""
 COLLAPSED_RANK = 2.0
-"""Below it the features lie on a line, but for noise; untrained encoders have 2.2 (8 features) to 15 (320)."""
+"""A lower effective rank is collapse (a line plus noise); untrained encoders have 2.2 (8 features) to 15 (320)."""
 COLLAPSED_COSINE = 0.99
-"""Above it windows lie within eight degrees of each other on average; untrained encoders have 0.7 to 0.95."""
+"""A higher mean cosine is collapse (windows within 8 degrees on average); untrained encoders have 0.7 to 0.95."""
 
 
 def collapsed(rank: float | None, cosine: float | None) -> bool:
-    """Whether features of this effective rank and mean cosine have collapsed; not where one of the two is unknown."""
+    """Whether features of this effective rank and mean cosine have collapsed; False if either is unknown."""
     return rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE)

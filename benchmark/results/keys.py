@@ -1,4 +1,4 @@
-"""Keys of content: what a row, a pretraining or a plan is found by."""
+"""Content keys of rows, pretrainings and plans."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ KEY_LENGTH = 16
 
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What a key may look like: it is part of file names, and stores come from other people."""
+"""Valid keys: they become file names, and stores may come from others."""
 
 
 def digest(value: object) -> str:
-    """Key of any JSON-like value: the first 16 hex digits of the SHA-256 of its canonical JSON text."""
+    """Key of a JSON-like value: first 16 hex digits of the SHA-256 of its canonical JSON. ValueError for NaN."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]

@@ -1,8 +1,8 @@
-"""The metrics: their names, titles and kinds, what each is computed from, and when it is undefined. Pure.
+"""The metrics: names, titles, kinds, definitions, and when each is undefined. Pure functions.
 
-A metric is one entry of `METRICS`: a function of the `Lines` of a test set. The stored scores read plain lines; the
-statistics read lines under the resamples of the test patients (reports.statistics.bootstrap), 1+R values at once. A
-score that cannot be computed is None with its reason, never 0: a class absent from a split is no AUROC of 0.
+A metric is one entry of `METRICS`: a function of the `Lines` of a test set. Stored scores use plain lines; statistics
+use R resamples of the test patients (reports.statistics.bootstrap), 1+R values at once. A score that cannot be
+computed is None with its reason, never 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING
 
 THRESHOLD = 0.5
-"""A label of a multi-label task is given above it."""
+"""Probability above which a label of a multi-label task is predicted."""
 NO_WINDOW = "no test window"
 
 Floats = NDArray[np.float32]
@@ -39,28 +39,28 @@ class Lines:
 
     @cached_property
     def decisions(self) -> Ints:
-        """(n, C) multi-hot."""
+        """(n, C) multi-hot predictions."""
         return decide(self.probability, multi=self.multi)
 
     @cached_property
     def positives(self) -> NDArray[Any]:
-        """(..., C) lines that have a class."""
+        """(..., C) number of lines of each class."""
         return self.sums(self.truth)
 
     @cached_property
     def negatives(self) -> NDArray[Any]:
-        """(..., C) lines that do not have a class."""
+        """(..., C) number of lines not of each class."""
         return self.sums(1 - self.truth)
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
-        """(..., K) sums of (n, K) values over the lines; plain lines are one sample, so that nothing stands in front.
+        """Sums of (n, K) values over the lines: (K,).
 
-        Under resamples, where a line counts as often as its patient was drawn, 1+R stands in front.
+        Resampled lines count as often as their patient was drawn: (1+R, K).
         """
         return np.asarray(values.sum(axis=0))
 
     def areas(self) -> Values:
-        """(..., C) area under the ROC curve of each class against the rest; NaN where a sign is missing."""
+        """(..., C) area under the ROC curve of each class against the rest; NaN if the truth lacks either sign."""
         from sklearn.metrics import roc_auc_score  # here, because it loads slowly and reports have no use for it
 
         both = (self.positives > 0) & (self.negatives > 0)  # (C,)
@@ -71,7 +71,7 @@ class Lines:
 
 
 Kind = Literal["column", "beside"]
-"""'column': of the results tables, and so resampled and tested; 'beside': in rows and cells.csv alone."""
+"""'column': in the results tables, resampled and tested; 'beside': in rows and cells.csv only."""
 
 
 @dataclass(frozen=True)
@@ -79,23 +79,23 @@ class Metric:
     """One metric in [0, 1], the higher the better."""
 
     name: str
-    """In rows and CSV files."""
+    """Name in rows and CSV files."""
     title: str
-    """Above a column."""
+    """Column heading."""
     words: str
-    """In a sentence."""
+    """Name in running text."""
     kind: Kind
     of: Callable[[Lines], Values]
-    """(...) values, NaN where it is undefined."""
+    """(...) values, NaN where undefined."""
     undefined: str
     """Why it can be undefined."""
     multi_alone: bool = False
-    """Only where a window can have several labels."""
+    """Defined for multi-label tasks only."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Metrics in [0, 1] and, for those that are None, why."""
+    """Metrics in [0, 1], and the reason for each that is None."""
 
     values: dict[str, float | None]
     undefined: dict[str, str]
@@ -121,7 +121,7 @@ def accuracy(lines: Lines) -> Values:
 
 
 def label_accuracy(lines: Lines) -> Values:
-    """Share of right decisions among those on each label of each line."""
+    """Share of correct decisions over all labels of all lines."""
     right = (lines.decisions == lines.truth).sum(axis=1)  # (n,)
     sums = lines.sums(np.stack([right, np.full_like(right, lines.truth.shape[1])], axis=1))  # (..., 2)
     return share(sums[..., 0], sums[..., 1])
@@ -144,15 +144,15 @@ TITLES = {name: metric.title for name, metric in METRICS.items()} | {OVERALL: "O
 
 
 def share(part: NDArray[Any], whole: NDArray[Any]) -> Values:
-    """part / whole, element by element; NaN where the whole is 0."""
+    """part / whole, elementwise; NaN where the whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0))
 
 
 def macro(values: Values) -> Values:
-    """(...) means of (..., C) values over the classes that have one; NaN where none has.
+    """(...) means of (..., C) values over the classes with a defined value; NaN where none has one.
 
-    The defined values are summed side by side, in the order of numpy's sum, so that a stored score and the first of its
-    resampled ones have the same bits.
+    Defined values are packed and summed in numpy's order, so that a stored score and its first resampled one have the
+    same bits.
     """
     defined = ~np.isnan(values)
     if defined.all() and values.shape[-1]:
@@ -181,13 +181,13 @@ def macro_f1(probability: Floats, truth: Ints, *, multi: bool) -> float | None:
 
 
 def no_scores(reason: str, *, multi: bool) -> Scores:
-    """All metrics undefined, for one reason."""
+    """All metrics undefined, for the same reason."""
     names = [metric.name for metric in stored(multi=multi)]
     return Scores(dict.fromkeys(names), dict.fromkeys(names, reason))
 
 
 def stored(*, multi: bool) -> list[Metric]:
-    """The metrics that a row holds."""
+    """The metrics stored in a row."""
     return [metric for metric in METRICS.values() if multi or not metric.multi_alone]
 
 
@@ -205,7 +205,7 @@ def _number(value: Values) -> float | None:
 
 
 def means_by(group: NDArray[np.intp], probability: Floats) -> Floats:
-    """(G, C) means of (n, C) probabilities over the lines of each of G groups, summed in float64; none is empty."""
+    """(G, C) means of (n, C) probabilities over the lines of each of G groups, in float64; no group is empty."""
     counts = np.bincount(group)  # (G,)
     total = [np.bincount(group, weights=column) for column in probability.T]  # C of (G,)
     return (np.stack(total, axis=1) / counts[:, None]).astype(np.float32)
@@ -214,7 +214,7 @@ def means_by(group: NDArray[np.intp], probability: Floats) -> Floats:
 def per_recording(
     probability: Floats, truth: Ints, recording: Sequence[str] | NDArray[np.str_]
 ) -> tuple[Floats, Ints, NDArray[np.str_]]:
-    """A recording's probability is the mean of its windows'; its truth is theirs. Recordings in sorted order."""
+    """Mean probability (R, C), truth (R, C) and name (R,) of the recordings of n windows, sorted by name."""
     names, first, inverse = np.unique(np.asarray(recording), return_index=True, return_inverse=True)
     return means_by(inverse, probability), truth[first], names
 

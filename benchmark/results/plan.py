@@ -1,4 +1,4 @@
-"""What a run set out to do: its config, rows, datasets and cells."""
+"""The plan of a run: its config, rows, datasets and cells."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from benchmark.results.keys import KEY
 from benchmark.results.names import UNIT_OF_PROTOCOL
 
 RENAMED = {"compare": "methods", "methods": "knobs"}
-"""Config keys of stored configs that have a `compare` -> what they are called today."""
+"""Old config key -> current one, for stored configs that have a `compare` key."""
 
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One cell of a plan; its row, once finished, lies under `key`."""
+    """One cell of a plan; its finished row is stored under `key`."""
 
     key: str
     variant: str
@@ -26,7 +26,7 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run set out to do, with all that a report needs besides the rows."""
+    """Plan of a run, with all that a report needs besides the rows."""
 
     key: str
     config: dict[str, Any]
@@ -40,19 +40,19 @@ class Plan:
     """Variant -> role ('method', 'ablation', 'sweep' or 'gate'), what it is a change of (of, knob, value), and whether
     it reads reports."""
     warnings: list[str] = field(default_factory=list)
-    """What every table must carry, e.g. that test recordings were trained on; one sentence each, without its stop."""
+    """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
     cells: list[PlannedCell] = field(default_factory=list)
 
 
 def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:
-    """A stored config of a plan or row, however old, under the names that its keys have now."""
+    """A stored config of a plan or row, with old keys renamed to current ones."""
     if "compare" not in config:
         return config
     return {RENAMED.get(key, key): value for key, value in config.items()}
 
 
 def check_plan(plan: Plan) -> None:
-    """Raise ValueError where a plan names what it does not have, or a key that is none."""
+    """Raise ValueError for an unknown protocol, an unlisted variant or dataset of a cell, or an invalid key."""
     if plan.config["protocol"] not in UNIT_OF_PROTOCOL:
         raise ValueError(f"unknown protocol {plan.config['protocol']!r}")
     for cell in plan.cells:

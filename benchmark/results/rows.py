@@ -1,4 +1,4 @@
-"""A finished cell as it is stored: its row, which vouches for itself, and its predictions."""
+"""Stored form of a finished cell: its row, with digests, and its predictions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ROW_FORMAT = 2
 
 @dataclass(frozen=True)
 class Row:
-    """One finished cell: what was run, what came out, and where it came from. Scores lie in [0, 1]."""
+    """One finished cell: settings, scores in [0, 1] and provenance."""
 
     key: str
     pretrain_key: str
-    """Of the encoder; '' where there is none."""
+    """Key of the encoder's pretraining; '' for cells without an encoder."""
     variant: str
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
     method: str
@@ -36,7 +36,7 @@ class Row:
     undefined: dict[str, dict[str, str]]
     """Unit -> metric -> why it is undefined."""
     notes: list[str]
-    """What a reader of the number must know, e.g. 'no labelled window of class HYP'."""
+    """Remarks that qualify the scores, e.g. 'no labelled window of class HYP'."""
     counts: dict[str, int]
     """Windows, recordings and patients of each split."""
     coverage: dict[str, Any]
@@ -67,7 +67,7 @@ ARRAYS = tuple(field.name for field in fields(Predictions))
 
 
 def row_bytes(row: Row, predictions: bytes) -> bytes:
-    """The file of a row, which vouches for itself and for the file of its predictions."""
+    """Content of a row's file, with SHA-256 digests of the row and of its predictions file."""
     body = asdict(row)
     envelope = {
         "row": body,

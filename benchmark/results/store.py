@@ -1,11 +1,11 @@
-"""The results store: one JSON row and one .npz of predictions per finished cell, each written whole or not at all.
+"""The results store: one JSON row and one .npz of predictions per finished cell, each written atomically.
 
-    runs/plans/KEY.json        what a run set out to do: its config and its cells
+    runs/plans/KEY.json        plan of a run: its config and its cells
     runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs, error.json why it failed
     runs/cells/KEY.json        one finished cell; KEY.npz its predictions; KEY.error.json why it failed
 
-Keys are hashes of content, so stores made in different places merge by copying, and a finished cell is one whose
-file is there and whose digests match. Nothing here imports torch: reports read the store on any machine.
+Keys are hashes of content, so stores made in different places merge by copying. A cell is finished if its files exist
+and their digests match. Without torch: reports read the store on any machine.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Store:
         self.pretrained = root / "pretrained"
 
     def save_row(self, row: Row, predictions: Predictions) -> None:
-        """Write predictions first, then the row that vouches for them, then drop an earlier failure's note."""
+        """Write predictions, then the row with their digest, then remove an earlier failure's file."""
         arrays = npz_bytes({name: getattr(predictions, name) for name in ARRAYS})
         write_atomic(self.cells / f"{row.key}.npz", arrays)
         write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
         self.failure_file(row.key).unlink(missing_ok=True)
 
     def load_row(self, key: str) -> Row | None:
-        """The finished row of a key, or None where there is none. Raises CorruptRow where it is damaged."""
+        """The finished row of a key, or None. Raises CorruptRow if it is damaged."""
         path = self.cells / f"{key}.json"
         if not path.is_file():
             return None
@@ -73,7 +73,7 @@ class Store:
         return Row(**body)
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
-        """How an encoder was pretrained; None where that is not there or damaged. Its weights are not looked at."""
+        """Card of a pretraining; None if missing or damaged. The weights are not checked."""
         try:
             card = json.loads((self.pretrained / pretrain_key / CARD).read_bytes())
         except (OSError, ValueError):
@@ -81,7 +81,7 @@ class Store:
         return card if isinstance(card, dict) else None
 
     def row_keys(self) -> list[str]:
-        """Keys of all rows there are, whole or damaged."""
+        """Keys of all stored rows, damaged ones included."""
         return sorted(path.stem for path in self.cells.glob("*.json") if not path.stem.endswith(".error"))
 
     def predictions(self, key: str) -> Predictions:
@@ -90,15 +90,15 @@ class Store:
             return Predictions(**{name: arrays[name] for name in ARRAYS})
 
     def save_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
-        """Leave why a cell failed beside where its row would be; returns the file."""
+        """Write a cell's failure beside the path of its row; returns the file."""
         return _write_failure(self.failure_file(key), key, what, error, traceback)
 
     def save_pretraining_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
-        """Leave why a pretraining failed beside where its weights would be; returns the file."""
+        """Write a pretraining's failure into its folder; returns the file."""
         return _write_failure(self.pretrained / key / ERROR, key, what, error, traceback)
 
     def failures(self, keys: Iterable[str]) -> dict[str, Failure]:
-        """Key -> failure, for those of the cells and pretrainings whose last attempt failed."""
+        """Key -> failure, for those cells and pretrainings whose last attempt failed."""
         found = {}
         for key in keys:
             for path in (self.failure_file(key), self.pretrained / key / ERROR):
@@ -108,16 +108,16 @@ class Store:
         return found
 
     def failure_file(self, key: str) -> Path:
-        """Where the failure of a cell is kept."""
+        """Path of a cell's failure."""
         return self.cells / f"{key}.error.json"
 
     def save_plan(self, plan: Plan) -> None:
-        """Keep a plan under its key and make it the latest."""
+        """Write a plan under its key and mark it as the latest."""
         write_atomic(self.plans / f"{plan.key}.json", json.dumps(asdict(plan), indent=1).encode())
         write_atomic(self.plans / "latest", plan.key.encode())
 
     def plan_keys(self) -> list[str]:
-        """Keys of all plans, the latest first. Raises NoResults where no run was ever started."""
+        """Keys of all plans, the latest first. Raises NoResults if there is none."""
         latest = self.plans / "latest"
         if not latest.is_file():
             raise NoResults(
@@ -128,7 +128,7 @@ class Store:
         return [key, *sorted(path.stem for path in self.plans.glob("*.json") if path.stem != key)]
 
     def load_plan(self, key: str | None = None) -> Plan:
-        """A plan by key, or the latest. Raises NoResults with what was looked for."""
+        """A plan by key, or the latest. Raises NoResults if it is missing or damaged."""
         if key is None:
             key, *_ = self.plan_keys()
         path = self.plans / f"{key}.json"

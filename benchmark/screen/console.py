@@ -12,15 +12,15 @@ PIPE_WIDTH = 120
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All but tabs and ends of lines."""
+"""Control characters other than tab and newline."""
 
 
 STYLES = {"title": "bold", "block": "cyan", "best": "bold green", "gate": "italic", "faint": "dim", "": ""}
-"""Role of a span of text -> how it looks."""
+"""Role of a span of text -> rich style."""
 
 
 def open_console(file: TextIO | None = None, width: int | None = None) -> Console:
-    """A console on stdout or on `file`, which takes text literally; 120 columns wide where it is no terminal."""
+    """A console on stdout or `file`, without markup; 120 columns wide if it is no terminal."""
     console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
     if width is None and not console.is_terminal:
         console.width = PIPE_WIDTH
@@ -28,16 +28,16 @@ def open_console(file: TextIO | None = None, width: int | None = None) -> Consol
 
 
 def note(console: Console, line: str) -> None:
-    """One line of news, left whole so that it can be searched for and copied."""
+    """Print one line unwrapped, so that it can be searched and copied."""
     console.print(harmless(line), soft_wrap=True)
 
 
 def error(line: str) -> None:
-    """One line on stderr, left whole."""
+    """Print one error line unwrapped on stderr."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     console.print(Text.assemble(("error: ", "bold red"), harmless(line)), soft_wrap=True)
 
 
 def harmless(text: str) -> str:
-    """The text with control characters as ?, so that a label or title from elsewhere cannot steer the terminal."""
+    """The text with control characters replaced by ?, so that foreign labels cannot emit terminal escapes."""
     return CONTROL.sub("?", text)

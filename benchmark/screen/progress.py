@@ -1,4 +1,4 @@
-"""How far a step or a grid is: bars on a terminal, elsewhere a plain line per finished task."""
+"""Progress of a step or a grid: bars on a terminal, elsewhere plain lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmark.screen.console import harmless, note
 from benchmark.screen.tally import Tally, duration
 
 INNER_SECONDS = 30.0
-"""Shortest time between two plain lines about the inside of a running task."""
+"""Least seconds between two plain lines about a running task."""
 
 
 WIDTH_OF_BARS = 72
@@ -24,7 +24,7 @@ WIDTH_OF_BARS = 72
 
 @contextmanager
 def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress of one step before the grid: call the result with (done, total). Silent where nothing is called."""
+    """Progress of one step before the grid: call the result with (done, total). Silent if never called."""
     bar = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
     started = spoke = time.monotonic()
     task: TaskID | None = None
@@ -54,10 +54,10 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 class GridProgress:
-    """Shows a grid at work, as bars on a terminal and as plain lines elsewhere; a context manager.
+    """Context manager that shows the progress of a grid: bars on a terminal, plain lines elsewhere.
 
-    costs: every task that will run, by a unique name that is printed, with its estimated cost in any one unit.
-    Several tasks may run at once. Leaving the context, by Ctrl-C too, gives the terminal back as it was.
+    costs: unique, printed name of every task -> its estimated cost, in any one unit. Several tasks may run at once.
+    Leaving the context, also by Ctrl-C, restores the terminal.
     """
 
     def __init__(
@@ -87,14 +87,14 @@ class GridProgress:
         note(self._console, f"{word}: {self._tally.counts()}, in {duration(self._clock() - self._start)}")
 
     def started(self, task: str) -> None:
-        """A task begins to run."""
+        """Mark a task as running."""
         self._tally.running[task] = 0.0
         self._since[task] = self._clock()
         if self._live:
             self._bars[task] = self._live.add_task(task, total=1.0, text="")
 
     def inner(self, task: str, done: int, total: int, text: str) -> None:
-        """How far a running task is: `done` of `total` steps, and a few words, e.g. 'epoch 3/10 loss 1.234'."""
+        """Update a running task: `done` of `total` steps, and a short text, e.g. 'epoch 3/10 loss 1.234'."""
         self._tally.running[task] = done / total
         if self._live:
             self._live.update(self._bars[task], completed=done / total, text=text)
@@ -103,7 +103,7 @@ class GridProgress:
             self._say(f"        {task}: {text}; {self._ahead()}")
 
     def finished(self, task: str, seconds: float | None = None) -> None:
-        """A task is done; in so many seconds where it shared the time since it was started with others."""
+        """Mark a task as done. seconds: its duration, if other than the time since `started`."""
         since_started = self._close(task)
         seconds = since_started if seconds is None else seconds
         self._tally.finished.append(task)
@@ -112,7 +112,7 @@ class GridProgress:
             self._say(f"done    {task} ({duration(seconds)}); {self._tally.counts()}; {self._ahead()}")
 
     def failed(self, task: str, reason: str) -> None:
-        """A task failed while it ran, or could not begin; the reason stays on the screen."""
+        """Mark a task, running or not yet started, as failed and print the reason."""
         seconds = self._close(task)
         self._tally.failed.append(task)
         self._refresh()
@@ -121,7 +121,7 @@ class GridProgress:
         self._say(f"        {reason}")
 
     def _close(self, task: str) -> float:
-        """Take a task out of the running ones; the seconds it ran."""
+        """Remove a task from the running ones; returns the seconds it ran."""
         self._tally.running.pop(task, None)
         if self._live and task in self._bars:
             self._live.remove_task(self._bars.pop(task))
@@ -143,7 +143,7 @@ class GridProgress:
 
 
 def _live_bars(console: Console) -> Progress:
-    """The grid's line, and below it one per running task; a narrow terminal has no bars, and cuts rather than wraps."""
+    """A line for the grid and one per running task, cut rather than wrapped; without bars on a narrow terminal."""
     name, words = "{task.description}", "{task.fields[text]}"
     if console.width < WIDTH_OF_BARS:
         return Progress(_cut_text(f"{name} {words}"), console=console, transient=True)

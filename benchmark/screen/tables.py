@@ -1,6 +1,6 @@
-"""Tables and paragraphs on the terminal, fitted to its width: rich draws each table, no number is ever broken or cut.
+"""Tables and paragraphs fitted to the terminal's width, drawn by rich; numbers are never wrapped or cut.
 
-Columns that do not fit stand in further tables below, a group (a dataset) whole where it fits; each has the labels.
+Columns that do not fit move to further tables below, by whole groups (datasets) where possible; labels are repeated.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rich.text import Text
 from benchmark.screen.console import STYLES, harmless
 
 Span = tuple[str, str]
-"""Text and its role, of `STYLES`."""
+"""Text and its role in `STYLES`."""
 Cell = str | Sequence[Span]
 Row = Sequence[Cell]
-"""As many cells as there are columns, or fewer: the title of a block is a row of one."""
+"""One cell per column, or fewer: a block's title is a row of one cell."""
 Column = tuple[str, str, str]
 """Group ('' for none), heading, and kind: 'label' (in every table, wraps), 'left' or 'right' (aligned, whole)."""
 LABEL_SHARE = 4
-"""A label keeps at least one part in so many of the width, before columns move to a table below."""
+"""A label keeps at least 1 / LABEL_SHARE of the width; columns that then do not fit move to a table below."""
 
 
 def print_sheet(
@@ -38,14 +38,14 @@ def print_sheet(
     blocks: Sequence[Sequence[Row]],
     below: Iterable[Span],
 ) -> None:
-    """Paragraphs, a table, paragraphs."""
+    """Print paragraphs, a table, and paragraphs."""
     print_paragraphs(console, above)
     print_table(console, columns, blocks)
     print_paragraphs(console, below)
 
 
 def print_paragraphs(console: Console, paragraphs: Iterable[Span]) -> None:
-    """Each wrapped to the width, further lines two deeper than the first; '' is an empty line."""
+    """Print paragraphs wrapped to the width, with a hanging indent of 2; '' is an empty line."""
     for text, role in paragraphs:
         deeper = " " * (len(text) - len(text.lstrip()) + 2)
         for line in textwrap.wrap(text, console.width, subsequent_indent=deeper, break_on_hyphens=False) or [""]:
@@ -53,7 +53,7 @@ def print_paragraphs(console: Console, paragraphs: Iterable[Span]) -> None:
 
 
 def print_table(console: Console, columns: Sequence[Column], blocks: Sequence[Sequence[Row]]) -> None:
-    """One or more tables, between empty lines; a rule between the blocks. Nothing where there are no rows."""
+    """Print one or more tables between empty lines, with a rule between blocks; nothing without rows."""
     if not any(blocks):
         return
     draw = partial(_table, columns, blocks, console.width // LABEL_SHARE)
@@ -67,7 +67,7 @@ def print_table(console: Console, columns: Sequence[Column], blocks: Sequence[Se
 
 
 def _side_by_side(columns: Sequence[Column], fits: Callable[[list[int]], bool]) -> Iterator[list[int]]:
-    """Columns of each table: whole groups while they fit, single columns where one group does not."""
+    """Column indices of each table: whole groups while they fit, single columns of a group that does not."""
     labels = [index for index, (_, _, kind) in enumerate(columns) if kind == "label"]
     shown = labels
     for _, members in groupby(range(len(labels), len(columns)), key=lambda index: columns[index][0]):
@@ -81,7 +81,7 @@ def _side_by_side(columns: Sequence[Column], fits: Callable[[list[int]], bool]) 
 
 
 def _table(columns: Sequence[Column], blocks: Sequence[Sequence[Row]], least: int, shown: Sequence[int]) -> Table:
-    """Some of the columns; a group's name stands above its first. A label is never narrower than `least`."""
+    """A table of the `shown` columns, a group's name above its first; labels are at least `least` wide."""
     table = Table(
         box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
         header_style=STYLES["title"], border_style=STYLES["faint"],

@@ -1,4 +1,7 @@
-"""The encoders by name. A new one is its file and a line in `ENCODERS`; a path to a .py file also works."""
+"""Encoders by name: ECG windows in, representations out. Imported by methods and benchmark.
+
+To add an encoder, add its file and a line in `ENCODERS`; the path of a .py file also works as a name.
+"""
 
 from __future__ import annotations
 
@@ -19,29 +22,29 @@ ENCODERS: dict[str, type[Encoder]] = {
     "resnet1d": ResNet1d,
 }
 DEFAULT = "dilated"
-"""The paper's, which is meant where no name is given."""
+"""Encoder of the paper, used where no name is given."""
 
 
 def get_encoder(name: str) -> type[Encoder]:
     """The class of an encoder: a name of `ENCODERS`, or the path of a .py file that defines one `Encoder`.
 
-    Raises ValueError with the names there are, or with what is wrong with the file.
+    Raises ValueError for an unknown name or an invalid file.
     """
     return find_class("encoder", name, ENCODERS, Encoder)
 
 
 def load_official(name: str, state_dict: Mapping[str, Tensor]) -> Encoder:
-    """An encoder with published weights, by the state dict of the official module; a head in it is left out.
+    """An encoder with published weights, from the state dict of the official module; its head is left out.
 
-    Raises ValueError for an unknown name, and where the tensors are not those of the module.
+    Raises ValueError for an unknown name, and if the tensors are not those of the module.
     """
     return get_encoder(name).from_official(state_dict)
 
 
 def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
-    """All of an encoder that decides its numbers, as plain values: name, sizes and, of a file, a digest of its text.
+    """What determines an encoder's numbers, for content keys: name, sizes and, if loaded from a file, its digest.
 
-    The default one goes without its name: so it stands in the results from before there were others.
+    The default encoder has no name here, which keeps the keys of results older than the other encoders.
     """
     name, text = {} if kind.name == DEFAULT else {"name": kind.name}, text_of(kind)
     source = {} if text is None else {"source": hashlib.sha256(text).hexdigest()}

@@ -1,10 +1,10 @@
-"""The contract of an encoder: what it is configured by, what it makes of windows, where a mask and dropout act.
+"""The contract of an encoder: its configuration, its outputs, and where a mask and dropout act.
 
     encoder(x, mask)          (B, S, L) -> (B, S', K), S' <= S: representations in the order of time
     encoder.pooled(x, mask)   (B, S, L) -> (B, K), what downstream tasks read
 
-An encoder gives `embed` and `steps`. Between them acts a mask, which never sees leads; behind them the dropout. All
-state lies in parameters and buffers: `state_dict()` and the config are the encoder.
+An encoder defines `embed` and `steps`. A mask acts between them and never sees leads; dropout acts after them. All
+state is in parameters and buffers: `state_dict()` and the config restore an encoder.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ class EncoderConfig:
     """Sizes every encoder has. An encoder subclasses this and documents its own; bad values raise ValueError."""
 
     leads: Size = 12
-    """As many as the windows have."""
+    """L, the leads of a window."""
     output: Size
     """K, the width of a representation."""
     dropout: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """On the output of each time step, in training mode. A method sets its own for as long as it pretrains."""
+    """Dropout on the output of each time step, in training mode; a method sets its own while pretraining."""
 
     @classmethod
     def small(cls) -> EncoderConfig:
-        """Sizes for a trial within seconds; the default ones where an encoder gives no others."""
+        """Sizes for checks that run in seconds; the defaults unless overridden."""
         return cls()  # type: ignore[call-arg]
 
 
 class Encoder(nn.Module):
-    """ECG windows -> representations. Subclasses set `name` and `Config`, and give `embed` and `steps`."""
+    """ECG windows -> representations. Subclasses set `name` and `Config`, and define `embed` and `steps`."""
 
     name: ClassVar[str]
     Config: ClassVar[type[EncoderConfig]]
     pooling: ClassVar[str] = MEAN
-    """What `pooled` is of `forward`; one that overrides it with anything but the mean says so here."""
+    """How `pooled` follows from `forward`; set by an encoder whose `pooled` is not the mean."""
 
     config: EncoderConfig
 
@@ -74,7 +74,7 @@ class Encoder(nn.Module):
         return steps.mean(1)  # (B, K)
 
     def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
-        """The embedded input with the mask on it: (B, S, L) -> (B, S, D)."""
+        """The masked embedded input: (B, S, L) -> (B, S, D)."""
         embedded = self.embed(x)  # (B, S, D)
         return embedded if mask is None else mask(embedded)  # (B, S, D)
 
@@ -85,8 +85,8 @@ class Encoder(nn.Module):
 
     @classmethod
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """An encoder with published weights, by the state dict of the official module; a head in it is left out.
+        """An encoder with published weights, from the state dict of the official module; its head is left out.
 
-        Raises ValueError where it is anything else, and for an encoder of which no weights are published.
+        Raises ValueError for any other state dict, and for an encoder without published weights.
         """
         raise ValueError(f"encoder {cls.name!r} takes on no official weights ({len(state_dict)} tensors were given)")

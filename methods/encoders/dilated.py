@@ -1,8 +1,8 @@
 """A dilated convolution network over time, the encoder of the paper (PMQ, section "Implementation details").
 
 Linear leads -> hidden, `depth` residual blocks and an output block; block i is GELU-Conv-GELU-Conv with kernel 3 and
-dilation 2^i. A mask acts on what the linear layer gives: (B, S, hidden). Two exact shortcuts make it cheap: taps that
-read only padding are not computed, and the mean over time is taken before the last convolution.
+dilation 2^i. A mask acts on the linear layer's output, (B, S, hidden). Two exact shortcuts save time: taps that read
+only padding are not computed, and the mean over time is taken before the last convolution.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KERNEL = 3
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class DilatedConfig(EncoderConfig):
-    """Its sizes; the defaults are the paper's and give 637,952 parameters."""
+    """Sizes; the defaults are the paper's and give 637,952 parameters."""
 
     hidden: Size = 64
     depth: Annotated[int, Field(ge=0)] = 10
@@ -56,14 +56,14 @@ class Block(nn.Module):
 
     def mean_over_time(self, x: Tensor) -> Tensor:
         """Mean over time of `forward`: (B, C, 1, S) -> (B, O, 1, 1)."""
-        # Exact: the last convolution and the skip are linear, so that the mean can be taken of what they read.
+        # Exact: the last convolution and the skip are linear, so the mean can be taken of their inputs.
         means = mean_per_tap(self.between(x), self.conv2.dilation[0])  # (B, O, 1, KERNEL)
         last = F.conv2d(means, self.conv2.weight.unsqueeze(2), self.conv2.bias)  # (B, O, 1, 1)
         mean = steps_first(x).mean(1)  # (B, C)
         return last + self.shortcut(mean[..., None, None])  # (B, O, 1, 1)
 
     def between(self, x: Tensor) -> Tensor:
-        """What the second convolution reads: (B, C, 1, S) -> (B, O, 1, S)."""
+        """Input of the second convolution: (B, C, 1, S) -> (B, O, 1, S)."""
         return F.gelu(convolve(self.conv1, F.gelu(x)))  # (B, O, 1, S)
 
     def shortcut(self, x: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def convolve(conv: nn.Conv1d, x: Tensor) -> Tensor:
 
 
 def mean_per_tap(x: Tensor, dilation: int) -> Tensor:
-    """Mean over time of what each tap of a length-preserving convolution reads: (B, C, 1, S) -> (B, C, 1, KERNEL).
+    """Mean over time of the input of each tap of a length-preserving convolution: (B, C, 1, S) -> (B, C, 1, KERNEL).
 
     The outer taps miss the last or first `dilation` samples and read as many zeros in their place.
     """
@@ -100,7 +100,7 @@ def mean_per_tap(x: Tensor, dilation: int) -> Tensor:
 
 
 def steps_first(x: Tensor) -> Tensor:
-    """(B, C, 1, S) -> (B, S, C), the order in memory. What is computed from it has its gradient in that order too."""
+    """(B, C, 1, S) -> (B, S, C), the order in memory; gradients of what is computed from it have that order too."""
     return x.squeeze(2).transpose(1, 2)  # (B, S, C)
 
 
@@ -114,7 +114,7 @@ class Blocks(nn.Sequential):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, C, 1, S) -> (B, C, 1, S)."""
-        # As `nn.Sequential` does it, but here: torch.compile takes a loop of torch's own block by block.
+        # The loop of `nn.Sequential`, repeated here because torch.compile splits torch's own loop into blocks.
         for block in self:
             x = block(x)  # (B, C, 1, S)
         return x
@@ -151,13 +151,13 @@ class Dilated(Encoder):
         return mean.flatten(1)  # (B, K)
 
     def compile_blocks(self) -> None:
-        """Have torch.compile fuse what stands between the convolutions; a copy of the encoder is not compiled."""
+        """Have torch.compile fuse the operations between convolutions; a copy of the encoder is not compiled."""
         for blocks in (self.hidden, self.output):
             blocks.compile(dynamic=False)
 
     @classmethod
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """`load_released`."""
+        """See `load_released`."""
         return load_released(state_dict)
 
 
@@ -167,8 +167,8 @@ _RELEASED_BLOCK = re.compile(r"feature_extractor\.net\.(\d+)\.(?:(conv[12])\.con
 def load_released(state_dict: Mapping[str, Tensor]) -> Dilated:
     """An encoder with the weights of a checkpoint by the authors of PMQ or COMET; its sizes follow the tensors.
 
-    `state_dict` is bare or as `AveragedModel` saves it (prefix `module.`, entry `n_averaged`). Raises ValueError where
-    it is anything else.
+    `state_dict` is bare or as `AveragedModel` saves it (prefix `module.`, entry `n_averaged`). Raises ValueError for
+    any other.
     """
     released = {name.removeprefix("module."): value for name, value in state_dict.items() if name != "n_averaged"}
     blocks = [int(match[1]) for match in map(_RELEASED_BLOCK.fullmatch, released) if match]

@@ -1,10 +1,10 @@
 """A residual convolution network (resnet1d_wang of the PTB-XL benchmark, Strodthoff et al. 2021; Wang et al. 2017).
 
 A convolution over 7 samples, then three blocks of two convolutions over 5 and 3, all of one width, with batch
-normalisation. The second and third block halve the time, so that S' = ceil(S / 4). A mask acts on what the first
-convolution gives, behind its ReLU: (B, S, K).
+normalisation. The second and third block halve the time steps: S' = ceil(S / 4). A mask acts on the first
+convolution's output after its ReLU, (B, S, K).
 
-What becomes of batch normalisation while a method pretrains stands in `methods.parts.ema`.
+For batch normalisation in momentum copies see `methods.parts.ema`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
 
 STEM_KERNEL, KERNELS = 7, (5, 3)
 STRIDES = (1, 2, 2)
-"""Of the blocks."""
+"""Stride of each block."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ResNet1dConfig(EncoderConfig):
-    """Its one size; the default is the benchmark's and gives 439,040 parameters."""
+    """Width; the default is the benchmark's and gives 439,040 parameters."""
 
     output: Size = 128
-    """Channels of every layer, so K too."""
+    """K, the channels of every layer."""
 
     @classmethod
     def small(cls) -> ResNet1dConfig:
@@ -38,7 +38,7 @@ class ResNet1dConfig(EncoderConfig):
 
 
 class Block(nn.Module):
-    """Residual block. Where it halves the time, the shortcut is a 1x1 convolution with batch normalisation."""
+    """Residual block. With stride 2 the shortcut is a 1x1 convolution with batch normalisation."""
 
     def __init__(self, width: int, stride: int) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Block(nn.Module):
 
 
 def convolution(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Conv1d:
-    """Convolution that keeps the length but for its stride, without a bias: batch normalisation follows."""
+    """Convolution that divides the length by its stride alone; no bias, since batch normalisation follows."""
     return nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
 
 
@@ -75,7 +75,7 @@ class ResNet1d(Encoder):
         self.blocks = nn.Sequential(*[Block(width, stride) for stride in STRIDES])
 
     def embed(self, x: Tensor) -> Tensor:
-        """What the first convolution gives: (B, S, L) -> (B, S, K)."""
+        """Output of the first convolution: (B, S, L) -> (B, S, K)."""
         stem: Tensor = self.stem(x.mT)  # (B, K, S)
         return stem.mT  # (B, S, K)
 
@@ -88,7 +88,7 @@ class ResNet1d(Encoder):
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
         """An encoder with the weights of the benchmark's module; its sizes follow the first convolution.
 
-        Raises ValueError where a tensor is missing, unknown or of another shape.
+        Raises ValueError if a tensor is missing, unknown or of another shape.
         """
         ours = {_our_name(name): value for name, value in state_dict.items() if not _HEAD.match(name)}
         if "stem.0.weight" not in ours:

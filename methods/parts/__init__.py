@@ -1,1 +1,4 @@
-"""Blocks that two or more methods share: encoder, heads, momentum copies, queue, masks, losses."""
+"""Blocks shared by methods or encoders (heads, momentum copies, queue, masks, losses): tensors in, tensors out.
+
+Imported by methods, methods.encoders, benchmark.training and benchmark.verbs.
+"""

@@ -1,4 +1,4 @@
-"""A loss whose gradients are taken at once: of several terms with passes of their own, memory holds one at a time."""
+"""Loss terms whose gradients are computed with their values, so that memory holds the graph of one term at a time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from torch import Tensor
 
 
 def with_gradients(term: Callable[[], Tensor], parameters: Iterable[Tensor]) -> Tensor:
-    """The value of `term()`, a scalar, whose backward pass hands on the gradients found right after its forward pass.
+    """The scalar `term()`, 0-d, with its gradients computed at once; its backward pass only scales them.
 
-    Exact, and nothing is computed twice: what the term needs for its gradients is freed before the next term begins.
-    `parameters` are all that learn in it; those that the term does not use get no gradient. Gradients of gradients are
-    not there.
+    Exact, without recomputation: the term's graph is freed before the next term begins. `parameters`: all that the
+    term may train; unused ones get no gradient. Double backward is not supported.
     """
     learning = [parameter for parameter in parameters if parameter.requires_grad]
     if not (learning and torch.is_grad_enabled()):
@@ -30,7 +29,7 @@ class _AtOnce(torch.autograd.Function):
     def forward(ctx: Any, term: Callable[[], Tensor], *parameters: Tensor) -> Tensor:
         with torch.enable_grad():
             value = term()
-            # A backward pass follows the types of its forward pass: under autocast it would round what was kept exact.
+            # Backward must keep the dtypes of forward; under autocast it would round what forward kept in float32.
             with torch.autocast(value.device.type, enabled=False):
                 ctx.gradients = torch.autograd.grad(value, parameters, allow_unused=True)
         return value.detach()

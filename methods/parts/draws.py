@@ -1,6 +1,6 @@
-"""Which elements survive a random draw, made cheap on CPUs, where a number drawn per element costs more than its use.
+"""Random boolean masks for dropout and masking, cheap on CPUs, where one draw per element would dominate the cost.
 
-There a 64-bit draw serves four elements with 16 bits each, so that the share lost is a multiple of 1 / 65,536.
+On CPUs a 64-bit draw serves four elements with 16 bits each, so the share lost is a multiple of 1 / 65,536.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LEVELS = 2**16
 
 
 def survivors(shape: Sequence[int], lost: float, device: torch.device) -> Tensor:
-    """True with probability 1 - `lost`, each element on its own, from torch's default generator: `shape`, bool."""
+    """True with probability 1 - `lost`, elements independent, from torch's default generator: `shape`, bool."""
     if device.type != "cpu":
         return torch.rand(*shape, device=device) >= lost
     if lost == 1:

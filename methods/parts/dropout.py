@@ -1,4 +1,4 @@
-"""Dropout (Srivastava et al. 2014) by cheap draws: what is kept is scaled by the share kept, and its mean is exact."""
+"""Dropout (Srivastava et al. 2014) by cheap draws: kept elements are divided by the share kept; the mean is exact."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Networks that follow another: the momentum copy (MoCo, Eq. 2; PMQ, Eq. 2) and the running average of all iterates.
+"""Averages of a network's weights: the momentum copy (MoCo, Eq. 2; PMQ, Eq. 2) and the running average of all iterates.
 
-Both move parameters only. What batch normalisation counts is another matter: a momentum copy passes batches itself, in
-training by their own statistics, and counts those. The running average passes none, so that it takes over the counts of
-what it follows, as torch's `AveragedModel` does.
+Both average parameters only. Buffers of batch normalisation: a momentum copy forwards batches and so keeps running
+statistics of its own; the running average forwards none and copies those of its source, like torch's `AveragedModel`.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ def momentum_copy(module: M) -> M:
 def update_momentum(target: nn.Module, source: nn.Module, momentum: float | Tensor) -> None:
     """target <- momentum * target + (1 - momentum) * source, parameter by parameter.
 
-    A momentum that changes is a 0-d tensor, so that nothing is read back from the device. Raises ValueError where the
-    two do not have the same parameters.
+    A scheduled momentum is a 0-d tensor, so that nothing is read back from the device. Raises ValueError if the
+    parameters differ in shape.
     """
     targets, sources = _paired(target, source)
     if isinstance(momentum, Tensor):
@@ -36,7 +35,7 @@ def update_momentum(target: nn.Module, source: nn.Module, momentum: float | Tens
 
 
 class RunningAverage(nn.Module, Generic[M]):
-    """Uniform average of a module's weights over all its iterates, the initial ones included; its newest buffers."""
+    """Uniform average of a module's weights over all iterates, the initial ones included; buffers are the latest."""
 
     module: M
     count: Tensor  # ()
@@ -48,7 +47,7 @@ class RunningAverage(nn.Module, Generic[M]):
 
     @torch.no_grad()
     def update(self, source: nn.Module) -> None:
-        """Take one more iterate into the average."""
+        """Add an iterate to the average. Raises ValueError if the parameters differ in shape."""
         averages, sources = _paired(self.module, source)
         self.count += 1
         for average, parameter in zip(averages, sources, strict=True):

@@ -1,4 +1,4 @@
-"""Several processes that train together: all their keys and ids, so that every one holds the same queue."""
+"""Distributed training: keys and ids of all processes, so that each holds the same queue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 def join_processes(rank: int, processes: int, meeting: Path) -> None:
     """Make this process number `rank` of several on the CPUs of one machine.
 
-    They meet over a file at `meeting`, which must not be there yet and is the same for all of them.
+    `meeting` is the rendezvous file: the same path for all, which must not exist yet.
     """
     dist.init_process_group("gloo", init_method=f"file://{meeting.absolute()}", rank=rank, world_size=processes)
 

@@ -1,6 +1,6 @@
 """Contrastive losses that several methods share.
 
-InfoNCE (CPC, Eq. 4), NT-Xent (SimCLR, Eq. 1), and the two triangles of CLOCS and COMET for pairs that share an id.
+InfoNCE (CPC, Eq. 4), NT-Xent (SimCLR, Eq. 1), and the loss of CLOCS and COMET over pairs that share an id.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def info_nce(q: Tensor, k: Tensor, temperature: float) -> Tensor:
 def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
     """NT-Xent on raw dot products, in float32 or better: 0-d, mean over all anchors (SimCLR, Eq. 1).
 
-    z1, z2: (N, K), two views of N samples, or (G, N, K) for G groups that are contrasted each on its own. Each of a
-    group's 2N rows is an anchor: its other view is the positive, all other rows of the group are the candidates.
+    z1, z2: (N, K), two views of N samples, or (G, N, K) for G groups contrasted separately. Each of a group's 2N
+    rows is an anchor: its other view is the positive, all other rows of the group are the candidates.
     """
     precision = torch.promote_types(z1.dtype, torch.float32)
     with torch.autocast(z1.device.type, enabled=False):
@@ -47,7 +47,7 @@ def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
 
 
 class _TwoViews(torch.autograd.Function):
-    """`plain_two_views` with its gradient written out: those within a view are symmetric, one product serves both."""
+    """`plain_two_views` with an explicit gradient; similarities within a view are symmetric and need one product."""
 
     @staticmethod
     def forward(ctx: Any, z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
@@ -92,7 +92,7 @@ def plain_two_views(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
 
 
 def symmetric(within: Tensor, total: Tensor) -> Tensor:
-    """Gradient by the symmetric similarities of a view with itself: (..., N, N), (..., N) -> (..., N, N)."""
+    """Gradient with respect to the similarities of a view with itself: (..., N, N), (..., N) -> (..., N, N)."""
     shares = (within - total[..., None]).exp_()  # (..., N, N)
     return shares + shares.mT  # (..., N, N)
 

@@ -1,7 +1,7 @@
 """Masks of the embedded input, (B, S, D) -> (B, S, D) (PMQ, section "Data Augmentations").
 
-A ratio is the share that is hidden, so that 0 is off. Masks are drawn where the data are, from torch's default
-generator. The paper's order is frequency first, then time.
+A ratio is the share that is hidden; 0 is off. Masks are drawn on the data's device, from torch's default generator.
+The paper's order is frequency first, then time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def frequency_mask(x: Tensor, mask_ratio: float) -> Tensor:
 
 
 class _KeptFrequencies(torch.autograd.Function):
-    """`plain_kept_frequencies`, whose gradient takes real FFTs here; autograd's takes a complex one."""
+    """`plain_kept_frequencies` with a gradient by real FFTs; autograd would use a complex one."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, keep: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def plain_kept_frequencies(x: Tensor, keep: Tensor) -> Tensor:
 
 
 def continuous_mask(x: Tensor, spans: int, span_share: float) -> Tensor:
-    """Set `spans` stretches of each sample, each a share of the time and at random, to zero (TS2Vec; COMET).
+    """Set `spans` random stretches of time of each sample to zero (TS2Vec; COMET).
 
     A span is int(span_share * S) steps, at least one; spans may overlap.
     """
@@ -81,18 +81,18 @@ def continuous_mask(x: Tensor, spans: int, span_share: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Masks:
-    """Masks that act one after the other, by name; without any, a mask that hides nothing."""
+    """Named masks applied in order; without any, the identity."""
 
     steps: Mapping[str, Mask]
 
     def __call__(self, x: Tensor) -> Tensor:
-        """All of them: (B, S, D) -> (B, S, D)."""
+        """Apply all masks: (B, S, D) -> (B, S, D)."""
         for step in self.steps.values():
             x = step(x)  # (B, S, D)
         return x
 
 
 def frequency_then_time(frequency_ratio: float, time_ratio: float) -> Masks:
-    """Both masks in the paper's order, without one that is off."""
+    """Both masks in the paper's order; a ratio of 0 leaves its mask out."""
     steps = {"frequency": (frequency_mask, frequency_ratio), "time": (time_mask, time_ratio)}
     return Masks({name: partial(mask, mask_ratio=ratio) for name, (mask, ratio) in steps.items() if ratio > 0})

@@ -1,6 +1,6 @@
 """InfoNCE where a query has many positives among the keys (SupCon, Eq. 2 in its "out" form), for long queues.
 
-Value and gradient are found together, in place, so that one (N, C) matrix of similarities is all that is ever held.
+Value and gradient are computed together and in place, so that memory holds one (N, C) matrix of similarities.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 BLOCK = 2**20
-"""Similarities that are passed over at a time: as float32 they stay in a CPU's cache."""
+"""Similarities processed at a time: as float32 they fit a CPU's cache."""
 
 
 def multi_positive_nce(q: Tensor, keys: Tensor, positive: Tensor, valid: Tensor, temperature: float) -> Tensor:
     """-log softmax over the valid keys, mean over a query's positives, then over the queries that have one: 0-d.
 
     q: (N, K); keys: (C, K); positive: (N, C) bool; valid: (C,) or (N, C) bool. Similarities are dot products over the
-    temperature, in float32 or better. Keys that are not valid stand in neither numerator nor denominator. Without a
-    positive anywhere the result is a zero that keeps its graph. Gradients of gradients are not there.
+    temperature, in float32 or better. Invalid keys are in neither numerator nor denominator. Without any positive the
+    result is a zero that keeps its graph. Double backward is not supported.
     """
     precision = torch.promote_types(q.dtype, torch.float32)
     with torch.autocast(q.device.type, enabled=False):
@@ -36,7 +36,7 @@ class _ManyPositives(torch.autograd.Function):
         positive = positive & valid  # (N, C)
         count = positive.sum(1, keepdim=True)  # (N, 1)
         weight = 1 / (count * (count > 0).sum()).clamp(min=1).to(q.dtype)  # (N, 1) of a positive pair
-        logits = q @ keys.mT  # (N, C), of which the gradient takes the place
+        logits = q @ keys.mT  # (N, C), overwritten by its gradient
         blocks = zip(*(x.chunk(1 + logits.numel() // BLOCK) for x in (logits, positive, valid, count)), strict=True)
         summed = torch.cat([minus_shares(*block) for block in blocks])  # (N, 1) over a query's positives
         by_q, by_keys = ctx.needs_input_grad[:2]
@@ -51,7 +51,7 @@ class _ManyPositives(torch.autograd.Function):
 
 
 def plain_many_positives(q: Tensor, keys: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
-    """The loss of queries that are already divided by the temperature, from log softmax: 0-d. Else as above.
+    """`multi_positive_nce` by log softmax, for queries already divided by the temperature: 0-d.
 
     With s = q keys^T, p_ij the softmax of query i over the valid keys, n_i its valid positives and Q queries that have
     one, dL/ds_ij = D_ij = (n_i p_ij - [j is a positive of i]) / (n_i Q), dL/dq = D keys and dL/dkeys = D^T q.
@@ -67,8 +67,7 @@ def plain_many_positives(q: Tensor, keys: Tensor, positive: Tensor, valid: Tenso
 def minus_shares(logits: Tensor, positive: Tensor, valid: Tensor, count: Tensor) -> Tensor:
     """-log softmax over the valid columns, summed over each row's positives: (n, 1).
 
-    logits: (n, C), in place of which its gradient is left; positive, valid: (n, C) bool; count: (n, 1) positives, which
-    are valid all.
+    logits: (n, C), overwritten by its gradient; positive, valid: (n, C) bool; count: (n, 1) positives, all valid.
     """
     # The lowest finite number, not -inf: a row without a valid key must not give 0 * inf.
     logits.masked_fill_(~valid, torch.finfo(logits.dtype).min)

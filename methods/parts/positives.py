@@ -1,4 +1,4 @@
-"""What attracts the queries of a batch besides their own keys: told by a method, counted by whoever watches it."""
+"""Positive candidates of a batch's queries, reported by a method and counted during training."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ class Positives(NamedTuple):
 
     @classmethod
     def own_keys(cls, recording: Tensor) -> Positives:
-        """Each query, of the recordings (N,), is attracted by its own key alone."""
+        """Own keys as the only positives of N queries; recording: (N,) int64."""
         return cls(torch.eye(len(recording), dtype=torch.bool, device=recording.device), recording)

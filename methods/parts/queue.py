@@ -1,4 +1,4 @@
-"""The memory queue: the newest M keys with whose they are (MoCo, section 3.2; PMQ, section "Patient Memory Queue")."""
+"""The memory queue: the newest M keys and their ids (MoCo, section 3.2; PMQ, section "Patient Memory Queue")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EMPTY = -1
 
 
 class Entries(NamedTuple):
-    """What the queue holds."""
+    """Contents of the queue."""
 
     keys: Tensor  # (M, K)
     patient: Tensor  # (M,) int64, EMPTY where there is no key
@@ -20,7 +20,7 @@ class Entries(NamedTuple):
 
 
 class KeyQueue(nn.Module):
-    """A ring of M slots. All state is in buffers, so that a checkpoint holds it; M = 0 is a queue that stays empty."""
+    """Ring buffer of M slots. All state is in buffers, hence in checkpoints; with M = 0 the queue stays empty."""
 
     keys: Tensor
     patient: Tensor
@@ -35,7 +35,7 @@ class KeyQueue(nn.Module):
         self.register_buffer("pointer", torch.zeros((), dtype=torch.int64))
 
     def snapshot(self) -> Entries:
-        """Copies of all entries, which a later `push` leaves alone: a loss may hold them until its backward pass."""
+        """Copies of all entries, unaffected by a later `push`: a loss may hold them until its backward pass."""
         return Entries(self.keys.clone(), self.patient.clone(), self.recording.clone())
 
     @torch.no_grad()

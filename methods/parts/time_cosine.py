@@ -1,4 +1,4 @@
-"""Cosine of windows by their outputs per time step, each channel first scaled to unit length along time (COMET)."""
+"""Cosine similarity of windows from outputs per time step, each channel first normalised along time (COMET)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torch import Tensor
 from methods.parts.losses import scaled_similarity
 
 SHORTEST = 1e-12
-"""A channel that is shorter, so all but zero, is divided by this."""
+"""Smallest divisor in the normalisations."""
 
 
 def time_cosine(h1: Tensor, h2: Tensor) -> Tensor:
-    """Windows of the first view by those of the second, in float32 or better: (B, S, K), (B, S, K) -> (B, B)."""
+    """Cosines of the first view's windows with the second's, in float32 or better: (B, S, K), (B, S, K) -> (B, B)."""
     z1, z2 = (unit_in_time(h).flatten(1) for h in (h1, h2))  # (B, S * K)
-    # Exact: K channels of unit length are sqrt(K) long whatever they hold, so no gradient passes through the lengths.
+    # Exact: K channels of unit length have the constant length sqrt(K), so no gradient passes through the lengths.
     length1, length2 = (torch.linalg.vector_norm(z.detach(), dim=1) for z in (z1, z2))  # (B,)
     lengths = length1[:, None] * length2  # (B, B)
     cosine: Tensor = scaled_similarity(z1, z2, 1.0) / lengths.clamp(min=SHORTEST)  # (B, B)
@@ -28,7 +28,7 @@ def plain_time_cosine(h1: Tensor, h2: Tensor) -> Tensor:
     """`time_cosine` as two normalisations: each channel along time, then the window as a whole.
 
     In the gradient of the second, (g - u <u, g>) / |z| with u = z / |z|, the part along u would lengthen each channel.
-    The first normalisation lets no such part pass, so that `time_cosine` leaves it out.
+    The gradient of the first normalisation removes this part, so `time_cosine` leaves it out.
     """
     z1, z2 = (F.normalize(plain_unit_in_time(h).flatten(1), dim=1) for h in (h1, h2))  # (B, S * K)
     return z1 @ z2.mT  # (B, B)
@@ -41,7 +41,7 @@ def unit_in_time(h: Tensor) -> Tensor:
 
 
 class _UnitInTime(torch.autograd.Function):
-    """`plain_unit_in_time` with its gradient written out: autograd's own goes over (B, S, K) twice as often."""
+    """`plain_unit_in_time` with an explicit gradient: autograd's passes over (B, S, K) twice as often."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor) -> Tensor:

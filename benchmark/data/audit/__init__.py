@@ -1,1 +1,1 @@
-"""What is wrong with datasets, alone and together, and what they hold."""
+"""Prepared datasets in; findings (leaks, copies, damage) and summaries out. Imported by benchmark's run and verbs."""

@@ -1,8 +1,8 @@
-"""What is wrong with the data of a run: leaks into the test side, copies, damaged files, classes without recordings.
+"""Problems of a run's data: leaks into the test side, copies, damaged files, classes without recordings.
 
 A copy is a recording with the same signal, to the microvolt (`cutting.signal_digest`), whatever its name. A leak is a
-patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. What
-cannot be used at all is fatal. Everything else is a warning, and there is none for what lies in the nature of an ECG.
+patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. An
+unusable dataset is fatal. Everything else is a warning, except what no repair could change (`IN_THE_ECG`).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from benchmark.data.tasks.task import split_of
 
 Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})
-"""Kinds of reasons for skipping that no repair of a file would change."""
+"""Kinds of reasons for skipping that lie in the ECG, not in a damaged file."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong."""
+    """One problem of the data."""
 
     datasets: tuple[str, ...]
-    """Names of those concerned."""
+    """Names of the datasets concerned."""
     severity: Severity
     text: str
-    """One sentence with examples, without its stop."""
+    """One sentence with examples, without full stop."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Use:
     side: NDArray[np.str_]
     """(R,) 'training', 'validation', 'test' or ''."""
     pretraining: NDArray[np.bool_]
-    """(R,)"""
+    """(R,) pretrained on."""
 
 
 def audit(prepared: Mapping[str, Prepared], spec: TaskSpec, *, pretrain: str, tested: Sequence[str]) -> list[Finding]:
-    """All that is wrong with prepared datasets, given by name, of which one is pretrained on and some are scored.
+    """Findings on prepared datasets, given by name; `pretrain` is pretrained on, `tested` are scored.
 
-    `pretrain` need not be among them.
+    `pretrain` need not be in `prepared`.
     """
     splits: dict[str, Split] = {}
     findings: list[Finding] = []
@@ -75,7 +75,7 @@ def audit(prepared: Mapping[str, Prepared], spec: TaskSpec, *, pretrain: str, te
 
 
 def use_of(data: Prepared, split: Split | None, pretrained: bool, tested: bool) -> Use:
-    """What a run does with a dataset: a corpus without labels is pretrained on whole, another on its training part."""
+    """Use of a dataset by a run: pretraining takes all of a corpus without labels, else the training part."""
     side = np.full(len(data.entries), "", dtype="<U10")  # (R,)
     for name, indices in (sides_of(split) if split and tested else {}).items():
         side[indices] = name
@@ -116,7 +116,7 @@ def repeated_names(data: Prepared) -> Iterator[Finding]:
 
 
 def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
-    """Patients on two sides."""
+    """Patients on two sides of a split."""
     shared = patients_on_two_sides(data.entries, split)
     if not shared:
         return
@@ -128,7 +128,7 @@ def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
 
 
 def classes_without_recordings(data: Prepared, split: Split, spec: TaskSpec) -> Iterator[Finding]:
-    """Classes that cannot be learned, chosen by or scored."""
+    """Classes without a recording on some side of the split."""
     first_label_counts = DATASETS[data.name].first_label_counts
     target = target_matrix(data.entries, len(data.classes), spec, first_label_counts=first_label_counts)  # (R, C)
     counts = {side: target[indices].sum(axis=0) for side, indices in sides_of(split).items()}  # (C,) each
@@ -142,7 +142,7 @@ def classes_without_recordings(data: Prepared, split: Split, spec: TaskSpec) -> 
 
 
 def copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Finding]:
-    """Recordings with the same signal, within and across datasets, those of one kind and one place together."""
+    """Recordings with the same signal, within and across datasets, grouped by datasets and kind."""
     counted = Counter(signal.digest for data in prepared.values() for signal in data.signals)
     groups: dict[str, list[tuple[str, int]]] = {}
     for name, data in prepared.items():
@@ -160,7 +160,7 @@ def copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterato
 
 
 def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> tuple[Severity, str]:
-    """How bad it is that these recordings, as (dataset, index), are the same, and in what words."""
+    """Severity and description of a group of equal recordings, given as (dataset, index)."""
     sides = {name: {uses[name].side[i] for member, i in group if member == name} - {""} for name, _ in group}
     tested = any("test" in own for own in sides.values())
     if any(len(own) > 1 for own in sides.values()):
@@ -171,7 +171,7 @@ def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> 
 
 
 def names_in_two_datasets(prepared: Mapping[str, Prepared]) -> Iterator[Finding]:
-    """Names that are no mere number and stand in two datasets; numbers coincide by chance."""
+    """Non-numeric recording names found in two datasets; numbers may coincide by chance."""
     homes: dict[str, list[str]] = {}
     for name, data in prepared.items():
         for recording in {entry.recording for entry in data.entries if not entry.recording.isdigit()}:

@@ -1,4 +1,4 @@
-"""What a dataset holds, from its tables and, where it is prepared, from its index: counts, classes, rates, lengths."""
+"""Summary of a dataset from its tables and, if prepared, its index: counts, classes, sampling rates, lengths."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ COLUMNS = (
 )
 """Group, heading and kind of the columns of `data summary`."""
 EXAMPLES = 3
-"""Names given where there are many."""
+"""Most names listed as examples."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The facts of one dataset. What only the signals tell is None where they have not been read yet."""
+    """Facts of one dataset; those that need the signals are None before these are read."""
 
     name: str
     title: str
@@ -35,21 +35,21 @@ class Summary:
     listed: int
     """Recordings in the dataset's tables."""
     patients: int
-    """Of the usable recordings where those are known, else of the listed ones; so are the classes."""
+    """Of the usable recordings if known, else of the listed ones; so are the classes."""
     classes: dict[str, dict[str, int]]
     """Task ('single' or 'multi') -> class -> recordings that count for it."""
     usable: int | None = None
     windows: int | None = None
     segmentation: Segmentation = HEARTBEATS
-    """What the windows are."""
+    """Kind and length of the windows."""
     signals: tuple[Signal, ...] | None = None
     skipped: tuple[Skipped, ...] = ()
     others: tuple[str, ...] = ()
-    """Forms that lie there too and are not read."""
+    """On-disk forms also present and not read."""
 
 
 def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
-    """The facts of a dataset whose signals have been read."""
+    """Facts of a dataset whose signals have been read."""
     return Summary(
         name=prepared.name,
         title=prepared.title,
@@ -68,7 +68,7 @@ def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
 
 
 def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
-    """The facts that a dataset's tables alone tell."""
+    """Facts from a dataset's tables alone."""
     return Summary(
         name=dataset.name,
         title=dataset.title,
@@ -98,7 +98,7 @@ def class_counts(name: str, entries: Sequence[Entry], spec: TaskSpec) -> dict[st
 
 
 def table_row(summary: Summary) -> tuple[str, ...]:
-    """Cells under `COLUMNS`; a dash where nothing is known yet."""
+    """Cells under `COLUMNS`; a dash for what is not known yet."""
     return (
         summary.name,
         form_text(summary),
@@ -112,7 +112,7 @@ def table_row(summary: Summary) -> tuple[str, ...]:
 
 
 def below_table(summary: Summary) -> Iterator[str]:
-    """A dataset's classes and skipped recordings, and whether its dashes can be filled in."""
+    """Lines on a dataset's classes and skipped recordings, and how to fill in its dashes."""
     yield summary.title
     yield from (f"  {line}" for line in (*other_lines(summary), *class_lines(summary), *skipped_lines(summary)))
     if summary.usable is None:
@@ -137,7 +137,7 @@ def form_text(summary: Summary) -> str:
 
 
 def other_lines(summary: Summary) -> Iterator[str]:
-    """The forms that were seen and left alone: a recording can stand in two of them."""
+    """On-disk forms present and not read: a recording can be in two of them."""
     if summary.others:
         yield f"also there  {', '.join(summary.others)}; not read, forms are never pooled"
 
@@ -149,14 +149,14 @@ def class_lines(summary: Summary) -> Iterator[str]:
 
 
 def skipped_lines(summary: Summary) -> Iterator[str]:
-    """One line per kind of reason, the most frequent first: how many recordings, and which for example."""
+    """One line per kind of reason, the most frequent first: number of recordings, and examples."""
     for kind, count in skip_summary(summary.skipped).items():
         named = [skip.recording for skip in summary.skipped if skip.reason.partition(":")[0] == kind]
         yield f"skipped     {count} {kind} ({some(named)})"
 
 
 def some(names: Sequence[str]) -> str:
-    """The first few of many, and how many more there are."""
+    """The first `EXAMPLES` names, and how many more there are."""
     more = f" and {len(names) - EXAMPLES} more" if len(names) > EXAMPLES else ""
     return ", ".join(names[:EXAMPLES]) + more
 

@@ -40,7 +40,7 @@ class Heartbeats:
 def heartbeats(signal: NDArray[np.floating[Any]], fs: float) -> Heartbeats:
     """Beats of a recording, given as (n, L) at fs Hz.
 
-    Raises Unusable where it is NaN or too short, where no lead has two beats, or where the rate is under 50/min.
+    Raises Unusable if it has NaN or is too short, if no lead has two beats, or if the rate is under 50/min.
     """
     if not np.isfinite(signal).all():
         raise Unusable("NaN samples")
@@ -105,7 +105,7 @@ def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
 def clean(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     """The filter of neurokit2's `ecg_clean` at 250 Hz, for all leads at once: (n, L) -> (L, n), the same bits.
 
-    High-pass Butterworth of order 5 at 0.5 Hz, then a moving average over one period of 50 Hz, each forth and back.
+    High-pass Butterworth of order 5 at 0.5 Hz, then a moving average over one 50 Hz period, each forward and backward.
     """
     drift_free = scipy.signal.sosfiltfilt(_highpass(), np.ascontiguousarray(signal.T))  # (L, n)
     period = FS // 50
@@ -135,7 +135,7 @@ def _median_rr(table: NDArray[np.float64]) -> float:
 
 
 def _centres(table: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Beat i is the median over leads of their i-th peak, by index: a missed peak moves a lead's later ones."""
+    """(n,) medians over leads of the i-th peaks (n, L), by index: a missed peak shifts a lead's later ones."""
     return _medians(table).astype(np.int64)  # (n,)
 
 
@@ -143,11 +143,11 @@ def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Median of each row (n, m) over what is not NaN; NaN where all is. Faster than nanmedian on short rows."""
     count = np.isfinite(values).sum(axis=1)  # (n,)
     ordered, rows = np.sort(values, axis=1), np.arange(len(values))  # NaN comes last
-    return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2)  # row -1 of none is NaN
+    return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2)  # at count 0, row -1 is NaN
 
 
 def _window(signal: NDArray[np.float64], centre: int, half: int) -> NDArray[np.float64]:
-    """[centre - half, centre + half) within the recording, in the middle of 300 zeros; an odd one goes to the right."""
+    """[centre - half, centre + half) within the recording, zero-padded on both sides to 300, an odd zero right."""
     beat = signal[max(centre - half, 0) : centre + half]
     left = (WINDOW - len(beat)) // 2
     window = np.zeros((WINDOW, signal.shape[1]))  # (300, L)

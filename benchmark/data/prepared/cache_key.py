@@ -1,8 +1,8 @@
-"""Under which name the cache keeps a prepared dataset: a hash of all that decides the outcome, no signal opened.
+"""Cache key of a prepared dataset: a hash of all that determines the outcome, computed without opening a signal.
 
-These are the files (names, sizes, times), what the tables say, and what computes. So an unchanged dataset is recognised
-without being read; one that another version of a package may prepare differently is prepared again, and where the same
-comes out its fingerprint is the same too, so that its results are found again.
+It covers files (names, sizes, times), tables, segmentation and package versions, so an unchanged dataset is recognised
+without being read. Under other versions a dataset is prepared again; if the outcome is equal, so is its fingerprint,
+and its results are found again.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from benchmark.data.readers.base import Dataset, Listing
 from benchmark.results.keys import KEY_LENGTH
 
 PIPELINE_VERSION = 1
-"""Raised with every change that can move a value of a window or pseudo-trial; old caches are then made anew."""
+"""Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
-"""What samples pass through on their way from a file to a window: filters, and the readers of the on-disk forms."""
+"""Packages that process samples between file and window: filters and readers."""
 
 
 def cache_key(dataset: Dataset, listing: Listing, segmentation: Segmentation) -> str:
-    """Key of a listed dataset that is cut in a way."""
+    """Key of a listed dataset under a segmentation: 16 hex digits."""
     versions = {"pipeline": PIPELINE_VERSION, **{name: version(name) for name in PACKAGES}}
     about = [dataset.name, listing.form, listing.skipped, versions, asdict(segmentation)]
     content = hashlib.sha256(json.dumps(about).encode())

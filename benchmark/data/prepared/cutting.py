@@ -1,4 +1,4 @@
-"""Entries of a dataset -> windows and facts of their signals, or why there are none; in parallel where it pays."""
+"""Entries of a dataset -> windows and signal facts, or the reason there are none; in parallel for large datasets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from benchmark.results.keys import KEY_LENGTH
 CHUNK = 16
 """Recordings a worker takes at a time."""
 WORTH_A_WORKER = 512
-"""Recordings that a further process must have to do: it takes as long as some 300 of them to start."""
+"""Least recordings per process: starting one takes as long as some 300 recordings."""
 
 
 class Signal(NamedTuple):
-    """What is kept of a recording's signal besides its windows."""
+    """Facts kept of a recording's signal besides its windows."""
 
     fs: float
-    """Hz."""
+    """Sampling rate in Hz."""
     samples: int
     """Per lead."""
     digest: str
@@ -40,7 +40,7 @@ Outcome = tuple[NDArray[np.float16], Signal] | str
 def outcomes(
     dataset: Dataset, entries: Sequence[Entry], segmentation: Segmentation, workers: int
 ) -> Generator[Outcome, None, None]:
-    """The outcome of each entry, in order. Up to `workers` processes share them; few recordings are cut in this one."""
+    """The outcome of each entry, in order. Up to `workers` processes share them; few are cut in this process."""
     chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
     work = partial(_prepare_chunk, dataset, segmentation)
     processes = min(workers, len(entries) // WORTH_A_WORKER)

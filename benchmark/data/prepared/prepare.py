@@ -2,11 +2,11 @@
 
     cache/KEY/windows.f16      (N, S, 12) float16, heartbeats or plain windows, recording after recording
     cache/KEY/index.json       entries, their signals in brief, first windows, skipped recordings, fingerprint
-    cache/KEY/index.sha256     digest that vouches for the index
+    cache/KEY/index.sha256     digest of the index
     cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.prepared.trials)
 
-KEY tells what would come out before a file is read (`cache_key`). The fingerprint is a hash of what came out, and
-results rest on it alone, so equal data prepared in different places, or by other versions, are known to be equal.
+KEY is a hash of the inputs, known before a signal is read (`cache_key`). The fingerprint is a hash of the outcome, and
+results depend on it alone, so equal data prepared in different places or by other versions are recognised as equal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetE
 from benchmark.results.keys import KEY_LENGTH
 
 INDEX_FORMAT = 4
-"""Raised with every change of what the index holds; a cache with another one is made anew."""
+"""Raised with every change of the index's content; a cache with another one is rebuilt."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Prepared:
     form: str
     """The on-disk form that was read, e.g. 'records500'."""
     simulated: bool
-    """Whether its folder says that a simulator wrote it."""
+    """Whether its folder has the simulator's mark."""
     windows: NDArray[np.float16]
     """(N, S, 12) memory map, standardised per recording and lead; heartbeats are zero-padded."""
     first_window: NDArray[np.int64]
@@ -58,11 +58,11 @@ class Prepared:
     fingerprint: str
     """16 hex digits of the SHA-256 of windows and index; no path, time or number of workers enters."""
     folder: Path
-    """Where it lies in the cache."""
+    """Its folder in the cache."""
     others: tuple[str, ...] = ()
-    """Forms that lie in the dataset's folder too and were not read."""
+    """On-disk forms also present and not read."""
     segmentation: Segmentation = HEARTBEATS
-    """What the recordings are cut into."""
+    """Kind and length of the windows."""
 
 
 def prepare(
@@ -74,13 +74,13 @@ def prepare(
     prefix: str = "",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Prepared:
-    """Prepare a dataset, or take it from the cache where its files have not changed.
+    """Prepare a dataset, or load it from the cache if its files have not changed.
 
     With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'.
     Up to `workers` processes share the recordings; a small dataset or one worker is done in this process.
     `on_progress(done, total)` is called after each recording, and not at all on a cache hit. A dataset without a usable
-    recording comes out empty; what is skipped and why is in it. Raises DatasetError where the folder is not the
-    dataset's.
+    recording is returned empty, with the reasons in `skipped`. Raises DatasetError if the folder is not the dataset's
+    or the prefix matches nothing.
     """
     listing = list_part(dataset, prefix)
     folder = cache / cache_key(dataset, listing, segmentation)
@@ -88,7 +88,7 @@ def prepare(
     if prepared is not None:
         return prepared
     unfinished = cache / f".{folder.name}.{os.getpid()}.tmp"
-    shutil.rmtree(unfinished, ignore_errors=True)  # of a killed process of the same number
+    shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process of the same id
     unfinished.mkdir(parents=True)
     try:
         _build(unfinished, dataset, listing, segmentation, workers, on_progress)
@@ -104,7 +104,7 @@ def prepare(
 
 
 def cached(dataset: Dataset, cache: Path, listing: Listing, segmentation: Segmentation = HEARTBEATS) -> Prepared | None:
-    """What the cache holds of a listed dataset as its files are now; None where it has to be prepared."""
+    """The cached preparation of a listed dataset; None if it is missing or its files have changed."""
     return load_prepared(cache / cache_key(dataset, listing, segmentation))
 
 
@@ -166,7 +166,7 @@ def _build(
 
 
 def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
-    """Hash of the prepared content; where the files lay is left out."""
+    """Hash of the prepared content, without the files' paths."""
     entries = [{name: value for name, value in entry.items() if name != "path"} for entry in index["entries"]]
     content = json.dumps([windows_digest, index | {"entries": entries}], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
@@ -184,7 +184,7 @@ def memory_map(path: Path, shape: tuple[int, ...]) -> NDArray[np.float16]:
 
 
 def load_prepared(folder: Path) -> Prepared | None:
-    """The prepared dataset in a folder of the cache; None where it is missing or not whole."""
+    """The prepared dataset in a folder of the cache; None if missing, damaged or of another index format."""
     try:
         content = (folder / "index.json").read_bytes()
         vouched = (folder / "index.sha256").read_text()

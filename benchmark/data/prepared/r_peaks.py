@@ -16,9 +16,9 @@ AVERAGE_WINDOW = 0.75
 """Seconds over which the smoothed slope is averaged for the threshold."""
 THRESHOLD = 1.5
 SHORTEST = 0.4
-"""A complex shorter than this share of the mean length of its lead's complexes is none."""
+"""Complexes shorter than this share of their lead's mean complex length are dropped."""
 REFRACTORY = 0.3
-"""Seconds; a peak that follows the last one no later is none."""
+"""Seconds; a peak that follows the last one within this time is dropped."""
 
 Whole = NDArray[np.intp]
 
@@ -68,7 +68,7 @@ def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end:
     column = np.arange((end - begin).max())  # (W,)
     inside = column < (end - begin)[:, None]  # (Q, W)
     values = cleaned[lead[:, None], np.minimum(begin[:, None] + column, cleaned.shape[1] - 1)]  # (Q, W)
-    values = np.where(inside, values, np.inf)  # no maximum touches the end, and none reaches beyond it
+    values = np.where(inside, values, np.inf)  # so no maximum lies at or beyond the end
     rising = values[:, 1:] > values[:, :-1]  # (Q, W - 1)
     stretch, place = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
     prominence = _prominences(values[stretch], place + 1, column)  # (P,)
@@ -97,7 +97,7 @@ def _prominences(values: NDArray[np.float64], peak: Whole, column: Whole) -> NDA
 
 
 def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
-    """The same of one stretch in which neighbours are equal, whose maxima may be several samples wide."""
+    """`most_prominent` of one stretch with equal neighbours, whose maxima may be several samples wide."""
     places, properties = scipy.signal.find_peaks(lead[begin:end], prominence=(None, None))
     return begin + int(places[np.argmax(properties["prominences"])]) if len(places) else -1
 

@@ -19,11 +19,11 @@ class Skipped:
 
     recording: str
     patient: str
-    """The recording's own name where the tables alone ruled it out."""
+    """The recording's name if it was ruled out by the tables alone."""
     labels: tuple[int, ...]
-    """What it would have counted for, so that a table can say which classes lost patients."""
+    """Class indices it would have counted for, from which the coverage of classes is computed."""
     reason: str
-    """Kind, a colon, and what is particular to this recording."""
+    """Kind, colon, details of this recording."""
 
 
 def skip_summary(skipped: Iterable[Skipped]) -> dict[str, int]:

@@ -56,7 +56,7 @@ def trials(prepared: Prepared, per_trial: int) -> Trials:
 
 
 def _write_trials(path: Path, prepared: Prepared, count: NDArray[np.int64], per_trial: int) -> None:
-    """Write the pseudo-trials whole or not at all."""
+    """Write the pseudo-trials atomically."""
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     within = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) 0, 1, .. in its recording
     first = prepared.first_window[recording] + within * per_trial  # (T,)

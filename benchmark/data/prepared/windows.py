@@ -1,8 +1,8 @@
-"""What a recording is cut into: heartbeats (the paper's), or plain windows of equal length, which keep the rhythm.
+"""Segmentation of recordings into heartbeats (the paper's) or plain windows of equal length, which keep the rhythm.
 
-Heartbeats are centred on an R peak and padded, so that of the rhythm little is left but the width of the padding. Plain
-windows follow each other without gap or overlap; pretraining joins them again and draws Segment(t, t + 2 dt) from any t
-(PMQ, section "Neighboring"), of which the first half is the query and the second the key.
+Heartbeats are centred on an R peak and padded, which leaves of the rhythm only the width of the padding. Plain windows
+are consecutive, without gap or overlap; pretraining joins them again and draws Segment(t, t + 2 dt) from any t (PMQ,
+section "Neighboring"), of which the first half is the query and the second the key.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Segmentation:
 
     kind: Kind = "heartbeats"
     samples: int = WINDOW
-    """S of a window, at 250 Hz."""
+    """S, samples of a window at 250 Hz."""
 
     def cut(self, signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
         """Windows (n, S, L) of a recording (n_samples, L) in mV at fs Hz, standardised per recording and lead.
 
-        Raises Unusable where it gives none.
+        Raises Unusable if it yields none.
         """
         if self.kind == "heartbeats":
             return heartbeats(signal, fs).windows
@@ -38,7 +38,7 @@ class Segmentation:
 
     @property
     def word(self) -> str:
-        """What one window is called in a sentence."""
+        """Noun for one window in messages."""
         return "heartbeat" if self.kind == "heartbeats" else "window"
 
 
@@ -46,14 +46,14 @@ HEARTBEATS = Segmentation()
 
 
 def plain_seconds(seconds: float) -> Segmentation:
-    """Plain windows of so many seconds."""
+    """Plain windows of the given length in seconds."""
     return Segmentation("windows", round(seconds * FS))
 
 
 def plain_windows(signal: NDArray[np.floating[Any]], fs: float, samples: int) -> NDArray[np.float32]:
     """Consecutive windows of `samples` at 250 Hz, (n, S, L), standardised per recording and lead; the rest is dropped.
 
-    Raises Unusable where the recording (n_samples, L) is NaN or shorter than one window.
+    Raises Unusable if the recording (n_samples, L) has NaN or is shorter than one window.
     """
     if not np.isfinite(signal).all():
         raise Unusable("NaN samples")

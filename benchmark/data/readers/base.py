@@ -1,8 +1,8 @@
-"""What a dataset is to the rest of the house: a table of entries, and a way to read one entry's signal.
+"""The contract of a dataset: a table of entries, and a reader of one entry's signal.
 
 A reader lists its entries from the dataset's own tables without opening a signal, so that listing is cheap and
 the signals can be read by many processes. Reading one entry either returns a `Recording` or raises `Unusable`
-with the reason, which ends in `skipped.csv`; it never changes a label.
+with the reason, which is written to `skipped.csv`; it never changes a label.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3
 
 
 class Unusable(Exception):
-    """One recording cannot be used. The message is the reason: its kind, a colon, then what is particular to this one.
+    """One recording cannot be used. The message is the reason: kind, colon, details of this recording.
 
     Kinds are counted in tables ('heart rate below 50/min'), so they hold no number and no path that varies.
     """
@@ -66,9 +66,9 @@ class Listing:
     skipped: tuple[tuple[str, str], ...] = ()
     """(recording, reason) of those that the tables alone show to be unusable."""
     form: str = ""
-    """Which on-disk form was recognised and read, e.g. 'records500'."""
+    """The on-disk form that was recognised and read, e.g. 'records500'."""
     others: tuple[str, ...] = ()
-    """Further forms seen in the folder; they are not read, for a recording can stand in two of them."""
+    """Further forms in the folder; not read, since a recording can be in two of them."""
 
 
 class Dataset(Protocol):
@@ -82,7 +82,7 @@ class Dataset(Protocol):
     first_label_counts: ClassVar[bool]
     """Single-label rule of the paper: True = the first label stands for the recording, False = exactly one or skip."""
     how_to_get: ClassVar[str]
-    """One line: where the real data are to be had."""
+    """One line: source of the real data."""
     folders: ClassVar[tuple[str, ...]]
     """Names its folder has under a data root, e.g. as unpacked or mirrored from the publisher; first found wins."""
     root: Path
@@ -90,10 +90,10 @@ class Dataset(Protocol):
     def __init__(self, root: Path) -> None: ...
 
     def listing(self) -> Listing:
-        """Entries of the folder, in the dataset's own order. Raises DatasetError where it is not this dataset."""
+        """Entries of the folder, in the dataset's own order. Raises DatasetError if it is not this dataset."""
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
-        """The files an entry is read from, there or not; a change of their size or time makes a cache stale."""
+        """Files an entry is read from, existing or not; a change of their size or time makes a cache stale."""
 
     def read(self, entry: Entry) -> Recording:
-        """The signal of one entry. Raises Unusable with the reason where it cannot be used."""
+        """The signal of one entry in mV. Raises Unusable with the reason if it cannot be used."""

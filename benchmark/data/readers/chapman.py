@@ -31,7 +31,7 @@ RHYTHMS = {
     "427393009": "SR",  # sinus irregularity
 }
 """SNOMED code -> rhythm group, as the dataset's authors merge them."""
-RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # there the wandering rhythm; elsewhere a wandering pacemaker
+RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # PhysioNet: wandering rhythm; Challenge: pacemaker
 FORMS = (
     ("WFDBRecords", "WFDBRecords/*/*/JS*", RHYTHMS_PHYSIONET),
     ("WFDBRecords", "ecg-arrhythmia-1.0.0/WFDBRecords/*/*/JS*", RHYTHMS_PHYSIONET),
@@ -39,11 +39,11 @@ FORMS = (
     ("WFDB_ChapmanShaoxing", "JS*", RHYTHMS),
     ("WFDB_ChapmanShaoxing", "g*/JS*", RHYTHMS),
 )
-"""Form, where its records lie, and its codes, the preferred first; the first with a recording is read, alone."""
+"""Form, glob pattern of its records and codes, the preferred first; only the first with a recording is read."""
 NINGBO = "WFDB_Ningbo/JS*"
 FIGSHARE = "figshare ECGDataDenoised"
 FIGSHARE_TABLES = ("Diagnostics.xlsx", "figshare/Diagnostics.xlsx")
-"""Beside ECGDataDenoised/; this form is read where there is no other, for its signals are denoised."""
+"""Beside ECGDataDenoised/; read only if there is no other form, since its signals are denoised."""
 RECORD = re.compile(r"JS(\d{5})", re.ASCII)
 CSV_RECORD = re.compile(r"[-\w]{1,99}", re.ASCII)
 
@@ -70,7 +70,7 @@ class Chapman:
         self.root = root
 
     def listing(self) -> Listing:
-        """Recordings of the preferred form; labels are the groups of their rhythms."""
+        """Recordings of the preferred form; labels are their rhythm groups. Raises DatasetError if there is none."""
         found = [(form, _chapman(records_at(self.root, pattern)), rhythms) for form, pattern, rhythms in FORMS]
         found = [(form, records, rhythms) for form, records, rhythms in found if records]
         tables = [self.root / name for name in FIGSHARE_TABLES if (self.root / name).is_file()]
@@ -110,7 +110,7 @@ class Chapman:
         )
 
     def _figshare_listing(self, path: Path) -> Listing:
-        """Every row of Diagnostics.xlsx, whether its CSV file is there or not."""
+        """Every row of Diagnostics.xlsx, whether its CSV file exists or not."""
         folder = (path.parent / "ECGDataDenoised").relative_to(self.root)
 
         def entry(row: Row) -> Entry:
@@ -134,6 +134,6 @@ class Chapman:
 
 
 def _chapman(records: dict[str, list[Path]]) -> dict[str, list[Path]]:
-    """Without Ningbo's recordings, and without what is no recording."""
+    """Records JS00001 to JS10646 alone; higher numbers are Ningbo's."""
     numbers = {name: match for name in records if (match := RECORD.fullmatch(name))}
     return {name: records[name] for name, match in numbers.items() if 1 <= int(match[1]) <= LAST}

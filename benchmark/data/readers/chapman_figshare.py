@@ -38,13 +38,13 @@ RHYTHMS = {
 def read_diagnostics(dataset: Dataset, path: Path) -> Table:
     """File name and rhythm of each row of Diagnostics.xlsx, as text.
 
-    Raises DatasetError where it is no workbook or lacks a column.
+    Raises DatasetError if it is no workbook or lacks a column.
     """
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         cells = [["" if cell is None else str(cell).strip() for cell in row] for row in book.worksheets[0].values]
         book.close()
-    except Exception as error:  # openpyxl raises whatever a damaged archive makes it stumble on
+    except Exception as error:  # openpyxl raises any kind of error on a damaged archive
         raise DatasetError(f"{dataset.title}: {path} is no workbook: {error}. {dataset.how_to_get}") from error
     header = cells[0] if cells else []
     lacking = [column for column in COLUMNS if header.count(column) != 1]

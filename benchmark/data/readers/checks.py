@@ -1,4 +1,4 @@
-"""What a signal must be to be used at all, whatever kind of file it came from."""
+"""Checks that a signal must pass to be used, common to all file formats."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 
 SLOWEST, FASTEST = 50, 10_000
-"""Hz; a sampling rate outside is no ECG's: the header lies."""
+"""Hz; a sampling rate outside means a wrong header."""
 LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
-"""mV; far beyond what a wrong unit can make of an ECG, well within float32."""
+"""mV; larger values count as infinite: beyond any ECG in a wrong unit, well within float32."""
 
 
 def check_extent(samples: int, fs: float) -> None:
-    """Raise Unusable where the sampling rate or the duration is not that of a resting ECG."""
+    """Raise Unusable if the sampling rate (Hz) or the duration is not that of a resting ECG."""
     if not SLOWEST <= fs <= FASTEST:
         raise Unusable(f"sampling rate outside {SLOWEST} to {FASTEST} Hz: {fs:g}")
     if samples == 0:
@@ -28,8 +28,7 @@ def check_extent(samples: int, fs: float) -> None:
 def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
     """A recording of (n, 12) mV, leads in the order of `LEADS`, at fs Hz.
 
-    A flat lead may stand; NaN, infinite or altogether flat signals raise Unusable, as do rates and durations that
-    are no ECG's.
+    Single flat leads are allowed. Raises Unusable for NaN, infinite or all-zero signals, and like `check_extent`.
     """
     check_extent(len(signal), fs)
     for kind, good in (("NaN", ~np.isnan(signal)), ("infinite", np.abs(np.nan_to_num(signal, posinf=np.inf)) < BEYOND)):

@@ -1,7 +1,7 @@
 """CPSC2018 (Liu et al., J Med Imaging Health Inform 2018): 6,877 recordings of 6 to 60 s, up to three of nine labels.
 
-No patient is named, so each recording is its own. Only REFERENCE.csv tells which label is the first: the headers
-list their labels in another order.
+Patients are not named: each recording counts as one. Only REFERENCE.csv gives the first label: headers list labels in
+another order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMS = (
     (STRUCTS, "TrainingSet*/A*"),
     (STRUCTS, "A*"),
 )
-"""Form and where its records lie, the preferred first; the first with a recording is read, alone."""
+"""Form and glob pattern of its records, the preferred first; only the first with a recording is read."""
 RECORD = re.compile(r"A\d{4}", re.ASCII)
 SNOMED = {
     "426783006": "Normal",
@@ -111,14 +111,14 @@ class CPSC2018:
         return Entry(recording=name, patient=name, path=path, labels=labels)
 
     def _header_labels(self, record: Path) -> tuple[int, ...]:
-        """Texts and SNOMED codes stand side by side in one folder; either is read, others are no label of the nine."""
+        """Class indices of a header's texts or SNOMED codes; codes outside the nine classes are ignored."""
         names = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(record))
         return tuple(self.classes.index(name) for name in names if name in self.classes)
 
     def _reference_listing(
         self, reference: Path, records: dict[str, list[Path]], folder: Path, form: str, others: list[str]
     ) -> Listing:
-        """Every row of REFERENCE.csv, whether its recording is there or not, by name."""
+        """Every row of REFERENCE.csv, whether its recording exists or not, by name."""
         read = read_table(self, reference, REFERENCE_COLUMNS)
         table = keyed(read, lambda name: name if RECORD.fullmatch(name) else None)
 

@@ -1,4 +1,4 @@
-"""The form in which CPSC2018 was first published: TrainingSet/Annnn.mat, a MATLAB struct each, and no headers.
+"""The form in which CPSC2018 was first published: TrainingSet/Annnn.mat, one MATLAB struct each, without headers.
 
 A struct `ECG` holds `sex`, `age` and `data`: 12 leads in the usual order, in millivolts at 500 Hz.
 """
@@ -19,7 +19,7 @@ FS = 500.0
 def structs_at(root: Path, pattern: str) -> dict[str, list[Path]]:
     """Structs that a glob pattern (without extension) finds, by name, in the paths' order.
 
-    A folder with headers holds WFDB records, whose .mat files are something else.
+    Folders with headers are left out: their .mat files are WFDB signals.
     """
     with_headers = {header.parent for header in root.glob(f"{pattern}.hea")}
     structs: dict[str, list[Path]] = {}
@@ -35,7 +35,7 @@ def read_struct(path: Path) -> Recording:
         raise Unusable("file missing: signal")
     try:
         leads = np.array(loadmat(path)["ECG"]["data"][0, 0], np.float64)  # (12, n)
-    except Exception as error:  # scipy raises whatever a damaged file makes it stumble on
+    except Exception as error:  # scipy raises any kind of error on a damaged file
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
     if leads.ndim != 2 or len(leads) != len(LEADS):
         raise Unusable(f"not {len(LEADS)} leads: data of shape {leads.shape}")

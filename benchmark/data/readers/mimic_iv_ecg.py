@@ -63,7 +63,7 @@ class MIMICIVECG:
 
 
 def _entry(row: Row, report: dict[str, str], doubtful: dict[str, str]) -> Entry:
-    """A recording with its report; `doubtful` says of a study why its machine report is not to be trusted."""
+    """A recording with its report. doubtful: study -> why its machine report is unusable. Raises Unusable."""
     study, subject, path = row
     patient = whole_number(subject)
     if patient is None:

@@ -15,7 +15,7 @@ FORMS = {"records500": "filename_hr", "records100": "filename_lr"}
 """Form -> column of its file names, the preferred first. A dataset has one sampling rate: forms are never pooled."""
 FOLDS = range(1, 11)
 NO_PATIENT = ("", "nan", "-1", "-1.0")
-"""How a table says that it does not know the patient."""
+"""Values of patient_id for an unknown patient, in lower case."""
 
 
 class PTBXL:
@@ -52,7 +52,7 @@ class PTBXL:
         return read_recording(self.root / entry.path)
 
     def _forms(self, rows: list[Row]) -> list[str]:
-        """The forms that hold a listed recording, the fullest first; records500 where both hold as many."""
+        """Forms with a listed recording, the most complete first; records500 on a tie."""
         held = {form: sum(self._is_here(row[COLUMNS.index(column)]) for row in rows) for form, column in FORMS.items()}
         forms = sorted((form for form in held if held[form]), key=lambda form: -held[form])
         if not forms:
@@ -100,7 +100,7 @@ class PTBXL:
 
 
 def _patient(cell: dict[str, str]) -> str:
-    """The patient; a recording whose patient is not known is its own."""
+    """The patient; a recording of an unknown patient gets one of its own."""
     if cell["patient_id"].lower() in NO_PATIENT:
         return f"unknown-{cell['ecg_id']}"
     patient = whole_number(cell["patient_id"])

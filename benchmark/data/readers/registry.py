@@ -1,4 +1,4 @@
-"""The datasets there are, by name, and where the folder of each is looked for."""
+"""The datasets by name, and the search for their folders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATASETS: dict[str, type[Dataset]] = {
 
 
 def dataset_class(name: str) -> type[Dataset]:
-    """The reader of a dataset. Raises ValueError with the nearest name where there is none."""
+    """The reader of a dataset. Raises ValueError for an unknown name, with the nearest known one."""
     if name in DATASETS:
         return DATASETS[name]
     near = get_close_matches(name.lower(), DATASETS, n=1)
@@ -37,7 +37,7 @@ def open_dataset(name: str, root: Path) -> Dataset:
 def find_root(name: str, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
     """The folder of a dataset: the one given for it, else the first of its known folder names under the data root.
 
-    Raises ValueError for an unknown name, DatasetError where no such folder is there.
+    Raises ValueError for an unknown name, DatasetError if there is no such folder.
     """
     reader = dataset_class(name)
     if name in paths:

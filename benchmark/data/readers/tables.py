@@ -20,7 +20,7 @@ LONGEST_NAME, LONGEST_PATH = 250, 2000
 
 
 class Table(NamedTuple):
-    """The rows of a table, and the lines of it that are no row of their own."""
+    """The rows of a table, and its rejected lines."""
 
     rows: list[Row]
     skipped: list[tuple[str, str]]
@@ -77,10 +77,10 @@ def _select(dataset: Dataset, path: Path, file: Iterable[str], columns: Sequence
 
 
 def keyed(table: Table, identify: Callable[[str], str | None]) -> Table:
-    """The table with its first cell as an identifier that is its row's alone.
+    """The table with a unique, normalised identifier as the first cell of each row.
 
-    `identify` gives the identifier in its one spelling, None where the text is none. Equal rows count once; where
-    rows of one identifier differ, nobody can tell which is right, and none is kept.
+    `identify` returns the normalised identifier, None for an invalid one. Equal rows count once; differing rows of one
+    identifier are all skipped.
     """
     rows: dict[Row, None] = {}
     skipped = list(table.skipped)
@@ -107,7 +107,7 @@ def listing_of(table: Table, entry_of: Callable[[Row], Entry], *, form: str, oth
 
 
 def whole_number(text: str) -> str | None:
-    """'10000032' of '10000032' and of '10000032.0', which a spreadsheet or a float column makes of it.
+    """'10000032' from '10000032' or from '10000032.0', as spreadsheets and float columns write it.
 
     None for anything else: '1.00E+07' has lost the digits that tell patients apart.
     """
@@ -116,7 +116,7 @@ def whole_number(text: str) -> str | None:
 
 
 def path_within(text: str) -> str:
-    """A table's path, as it stands. Raises Unusable where it leaves the dataset's folder or can be no path at all."""
+    """A table's path, unchanged. Raises Unusable if it leaves the dataset's folder or is not a valid path."""
     parts = PurePosixPath(text).parts
     inside = bool(parts) and not text.startswith("/") and ".." not in parts and text.isprintable()
     if not inside or len(text.encode()) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):

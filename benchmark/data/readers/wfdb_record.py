@@ -1,7 +1,7 @@
 """Read one WFDB record: checked against its header's checksums, in millivolts, leads in the order of `LEADS`.
 
-The header is first read strictly (header(5) of the WFDB specification), because wfdb fills in what a damaged one
-does not say: 250 Hz for a rate it cannot read, a gain of 200 for none, and 'V' for a 'µV' that is not ASCII.
+The header is first read strictly (header(5) of the WFDB specification), because wfdb replaces damaged fields: by
+250 Hz for an unreadable rate, a gain of 200 for none, and 'V' for a 'µV' that is not ASCII.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIGNAL_LINE = re.compile(
 No skew and no samples per frame: a resting ECG's leads are sampled together and alike.
 """
 SMALLEST_GAIN, LARGEST_GAIN = 1e-6, 1e9
-"""Steps per unit of any converter, whatever the unit; a header with 0 means that the gain is not known."""
+"""Plausible gains in steps per unit, for any unit; 0 in a header means that the gain is not known."""
 
 
 def record_files(record: Path, suffix: str) -> tuple[Path, Path]:
@@ -47,7 +47,7 @@ def record_files(record: Path, suffix: str) -> tuple[Path, Path]:
 def records_at(root: Path, pattern: str) -> dict[str, list[Path]]:
     """Records that a glob pattern finds by header or .mat file, paths without extension by name, in the paths' order.
 
-    A name has several paths where it stands in several folders.
+    A name has several paths if it is in several folders.
     """
     records: dict[str, list[Path]] = {}
     for path in sorted({file.with_suffix("") for suffix in (".hea", ".mat") for file in root.glob(pattern + suffix)}):
@@ -58,7 +58,7 @@ def records_at(root: Path, pattern: str) -> dict[str, list[Path]]:
 def one_of(copies: Sequence[Path], suffix: str) -> Path:
     """The first of a record's copies, paths without the suffix of the file that tells them apart.
 
-    Raises Unusable where these files differ: nobody can tell which is right.
+    Raises Unusable if these files differ.
     """
     if len(copies) > 1 and len({_content(copy.with_name(copy.name + suffix)) for copy in copies}) > 1:
         raise Unusable(f"in several folders: {len(copies)} files that differ")
@@ -68,8 +68,8 @@ def one_of(copies: Sequence[Path], suffix: str) -> Path:
 def read_recording(record: Path) -> Recording:
     """One record, named without extension, as (n, 12) float32 in mV.
 
-    Raises Unusable where a file is missing or truncated, the header says what cannot be, a checksum or a lead is
-    wrong, or the signal is NaN, infinite or zero.
+    Raises Unusable if a file is missing or truncated, the header is invalid, a checksum or a lead is wrong, or the
+    signal is NaN, infinite or zero.
     """
     raw = _read_digital(record, _checked_header(record))
     columns = _lead_columns(raw.sig_name)
@@ -80,7 +80,7 @@ def read_recording(record: Path) -> Recording:
 def diagnosis_codes(record: Path) -> tuple[str, ...]:
     """Codes of the `#Dx:` or `# Dx:` lines of a record's header, in their order; empty where there is none.
 
-    Raises Unusable where the header cannot be read.
+    Raises Unusable if the header cannot be read.
     """
     codes: dict[str, None] = {}
     for line in _header_text(record).splitlines():
@@ -105,7 +105,7 @@ def _content(path: Path) -> bytes:
 
 
 def _checked_header(record: Path) -> list[str]:
-    """The lines of a header that are no comment, once nothing in them can be misread."""
+    """The lines of a header without comments. Raises Unusable if wfdb could misread them."""
     text = _header_text(record)
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     first = RECORD_LINE.fullmatch(lines[0]) if lines else None
@@ -138,7 +138,7 @@ def _read_digital(record: Path, lines: list[str]) -> wfdb.Record:
         raw = read(record, lines)
     except FileNotFoundError:
         raise Unusable("file missing: signal") from None
-    except Exception as error:  # wfdb raises whatever a damaged header or a short file makes it stumble on
+    except Exception as error:  # wfdb raises any kind of error on a damaged header or a short file
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
     if raw.d_signal is None or raw.d_signal.size == 0:
         raise Unusable("no samples")
@@ -161,7 +161,7 @@ def _read_without_suffix(record: Path, lines: list[str]) -> wfdb.Record:
 
 
 def _check_sums(raw: wfdb.Record, record: Path) -> None:
-    """Checksums tell damage, and a header that lies about the layout; without them the file's length has to."""
+    """Raise Unusable on a wrong checksum or, without checksums, on a file length that differs from the header."""
     for stated, found in zip(raw.checksum, raw.calc_checksum(), strict=True):
         if stated is not None and (stated - found) % 65536:
             raise Unusable("wrong checksum")

@@ -1,1 +1,4 @@
-"""Prepared arrays -> what is learned from: splits, labelled subsets, pairs for pretraining, windows to probe with."""
+"""Prepared arrays in; splits, labelled subsets, pretraining pairs and probe windows out.
+
+Imported by data.audit and by benchmark's config, training, run and verbs.
+"""

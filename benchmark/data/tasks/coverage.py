@@ -1,8 +1,8 @@
 """Coverage: which patients of which class a run cannot score, and why.
 
-A recording is scored where it gives a pseudo-trial. Slow hearts do not fit a heartbeat's window and short recordings
-have too few of them, so that whole classes (bradycardia above all) may stand on fewer patients than the dataset has.
-Patients count whatever side of a split they are on: a recording that was skipped is on none.
+A recording is scored if it yields a pseudo-trial. Rates under 50/min do not fit a heartbeat window and short recordings
+have too few beats, so some classes (bradycardia above all) lose patients. Counts cover the whole dataset, whatever
+the split: a skipped recording is on no side.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class ClassCoverage(TypedDict):
     """One class of a dataset."""
 
     patients: int
-    """Who have a recording that counts for the class."""
+    """Number of patients with a recording of the class."""
     unscored: dict[str, str]
-    """Of these, those without one that can be scored -> why."""
+    """Patient without a scorable recording of the class -> reason."""
 
 
 def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
@@ -48,7 +48,7 @@ def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
 
 
 def recordings_of(prepared: Prepared, per_trial: int) -> Iterator[tuple[str, tuple[int, ...], str]]:
-    """Patient, labels and the kind of reason why it cannot be scored ('' where it can) of every known recording."""
+    """Patient, labels and kind of reason for not being scored ('' if scored) of every known recording."""
     counts = np.diff(prepared.first_window)  # (R,)
     too_few = f"fewer than {per_trial} {prepared.segmentation.word}s"
     for entry, count in zip(prepared.entries, counts, strict=True):

@@ -1,10 +1,10 @@
-"""What a batch is made of: two views of the windows of a pseudo-trial, gathered on the device by index.
+"""Pretraining batches: two views of the windows of a pseudo-trial, gathered on the device by index.
 
 A pseudo-trial of 2n windows gives n pairs per epoch for every pairing, so that an epoch is the same amount of data for
-every method. Pair j of heartbeats is beats 2j and 2j + 1; a pair of plain windows lies anywhere in the pseudo-trial,
-one behind the other, anew each time (PMQ, Segment(t, t + 2 dt)). `neighbor`: both (the paper's x_q, x_k). `same`: one
-of the two, in both views. `patient`: one of the two, and a window of another recording of the patient (PCLR); where
-the patient has one recording only, another window of that. What is drawn comes from torch's default generator.
+every method. Pair j of heartbeats is beats 2j and 2j + 1; a pair of plain windows is two consecutive ones at a position
+drawn anew each time (PMQ, Segment(t, t + 2 dt)). `neighbor`: both (the paper's x_q, x_k). `same`: one of the two, in
+both views. `patient`: one of the two, and a window of another recording of the patient (PCLR); with one recording
+only, another window of that. Random numbers come from torch's default generator.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from torch import Tensor
 from methods.base import Batch, Pairing
 
 LARGE = 2**62
-"""A draw below this modulo a small n is even enough, and exact where a product with a float would round up to n."""
+"""Bound of integer draws: modulo a small n nearly uniform and below n, which a float times n could round up to."""
 
 
 class Kinship(NamedTuple):
-    """Which pseudo-trials belong together, as ranges of their order by patient and recording."""
+    """Pseudo-trials of each patient and recording, as ranges of their order by patient and recording."""
 
     order: Tensor  # (T,) pseudo-trials by patient, a patient's by recording
-    position: Tensor  # (T,) where in the order a pseudo-trial stands
+    position: Tensor  # (T,) place of a pseudo-trial in the order
     patient_start: Tensor  # (T,) first place of its patient
     patient_count: Tensor  # (T,) pseudo-trials of its patient
     recording_start: Tensor  # (T,) first place of its recording
@@ -42,9 +42,9 @@ class PairSource:
     patient: Tensor  # (T,) int64, numbered from 1 as the authors do
     text: Tensor | None = None  # (T, E) embedded report of the recording
     recordings_without_text: int = 0
-    """Left out of a corpus with text."""
+    """Number of recordings left out of a corpus with text."""
     anywhere: bool = False
-    """Plain windows, which may begin at any sample; a heartbeat begins where it was cut."""
+    """True: plain windows, which may begin at any sample; False: heartbeats, which begin where they were cut."""
 
     @property
     def pairs(self) -> int:
@@ -64,7 +64,7 @@ class PairSource:
 
     @cached_property
     def kinship(self) -> Kinship:
-        """Who has which pseudo-trials."""
+        """Pseudo-trials by patient and recording."""
         return find_kinship(self.patient, self.recording)
 
 
@@ -82,10 +82,10 @@ def find_kinship(patient: Tensor, recording: Tensor) -> Kinship:
 
 
 def draw_kin(kin: Kinship, trial: Tensor, window: Tensor, windows: int) -> tuple[Tensor, Tensor]:
-    """A window of another recording of the same patient, else another one of the recording: pseudo-trials and windows.
+    """Partner of each window: one of another recording of the patient, else another of the same recording.
 
-    trial, window: (B,), those that are to get a partner; `windows` is the number of a pseudo-trial's. All candidates
-    are equally likely.
+    trial, window: (B,) -> the partners' pseudo-trials and windows (B,); windows: number per pseudo-trial. All
+    candidates are equally likely.
     """
     own_start, own_count = kin.recording_start[trial], kin.recording_count[trial]  # (B,), (B,)
     others = kin.patient_count[trial] - own_count  # (B,) pseudo-trials of the patient's other recordings
@@ -103,7 +103,7 @@ def draw_kin(kin: Kinship, trial: Tensor, window: Tensor, windows: int) -> tuple
 
 
 class Views(NamedTuple):
-    """Where the two windows of B pairs lie."""
+    """Positions of the two windows of B pairs."""
 
     first: Tensor  # (B,) first sample of x1 in its pseudo-trial
     partner: Tensor  # (B,) pseudo-trial of x2
@@ -111,7 +111,7 @@ class Views(NamedTuple):
 
 
 def heartbeat_views(source: PairSource, trial: Tensor, pair: Tensor, pairing: Pairing) -> Views:
-    """Views that begin where a heartbeat was cut; trial, pair: (B,), the pair's number within its pseudo-trial."""
+    """Views that are whole heartbeats; trial, pair: (B,), the pair's number within its pseudo-trial."""
     _, beats, samples, _ = source.signal.shape
     if pairing == "neighbor":
         return Views(2 * pair * samples, trial, (2 * pair + 1) * samples)
@@ -123,7 +123,7 @@ def heartbeat_views(source: PairSource, trial: Tensor, pair: Tensor, pairing: Pa
 
 
 def plain_views(source: PairSource, trial: Tensor, pairing: Pairing) -> Views:
-    """Views that begin at any sample of a pseudo-trial of P >= 3 windows; trial: (B,). Two of one do not overlap."""
+    """Views that begin at any sample of a pseudo-trial of P >= 3 windows, equal or without overlap; trial: (B,)."""
     _, windows, samples, _ = source.signal.shape
     if pairing == "neighbor":
         t = torch.randint((windows - 2) * samples + 1, trial.shape, device=trial.device)  # (B,)
@@ -155,7 +155,7 @@ def take(signal: Tensor, trial: Tensor, start: Tensor) -> Tensor:
 
 
 def source_facts(source: PairSource, pairing: Pairing) -> dict[str, int]:
-    """What to say of a corpus: what a pairing or a missing text makes of it."""
+    """Counts to report of a corpus: windows of patients with one recording, recordings without text."""
     facts = {}
     if pairing == "patient":
         alone = source.kinship.patient_count == source.kinship.recording_count  # (T,)

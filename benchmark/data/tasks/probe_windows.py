@@ -1,6 +1,6 @@
-"""Windows of patients that pretraining never sees, to look at what it learns; cut as the downstream tasks get them.
+"""Probe windows: windows outside the pretraining corpus, for health measures; cut as for the downstream tasks.
 
-They come from the downstream datasets, never from a test part: what is seen here may move a choice.
+They come from the downstream datasets, never from a test part, since what they show may influence choices.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import split_or_none
 
 RECORDINGS = 256
-"""At most so many: a look at an encoder costs half a thousand forward passes."""
+"""Most recordings used, with two windows each: a measurement costs half a thousand forward passes."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class ProbeWindows:
 
 
 def probe_windows(datasets: Sequence[Prepared], corpus: str, spec: TaskSpec, device: torch.device) -> ProbeWindows:
-    """Windows of recordings that are neither tested on nor in the pretraining corpus (the name of a dataset).
+    """Windows of recordings outside the test parts and the pretraining corpus (the name of a dataset).
 
-    Patients with several recordings come first. Empty where there are none with two windows.
+    Patients with several recordings come first. Empty if no recording has two windows.
     """
     found = [unseen_recordings(data, corpus, spec) for data in datasets]
     source = np.repeat(np.arange(len(found)), [len(unseen.patient) for unseen in found])  # (R,)
@@ -63,9 +63,9 @@ class Unseen(NamedTuple):
 
 
 def unseen_recordings(prepared: Prepared, corpus: str, spec: TaskSpec) -> Unseen:
-    """The recordings of a dataset that can be looked at, of two windows or more; none where it cannot be split.
+    """Recordings of a dataset that may be probed, with two windows or more; none if it cannot be split.
 
-    The pair lies a quarter from either end: the heartbeats at the ends of a recording may be cut off.
+    The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.
     """
     split, _ = split_or_none(prepared, spec)
     per_trial = spec.per_trial

@@ -1,13 +1,12 @@
-"""Which windows stand in which batch of an epoch, reproducible from (seed, epoch) on any device.
+"""Assignment of windows to the batches of an epoch, reproducible from (seed, epoch) on any device.
 
 `shuffled` draws windows at random; `trial` keeps the windows of a pseudo-trial together and shuffles the trials anew
-each epoch; `trial-fixed` does so once and then only permutes inside the batches, as the PMQ authors' loader does. These
-leave out an epoch's last, smaller batch (batch normalisation); where there is less than one batch, the batch shrinks.
+each epoch; `trial-fixed` does so once and then only permutes inside the batches, as the PMQ authors' loader does. All
+three drop an epoch's last, smaller batch (batch normalisation); a corpus smaller than a batch shrinks the batch.
 
-`patient` lets no patient stand twice in a batch, in as many full batches as that allows: of a patient with more windows
-than there are batches, an epoch takes as many as there are batches, drawn anew each time. `patient-once` takes one
-window of each patient. At most half of the patients stand in a `patient` batch, or the patient with the fewest windows
-would decide how many batches there are.
+`patient` puts at most one window of a patient into a batch and fills as many batches as that allows; of a patient with
+more windows than batches, an epoch draws one per batch. `patient-once` takes one window of each patient. A `patient`
+batch holds at most half of the patients, else the patient with the fewest windows would limit the number of batches.
 
 The order is drawn on the CPU, so that every device type trains on the same batches.
 """
@@ -25,7 +24,7 @@ from methods.base import Batching
 
 
 class EpochShape(NamedTuple):
-    """How an epoch is cut into batches."""
+    """Number and size of an epoch's batches."""
 
     updates: int
     batch_size: int
@@ -34,7 +33,7 @@ class EpochShape(NamedTuple):
 def epoch_shape(patient: Tensor, batching: Batching, batch_size: int) -> EpochShape:
     """Updates and batch size of an epoch over the windows of the given patients (N,).
 
-    Raises ValueError where batches of different patients are asked for and there are not two of them.
+    Raises ValueError for patient batching with fewer than two patients.
     """
     if batching not in ("patient", "patient-once"):
         return EpochShape(max(1, len(patient) // batch_size), min(batch_size, len(patient)))
@@ -49,9 +48,9 @@ def epoch_shape(patient: Tensor, batching: Batching, batch_size: int) -> EpochSh
 
 
 def full_batches(windows: Tensor, size: int) -> int:
-    """The most batches of `size` different patients that patients with so many windows (P,) fill.
+    """Largest number of full batches of `size` different patients; windows: (P,) number of each patient's.
 
-    n batches can be filled where the windows suffice, of which no patient gives more than n.
+    n batches can be filled if sum(min(windows, n)) >= n * size.
     """
     enough = range(1, int(windows.sum()) // size + 1)
     return bisect_left(enough, True, key=lambda n: int(windows.clamp(max=n).sum()) < n * size)
@@ -60,7 +59,7 @@ def full_batches(windows: Tensor, size: int) -> int:
 def epoch_batches(
     trial: Tensor, patient: Tensor, shape: EpochShape, *, batching: Batching, seed: int, epoch: int
 ) -> Tensor:
-    """Window indices of an epoch's batches (n, B); trial and patient (N,) say whose each window is."""
+    """Window indices of an epoch's batches (n, B); trial, patient: (N,) ids of the windows."""
     if batching == "shuffled":
         order = torch.randperm(len(trial), generator=_generator("shuffled", seed, epoch))
         return _cut(order, shape)
@@ -72,7 +71,7 @@ def epoch_batches(
     generator = _generator("patient", seed, epoch)
     most = shape.updates if batching == "patient" else 1
     order = _first_of_each(patient, _grouped_order(patient, generator), most)
-    # Dealt out like cards: a patient's windows follow each other, so that no batch gets two of them.
+    # Round robin: a patient's windows are consecutive, so no batch gets two of them.
     dealt = order[: shape.updates * shape.batch_size].view(shape.batch_size, shape.updates).T  # (n, B)
     return dealt[torch.randperm(shape.updates, generator=generator)]
 

@@ -1,4 +1,4 @@
-"""What a stage asks of a prepared dataset: the windows of a pseudo-trial, which labels count, and whose protocol."""
+"""Task specification of a stage: windows per pseudo-trial, labels and protocol."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Protocol = Literal["paper", "strict"]
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What a task is, whatever the dataset, label ratio and seed. A field added here needs a default."""
+    """Task settings independent of dataset, label ratio and seed. A field added here needs a default."""
 
     per_trial: int
-    """Heartbeats, or plain windows, of a pseudo-trial."""
+    """Heartbeats or plain windows per pseudo-trial."""
     labels: Labels
     """One class per recording, or several at once."""
     protocol: Protocol
-    """Whose splits and labelled subsets: the paper's, or by patient."""
+    """Splits and labelled subsets as in the paper, or by patient."""
 
     def rules(self) -> list[Any]:
-        """What decides sides and labels, for a result's key; a field at its default is left out.
+        """Settings that determine sides and labels, for a result's key.
 
-        So a field added later moves no key of results there are.
+        Fields at their default are left out, so that adding a field changes no existing key.
         """
         further = [field for field in fields(self) if field.default is not MISSING]
         changed = {field.name: value for field in further if (value := getattr(self, field.name)) != field.default}

@@ -1,9 +1,9 @@
-"""Which recordings train, validate and test, and which windows of the training part are labelled.
+"""Splits into training, validation and test recordings, and labelled subsets of the training windows.
 
 Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
 the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. No
-split here ever depends on the run's seed. Folds and names may put a patient on two sides: `patients_on_two_sides` tells
-it, and a run refuses it (`benchmark.data.audit.findings`).
+split here depends on the run's seed. Folds and names may put a patient on two sides: `patients_on_two_sides` finds
+these, and a run refuses them (`benchmark.data.audit.findings`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Split:
     validation: NDArray[np.int64]
     test: NDArray[np.int64]
     unlabelled: dict[str, int]
-    """Why recordings are on no side -> how many."""
+    """Reason -> number of recordings on no side."""
 
 
 def task_labels(stated: tuple[int, ...], spec: TaskSpec, *, first_label_counts: bool) -> tuple[int, ...]:
-    """The classes that a recording with these stated labels counts for; empty where the task has no use for it.
+    """Classes that a recording with these stated labels counts for; empty if the task excludes it.
 
     `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label counts.
     """
@@ -107,7 +107,7 @@ def _by_name(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: l
 
 
 def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:
-    """Patients, each of the rarest class among his recordings, shuffled within that class and cut as in `_by_name`."""
+    """Patients stratified by the rarest class of their recordings, shuffled per stratum and cut as in `_by_name`."""
     patients_with = Counter(label for _, label in {(entries[i].patient, label) for i in usable for label in classes[i]})
     recordings: dict[str, list[int]] = {}
     for index in usable:
@@ -125,7 +125,7 @@ def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable
 
 
 def _cut(members: list[Item], sides: tuple[list[Item], list[Item], list[Item]]) -> None:
-    """The last rint(10 %) of the members test, as many before them validate, the rest trains."""
+    """Append members to the sides: the last rint(10 %) to test, as many before to validation, the rest to training."""
     tenth = int(np.rint(0.1 * len(members)))
     train, validation, test = sides
     train += members[: len(members) - 2 * tenth]
@@ -148,7 +148,7 @@ def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, t
 
 
 def lacking(split: Split) -> str | None:
-    """What is wrong with a split that has an empty side; None where all three have recordings."""
+    """Description of a split's empty sides; None if all three have recordings."""
     sides = sides_of(split)
     empty = [name for name, indices in sides.items() if len(indices) == 0]
     if not empty:
@@ -159,12 +159,12 @@ def lacking(split: Split) -> str | None:
 
 @dataclass(frozen=True)
 class LabelledSubset:
-    """The windows that a downstream task may learn from."""
+    """Labelled training windows of a downstream task."""
 
     windows: NDArray[np.int64]
-    """Window numbers, pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's."""
+    """(n,) window numbers, pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's."""
     notes: tuple[str, ...]
-    """What a reader of the score must know, e.g. 'no labelled window of class HYP'."""
+    """Remarks that qualify the score, e.g. 'no labelled window of class HYP'."""
 
 
 def labelled_subset(
@@ -203,7 +203,7 @@ def labelled_subset(
 def _patient_order(
     patient: NDArray[np.int64], target: NDArray[np.int64], random: np.random.Generator
 ) -> list[np.int64]:
-    """All patients in random order, but one of each class first, the classes in random order too."""
+    """All patients in random order after one of each class, the classes in random order."""
     drawn = list(random.permutation(np.unique(patient)))
     first: dict[np.int64, None] = {}
     for label in random.permutation(target.shape[1]):

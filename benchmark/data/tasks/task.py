@@ -1,6 +1,6 @@
-"""Prepared recordings -> what a pretraining or a cell learns from, on the device.
+"""Prepared recordings -> the corpus of a pretraining or the task of a cell, on the device.
 
-A window is a heartbeat or a plain one, as the dataset was cut. A cell's task is the labelled subset of the training
+A window is a heartbeat or a plain window, as the dataset was cut. A cell's task is the labelled subset of the training
 windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.
 """
 
@@ -25,7 +25,7 @@ from benchmark.results.keys import digest
 from benchmark.results.names import UNIT_OF_PROTOCOL
 
 FIRST_PATIENT = 1
-"""Patients are numbered from here, as the PMQ authors do: their queue marks its empty slots with patient 0."""
+"""Number of the first patient, as by the PMQ authors: their queue marks its empty slots with patient 0."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Windows:
         return len(self.recording)
 
     def first(self, count: int) -> Windows:
-        """The first `count` of them."""
+        """The first `count` windows."""
         return Windows(self.signal[:count], self.target[:count], self.recording[:count], self.patient[:count])
 
     def truth(self) -> NDArray[np.int64]:
@@ -51,7 +51,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Task:
-    """What a cell learns from and is scored on."""
+    """Training, validation and test windows of a cell."""
 
     train: Windows
     validation: Windows
@@ -61,14 +61,14 @@ class Task:
     unit: str
     """'heartbeat' (any window) or 'recording': what the validation score counts."""
     notes: list[str] = field(default_factory=list)
-    """What a reader of the scores must know of the data, e.g. a class without a labelled window."""
+    """Remarks on the data that qualify the scores, e.g. a class without a labelled window."""
 
     def sides(self) -> dict[str, Windows]:
         """The three splits by name."""
         return {"train": self.train, "validation": self.validation, "test": self.test}
 
     def digests(self) -> dict[str, str]:
-        """A hash of the recordings of each split, to tell two splits apart by."""
+        """Split -> hash of its recording names."""
         return {split: digest(sorted(set(windows.recording.tolist()))) for split, windows in self.sides().items()}
 
     def counts(self) -> dict[str, int]:
@@ -87,7 +87,7 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
 
 
 def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
-    """The split, and what is wrong with it; all sides are empty where the dataset cannot be split."""
+    """The split, and its problem or None; all sides are empty if the dataset cannot be split."""
     try:
         split = split_of(prepared, spec)
     except DatasetError as problem:
@@ -109,7 +109,7 @@ def pretraining_source(
 ) -> PairSource:
     """The pretraining corpus on the device; with an embedder, the recordings that have a report, and its embedding.
 
-    Raises DatasetError where there is no such recording.
+    Raises DatasetError if no recording is usable.
     """
     chosen, per_trial = corpus_trials(prepared, spec), spec.per_trial  # (T,)
     if not len(chosen):
@@ -142,9 +142,9 @@ def pretraining_source(
 
 
 def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device) -> Task:
-    """The task of a cell. A side that no usable recording is left for comes out empty, and the notes say so.
+    """The task of a cell. A side without a usable recording is empty, as are all if the dataset cannot be split.
 
-    So do all sides where the dataset cannot be split.
+    The notes name these.
     """
     per_trial = spec.per_trial
     all_trials = trials(prepared, per_trial)

@@ -32,14 +32,14 @@ TEXTS_AT_A_TIME = 64
 
 
 def has_text(report: str) -> bool:
-    """Whether a report says anything."""
+    """Whether a report has a letter or digit."""
     return any(character.isalnum() for character in report)
 
 
 def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device: torch.device) -> NDArray[np.float32]:
-    """Embeddings of reports (R, E), taken from the folder `cache` where they have been made before.
+    """Embeddings of reports (R, E), cached in the folder `cache`.
 
-    A language model runs on `device`. Raises DatasetError where the embedder is not there.
+    A language model runs on `device`. Raises DatasetError if the embedder is not available.
     """
     distinct = list(dict.fromkeys(reports))
     path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.npy"
@@ -56,9 +56,9 @@ def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device:
 
 @lru_cache(maxsize=8)
 def embedder_identity(embedder: str) -> dict[str, str | int]:
-    """What decides the embeddings besides the text, for content keys; a folder counts by the bytes in it.
+    """What determines the embeddings besides the text, for content keys; a folder is hashed by its files' bytes.
 
-    Raises DatasetError where a language model is named and transformers is not installed.
+    Raises DatasetError for a language model if transformers is not installed.
     """
     if embedder == TFIDF:
         return {"embedder": TFIDF, "version": TEXT_VERSION}
