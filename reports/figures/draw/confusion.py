@@ -40,7 +40,7 @@ def plot_confusion(
     abreast = 3 if len(classes) >= MANY_CLASSES else 4 if len(found) <= MANY_ROWS else 5
     columns = min(abreast, len(found))
     lines = -(-len(found) // abreast)
-    width = max(ONE_COLUMN, TWO_COLUMNS * columns / abreast)
+    width = ONE_COLUMN if 2 * columns <= abreast else TWO_COLUMNS
     with styled():
         figure = new_figure(width, lines * (width / columns - SIDE + HEAD) + words_height({}, note, width))
         grid = figure.subplots(lines, columns, squeeze=False, sharey=True)

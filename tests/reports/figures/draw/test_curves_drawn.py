@@ -126,7 +126,7 @@ def test_matrices_hold_shares_of_the_true_class(drawn: Drawn, tmp_path: Path) ->
     assert [label.get_text() for label in first.get_xticklabels()] == ["SB", "SR"]
 
 
-@pytest.mark.parametrize("number", [1, 2, 11])
+@pytest.mark.parametrize("number", [1, 2, 3, 11])
 def test_matrices_are_about_square_and_their_words_apart(drawn: Drawn, tmp_path: Path, number: int) -> None:
     titles = {str(place): f"row {place}" for place in range(number)}
     found = [Confusion(name, 1, np.eye(5, dtype=int)) for name in titles]
