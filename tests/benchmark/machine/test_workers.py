@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 OPEN_AND_SLEEP = """
 import os, time
 from benchmark.machine.workers import open_pool
