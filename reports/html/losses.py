@@ -57,7 +57,7 @@ class Unscored:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedCells:
     """One error and all cells that ended in it."""
 
     state: str
@@ -120,11 +120,11 @@ def coverage(run: Run) -> Iterator[Unscored]:
             yield Unscored(title, label, found["patients"], len(found["unscored"]), text)
 
 
-def failures(run: Run) -> Iterator[Failure]:
+def failures(run: Run) -> Iterator[FailedCells]:
     """One per error, in plan order."""
     for found in unfinished(run, run.plan.cells):
         cells = dict.fromkeys(_place(run.plan, cell) for cell in found.cells)
-        yield Failure(found.state, found.error, found.traceback[-TRACEBACK_LIMIT:], tuple(cells))
+        yield FailedCells(found.state, found.error, found.traceback[-TRACEBACK_LIMIT:], tuple(cells))
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:

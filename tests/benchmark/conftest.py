@@ -45,6 +45,29 @@ SMALL: dict[str, Any] = {
     "gates": [],
     "seeds": [41],
 }
+ENCODER = """
+from dataclasses import dataclass
+from torch import nn
+from methods.encoders.base import Encoder, EncoderConfig, Size
+
+@dataclass(frozen=True, kw_only=True)
+class MineConfig(EncoderConfig):
+    output: Size = 6
+
+class Mine(Encoder):
+    name, Config = "mine", MineConfig
+
+    def __init__(self, config=None):
+        super().__init__(config)
+        self.linear = nn.Linear(self.config.leads, 5)
+        self.out = nn.Linear(5, self.config.output)
+
+    def embed(self, x):
+        return self.linear(x)
+
+    def steps(self, embedded):
+        return self.out(embedded.tanh())
+"""
 
 
 @pytest.fixture(scope="session")
@@ -144,3 +167,9 @@ def made_up_speed(**per_update: float) -> Speed:
         "tiny", 1, "float32", device, encoder, 300, {"float32": 2e9}, tuple(steps), finetuning, (), (),
         preparation,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def encoder_text() -> str:
+    """A file that defines an encoder, as a user would write one."""
+    return ENCODER

@@ -23,7 +23,6 @@ class Promise(Generic[P]):
     """One requirement of a contract."""
 
     name: str
-    meaning: str
     check: Callable[P, str]
     """Returns the finding; raises if the promise is broken."""
     of_all: bool = False
@@ -78,39 +77,35 @@ def judge(promise: Promise[P], *args: P.args, **kwargs: P.kwargs) -> Verdict:
 
 
 PROMISES: tuple[Promise[Kind, type[Encoder]], ...] = (
-    Promise("builds", "comes of its default config and an encoder", promises.builds, of_all=True, decisive=True),
-    Promise("name", "has a name for the command line and a title for tables", promises.says_who_it_is, of_all=True),
-    Promise("encoder", "hands on an encoder of the shared form", promises.hands_on_an_encoder, of_all=True),
-    Promise(
-        "finite loss", "the loss is a finite scalar in float32 with a graph", promises.has_a_finite_loss, decisive=True
-    ),
-    Promise(
-        "gradient", "all that learns gets a finite gradient, the whole encoder included", promises.trains_the_encoder
-    ),
-    Promise("momentum copies", "what the method moves itself gets no gradient", promises.keeps_gradients_from_copies),
-    Promise("evaluation", "changes no state", promises.leaves_state_alone_in_evaluation),
-    Promise("positives", "are told without a trace", promises.tells_positives_without_a_trace),
-    Promise("state", "lies in parameters and buffers alone", promises.keeps_its_state_in_its_checkpoint),
-    Promise("resume", "save, load, next step: the same bits", promises.resumes),
-    Promise("batch size", "may be any", promises.takes_any_batch_size),
-    Promise("half precision", "gives nearly the same loss", promises.stands_half_precision),
-    Promise("learning", "the loss falls on simulated patients", promises.learns),
-    Promise("two processes", "hold the same state after training together", promises.agrees_on_two_processes),
+    Promise("builds", promises.builds, of_all=True, decisive=True),
+    Promise("name", promises.says_who_it_is, of_all=True),
+    Promise("encoder", promises.hands_on_an_encoder, of_all=True),
+    Promise("finite loss", promises.has_a_finite_loss, decisive=True),
+    Promise("gradient", promises.trains_the_encoder),
+    Promise("momentum copies", promises.keeps_gradients_from_copies),
+    Promise("evaluation", promises.leaves_state_alone_in_evaluation),
+    Promise("positives", promises.tells_positives_without_a_trace),
+    Promise("state", promises.keeps_its_state_in_its_checkpoint),
+    Promise("resume", promises.resumes),
+    Promise("batch size", promises.takes_any_batch_size),
+    Promise("half precision", promises.stands_half_precision),
+    Promise("learning", promises.learns),
+    Promise("two processes", promises.agrees_on_two_processes),
 )
 """In the order in which failures of a method are best fixed."""
 
 ENCODER_PROMISES: tuple[Promise[type[Encoder]], ...] = (
-    Promise("builds", "comes of its default config, at a cost", encoder_promises.builds, decisive=True),
-    Promise("name", "has a name for configs and the command line", encoder_promises.says_who_it_is),
-    Promise("shapes", "(B, S, L) gives (B, S', K) and (B, K)", encoder_promises.keeps_to_shapes, decisive=True),
-    Promise("gradient", "reaches every parameter", encoder_promises.learns_with_every_parameter),
-    Promise("state", "config and state_dict are all of it", encoder_promises.is_its_state),
-    Promise("evaluation", "draws and changes nothing, window by window", encoder_promises.is_settled_in_evaluation),
-    Promise("pooled", "is of `forward` what it says", encoder_promises.pools_as_it_says),
-    Promise("dropout", "acts on the output, in training", encoder_promises.drops_out_in_training),
-    Promise("mask", "acts on the embedded input, and on nothing else", encoder_promises.lets_a_mask_act),
-    Promise("one window", "can be learned from", encoder_promises.takes_one_window),
-    Promise("half precision", "gives nearly the same", encoder_promises.stands_half_precision),
-    Promise("methods", "each takes steps with it", encoder_promises.is_learned_by_every_method),
+    Promise("builds", encoder_promises.builds, decisive=True),
+    Promise("name", encoder_promises.says_who_it_is),
+    Promise("shapes", encoder_promises.keeps_to_shapes, decisive=True),
+    Promise("gradient", encoder_promises.learns_with_every_parameter),
+    Promise("state", encoder_promises.is_its_state),
+    Promise("evaluation", encoder_promises.is_settled_in_evaluation),
+    Promise("pooled", encoder_promises.pools_as_it_says),
+    Promise("dropout", encoder_promises.drops_out_in_training),
+    Promise("mask", encoder_promises.lets_a_mask_act),
+    Promise("one window", encoder_promises.takes_one_window),
+    Promise("half precision", encoder_promises.stands_half_precision),
+    Promise("methods", encoder_promises.is_learned_by_every_method),
 )
 """In the order in which failures of an encoder are best fixed."""

@@ -19,29 +19,6 @@ class Faulty(PretrainMethod):
     title = ""
     trains = False
 """
-ENCODER = """
-from dataclasses import dataclass
-from torch import nn
-from methods.encoders.base import Encoder, EncoderConfig, Size
-
-@dataclass(frozen=True, kw_only=True)
-class MineConfig(EncoderConfig):
-    output: Size = 6
-
-class Mine(Encoder):
-    name, Config = "mine", MineConfig
-
-    def __init__(self, config=None):
-        super().__init__(config)
-        self.linear = nn.Linear(self.config.leads, 5)
-        self.out = nn.Linear(5, self.config.output)
-
-    def embed(self, x):
-        return self.linear(x)
-
-    def steps(self, embedded):
-        return self.out(embedded.tanh())
-"""
 
 
 def test_a_method_that_keeps_its_promises(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,13 +53,13 @@ def test_an_encoder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
-def test_an_encoder_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_encoder_in_a_file(encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sound, broken = tmp_path / "mine.py", tmp_path / "broken.py"
-    sound.write_text(ENCODER)
+    sound.write_text(encoder_text)
     assert main(["check-encoder", str(sound)]) == OK
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "kept   name: mine"
     assert all(line.startswith("kept ") for line in lines)
-    broken.write_text(ENCODER.replace("self.out(embedded.tanh())", "self.out(embedded.tanh()).mT"))
+    broken.write_text(encoder_text.replace("self.out(embedded.tanh())", "self.out(embedded.tanh()).mT"))
     assert main(["check-encoder", str(broken)]) == FAILED
     assert "BROKEN shapes:" in capsys.readouterr().out

@@ -43,29 +43,6 @@ gates: []
 precision: float32
 """
 COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]
-ENCODER = """
-from dataclasses import dataclass
-from torch import nn
-from methods.encoders.base import Encoder, EncoderConfig, Size
-
-@dataclass(frozen=True, kw_only=True)
-class MineConfig(EncoderConfig):
-    output: Size = 6
-
-class Mine(Encoder):
-    name, Config = "mine", MineConfig
-
-    def __init__(self, config=None):
-        super().__init__(config)
-        self.linear = nn.Linear(self.config.leads, 5)
-        self.out = nn.Linear(5, self.config.output)
-
-    def embed(self, x):
-        return self.linear(x)
-
-    def steps(self, embedded):
-        return self.out(embedded.tanh())
-"""
 KILL = """
 import os, re, signal, sys
 rename, left = os.replace, int(sys.argv[2])
@@ -293,10 +270,10 @@ def test_a_run_around_another_encoder_leaves_the_results_of_the_first_alone(
 
 
 def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
-    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    argv: list[str], encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(ENCODER)
+    file.write_text(encoder_text)
     assert run_benchmark.main([*argv, "--encoder", str(file)]) == 0
     assert {row.variant for row in rows(tmp_path / "runs")} == {"random", "pmq"}
     moved = tmp_path / "elsewhere.py"
