@@ -214,7 +214,8 @@ CSV_REFUSED: dict[str, tuple[bytes, str]] = {
     "infinite": (lines(lambda rows: [*rows[1:], rows[0].replace("0,", "-inf,", 1)]), "infinite samples: lead I"),
     "overflow": (lines(lambda rows: [*rows[1:], rows[0].replace("0,", "1e300,", 1)]), "infinite samples: lead I"),
     "all zero": (lines(lambda rows: [",".join("0" * 12)] * 5000), "all samples zero"),
-    "NULs": (bytes(1000), "not 5000 lines of 12 leads: 1 of 1"),
+    "one number": (b"0\n", "not 5000 lines of 12 leads: 1 of 1"),
+    "NULs": (bytes(1000), ""),  # pandas 2 reads one line of it, pandas 3 none
     "Latin-1 text": ("Größe".encode("latin-1"), "unreadable or truncated: UnicodeDecodeError"),
 }
 
