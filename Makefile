@@ -1,6 +1,7 @@
 # make demo      make the environment, run the default benchmark, print its table
 # make test      make the environment, run the tests: minutes
 # make test-all  these and the slow ones: fuzzing, calibration of the statistics, two processes
+# make reliability  the tests that attack the suite; writes docs/RELIABILITY.md
 # make check     format, lint, types, then make test
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all check format clean
+.PHONY: demo test test-all reliability check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
@@ -18,6 +19,9 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+reliability: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability docs/RELIABILITY.md
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

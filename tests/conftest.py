@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.reliability"]
+
 SHARED = Path(os.environ.get("ECG_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
 
 

@@ -80,7 +80,7 @@ def test_a_long_label_wraps_rather_than_push_a_column_below() -> None:
     _, heading, _, first, second, _ = out.getvalue().splitlines()
     assert heading.split() == ["Number", "A", "B"]
     assert first.split()[-2:] == ["70.1±0.8", "1.0"]
-    assert [*first.split()[:-2], *second.split()] == "a label of more words than there is room for".split()
+    assert " ".join([*first.split()[:-2], *second.split()]) == "a label of more words than there is room for"
 
 
 def test_no_rows_are_no_table() -> None:
