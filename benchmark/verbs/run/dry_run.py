@@ -20,6 +20,7 @@ from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
+from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.variants import Variant
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
@@ -41,11 +42,9 @@ def print_dry_run(
     results: the store to continue; speed_file: output of `speed`, may be missing.
     """
     sizes, prepared = sizes_of(config, place)
-    work = work_of(config, results, machine, prepared)
-    if work is None:
-        grid = unkeyed_grid(config, machine)
-        work = Work(grid, grid.pretrainings, grid.cells, ())
-    grid = work.grid
+    keyed = work_of(config, results, machine, prepared)
+    grid = keyed.grid if keyed else unkeyed_grid(config, machine)
+    work = keyed or Work(grid, grid.pretrainings, grid.cells, ())
     pretrainings = sum(p.method.trains for p in grid.pretrainings)
     note(console, f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings")
     for name, size in sizes.items():
@@ -54,6 +53,9 @@ def print_dry_run(
     for line in recipe_lines(config, grid):
         note(console, line)
     print_cells(console, grid, work)
+    unmatched = unmatched_lines(work.cells, grid, Store(results)) if keyed else []
+    for line in (*earlier_lines(grid), *unmatched):
+        note(console, line)
     for line in cost_lines(config, results, speed_file, machine, sizes, work):
         note(console, line)
 
@@ -89,7 +91,8 @@ def work_of(config: Config, results: Path, machine: Machine, prepared: Mapping[s
     """The missing part of the grid; None if a dataset is not prepared, so that result keys are unknown."""
     if len(prepared) < len(names_of(config)):
         return None
-    return missing(make_grid(config, prepared, machine), Store(results))
+    store = Store(results)
+    return missing(make_grid(config, prepared, machine, store), store)
 
 
 def unkeyed_grid(config: Config, machine: Machine) -> Grid:
