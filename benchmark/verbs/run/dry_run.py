@@ -17,6 +17,7 @@ from benchmark.machine.device import device_facts
 from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
+from benchmark.run.datasets import reading_note
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
@@ -41,7 +42,7 @@ def print_dry_run(
 
     results: the store to continue; speed_file: output of `speed`, may be missing.
     """
-    sizes, prepared = sizes_of(config, place)
+    sizes, prepared = sizes_of(config, place, console)
     keyed = work_of(config, results, machine, prepared)
     grid = keyed.grid if keyed else unkeyed_grid(config, machine)
     work = keyed or Work(grid, grid.pretrainings, grid.cells, ())
@@ -68,7 +69,7 @@ def counts_line(grid: Grid) -> str:
     return ", ".join(f"{counts[role]} {word}" for role, word in words.items() if role in counts)
 
 
-def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, Prepared]]:
+def sizes_of(config: Config, place: Place, console: Console) -> tuple[dict[str, Size], dict[str, Prepared]]:
     """Size of every dataset, and the datasets found in the cache."""
     sizes, prepared = {}, {}
     simulation = config.data.simulation
@@ -79,7 +80,8 @@ def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, P
             continue
         dataset = locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
         listing = list_part(dataset, config.data.prefix_of(name))
-        found = cached(dataset, place.cache, listing, config.data.cut())
+        note_reading = reading_note(console, dataset.title)
+        found = cached(dataset, place.cache, listing, config.data.cut(), on_reading=note_reading)
         if found is None:
             sizes[name] = estimated_size(len(listing.entries), config.data.cut())
         else:
