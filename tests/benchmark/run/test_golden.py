@@ -51,6 +51,7 @@ TINY: dict[str, Any] = {
     "methods": list(METHODS),
     "gates": ["features"],
     "evaluate": ["finetune", "linear"],
+    "sweeps": {"pmq": {"positives": ["own", "recording"]}},
     "pretrain.epochs": 3,
     "pretrain.recipe": {"lr": 1e-3, "weight_decay": 3.0, "batch_size": 8},
     "finetune": {"epochs": 1, "lr": 1e-3, "weight_decay": 10.0, "batch_size": 32, "least_updates": 8},
