@@ -142,6 +142,7 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
         "device": device_facts(device),
         "precision": job.precision,
         "results_versions": results_versions(job.cell),
+        "key_content": job.cell.content,
     }
 
 

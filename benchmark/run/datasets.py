@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmark.config.command_line import Place
@@ -13,8 +13,11 @@ from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.task import split_or_none
 from benchmark.run.cohorts import locate
-from benchmark.screen.console import Console
+from benchmark.screen.console import Console, note
 from benchmark.screen.progress import step
+
+MANY_FILES = 1000
+"""From so many files on, reading them takes long enough to be told."""
 
 
 def open_data(config: Config, name: str, place: Place, console: Console) -> Dataset:
@@ -42,7 +45,18 @@ def prepare_data(dataset: Dataset, config: Config, place: Place, console: Consol
             segmentation=segmentation,
             prefix=prefix,
             on_progress=progress,
+            on_reading=reading_note(console, dataset.title),
         )
+
+
+def reading_note(console: Console, title: str) -> Callable[[int, int], None]:
+    """A callback of `prepare` and `cached` that prints a line before many files are read."""
+
+    def say(done: int, total: int) -> None:
+        if done == 0 and total >= MANY_FILES:
+            note(console, f"{title}: {total} files are new or touched; reading them once, as content decides")
+
+    return say
 
 
 @dataclass(frozen=True)

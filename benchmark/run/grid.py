@@ -3,13 +3,14 @@
     pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
 
-Keys hash content, never paths or times. A results version is raised with any change that can alter results.
+Keys hash content, never paths, times or numbers of threads. A results version is raised with any change that can alter
+results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from benchmark.config.config import Config
@@ -25,7 +26,10 @@ from benchmark.training.linear import LINEAR_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods.base import MethodConfig, PretrainMethod
 from methods.encoders import identity
+from methods.from_file import sources_of
 
+Mode = Mapping[str, str | int]
+Form = Callable[[dict[str, Any]], dict[str, Any]]
 ALL_LABELS = 1.0
 
 
@@ -36,6 +40,8 @@ class Pretraining:
     key: str
     variant: Variant
     seed: int
+    content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What `key` is the digest of."""
 
     @property
     def method(self) -> type[PretrainMethod]:
@@ -58,6 +64,8 @@ class Cell:
     dataset: str
     ratio: float
     seed: int
+    content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """`key` is the digest of [content, ratio, seed]."""
 
     @property
     def pretrain_key(self) -> str:
@@ -84,8 +92,8 @@ def pretrain_content(
     knobs: MethodConfig,
     seed: int,
     fingerprint: str,
-    mode: Mapping[str, str | int],
-) -> Any:
+    mode: Mode,
+) -> dict[str, Any]:
     """Content of a pretraining key: all that determines the weights. For an untrained encoder: its config and seed."""
     spec = config.task_spec(config.pretrain)
     content: dict[str, Any] = {
@@ -94,6 +102,8 @@ def pretrain_content(
         "encoder": identity(config.encoder_class(), config.encoder_config()),
         "seed": seed,
     }
+    if sources := sources_of(method):
+        content["file"] = sources
     if method.trains:
         content |= {
             "version": PRETRAIN_VERSION,
@@ -112,9 +122,7 @@ def pretrain_content(
     return content
 
 
-def cell_content(
-    config: Config, pretrain_key: str, evaluation: str, fingerprint: str, mode: Mapping[str, str | int]
-) -> Any:
+def cell_content(config: Config, pretrain_key: str, evaluation: str, fingerprint: str, mode: Mode) -> dict[str, Any]:
     """Content of a cell key, without ratio and seed."""
     spec = config.task_spec(config.finetune)
     settings = config.finetune if evaluation == FINETUNE else config.linear
@@ -130,7 +138,7 @@ def cell_content(
     }
 
 
-def features_content(config: Config, fingerprint: str) -> Any:
+def features_content(config: Config, fingerprint: str) -> dict[str, Any]:
     """Content of the key of a boosted-features cell, without ratio and seed; independent of the device."""
     spec = config.task_spec(config.finetune)
     return {
@@ -158,25 +166,30 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
 
 
 def pretraining_of(
-    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str | int]
+    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode, form: Form
 ) -> Pretraining | None:
     """The pretraining of a variant at a seed, None for features; under `paper` a trained one is shared by all seeds."""
     if variant.method is None:
         return None
     shared = config.protocol == "paper" and variant.method.trains
     own = config.pretrain.seed if shared else seed
-    key = digest(pretrain_content(config, variant.method, variant.config, own, fingerprint, mode))
-    return Pretraining(key, variant, own)
+    content = form(pretrain_content(config, variant.method, variant.config, own, fingerprint, mode))
+    return Pretraining(digest(content), variant, own, content)
 
 
-def expand(config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode: Mapping[str, str | int]) -> Grid:
-    """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`."""
+def expand(
+    config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode: Mode, form: Form = lambda content: content
+) -> Grid:
+    """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
+
+    form: content of a pretraining -> the form of it that the store's key was made from.
+    """
     variants = variants_of(config)
     pretrainings: dict[str, Pretraining] = {}
     cells: list[Cell] = []
     for variant in variants:
         for seed in config.seeds:
-            pretraining = pretraining_of(config, variant, seed, corpus, mode)
+            pretraining = pretraining_of(config, variant, seed, corpus, mode, form)
             if pretraining is not None:
                 pretraining = pretrainings.setdefault(pretraining.key, pretraining)
             for table, evaluation, ratio in planned(config, variant):
@@ -186,5 +199,5 @@ def expand(config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode
                     else:
                         content = cell_content(config, pretraining.key, evaluation, fingerprint, mode)
                     key = digest([content, ratio, seed])
-                    cells.append(Cell(key, variant, pretraining, evaluation, table, dataset, ratio, seed))
+                    cells.append(Cell(key, variant, pretraining, evaluation, table, dataset, ratio, seed, content))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))

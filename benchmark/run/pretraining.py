@@ -58,6 +58,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
     facts = {
         "method": method.name,
         "seed": job.task.seed,
+        "key_content": job.task.content,
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
         "versions": versions(),
         "git": git_state(),

@@ -18,6 +18,7 @@ from benchmark.run.cell import CellEnd, CellJob, run_together
 from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.pretraining import PretrainingJob, run_pretraining
+from benchmark.run.stored_keys import as_stored, stored_pretrainings
 from benchmark.training.weights import read_card
 
 
@@ -55,9 +56,8 @@ class Machine:
     """Pretrain with torch.compile."""
 
     def mode(self) -> dict[str, str | int]:
-        """Properties of the machine that enter result keys: results are bit-identical only within one mode."""
-        threads = torch.get_num_threads() if self.device.type == "cpu" else 0
-        mode: dict[str, str | int] = {"device": self.device.type, "precision": self.precision, "threads": threads}
+        """Properties of the machine that enter result keys: bits are equal within one mode, for equal threads."""
+        mode: dict[str, str | int] = {"device": self.device.type, "precision": self.precision}
         return mode | ({"compiled": True} if self.compiled else {})
 
     def cell_threads(self) -> int:
@@ -65,12 +65,12 @@ class Machine:
         return 1 if self.device.type == "cpu" else torch.get_num_threads()
 
 
-def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine) -> Grid:
-    """The grid of a config on prepared data."""
+def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine, store: Store | None = None) -> Grid:
+    """The grid of a config on prepared data; pretrainings that `store` holds under an earlier form keep their key."""
     fingerprints = {name: prepared[name].fingerprint for name in config.data.datasets}
-    return expand(
-        config, corpus=prepared[config.data.pretrain].fingerprint, fingerprints=fingerprints, mode=machine.mode()
-    )
+    form = partial(as_stored, stored=stored_pretrainings(store) if store else {})
+    corpus = prepared[config.data.pretrain].fingerprint
+    return expand(config, corpus=corpus, fingerprints=fingerprints, mode=machine.mode(), form=form)
 
 
 def missing(grid: Grid, store: Store) -> Work:

@@ -52,6 +52,8 @@ class History:
     """Energy of the whole device, other processes included; None if part of it could not be read."""
     health: list[dict[str, Any]] = field(default_factory=list)
     """Fields of `EpochHealth`, before the first epoch and after each."""
+    threads: list[int] = field(default_factory=list)
+    """Numbers of CPU threads it was trained on; several if it was resumed on another number."""
 
 
 def learning_rate(recipe: Recipe, step: int, total: int) -> float:
@@ -103,6 +105,7 @@ def pretrain(
     optimiser = make_optimiser(method, config.recipe)
     history = History([], 0.0, per_epoch * shape.batch_size, total, shape.batch_size)
     done = resume(checkpoint, method, optimiser, history)
+    history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
     method.begin(total)
     method.train()
     if not history.health:

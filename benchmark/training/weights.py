@@ -18,7 +18,7 @@ from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
 from methods.encoders import DEFAULT, get_encoder, identity
 from methods.encoders.base import Encoder
-from methods.from_file import text_of
+from methods.from_file import sources_of, text_of
 
 WEIGHTS = "encoder.safetensors"
 SOURCE = "encoder.py"
@@ -63,11 +63,13 @@ def load_encoder(folder: Path) -> Encoder:
         raise FileNotFoundError(
             f"no pretrained encoder in {folder}: it is missing or damaged; run the same command again"
         )
-    sizes = {key: value for key, value in card["encoder"].items() if key not in ("name", "source")}
+    sizes = {key: value for key, value in card["encoder"].items() if key not in ("name", "source", "modules")}
     name = str(folder / SOURCE) if "source" in card["encoder"] else card["encoder"].get("name", DEFAULT)
     try:
         kind = get_encoder(name)
         encoder = kind(built(kind.Config, sizes, "encoder."))
+        if sources_of(kind).get("modules") != card["encoder"].get("modules"):
+            raise ValueError("a module that its encoder.py imports has changed since the pretraining")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CARD}: {error}; delete the folder and run the same command again") from None
     encoder.load_state_dict(load_tensors((folder / WEIGHTS).read_bytes()), strict=True)

@@ -5,7 +5,6 @@ To add an encoder, add its file and a line in `ENCODERS`; the path of a .py file
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -15,7 +14,7 @@ from torch import Tensor
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.dilated import Dilated
 from methods.encoders.resnet1d import ResNet1d
-from methods.from_file import find_class, text_of
+from methods.from_file import find_class, sources_of
 
 ENCODERS: dict[str, type[Encoder]] = {
     "dilated": Dilated,
@@ -42,10 +41,9 @@ def load_official(name: str, state_dict: Mapping[str, Tensor]) -> Encoder:
 
 
 def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
-    """What determines an encoder's numbers, for content keys: name, sizes and, if loaded from a file, its digest.
+    """What determines an encoder's numbers, for content keys: name, sizes and, if loaded from a file, its sources.
 
     The default encoder has no name here, which keeps the keys of results older than the other encoders.
     """
-    name, text = {} if kind.name == DEFAULT else {"name": kind.name}, text_of(kind)
-    source = {} if text is None else {"source": hashlib.sha256(text).hexdigest()}
-    return name | asdict(replace(config, dropout=0.0)) | source
+    name = {} if kind.name == DEFAULT else {"name": kind.name}
+    return name | asdict(replace(config, dropout=0.0)) | sources_of(kind)

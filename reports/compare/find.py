@@ -21,6 +21,9 @@ from reports.runs.merge import Place, place_of
 from reports.runs.run import Run
 from reports.runs.scrub_paths import portable
 
+NOT_COMPARED = ("config", "data", "key_content")
+"""Parts of a row's provenance that are compared by other means."""
+
 
 @dataclass(frozen=True)
 class Side:
@@ -122,7 +125,7 @@ def _facts(run: Run) -> dict[str, str]:
     facts["data of the pretraining corpus"] = size_text(plan.pretraining)
     computed: dict[str, set[str]] = {}
     for row in run.rows.values():
-        told = {name: value for name, value in row.provenance.items() if name not in ("config", "data")}
+        told = {name: value for name, value in row.provenance.items() if name not in NOT_COMPARED}
         for name, value in flat(portable(told)).items():
             computed.setdefault(f"computed with {name}", set()).add(shown(value))
     return facts | {name: ", ".join(sorted(values)) for name, values in sorted(computed.items())}

@@ -68,9 +68,10 @@ def costs(cards: Cards) -> Costs:
 
 
 def machine_of(card: Card) -> str:
-    """Device, threads of a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 threads, float32'."""
+    """Device, threads of a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 then 4 threads, float32'."""
     device = card.get("device", {})
-    count = device.get("threads")
-    threads = f", {count} thread{'' if count == 1 else 's'}" if device.get("type") == "cpu" else ""
+    counts = card.get("threads") or [device.get("threads")]
+    threads = f", {' then '.join(map(str, counts))} thread{'' if counts == [1] else 's'}"
+    threads = threads if device.get("type") == "cpu" else ""
     mode = f"{card.get('precision', '?')}{', compiled' if card.get('compiled') else ''}"
     return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {mode}"

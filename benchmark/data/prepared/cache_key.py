@@ -1,8 +1,8 @@
-"""Cache key of a prepared dataset: a hash of all that determines the outcome, computed without opening a signal.
+"""Cache key of a prepared dataset: a hash of all that determines the outcome, computed without decoding a signal.
 
-It covers files (names, sizes, times), tables, segmentation and package versions, so an unchanged dataset is recognised
-without being read. Under other versions a dataset is prepared again; if the outcome is equal, so is its fingerprint,
-and its results are found again.
+It covers files (names and contents), tables, segmentation and package versions, and no time or place, so a copied or
+touched dataset is recognised; each file is read once for it (`contents`). Under other versions a dataset is prepared
+again; if the outcome is equal, so is its fingerprint, and its results are found again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
+from benchmark.data.prepared.contents import OnReading, contents_of
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Dataset, Listing
 from benchmark.results.keys import KEY_LENGTH
@@ -23,20 +24,22 @@ PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
 
 
-def cache_key(dataset: Dataset, listing: Listing, segmentation: Segmentation) -> str:
-    """Key of a listed dataset under a segmentation: 16 hex digits."""
+def cache_key(
+    dataset: Dataset,
+    listing: Listing,
+    segmentation: Segmentation,
+    cache: Path,
+    *,
+    read: bool = True,
+    on_reading: OnReading | None = None,
+) -> str:
+    """Key of a listed dataset under a segmentation: 16 hex digits; `read` and `on_reading` as in `contents_of`."""
     versions = {"pipeline": PIPELINE_VERSION, **{name: version(name) for name in PACKAGES}}
     about = [dataset.name, listing.form, listing.skipped, versions, asdict(segmentation)]
     content = hashlib.sha256(json.dumps(about).encode())
-    for entry in listing.entries:
-        files = [_stamp(path) for path in dataset.files(entry)]
-        content.update(json.dumps([asdict(entry), files]).encode())
+    files_of = [dataset.files(entry) for entry in listing.entries]
+    files = [path for own in files_of for path in own]
+    found = contents_of(dataset.name, dataset.root, files, cache, read=read, on_reading=on_reading)
+    for entry, own in zip(listing.entries, files_of, strict=True):
+        content.update(json.dumps([asdict(entry), [(path.name, found[path]) for path in own]]).encode())
     return content.hexdigest()[:KEY_LENGTH]
-
-
-def _stamp(path: Path) -> tuple[str, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return path.name, -1, -1
-    return path.name, status.st_size, status.st_mtime_ns

@@ -73,17 +73,19 @@ def prepare(
     segmentation: Segmentation = HEARTBEATS,
     prefix: str = "",
     on_progress: Callable[[int, int], None] | None = None,
+    on_reading: Callable[[int, int], None] | None = None,
 ) -> Prepared:
-    """Prepare a dataset, or load it from the cache if its files have not changed.
+    """Prepare a dataset, or load it from the cache if the contents of its files have not changed.
 
     With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'.
     Up to `workers` processes share the recordings; a small dataset or one worker is done in this process.
-    `on_progress(done, total)` is called after each recording, and not at all on a cache hit. A dataset without a usable
+    `on_progress(done, total)` is called after each recording, and not at all on a cache hit; `on_reading(done, total)`
+    while new and touched files are read for the cache's key. A dataset without a usable
     recording is returned empty, with the reasons in `skipped`. Raises DatasetError if the folder is not the dataset's
     or the prefix matches nothing.
     """
     listing = list_part(dataset, prefix)
-    folder = cache / cache_key(dataset, listing, segmentation)
+    folder = cache / cache_key(dataset, listing, segmentation, cache, on_reading=on_reading)
     prepared = load_prepared(folder)
     if prepared is not None:
         return prepared
@@ -103,9 +105,22 @@ def prepare(
     return prepared
 
 
-def cached(dataset: Dataset, cache: Path, listing: Listing, segmentation: Segmentation = HEARTBEATS) -> Prepared | None:
-    """The cached preparation of a listed dataset; None if it is missing or its files have changed."""
-    return load_prepared(cache / cache_key(dataset, listing, segmentation))
+def cached(
+    dataset: Dataset,
+    cache: Path,
+    listing: Listing,
+    segmentation: Segmentation = HEARTBEATS,
+    *,
+    read: bool = True,
+    on_reading: Callable[[int, int], None] | None = None,
+) -> Prepared | None:
+    """The cached preparation of a listed dataset; None if it is missing or its files' contents have changed.
+
+    Without `read`, also if files are new or touched; else these are read, unless the cache holds no dataset at all.
+    """
+    if next(cache.glob("*/index.json"), None) is None:
+        return None
+    return load_prepared(cache / cache_key(dataset, listing, segmentation, cache, read=read, on_reading=on_reading))
 
 
 def list_part(dataset: Dataset, prefix: str) -> Listing:

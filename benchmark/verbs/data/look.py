@@ -103,7 +103,7 @@ def print_summary(command: DataCommand, console: Console) -> bool:
         except DatasetError as problem:
             note(console, f"{name}: {problem}")
             continue
-        known = cached(dataset, command.place.cache, listing, command.config.data.cut())
+        known = cached(dataset, command.place.cache, listing, command.config.data.cut(), read=False)
         spec = command.config.task_spec(command.config.finetune)
         summaries.append(of_prepared(known, spec) if known else of_listing(dataset, listing, spec))
     print_table(console, COLUMNS, [[table_row(summary) for summary in summaries]])

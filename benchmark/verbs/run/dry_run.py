@@ -17,9 +17,11 @@ from benchmark.machine.device import device_facts
 from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
+from benchmark.run.datasets import reading_note
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
+from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.variants import Variant
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
@@ -40,12 +42,10 @@ def print_dry_run(
 
     results: the store to continue; speed_file: output of `speed`, may be missing.
     """
-    sizes, prepared = sizes_of(config, place)
-    work = work_of(config, results, machine, prepared)
-    if work is None:
-        grid = unkeyed_grid(config, machine)
-        work = Work(grid, grid.pretrainings, grid.cells, ())
-    grid = work.grid
+    sizes, prepared = sizes_of(config, place, console)
+    keyed = work_of(config, results, machine, prepared)
+    grid = keyed.grid if keyed else unkeyed_grid(config, machine)
+    work = keyed or Work(grid, grid.pretrainings, grid.cells, ())
     pretrainings = sum(p.method.trains for p in grid.pretrainings)
     note(console, f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings")
     for name, size in sizes.items():
@@ -54,6 +54,9 @@ def print_dry_run(
     for line in recipe_lines(config, grid):
         note(console, line)
     print_cells(console, grid, work)
+    unmatched = unmatched_lines(work.cells, grid, Store(results)) if keyed else []
+    for line in (*earlier_lines(grid), *unmatched):
+        note(console, line)
     for line in cost_lines(config, results, speed_file, machine, sizes, work):
         note(console, line)
 
@@ -66,7 +69,7 @@ def counts_line(grid: Grid) -> str:
     return ", ".join(f"{counts[role]} {word}" for role, word in words.items() if role in counts)
 
 
-def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, Prepared]]:
+def sizes_of(config: Config, place: Place, console: Console) -> tuple[dict[str, Size], dict[str, Prepared]]:
     """Size of every dataset, and the datasets found in the cache."""
     sizes, prepared = {}, {}
     simulation = config.data.simulation
@@ -77,7 +80,8 @@ def sizes_of(config: Config, place: Place) -> tuple[dict[str, Size], dict[str, P
             continue
         dataset = locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
         listing = list_part(dataset, config.data.prefix_of(name))
-        found = cached(dataset, place.cache, listing, config.data.cut())
+        note_reading = reading_note(console, dataset.title)
+        found = cached(dataset, place.cache, listing, config.data.cut(), on_reading=note_reading)
         if found is None:
             sizes[name] = estimated_size(len(listing.entries), config.data.cut())
         else:
@@ -89,7 +93,8 @@ def work_of(config: Config, results: Path, machine: Machine, prepared: Mapping[s
     """The missing part of the grid; None if a dataset is not prepared, so that result keys are unknown."""
     if len(prepared) < len(names_of(config)):
         return None
-    return missing(make_grid(config, prepared, machine), Store(results))
+    store = Store(results)
+    return missing(make_grid(config, prepared, machine, store), store)
 
 
 def unkeyed_grid(config: Config, machine: Machine) -> Grid:

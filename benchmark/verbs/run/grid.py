@@ -18,6 +18,7 @@ from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import health_of, warnings_of
 from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing, task_name
+from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
@@ -51,8 +52,8 @@ def run_grid(asked: GridRequest, console: Console) -> int:
         return FAILED
     for line in found.unscored:
         note(console, f"warning: {line}")
-    grid = make_grid(config, prepared, machine)
     store = Store(asked.results)
+    grid = make_grid(config, prepared, machine, store)
     plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored])
     store.save_plan(plan)
     work = missing(grid, store)
@@ -61,6 +62,8 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
+    for line in (*earlier_lines(grid), *unmatched_lines(work.cells, grid, store)):
+        note(console, line)
     failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")

@@ -20,7 +20,7 @@ def speed(arguments: Namespace, console: Console) -> int:
 
     config = config_of(arguments)
     machine = machine_of(arguments, config)
-    sizes, _ = sizes_of(config, place_of(arguments))
+    sizes, _ = sizes_of(config, place_of(arguments), console)
     with step(console, "measuring") as progress:
         found = measure_speed(config, machine, QUICK if arguments.quick else FULL, progress)
     print_speed(console, found)

@@ -137,6 +137,33 @@ def test_keys_do_not_hold_the_path_of_an_encoders_file(tmp_path: Path) -> None:
     assert moved(*grids) == set()
 
 
+METHOD = """
+import methods.pmq
+from method_helper import weight
+
+class Mine(methods.pmq.PMQ):
+    name = title = "mine"
+"""
+
+
+def test_keys_hold_the_content_of_a_methods_file_and_of_what_it_imports_and_no_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grid(folder: str, method: str, helper: str) -> Grid:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "method_helper.py").write_text(helper)
+        file = tmp_path / folder / "mine.py"
+        file.write_text(method)
+        with monkeypatch.context() as patched:
+            patched.syspath_prepend(file.parent)
+            return grid_of(load_config("demo", {**BASE, "methods": ["random", str(file)]}))
+
+    before = grid("here", METHOD, "weight = 1")
+    assert moved(before, grid("there", METHOD, "weight = 1")) == set()
+    assert moved(before, grid("edited", METHOD + "# edited", "weight = 1")) == {"mine finetune", "mine linear"}
+    assert moved(before, grid("helper", METHOD, "weight = 2")) == {"mine finetune", "mine linear"}
+
+
 def test_the_keys_of_stored_results_stay_what_they_were() -> None:
     """Pretraining keys of the demo, as the suite made them when it had one encoder only."""
     made = [pretraining.key for pretraining in grid_of(load_config("demo", BASE)).pretrainings]

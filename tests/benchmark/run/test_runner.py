@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.results.failures import Failure
+from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ERROR, ILLUSTRATION
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
@@ -69,7 +70,7 @@ class Bench:
 
     @property
     def grid(self) -> Grid:
-        return make_grid(self.config, self.prepared, self.machine)
+        return make_grid(self.config, self.prepared, self.machine, self.store)
 
     def missing(self) -> Work:
         return missing(self.grid, self.store)
@@ -307,12 +308,65 @@ def test_the_card_says_how_an_encoder_was_made(finished: Bench) -> None:
     assert pmq["parameters"] > random["parameters"] > 0
 
 
-def test_device_type_precision_and_the_threads_of_a_cpu_are_part_of_a_key() -> None:
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_finished_grid_is_finished_on_another_number_of_threads(finished: Bench, two_threads: None) -> None:
+    assert finished.missing().cells == ()
+
+
+def test_a_store_of_keys_that_hold_threads_goes_on_under_them(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, two_threads: None
+) -> None:
+    with monkeypatch.context() as patched:
+        mode = Machine.mode
+        patched.setattr(Machine, "mode", lambda self: mode(self) | {"threads": 1})
+        assert bench.work_off() == 0
+        made = [cell.key for cell in bench.grid.cells]
+    assert [cell.key for cell in bench.grid.cells] == made
+    assert bench.missing().cells == ()
+
+
+def test_a_pretraining_resumed_on_other_threads_tells_both(bench: Bench, two_threads: None) -> None:
+    def interrupt(task: str, done: int, total: int, text: str) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    key = cell_of(bench, "pmq").pretraining.key
+    with pytest.raises(KeyboardInterrupt):
+        do(
+            bench.missing(),
+            bench.config,
+            bench.prepared,
+            bench.store,
+            MACHINE,
+            replace(Heard().watch(), inner=interrupt),
+        )
+    torch.set_num_threads(1)
+    assert bench.work_off() == 0
+    card = json.loads((bench.store.pretrained / key / CARD).read_text())
+    assert (card["threads"], card["device"]["threads"]) == ([2, 1], 1)
+
+
+def test_rows_and_cards_hold_what_their_keys_are_digests_of(finished: Bench) -> None:
+    for row in finished.rows():
+        assert digest([row.provenance["key_content"], row.ratio, row.seed]) == row.key
+        card = finished.store.card(row.pretrain_key)
+        assert card is not None
+        assert digest(card["key_content"]) == row.pretrain_key
+        assert row.provenance["device"]["threads"] == 1
+
+
+def test_device_type_and_precision_are_part_of_a_key_and_threads_are_not() -> None:
     cuda = Machine(torch.device("cuda", 1), "bf16", 4)
-    assert cuda.mode() == {"device": "cuda", "precision": "bf16", "threads": 0}
+    assert cuda.mode() == {"device": "cuda", "precision": "bf16"}
     assert replace(MACHINE, jobs=9).mode() == MACHINE.mode()
     assert replace(MACHINE, compiled=True).mode() == MACHINE.mode() | {"compiled": True}
-    assert MACHINE.mode()["threads"] == torch.get_num_threads()
     assert (MACHINE.cell_threads(), cuda.cell_threads()) == (1, torch.get_num_threads())
 
 

@@ -1,0 +1,205 @@
+"""What a store holds under other keys than a grid's: pretrainings of an earlier form of key, and cells that differ.
+
+Keys of pretrainings once held the number of CPU threads; such a pretraining is found and used under its old key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from benchmark.config.load import validate
+from benchmark.results.keys import digest
+from benchmark.results.names import CARD, FEATURES
+from benchmark.results.plan import Plan
+from benchmark.results.store import NoResults, Store
+from benchmark.run.grid import Cell, Grid, cell_content, features_content, pretraining_of
+from benchmark.run.variants import variants_of
+from benchmark.training.weights import CHECKPOINT
+
+MOST_THREADS = 128
+MOST_PLANS = 20
+"""Latest plans whose cells are compared."""
+MOST_LINES, MOST_PARTS = 5, 4
+
+Parts = dict[str, Any]
+"""Name of a part of a key, as a reader knows it, -> value."""
+UNKNOWN = "made before the contents of keys were kept"
+HIDDEN = ("data fingerprint", "source of", "module", "encoder.source", "encoder.modules")
+"""Parts whose values are digests: only their names are printed."""
+
+
+def stored_pretrainings(store: Store) -> dict[str, bool]:
+    """Key of each pretraining with weights or a checkpoint in the store -> whether it is finished."""
+    begun = {path.parent.name: False for path in store.pretrained.glob(f"*/{CHECKPOINT}")}
+    return begun | {path.parent.name: True for path in store.pretrained.glob(f"*/{CARD}")}
+
+
+def as_stored(content: dict[str, Any], stored: Mapping[str, bool]) -> dict[str, Any]:
+    """A pretraining's key content in the form that the store has: today's, or an earlier one with a thread count."""
+    if not stored or "mode" not in content or stored.get(digest(content)):
+        return content
+    on_cpu = content["mode"]["device"] == "cpu"
+    counts = dict.fromkeys([torch.get_num_threads(), *range(1, MOST_THREADS + 1)]) if on_cpu else [0]
+    forms = [content, *(content | {"mode": content["mode"] | {"threads": count}} for count in counts)]
+    found = [(form, stored[key]) for form in forms if (key := digest(form)) in stored]
+    return max(found, key=lambda form: form[1], default=(content, False))[0]
+
+
+def earlier_lines(grid: Grid) -> list[str]:
+    """A line on the pretrainings that are used under an earlier form of key."""
+    threads = [p.content["mode"]["threads"] for p in grid.pretrainings if "threads" in p.content.get("mode", {})]
+    counts = ", ".join(map(str, sorted(set(threads))))
+    held = f"which held the number of CPU threads ({counts})"
+    return [f"{len(threads)} pretrainings are used under their key of an earlier version, {held}"] if threads else []
+
+
+def unmatched_lines(cells: Sequence[Cell], grid: Grid, store: Store) -> list[str]:
+    """Why stored cells of the same places as missing `cells` do not match: a line per reason, the most frequent first.
+
+    A place is variant, table, dataset, ratio and seed. Reads the latest plans, and one row for all cells of a plan that
+    differ in ratio and seed only.
+    """
+    stored = {path.stem for path in store.cells.glob("*.json")} - {cell.key for cell in grid.cells}
+    wanted = {(cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed): cell for cell in cells}
+    if not stored or not wanted:
+        return []
+    nearest: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    for plan in latest_plans(store):
+        known: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        for old in plan.cells:
+            place = (old.variant, old.evaluation, old.dataset, old.ratio, old.seed)
+            if old.key not in stored or place not in wanted:
+                continue
+            if place[:3] not in known:
+                known[place[:3]] = differences(wanted[place], old.key, plan, store)
+            nearest[place] = min(nearest.get(place, known[place[:3]]), known[place[:3]], key=len)
+    return lines_of(Counter(nearest.values()))
+
+
+def latest_plans(store: Store) -> list[Plan]:
+    """The latest readable plans."""
+    files = sorted(store.plans.glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)[:MOST_PLANS]
+    plans = []
+    for file in files:
+        try:
+            plans.append(store.load_plan(file.stem))
+        except NoResults:
+            continue
+    return plans
+
+
+def lines_of(reasons: Counter[tuple[str, ...]]) -> list[str]:
+    """The reasons with their numbers of cells, a line each."""
+    lines = []
+    for parts, count in reasons.most_common(MOST_LINES):
+        more = [f"{len(parts) - MOST_PARTS} more"] if len(parts) > MOST_PARTS else []
+        lines.append(f"{count} stored cells do not match: {'; '.join([*parts[:MOST_PARTS], *more])}")
+    rest = reasons.most_common()[MOST_LINES:]
+    further = f"{sum(count for _, count in rest)} stored cells do not match for {len(rest)} other reasons"
+    return [*lines, further] if rest else lines
+
+
+def differences(cell: Cell, key: str, plan: Plan, store: Store) -> tuple[str, ...]:
+    """The parts in which a cell's key differs from that of a stored row: 'pretrain.epochs 60, was 30'."""
+    try:
+        row = json.loads((store.cells / f"{key}.json").read_bytes())["row"]
+        content = row["provenance"].get("key_content")
+        before = (store.card(row["pretrain_key"]) or {}).get("key_content")
+        if not content or (cell.pretraining and not before):
+            content, before = contents_of_config(cell, row["provenance"], plan)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        return (UNKNOWN,)
+    ours, old = parts_of_cell(cell, cell.content), parts_of_cell(cell, content)
+    if cell.pretraining:
+        ours |= parts_of_pretraining(cell, cell.pretraining.content)
+        old |= parts_of_pretraining(cell, before or {})
+    return compared(ours, old) or (UNKNOWN,)
+
+
+def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Key contents of a row that holds none, and of its pretraining, from its config, data and results versions.
+
+    Raises ValueError, KeyError or StopIteration if today's version has no such config or variant.
+    """
+    config, fingerprint, versions = validate(told["config"]), told["data"]["fingerprint"], told["results_versions"]
+    mode = {"device": told["device"]["type"], "precision": told["precision"]}
+    if cell.pretraining is None:
+        content = features_content(config, fingerprint)
+    else:
+        content = cell_content(config, "", cell.evaluation, fingerprint, mode)
+    content |= {"version": versions[cell.evaluation], "task": [versions["split"], *content["task"][1:]]}
+    if cell.pretraining is None:
+        return content, {}
+    variant = next(variant for variant in variants_of(config) if variant.name == cell.variant.name)
+    mode |= {"compiled": True} if config.compile else {}
+    corpus = plan.pretraining["fingerprint"]
+    pretraining = pretraining_of(config, variant, cell.seed, corpus, mode, dict)
+    before = pretraining.content if pretraining else {}
+    changed = {"version": versions["pretraining"], "method_version": versions[cell.pretraining.method.name]}
+    return content, before | {name: value for name, value in changed.items() if name in before}
+
+
+def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:
+    """The parts of a cell's content but its pretraining."""
+    section = {FEATURES: "boosting"}.get(cell.evaluation, cell.evaluation)
+    split, *rules = content["task"]
+    return {
+        f"{cell.evaluation.upper()}_VERSION": content["version"],
+        **flat(content["settings"], f"{section}."),
+        "finetune: windows per pseudo-trial": content["per_trial"],
+        f"data fingerprint of {cell.dataset}": content["data"],
+        "SPLIT_VERSION": split,
+        **dict(zip(("data.labels", "protocol", "task rules"), rules, strict=False)),
+        **content.get("mode", {}),
+        "data.segmentation": content.get("segmentation"),
+    }
+
+
+def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
+    """The parts of a pretraining's content, whose number of threads is left out."""
+    method = content.get("method", cell.variant.method_name)
+    file = content.get("file", {})
+    return {
+        f"version of {method}": content.get("method_version"),
+        "PRETRAIN_VERSION": content.get("version"),
+        **flat(content.get("encoder", {}), "encoder."),
+        **flat(content.get("config", {}), f"methods.{method}."),
+        **flat(content.get("recipe", {}), "recipe."),
+        "pretrain.epochs": content.get("epochs"),
+        "pretrain: windows per pseudo-trial": content.get("per_trial"),
+        "pretrain.seed": content.get("seed"),
+        "data fingerprint of the pretraining corpus": content.get("data"),
+        "pretraining split": content.get("task"),
+        **flat(content.get("text", {}), "text."),
+        f"source of method {method}": file.get("source"),
+        **{f"module {name} of method {method}": digest for name, digest in file.get("modules", {}).items()},
+        "compiled": content.get("mode", {}).get("compiled"),
+    }
+
+
+def flat(values: Mapping[str, Any], prefix: str) -> Parts:
+    """Nested values by dotted name."""
+    found: Parts = {}
+    for name, value in values.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return found
+
+
+def compared(ours: Parts, old: Parts) -> tuple[str, ...]:
+    """The parts that differ: name, today's value and the stored one."""
+    ours, old = (json.loads(json.dumps(parts)) for parts in (ours, old))
+    return tuple(
+        name if name.startswith(HIDDEN) else f"{name} {shown(ours.get(name))}, was {shown(old.get(name))}"
+        for name in dict.fromkeys([*ours, *old])
+        if ours.get(name) != old.get(name)
+    )
+
+
+def shown(value: object) -> str:
+    """A part's value as text."""
+    return "not set" if value is None else value if isinstance(value, str) else json.dumps(value)

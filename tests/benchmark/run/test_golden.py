@@ -1,0 +1,186 @@
+"""Numbers do not move unnoticed: a tiny run of every stage against golden values and the results versions they are of.
+
+`golden.json` holds, per subject ('pretrain pmq'), values and the versions that vouch for them. A change that moves a
+value raises a version of its subject; `GOLDEN=write pytest tests/benchmark/run/test_golden.py` then writes the values
+anew, and refuses to for a subject whose versions are as they were.
+
+Learning rates, weight decay and momenta are far from any default, so that a few updates show them. Values are losses
+and mean probabilities, which move little where an argmax or a score would jump. Fine-tuning, whose code knows no
+method, is looked at from the untrained encoder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.config import Config
+from benchmark.data.prepared.cache_key import PIPELINE_VERSION
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.simulate import SIMULATOR_VERSION
+from benchmark.data.tasks.spec import TaskSpec
+from benchmark.data.tasks.split import SPLIT_VERSION
+from benchmark.data.tasks.task import make_task
+from benchmark.data.tasks.text import TEXT_VERSION
+from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNTRAINED
+from benchmark.results.store import Store
+from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.runner import Machine, Watch, do, make_grid, missing
+from benchmark.training.classical.features import FEATURES_VERSION
+from benchmark.training.finetune import FINETUNE_VERSION
+from benchmark.training.linear import LINEAR_VERSION
+from benchmark.training.pretrain import PRETRAIN_VERSION
+from methods import METHODS
+
+FILE = Path(__file__).with_name("golden.json")
+COMMAND = "GOLDEN=write python -m pytest tests/benchmark/run/test_golden.py"
+TOLERANCES = {"pretrain": 1e-3, "linear": 4e-3, "finetune": 1e-3, "features": 1e-3, "data": 1e-4, "split": 0.0}
+"""By stage, relative to values above 1: at least three times what two threads or no vector instructions moved."""
+CPU = torch.device("cpu")
+MOMENTUM = {f"methods.{name}.momentum": 0.8 for name in ("moco", "byol", "pmq", "pmq-released")}
+QUEUES = {f"methods.{name}.queue_size": 16 for name in ("moco", "pmq", "pmq-released")}
+TINY: dict[str, Any] = {
+    "methods": list(METHODS),
+    "gates": ["features"],
+    "evaluate": ["finetune", "linear"],
+    "sweeps": {"pmq": {"positives": ["own", "recording"]}},
+    "pretrain.epochs": 3,
+    "pretrain.recipe": {"lr": 1e-3, "weight_decay": 3.0, "batch_size": 8},
+    "finetune": {"epochs": 1, "lr": 1e-3, "weight_decay": 10.0, "batch_size": 32, "least_updates": 8},
+    "boosting.iterations": 20,
+    **MOMENTUM,
+    **QUEUES,
+}
+Subject = dict[str, Any]
+"""`versions` that vouch for the values, and `values`: numbers or texts."""
+VERSIONS_OF_DATA = {"SIMULATOR_VERSION": SIMULATOR_VERSION, "PIPELINE_VERSION": PIPELINE_VERSION}
+
+
+def subject_of_data(data: Prepared) -> Subject:
+    """Sizes of a prepared cohort, and the course of its mean absolute window."""
+    course = np.abs(data.windows.astype(np.float64)).mean((0, 2))[::30]  # (S / 30,)
+    return {"versions": VERSIONS_OF_DATA, "values": [len(data.entries), len(data.windows), *course.tolist()]}
+
+
+def subject_of_split(data: Prepared, spec: TaskSpec) -> Subject:
+    """Digests of the sides of a task."""
+    task = make_task(data, spec, ratio=0.3, seed=41, device=CPU)
+    return {"versions": {"SPLIT_VERSION": SPLIT_VERSION}, "values": sorted(task.digests().values())}
+
+
+def subject_of_pretraining(pretraining: Pretraining, store: Store) -> Subject:
+    """Loss of each epoch; of an untrained encoder nothing."""
+    method, card = pretraining.method, store.card(pretraining.key) or {}
+    text = {"TEXT_VERSION": TEXT_VERSION} if method.needs_text else {}
+    versions = {f"version of {method.name}": method.version, "PRETRAIN_VERSION": PRETRAIN_VERSION} | text
+    return {"versions": versions, "values": card.get("loss", [])}
+
+
+def subject_of_cell(cell: Cell, store: Store) -> Subject:
+    """Mean log-probability of the truth, and mean probability of each class."""
+    found = store.predictions(cell.key)
+    truth = np.log(found.probability[found.truth.astype(bool)]).mean()
+    versions = {FINETUNE: FINETUNE_VERSION, LINEAR: LINEAR_VERSION, FEATURES: FEATURES_VERSION}
+    own = {f"{cell.evaluation.upper()}_VERSION": versions[cell.evaluation]}
+    return {"versions": own, "values": [float(truth), *found.probability.mean(0).astype(float).tolist()]}
+
+
+def defaults_of(name: str) -> dict[str, Any]:
+    """A method's knobs and recipe as its paper has them."""
+    config: dict[str, Any] = json.loads(json.dumps(asdict(METHODS[name].Config())))
+    return config
+
+
+@pytest.fixture(scope="module")
+def found(
+    cohorts: dict[str, Prepared], small_config: Callable[..., Config], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Subject]:
+    """What today's code gives, in the order of the stages, so that the first that moved is the cause."""
+    config, store = small_config(TINY), Store(tmp_path_factory.mktemp("golden") / "runs")
+    machine = Machine(CPU, "float32", 1)
+    grid = make_grid(config, cohorts, machine)
+    failed: list[str] = []
+    watch = Watch(lambda name: None, lambda *step: None, lambda *ended: None, lambda *why: failed.append(" ".join(why)))
+    cells = tuple(cell for cell in grid.cells if cell.evaluation != FINETUNE or cell.variant.name == UNTRAINED)
+    work = replace(missing(grid, store), cells=cells)
+    do(work, config, cohorts, store, machine, watch)
+    assert failed == []
+    subjects = {f"data {name}": subject_of_data(data) for name, data in cohorts.items()}
+    for name in ("ptb-xl", "chapman", "cpsc2018"):
+        for spec in (TaskSpec(6, "single", "paper"), TaskSpec(6, "single", "strict"), TaskSpec(1, "multi", "strict")):
+            if name != "chapman" or spec.labels == "single":
+                subjects[f"split {name} {spec.labels} {spec.protocol}"] = subject_of_split(cohorts[name], spec)
+    subjects |= {f"pretrain {p.variant.name}": subject_of_pretraining(p, store) for p in grid.pretrainings}
+    subjects |= {f"{cell.evaluation} {cell.variant.name}": subject_of_cell(cell, store) for cell in cells}
+    return subjects
+
+
+def near(name: str, one: list[Any], two: list[Any]) -> bool:
+    """Whether the values of a subject are equal, numbers within its tolerance."""
+    bound = TOLERANCES[name.split()[0]]
+    return len(one) == len(two) and all(
+        abs(a - b) <= bound * max(1.0, abs(b)) if isinstance(b, float) else a == b
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+def why_not(found: dict[str, Subject], golden: dict[str, Subject]) -> str:
+    """What is to be done about values that moved or versions that were raised; '' for nothing.
+
+    Only the first that moved is told: what comes after it moves with it. A value is excused by a raised version of its
+    own, of its pretraining, or of data and splits.
+    """
+    raised = {name for name, own in found.items() if own["versions"] != golden.get(name, {}).get("versions")}
+    data = any(name.startswith(("data", "split")) for name in raised)
+    for name, own in found.items():
+        excused = data or bool({name, f"pretrain {name.split()[1]}"} & raised)
+        if not excused and not near(name, own["values"], golden[name]["values"]):
+            return (
+                f"{name} moved, from {golden[name]['values']} to {own['values']}: raise {' or '.join(own['versions'])}"
+            )
+    return "these are golden values of other results versions" if raised or golden.keys() != found.keys() else ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch draws other random numbers without MKL")
+def test_no_number_moves_without_a_raised_results_version(found: dict[str, Subject]) -> None:
+    golden = json.loads(FILE.read_text())
+    problem = why_not(found, golden["subjects"])
+    if os.environ.get("GOLDEN") == "write" and "moved" not in problem:
+        FILE.write_text(json.dumps({"subjects": found, "defaults": golden["defaults"]}, indent=1) + "\n")
+    else:
+        assert problem == "", f"{problem}; then write them anew: {COMMAND}"
+
+
+def test_defaults_are_those_that_were_written_down() -> None:
+    golden = json.loads(FILE.read_text())
+    found = {name: defaults_of(name) for name in METHODS}
+    if os.environ.get("GOLDEN") == "write":
+        FILE.write_text(json.dumps(golden | {"defaults": found}, indent=1) + "\n")
+    else:
+        assert found == golden["defaults"], f"a default of a paper's recipe changed; if it is meant: {COMMAND}"
+
+
+def test_what_moved_and_what_was_raised_is_told() -> None:
+    def subjects(**changed: Any) -> dict[str, Subject]:
+        values = {"data x": [1.0, 2], "pretrain pmq": [0.5], "finetune random": [0.25]} | changed
+        return {name: {"versions": {f"V of {name}": 1}, "values": own} for name, own in values.items()}
+
+    golden = subjects()
+    assert why_not(subjects(), golden) == ""
+    assert why_not(subjects(**{"pretrain pmq": [0.5009]}), golden) == ""
+    moved = subjects(**{"pretrain pmq": [0.502], "finetune random": [0.3]})
+    assert why_not(moved, golden) == "pretrain pmq moved, from [0.5] to [0.502]: raise V of pretrain pmq"
+    moved["pretrain pmq"]["versions"] = {"V of pretrain pmq": 2}
+    assert "other results versions" in why_not(moved | {"finetune random": golden["finetune random"]}, golden)
+    assert why_not(moved, golden).startswith("finetune random moved")
+    assert why_not(subjects(**{"data x": [1.0, 3]}), golden).startswith("data x moved")
+    assert "other results versions" in why_not({**subjects(), "pretrain new": {"versions": {}, "values": []}}, golden)
