@@ -57,5 +57,5 @@ def test_a_file_is_a_method(tmp_path: Path) -> None:
 def test_a_file_that_defines_no_new_method_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(OUTSIDE.replace('"small"', '"pmq"'))
-    with pytest.raises(ValueError, match="method file .* give Small a `name` that none of random, .* has"):
+    with pytest.raises(ValueError, match=r"method file .* give Small a `name` that none of random, .* has"):
         get_method(str(file))
