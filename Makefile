@@ -1,6 +1,7 @@
 # make demo      make the environment, run the default benchmark, print its table
 # make test      make the environment, run the tests: minutes
 # make test-all  these and the slow ones: fuzzing, calibration of the statistics, two processes
+# make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make check     format, lint, types, then make test
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all check format clean
+.PHONY: demo test test-all mutants check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
@@ -18,6 +19,9 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+mutants: $(STAMP)
+	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
