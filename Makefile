@@ -2,6 +2,7 @@
 # make test      make the environment, run the tests: minutes
 # make test-all  these and the slow ones: fuzzing, calibration of the statistics, two processes
 # make reliability  the tests that attack the suite; writes docs/RELIABILITY.md
+# make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make check     format, lint, types, then make test
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all reliability check format clean
+.PHONY: demo test test-all reliability mutants check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
@@ -22,6 +23,9 @@ test-all: $(STAMP)
 
 reliability: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability docs/RELIABILITY.md
+
+mutants: $(STAMP)
+	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -9,13 +9,16 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from benchmark.verbs.contract.check import PROMISES, Promise, judge
 from benchmark.verbs.contract.tryout import changed, copied_state, small_method, small_optimiser, train, training_batch
 from benchmark.verbs.contract.two_processes import train_together
 from methods import METHODS
-from methods.base import MethodConfig, Recipe
+from methods.base import Batch, MethodConfig, Recipe
 from methods.encoders import ENCODERS
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
 IN_ONE_PROCESS = [promise for promise in PROMISES if promise.name != "two processes"]
@@ -58,6 +61,27 @@ def test_after_steps_the_frozen_copies_have_moved(encoder: str, name: str) -> No
     before = copied_state(method)
     train(method, small_optimiser(method), range(3))
     assert frozen <= set(changed(before, method.state_dict()))
+
+
+@pytest.mark.parametrize("mask", ["time_mask", "frequency_mask"])
+@pytest.mark.parametrize("name", [name for name in TRAINED if hasattr(METHODS[name].Config(), "time_mask")])
+def test_masks_act_on_both_views(name: str, mask: str) -> None:
+    """With all hidden the views have no influence; with nothing hidden they have."""
+
+    def queries_and_keys(share: float, batch: Batch) -> list[Tensor]:
+        torch.manual_seed(0)
+        shares = {"time_mask": 0.0, "frequency_mask": 0.0, "encoder_dropout": 0.0, mask: share}
+        method = METHODS[name](Dilated(DilatedConfig.small()), METHODS[name].Config(**shares))
+        return [method(batch).detach()] if name == "byol" else list(method.query_and_key(batch) or ())
+
+    x = torch.randn(4, 6, 20, 12)
+    ids = torch.arange(6)
+    batches = [Batch(x1, x2, ids, ids, ids) for x1, x2 in ((x[0], x[1]), (x[2], x[1]), (x[0], x[3]))]
+    seen, hidden = ([queries_and_keys(share, batch) for batch in batches] for share in (0.0, 1.0))
+    for values in hidden[1:]:
+        torch.testing.assert_close(values, hidden[0])
+    for values in seen[1:]:
+        assert not all(torch.equal(value, first) for value, first in zip(values, seen[0], strict=True))
 
 
 def test_a_method_that_trains_nothing_has_no_loss() -> None:

@@ -1,4 +1,4 @@
-"""Methods are found by name or by file, and what is wrong with either is said in one line."""
+"""Methods are found by name or by file."""
 
 from __future__ import annotations
 
@@ -39,44 +39,23 @@ def test_names_lead_to_classes() -> None:
         assert method.name == name
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("pmg", "did you mean 'pmq'? choose from"), ("xyz", "unknown method 'xyz': choose from random, ")],
-)
-def test_an_unknown_name_is_answered_with_those_there_are(name: str, hint: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the line is looked into below
-        get_method(name)
-    assert hint in str(caught.value)
+def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="unknown method 'pmg': did you mean 'pmq'\\? choose from random, moco, "):
+        get_method("pmg")
 
 
 def test_a_file_is_a_method(tmp_path: Path) -> None:
     file = tmp_path / "small.py"
     file.write_text(OUTSIDE)
     method = get_method(str(file))
-    assert get_method(str(file)) is method
     encoder = Dilated(DilatedConfig(hidden=4, depth=2, output=4))
     x = torch.randn(2, 20, 12)
     loss = method(encoder, method.Config())(Batch(x, x, *[torch.arange(2)] * 3))
     torch.testing.assert_close(loss, 2 * encoder.pooled(x).square().mean())
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x = 1", "defines 0 PretrainMethod classes"),
-        (OUTSIDE + "\nclass Other(Small): pass\n", "defines 2 PretrainMethod classes"),
-        (OUTSIDE.replace('"small"', '"pmq"'), "give Small a `name`"),
-        ("import nowhere_to_be_found", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
-        ("def", "SyntaxError"),
-    ],
-)
-def test_a_file_that_is_no_method_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_defines_no_new_method_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(text)
-    with pytest.raises(ValueError, match=message):
+    file.write_text(OUTSIDE.replace('"small"', '"pmq"'))
+    with pytest.raises(ValueError, match=r"method file .* give Small a `name` that none of random, .* has"):
         get_method(str(file))
-
-
-def test_a_file_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"nowhere\.py does not exist"):
-        get_method("nowhere.py")

@@ -113,6 +113,24 @@ def test_all_dials_and_queue_sizes_train(positives: str, size: int) -> None:
     assert (method.queue.patient >= 0).all()
 
 
+@pytest.mark.parametrize("positives", ["own", "recording", "patient"])
+def test_the_loss_of_a_batch_has_the_positives_of_its_dial(positives: str) -> None:
+    """Against a loop over the columns: the dial says what attracts; the patient's other keys are left out."""
+    method = make_pmq(positives=positives, time_mask=0.0, frequency_mask=0.0)
+    method.queue.push(unit(4, 8).float(), torch.tensor([5, 5, 6, 7]), torch.tensor([50, 51, 60, 70]))
+    batch = make_batch([5, 5, 5, 6], [50, 50, 51, 61])
+    q, k = method.query_and_key(batch)
+    persons, ecgs = [5, 5, 5, 6, 5, 5, 6, 7], [50, 50, 51, 61, 50, 51, 60, 70]  # the batch's keys, then the queue's
+    logits = q @ torch.cat([k, method.queue.keys[:4]]).T / TEMPERATURE
+    anchors = []
+    for i in range(4):
+        attracting = {"own": [i], "recording": [j for j in range(8) if ecgs[j] == ecgs[i]]}
+        pulled = attracting.get(positives, [j for j in range(8) if persons[j] == persons[i]])
+        column = logits[i, pulled + [j for j in range(8) if persons[j] != persons[i]]].logsumexp(0)
+        anchors.append((column - logits[i, pulled]).mean())
+    torch.testing.assert_close(method(batch), 2 * TEMPERATURE * torch.stack(anchors).mean())
+
+
 def test_the_queue_takes_the_keys_after_the_loss() -> None:
     method = make_pmq(time_mask=0.0, frequency_mask=0.0)
     batch = make_batch([3, 1, 4], [30, 10, 40])

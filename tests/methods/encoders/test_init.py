@@ -67,22 +67,13 @@ def test_a_file_is_an_encoder(tmp_path: Path) -> None:
     file.write_text(OUTSIDE)
     kind = get_encoder(str(file))
     assert issubclass(kind, Encoder)
-    assert get_encoder(str(file)) is kind
     assert kind()(torch.randn(2, 9, 12)).shape == (2, 9, 6)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x = 1", "encoder file .* defines 0 Encoder classes: define exactly one"),
-        (OUTSIDE.replace('"linear"', '"dilated"'), "give Linear a `name` that none of dilated, resnet1d has"),
-        ("1 / 0", "ZeroDivisionError"),
-    ],
-)
-def test_a_file_that_is_no_encoder_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_defines_no_new_encoder_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(text)
-    with pytest.raises(ValueError, match=message):
+    file.write_text(OUTSIDE.replace('"linear"', '"dilated"'))
+    with pytest.raises(ValueError, match=r"encoder file .* give Linear a `name` that none of dilated, resnet1d has"):
         get_encoder(str(file))
 
 

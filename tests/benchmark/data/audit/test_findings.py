@@ -119,6 +119,41 @@ def test_a_corpus_that_is_not_scored_may_have_a_patient_on_two_sides() -> None:
     assert audit(by_name, PAPER, pretrain="ptb-xl", tested=["chapman"]) == []
 
 
+def test_of_a_corpus_that_is_not_scored_the_training_part_counts_and_its_sides_do_not() -> None:
+    corpus = ptb_xl({"r1_0": "tested", "r2_0": "crosses", "r10_0": "crosses"})
+    by_name = {"ptb-xl": corpus, "chapman": chapman({"JS19": "tested"})}
+    found = audit(by_name, PAPER, pretrain="ptb-xl", tested=["chapman"])
+    assert [(f.severity, f.text) for f in found] == [
+        ("leak", "1 signal both pretrained on and tested: PTB-XL r1_0 = Chapman JS19"),
+        ("warning", "1 signal in more than one recording: PTB-XL r2_0 = PTB-XL r10_0"),
+    ]
+
+
+def test_what_is_not_pretrained_on_cannot_leak_into_a_test_set() -> None:
+    data = (mimic({"42": "a"}), ptb_xl({"r1_0": "b"}), chapman({"JS19": "a", "JS29": "b"}))
+    assert {f.severity for f in findings(*data, pretrain="cpsc2018")} == {"warning"}
+
+
+def test_labelled_data_that_a_run_neither_scores_nor_pretrains_on_need_no_split() -> None:
+    small = prepared("cpsc2018", [Entry("A1", "A1", "", (0,))])
+    by_name = {"cpsc2018": small, "chapman": chapman()}
+    assert audit(by_name, PAPER, pretrain="mimic-iv-ecg", tested=["chapman"]) == []
+
+
+def test_a_copy_on_two_sides_and_in_another_dataset_is_told_as_on_two_sides() -> None:
+    (found,) = findings(mimic({"42": "same"}), ptb_xl({"r1_0": "same", "r10_0": "same"}))
+    assert (found.severity, found.datasets) == ("leak", ("mimic-iv-ecg", "ptb-xl"))
+    assert found.text.startswith("1 signal on two sides of a split: MIMIC-IV-ECG 42 = PTB-XL r1_0 = PTB-XL r10_0")
+
+
+def test_without_folds_the_remedy_for_patients_on_two_sides_is_the_strict_protocol() -> None:
+    shared = {"JS10": "p", "JS19": "p", "JS20": "q", "JS28": "q"}
+    entries = [Entry(e.recording, shared.get(e.recording, e.patient), "", e.labels) for e in chapman().entries]
+    (found,) = findings(prepared("chapman", entries))
+    sides = "p: training and test, q: training and validation"
+    assert found.text == f"2 patients are on two sides of the split of Chapman ({sides}): use --protocol strict"
+
+
 @pytest.mark.parametrize(
     ("copy", "severity", "what"),
     [("r2_0", "warning", "in more than one recording"), ("r9_0", "leak", "on two sides"), ("r10_0", "leak", "on two")],

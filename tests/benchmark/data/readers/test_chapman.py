@@ -31,6 +31,7 @@ def test_rhythms_are_merged_into_four_groups(tmp_path: Path):
         "233896004": "GSVT",
         "251166008": "GSVT",
         "233897008": "GSVT",
+        "17366009": "GSVT",
         "426783006": "SR",
         "427393009": "SR",
     }
@@ -55,7 +56,7 @@ def test_195101003_is_a_rhythm_in_physionets_form_only(tmp_path: Path):
 
 
 def test_ningbo_is_left_out(tmp_path: Path):
-    for name in ("JS10646", "JS10647", "JS45551"):
+    for name in ("JS00000", "JS10646", "JS10647", "JS45551"):
         add(tmp_path, "WFDBRecords/01/010", name, "426783006")
     (entry,) = Chapman(tmp_path).listing().entries
     assert (entry.recording, entry.patient) == ("JS10646", "JS10646")

@@ -64,11 +64,30 @@ def test_the_rate_that_holds_most_recordings_is_read_alone(root: Path, low: list
     assert all(entry.path.startswith(form) for entry in listing.entries)
 
 
-def test_an_empty_patient_is_the_recordings_own(root: Path):
+@pytest.mark.parametrize("unknown", ["", "nan", "NaN", "-1", "-1.0"])
+def test_an_unknown_patient_is_nobody_else(root: Path, unknown: str):
     add_headers(root, "records500", [1])
     table = root / "ptbxl_database.csv"
-    table.write_text(table.read_text().replace("13243.0", ""))
-    assert PTBXL(root).listing().entries[1].patient == "unknown-2"
+    table.write_text(table.read_text().replace("15709.0", unknown))
+    assert [entry.patient for entry in PTBXL(root).listing().entries] == ["unknown-1", "13243", "unknown-3"]
+
+
+@pytest.mark.parametrize("diagnostic", ["1", "1.0"])
+def test_a_code_is_diagnostic_as_an_integer_or_a_float(root: Path, diagnostic: str):
+    add_headers(root, "records500", [1])
+    (root / "scp_statements.csv").write_text(STATEMENTS.replace("1.0,,,", f"{diagnostic},,,"))
+    assert [entry.labels for entry in PTBXL(root).listing().entries] == [(0,), (4, 1), ()]
+
+
+def test_statements_without_their_superclasses_are_refused(root: Path):
+    add_headers(root, "records500", [1])
+    statements = root / "scp_statements.csv"
+    statements.write_text(STATEMENTS.replace(",,,HYP", ",,,HYPER"))
+    with pytest.raises(DatasetError, match=r"scp_statements\.csv, LVH: unknown diagnostic_class 'HYPER'"):
+        PTBXL(root).listing()
+    statements.write_text(STATEMENTS.replace("1.0,,,", ",,,"))
+    with pytest.raises(DatasetError, match=r"scp_statements\.csv has no diagnostic code"):
+        PTBXL(root).listing()
 
 
 def test_what_is_missing_is_named(root: Path):

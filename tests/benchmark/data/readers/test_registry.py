@@ -36,11 +36,38 @@ def test_the_given_folder_wins(tmp_path: Path):
     assert find_root("chapman", tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
 
 
-def test_folders_of_the_real_distributions_are_found(tmp_path: Path):
-    for folder in ("physionet.org/files/ptb-xl/1.0.3", "chapman_shaoxing"):
-        (tmp_path / folder).mkdir(parents=True)
-    assert find_root("ptb-xl", tmp_path, {}) == tmp_path / "physionet.org/files/ptb-xl/1.0.3"
-    assert find_root("chapman", tmp_path, {}) == tmp_path / "chapman_shaoxing"
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("ptb-xl", "ptbxl"),
+        ("ptb-xl", "ptb-xl-a-large-publicly-available-electrocardiography-dataset-1.0.3"),
+        ("ptb-xl", "physionet.org/files/ptb-xl/1.0.3"),
+        ("chapman", "chapman_shaoxing"),
+        ("chapman", "WFDB_ChapmanShaoxing"),
+        ("chapman", "ecg-arrhythmia-1.0.0"),
+        ("chapman", "a-large-scale-12-lead-electrocardiogram-database-for-arrhythmia-study-1.0.0"),
+        ("chapman", "physionet.org/files/ecg-arrhythmia/1.0.0"),
+        ("chapman", "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing"),
+    ],
+)
+def test_folders_of_the_real_distributions_are_found(name: str, folder: str, tmp_path: Path):
+    (tmp_path / folder).mkdir(parents=True)
+    assert find_root(name, tmp_path, {}) == tmp_path / folder
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "first_label_counts"),
+    [
+        ("mimic-iv-ecg", "", False),
+        ("ptb-xl", "NORM MI STTC CD HYP", False),
+        ("chapman", "SB AFIB GSVT SR", False),
+        ("cpsc2018", "Normal AF I-AVB LBBB RBBB PAC PVC STD STE", True),
+    ],
+)
+def test_classes_stand_in_the_order_of_their_indices(name: str, classes: str, first_label_counts: bool):
+    reader = dataset_class(name)
+    assert reader.classes == tuple(classes.split())
+    assert reader.first_label_counts == first_label_counts
 
 
 def test_what_is_not_found_says_how_to_give_it(tmp_path: Path):

@@ -101,6 +101,20 @@ def test_one_patient_is_not_enough_for_batches_of_different_ones(batching: str) 
         epoch_shape(torch.ones(10, dtype=torch.int64), batching, 4)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("batching", OVER_PATIENTS)
+def test_two_patients_are_enough_for_batches_of_two(batching: str) -> None:
+    patient = torch.tensor([1, 1, 2, 2, 2])
+    updates = 2 if batching == "patient" else 1
+    assert epoch_shape(patient, batching, 8) == (updates, 2)  # type: ignore[arg-type]
+
+
+def test_a_patient_batch_holds_at_most_half_of_the_patients() -> None:
+    patient = torch.arange(10).repeat(3)
+    assert epoch_shape(patient, "patient", 8) == (6, 5)
+    assert epoch_shape(patient, "patient", 4) == (7, 4)
+    assert epoch_shape(patient, "patient-once", 4) == (2, 4)
+
+
 @pytest.mark.parametrize("batching", OVER_WINDOWS + OVER_PATIENTS)
 def test_the_order_depends_on_seed_and_epoch_and_nothing_else(batching: str) -> None:
     first = batches(batching, 4)
@@ -111,7 +125,16 @@ def test_the_order_depends_on_seed_and_epoch_and_nothing_else(batching: str) -> 
     assert first.device.type == "cpu"
 
 
-@pytest.mark.parametrize(("batching", "known"), [("shuffled", "f33123e82d62"), ("trial", "2631ce34ac0b")])
+@pytest.mark.parametrize(
+    ("batching", "known"),
+    [
+        ("shuffled", "f33123e82d62"),
+        ("trial", "2631ce34ac0b"),
+        ("trial-fixed", "d660b5cdfea6"),
+        ("patient", "820b3d9112f8"),
+        ("patient-once", "5c3863564ad5"),
+    ],
+)
 def test_the_order_is_the_same_on_every_machine(batching: str, known: str) -> None:
     # Another order is another result: where this has to change, PRETRAIN_VERSION has to be raised.
     assert hashlib.sha256(batches(batching, epoch=3).numpy().tobytes()).hexdigest()[:12] == known

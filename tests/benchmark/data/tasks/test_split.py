@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,6 +75,23 @@ def test_strict_is_stratified_and_about_a_tenth():
     target = target_matrix(entries, 3, STRICT, first_label_counts=False)
     for side in (split.validation, split.test):
         np.testing.assert_allclose(target[side].sum(0) / target[members(split)].sum(0), 0.1, atol=0.03)
+
+
+def test_strict_shares_out_a_patients_rarest_class():
+    """40 patients have a, 10 of them c as well: of these ten one is tested and one validates."""
+    entries = [entry(f"{n:02d}", *([0, 2] if n % 4 == 0 else [0]), patient=f"p{n:02d}") for n in range(40)]
+    split = split_of(entries, MULTI)
+    target = target_matrix(entries, 3, MULTI, first_label_counts=False)
+    assert [target[side].sum(0).tolist() for side in (split.train, split.validation, split.test)] == [
+        [32, 0, 8], [4, 0, 1], [4, 0, 1],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "known"), [(STRICT, "5bd6b0da"), (MULTI, "5c1f34bd")])
+def test_strict_is_the_same_on_every_machine(rule, known):
+    # Another split is another result: where this has to change, SPLIT_VERSION has to be raised.
+    split = split_of(cohort(60), rule)
+    assert known == f"{zlib.crc32(repr([split.validation.tolist(), split.test.tolist()]).encode()):08x}"
 
 
 def test_strict_does_not_depend_on_the_order_of_the_entries():
@@ -187,6 +205,27 @@ def test_strict_takes_whole_patients_one_of_each_class_first(seed):
     assert len(drawn.windows) == 3 * 18
     assert drawn.notes == ()
     assert TARGET[drawn.windows // 6 - 100].any(axis=0).all()
+
+
+def test_paper_takes_at_least_one_window_and_strict_one_patient():
+    assert len(subset(1e-6, "paper").windows) == 1
+    assert len(subset(1e-6).windows) == 18
+
+
+def test_a_class_is_noted_from_the_windows_that_are_taken():
+    """The last pseudo-trial counts where one of its windows is taken, and only there."""
+    order = shuffle(np.arange(60), random_state=42)
+    target = np.zeros((60, 3), np.int64)
+    target[:, 0] = 1
+    target[order[2], 1] = 1
+    notes = [subset(windows / 360, "paper", target=target).notes for windows in (12.5, 13.5)]
+    assert notes == [("no labelled window of class b, c",), ("no labelled window of class c",)]
+
+
+def test_strict_subsets_are_the_same_on_every_machine():
+    # Another subset is another result: where this has to change, SPLIT_VERSION has to be raised.
+    order = PATIENT[subset(1.0, seed=1).windows[::18] // 6 - 100]
+    assert order.tolist() == [18, 16, 1, 10, 7, 11, 12, 17, 15, 2, 3, 4, 5, 8, 0, 9, 14, 13, 6, 19]
 
 
 def test_strict_differs_between_seeds():

@@ -1,0 +1,115 @@
+"""A class by its name or from a user's file, and what is wrong with either in one line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from methods.from_file import find_class, text_of
+
+
+class Shape:
+    """A contract."""
+
+    name = ""
+
+
+class Round(Shape):
+    name = "round"
+
+
+class Square(Shape):
+    name = "square"
+
+
+TABLE = {"round": Round, "square": Square}
+OUTSIDE = f"""
+from dataclasses import dataclass
+from {__name__} import Shape
+
+@dataclass
+class Sizes:  # a dataclass looks its module up
+    width: int = 3
+
+class Long(Shape):
+    name = "long"
+"""
+
+
+def find(name: str | Path) -> type[Shape]:
+    return find_class("shape", str(name), TABLE, Shape)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "long.py"
+    file.write_text(OUTSIDE)
+    return file
+
+
+def test_a_name_leads_to_its_class() -> None:
+    assert find("square") is Square
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "rund",
+            "unknown shape 'rund': did you mean 'round'? choose from round, square, or give the path of a .py file",
+        ),
+        ("xyz", "unknown shape 'xyz': choose from round, square, or give the path of a .py file"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_those_there_are(name: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - compared below
+        find(name)
+    assert str(caught.value) == message
+
+
+def test_a_file_is_read_once_and_its_text_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = find(file)
+    assert (kind.name, issubclass(kind, Shape)) == ("long", True)
+    assert sys.modules[kind.__module__].__file__ == str(file)
+    file.write_text("edited while a run lasts")
+    monkeypatch.chdir(file.parent)
+    assert find("long.py") is kind
+    assert text_of(kind) == OUTSIDE.encode()
+    assert text_of(Round) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "defines 0 Shape classes: define exactly one"),
+        (f"from {__name__} import Round", "defines 0 Shape classes: define exactly one"),
+        (OUTSIDE + "\nclass Other(Long): pass\n", "defines 2 Shape classes: define exactly one"),
+        (OUTSIDE.replace('"long"', '"round"'), "give Long a `name` that none of round, square has"),
+        (OUTSIDE.replace('"long"', '""'), "give Long a `name` that none of round, square has"),
+        ("import nowhere_to_be_found", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def", "SyntaxError: invalid syntax"),
+    ],
+)
+def test_a_file_without_one_new_class_is_refused_by_its_path(file: Path, text: str, message: str) -> None:
+    file.write_text(text)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - compared below
+        find(file)
+    assert str(caught.value).startswith(f"shape file {file}")
+    assert message in str(caught.value)
+
+
+def test_a_file_that_fails_leaves_no_module_and_can_be_repaired(file: Path) -> None:
+    file.write_text("1 / 0")
+    with pytest.raises(ValueError, match="ZeroDivisionError"):
+        find(file)
+    assert str(file) not in sys.modules
+    file.write_text(OUTSIDE)
+    assert find(file).name == "long"
+
+
+def test_a_file_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"shape file /.*/nowhere\.py does not exist"):
+        find("nowhere.py")

@@ -1,0 +1,116 @@
+"""The defaults of every method and encoder, written down: the papers' recipes (DEVIATIONS.md says where they differ).
+
+A default that moves moves the numbers of everyone who gives none: it is changed here too, with a results version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from methods import METHODS
+from methods.encoders import ENCODERS
+
+ADAMW = {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "warmup-cosine", "batch_size": 256}
+VIEWS = {"pairing": "neighbor", "batching": "shuffled", "encoder_dropout": 0.0}
+MASKS = {"time_mask": 0.5, "frequency_mask": 0.1}
+QUEUE = {"temperature": 0.1, "momentum": 0.999, "queue_size": 16384}
+HEADS = {"projection_layers": 3, "prediction_layers": 2}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "random": {**VIEWS, "recipe": ADAMW},
+    "moco": {**VIEWS, **QUEUE, **MASKS, "head": "pmq", "predictor": True, "recipe": ADAMW},
+    "byol": {**VIEWS, **MASKS, **HEADS, "momentum": 0.996, "momentum_schedule": "cosine", "recipe": ADAMW},
+    "clocs": {
+        **VIEWS, "temperature": 0.1, "views": "cmsc", "leads": "all",
+        "recipe": {"optimiser": "adam", "lr": 1e-4, "weight_decay": 0.0, "schedule": "constant", "batch_size": 256},
+    },
+    "pclr": {
+        **VIEWS, "pairing": "patient", "batching": "patient", "temperature": 0.1, "projection_layers": 2,
+        "recipe": {"optimiser": "adam", "lr": 1e-2, "weight_decay": 0.0, "schedule": "constant", "batch_size": 512},
+    },
+    "comet": {
+        **VIEWS, "pairing": "same", "batching": "trial", "encoder_dropout": 0.1, "mask_spans": 5,
+        "mask_span_share": 0.1, "patient_weight": 0.1, "trial_weight": 0.7, "sample_weight": 0.1,
+        "observation_weight": 0.1,
+        "recipe": {"optimiser": "adamw", "lr": 1e-4, "weight_decay": 1e-2, "schedule": "constant", "batch_size": 256},
+    },
+    "etp": {
+        **VIEWS, "pairing": "same", "temperature": 0.07, "text_width": 768,
+        "recipe": {"optimiser": "adam", "lr": 2e-3, "weight_decay": 1e-5, "schedule": "constant", "batch_size": 128},
+    },
+    "pmq": {**VIEWS, **QUEUE, **MASKS, **HEADS, "positives": "patient", "recipe": ADAMW},
+    "pmq-released": {**VIEWS, **QUEUE, **MASKS, "batching": "trial-fixed", "encoder_dropout": 0.1, "recipe": ADAMW},
+}  # fmt: skip
+ENCODER_DEFAULTS: dict[str, dict[str, Any]] = {
+    "dilated": {"leads": 12, "hidden": 64, "depth": 10, "output": 320, "dropout": 0.0},
+    "resnet1d": {"leads": 12, "output": 128, "dropout": 0.0},
+}
+BOUNDS: dict[str, tuple[list[float], list[float]]] = {
+    "temperature": ([0.0, -0.1], [1e-3]),
+    "momentum": ([-0.1, 1.1], [0.0, 1.0]),
+    "time_mask": ([-0.1, 1.1], [0.0, 1.0]),
+    "frequency_mask": ([-0.1, 1.1], [0.0, 1.0]),
+    "encoder_dropout": ([-0.1, 1.1], [0.0, 1.0]),
+    "mask_span_share": ([-0.1, 1.1], [0.0, 1.0]),
+    "queue_size": ([-1], [0]),
+    "mask_spans": ([-1], [0]),
+    "projection_layers": ([0], [1]),
+    "text_width": ([0], [1]),
+    "patient_weight": ([-0.1], [0.0]),
+    "trial_weight": ([-0.1], [0.0]),
+    "sample_weight": ([-0.1], [0.0]),
+    "observation_weight": ([-0.1], [0.0]),
+}
+"""Knob -> values that every method with it refuses, values that it takes."""
+RECIPE_BOUNDS: dict[str, tuple[list[float], list[float]]] = {
+    "lr": ([0.0, -1e-3], [1e-9]),
+    "weight_decay": ([-1e-3], [0.0]),
+    "batch_size": ([1, 0], [2]),
+}
+FEWEST_PREDICTION_LAYERS = {"pmq": 0, "byol": 1}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_defaults_are_those_written_here(name: str) -> None:
+    assert asdict(METHODS[name].Config()) == DEFAULTS[name]
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_the_encoders_defaults_are_those_written_here(name: str) -> None:
+    assert asdict(ENCODERS[name].Config()) == ENCODER_DEFAULTS[name]  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("name", "knob", "refused", "taken"),
+    [
+        *((name, knob, *BOUNDS[knob]) for name, knobs in DEFAULTS.items() for knob in knobs if knob in BOUNDS),
+        *((name, "prediction_layers", [fewest - 1], [fewest]) for name, fewest in FEWEST_PREDICTION_LAYERS.items()),
+    ],
+)
+def test_a_knob_ends_where_it_makes_no_sense(name: str, knob: str, refused: list[Any], taken: list[Any]) -> None:
+    for value in taken:
+        assert getattr(METHODS[name].Config(**{knob: value}), knob) == value
+    for value in refused:
+        with pytest.raises(ValueError, match=knob):
+            METHODS[name].Config(**{knob: value})
+
+
+@pytest.mark.parametrize("knob", RECIPE_BOUNDS)
+def test_a_recipe_ends_where_it_makes_no_sense(knob: str) -> None:
+    refused, taken = RECIPE_BOUNDS[knob]
+    for value in taken:
+        assert asdict(METHODS["pmq"].Config(recipe={knob: value}))["recipe"] == {**ADAMW, knob: value}  # type: ignore[arg-type]
+    for value in refused:
+        with pytest.raises(ValueError, match=knob):
+            METHODS["pmq"].Config(recipe={knob: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs"),
+    [("clocs", {"leads": "one", "views": "cmlc"}), ("pmq", {"positives": "all"}), ("pmq", {"que_size": 1})],
+)
+def test_what_is_not_there_is_refused(name: str, knobs: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError), match=next(iter(knobs))):
+        METHODS[name].Config(**knobs)

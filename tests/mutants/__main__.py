@@ -1,0 +1,161 @@
+"""Do the tests notice? Try mutants of a module, or a seeded sample over the rooms: its tests must fail, nearest first.
+
+    make mutants                                        a seeded sample over all rooms
+    make mutants MODULE=benchmark/data/tasks/split.py   all of one module
+
+Mutants run one after another on a copy in a temporary folder, each in a fork with a limit on its processor time.
+Those that no test should notice stand in `listed.txt` below a `#` line with the reason. Exit code 1: another survived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.changes import Mutant, mutants_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTEST = (
+    *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
+ROOMS = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports/statistics")
+FROZEN = "benchmark/data/simulate/"
+LISTED = Path(__file__).with_name("listed.txt")
+PRELOADED = (
+    "torch",
+    "sympy",
+    "pandas",
+    "openpyxl",
+    "pydantic",
+    "scipy.signal",
+    "scipy.stats",
+    "sklearn.ensemble",
+    "wfdb",
+    "hypothesis",
+)
+"""Libraries that are imported once, before the forks."""
+
+
+def tests_of(file: str) -> list[str]:
+    """The tests that must notice: those of the same name, then those of the room's folder."""
+    path = Path("tests") / file
+    named = path.with_name(f"test_{path.stem.strip('_')}.py")
+    return [str(place) for place in (named, named.parent) if (ROOT / place).exists()]
+
+
+def in_a_fork(folder: str, tests: str, seconds: int, bytecode: bool) -> None:
+    """Run tests in the folder's copy, quietly, with a limit on processor time."""
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    sys.dont_write_bytecode = not bytecode
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    os._exit(int(pytest.main([*PYTEST, tests])))
+
+
+def run_tests(folder: str, tests: str, seconds: int, *, bytecode: bool = False) -> str:
+    """'passed', 'failed' or 'out of time'; no test is a passed one."""
+    fork = multiprocessing.get_context("fork").Process(target=in_a_fork, args=(folder, tests, seconds, bytecode))
+    fork.start()
+    try:
+        fork.join(10 * seconds)
+    finally:
+        fork.kill()
+        fork.join()
+    code = fork.exitcode or 0
+    return "out of time" if code < 0 else "passed" if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED) else "failed"
+
+
+def limit(folder: str, tests: str, known: dict[str, int]) -> int:
+    """Seconds of processor time for tests, from what they take on the unchanged copy, where they must pass."""
+    if tests not in known:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        if run_tests(folder, tests, 3600, bytecode=True) != "passed":
+            raise SystemExit(f"{tests} fails without a mutant: repair it first")
+        known[tests] = 30 + int(4 * (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before))
+    return known[tests]
+
+
+def outcome_of(mutant: Mutant, folder: str, nearest: bool, known: dict[str, int]) -> str:
+    """What the first tests that notice a mutant say; 'passed' where none does."""
+    all_tests = tests_of(mutant.file)[: 1 if nearest else None]
+    target, (start, end) = Path(folder, mutant.file), mutant.span
+    source = target.read_bytes()
+    for tests in all_tests:
+        seconds = limit(folder, tests, known)
+        Path(importlib.util.cache_from_source(str(target))).unlink(missing_ok=True)
+        target.write_bytes(source[:start] + mutant.after.encode() + source[end:])
+        outcome = run_tests(folder, tests, seconds)
+        target.write_bytes(source)
+        if outcome != "passed":
+            return outcome
+    return "passed"
+
+
+def copied_tree(folder: str) -> None:
+    """Copy the files that git knows or does not ignore."""
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    for name in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
+        Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, Path(folder, name))
+
+
+def main() -> int:
+    """Try the mutants; print survivors and counts."""
+    flags = argparse.ArgumentParser()
+    flags.add_argument("modules", nargs="*", help="files; without one, a sample over all rooms")
+    flags.add_argument("--sample", type=int, default=100)
+    flags.add_argument("--seed", type=int, default=0)
+    flags.add_argument("--nearest", action="store_true", help="only the tests of the same name")
+    asked = flags.parse_args()
+    files = asked.modules or sorted(
+        path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")
+    )
+    mutants = [
+        mutant
+        for file in files
+        if not file.startswith(FROZEN)
+        for mutant in mutants_of(file, (ROOT / file).read_bytes())
+    ]
+    if not asked.modules:
+        mutants = sorted(random.Random(asked.seed).sample(mutants, min(asked.sample, len(mutants))))
+    listed = {line for line in LISTED.read_text().splitlines() if not line.startswith("#")}
+    os.environ.setdefault("ECG_SHARED", str(ROOT.parent / "shared"))
+    for name in PRELOADED:
+        importlib.import_module(name)
+    counts, known = Counter[str](), dict[str, int]()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copied_tree(folder)
+        for number, mutant in enumerate(mutants):
+            print(f"\r{number} of {len(mutants)}", end="", file=sys.stderr, flush=True)
+            outcome = "listed" if mutant.key in listed else outcome_of(mutant, folder, asked.nearest, known)
+            counts[outcome] += 1
+            if outcome == "passed":
+                print(f"\rsurvived  {mutant.file}:{mutant.line} {mutant.key.partition(' ')[2]}", flush=True)
+    print(
+        f"{len(mutants)} mutants: {counts['failed']} found, {counts['out of time']} out of time (found as well), ",
+        end="",
+    )
+    print(f"{counts['listed']} listed, {counts['passed']} survived")
+    return int(counts["passed"] > 0)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the folder is removed and the fork ended
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""A mutant is one change that still parses, in the place it names."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.mutants.__main__ import LISTED, ROOT
+from tests.mutants.changes import mutants_of
+
+SOURCE = b'''"""Text stays."""
+class Config:
+    rate: Annotated[float, Field(gt=0)] = 0.5  # \xc3\xa9
+    version: int = 2
+
+def share(x, y=True):
+    if x and y:
+        raise ValueError(f"x {x + 1}")
+    return max(x, -1) if x < len(y) else pick(x, mode="first")
+'''
+
+
+def test_every_change_is_there_once_and_parses() -> None:
+    mutants = mutants_of("a.py", SOURCE)
+    assert [(mutant.line, mutant.key.partition(": ")[2]) for mutant in mutants] == [
+        (3, "Field(gt=0) -> Field()"),
+        (3, "0 -> 1"),
+        (3, "0.5 -> 1.0"),
+        (6, "True -> False"),
+        (7, "x and y -> not (x and y)"),
+        (7, "x and y -> x or y"),
+        (8, "raise ValueError(f'x {x + 1}') -> pass"),
+        (9, "max -> min"),
+        (9, "-1 -> 1"),
+        (9, "1 -> 2"),
+        (9, "x < len(y) -> x <= len(y)"),
+        (9, "pick(x, mode='first') -> pick(x)"),
+        (9, "'first' -> 'first_'"),
+    ]
+    for mutant in mutants:
+        start, end = mutant.span
+        changed = SOURCE[:start] + mutant.after.encode() + SOURCE[end:]
+        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(SOURCE))
+    assert mutants[0].key == "a.py Config: Field(gt=0) -> Field()"
+    assert mutants[-1].key.startswith("a.py share: ")
+
+
+def test_what_is_listed_is_a_mutant_with_a_reason() -> None:
+    first, *lines = LISTED.read_text().splitlines()
+    assert first.startswith("# ")
+    listed = [line for line in lines if not line.startswith("# ")]
+    files = {line.split()[0] for line in listed}
+    known = {mutant.key for file in files for mutant in mutants_of(file, (ROOT / file).read_bytes())}
+    assert [line for line in listed if line not in known] == []
