@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data.readers.base import SIMULATED_MARK
+from benchmark.data.readers.simulated import SIMULATED_MARK
 from benchmark.data.simulate.layouts import LAYOUTS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
 from benchmark.data.simulate.population import draw_diagnoses, draw_person

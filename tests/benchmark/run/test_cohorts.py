@@ -9,8 +9,9 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.data.readers.base import SIMULATED_MARK, Dataset, DatasetError
+from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.readers.registry import DATASETS
+from benchmark.data.readers.simulated import SIMULATED_MARK
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 
 SmallConfig = Callable[..., Config]
