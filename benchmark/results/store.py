@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.results.cards import read_card_file
 from benchmark.results.failures import Failure
 from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
@@ -73,12 +74,14 @@ class Store:
         return Row(**body)
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
-        """Card of a pretraining; None if missing or damaged. The weights are not checked."""
+        """Card of a pretraining; None if missing. The weights are not checked.
+
+        Raises BadCard if it is damaged, altered or of another pretraining.
+        """
         try:
-            card = json.loads((self.pretrained / pretrain_key / CARD).read_bytes())
-        except (OSError, ValueError):
+            return read_card_file(self.pretrained / pretrain_key / CARD)
+        except FileNotFoundError:
             return None
-        return card if isinstance(card, dict) else None
 
     def row_keys(self) -> list[str]:
         """Keys of all stored rows, damaged ones included."""
