@@ -25,7 +25,7 @@ from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
-from benchmark.results.rows import ARRAYS, ROW_FORMAT, Predictions, Row, row_bytes
+from benchmark.results.rows import ARRAYS, ROW_FORMAT, Predictions, Row, key_problem, row_bytes
 
 
 class CorruptRow(Exception):
@@ -69,7 +69,9 @@ class Store:
                 raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
             if body["key"] != key or not KEY.fullmatch(body["pretrain_key"] or key):
                 raise CorruptRow(f"{path}: this is no row of key {key}")
-        except (ValueError, KeyError, TypeError, OSError) as error:
+            if problem := key_problem(body):
+                raise CorruptRow(f"{path}: {problem}")
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             raise CorruptRow(f"{path}: {error}") from error
         return Row(**body)
 

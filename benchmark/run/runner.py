@@ -17,7 +17,7 @@ from benchmark.results.cards import BadCard, vouched
 from benchmark.results.failures import Failure
 from benchmark.results.names import CARD, LINEAR
 from benchmark.results.store import CorruptRow, Store
-from benchmark.run.cell import CellEnd, CellJob, run_together
+from benchmark.run.cell import CellEnd, CellJob, run_together, source_facts
 from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.pretraining import PretrainingJob, run_pretraining
@@ -180,7 +180,19 @@ def run_cells(
     """Run cells, `machine.jobs` at a time; returns the number of failures."""
     names = {cell.key: task_name(cell) for cell in cells}
     device, precision, threads = str(machine.device), machine.precision, machine.cell_threads()
-    jobs = [CellJob(cell, config, prepared[cell.dataset].folder, store.root, device, precision) for cell in cells]
+    corpus = source_facts(prepared[config.data.pretrain])
+    jobs = [
+        CellJob(
+            cell,
+            config,
+            prepared[cell.dataset].folder,
+            store.root,
+            device,
+            precision,
+            corpus if cell.pretraining and cell.pretraining.method.trains else {},
+        )
+        for cell in cells
+    ]
     failures = 0
     for name in {cell.dataset for cell in cells}:  # made and verified here once, so that the processes need not
         trials(prepared[name], config.task_spec(config.finetune).per_trial)

@@ -19,6 +19,7 @@ from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import CorruptRow, Store
 from reports.runs.cards import Card, read_cards
+from reports.runs.sources import as_rows_say
 
 CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed")
 TIDY = (*CELL, "unit", "metric", "value", "reason")
@@ -99,6 +100,7 @@ def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = N
             rows[key] = row
     missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
     named = source or root
+    plan = as_rows_say(plan, rows.values())
     return Run(f"{named}@{plan.key}", named, store, plan, rows, store.failures(missing), damaged)
 
 

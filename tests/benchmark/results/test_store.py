@@ -7,6 +7,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -244,6 +245,43 @@ def test_plans_are_listed_with_the_latest_first(tmp_path: Path) -> None:
     for key in ("a", "c", "b", "c"):
         store.save_plan(replace(PLAN, key=key))
     assert store.plan_keys() == ["c", "a", "b"]
+
+
+CONTENT = {"evaluation": "finetune", "pretrain": ROW.pretrain_key, "data": "dd"}
+KEYED = replace(
+    ROW,
+    key=digest([CONTENT, ROW.ratio, ROW.seed]),
+    provenance=ROW.provenance | {"key_content": CONTENT, "data": {"fingerprint": "dd", "simulated": True}},
+)
+
+
+def test_a_row_with_the_content_of_its_key_is_read(store: Store) -> None:
+    store.save_row(KEYED, PREDICTIONS)
+    assert store.load_row(KEYED.key) == KEYED
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"seed": 42}, "what the row says of its key does not give the key"),
+        ({"provenance": KEYED.provenance | {"key_content": CONTENT | {"data": "ee"}}}, "does not give the key"),
+        ({"provenance": KEYED.provenance | {"data": {"fingerprint": "ee"}}}, "the row's data is not that of its key"),
+        ({"pretrain_key": "another"}, "the row's pretrain is not that of its key"),
+        ({"evaluation": "linear"}, "the row's evaluation is not that of its key"),
+    ],
+)
+def test_a_row_that_is_not_of_its_key_is_refused(store: Store, change: dict[str, Any], problem: str) -> None:
+    store.save_row(replace(KEYED, **change), PREDICTIONS)
+    with pytest.raises(CorruptRow, match=problem):
+        store.load_row(KEYED.key)
+
+
+def test_what_a_row_says_of_its_data_is_under_its_digest(store: Store) -> None:
+    store.save_row(KEYED, PREDICTIONS)
+    file = store.cells / f"{KEYED.key}.json"
+    file.write_text(file.read_text().replace('"simulated": true', '"simulated": false'))
+    with pytest.raises(CorruptRow, match="the row does not match its digest"):
+        store.load_row(KEYED.key)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,16 @@ def test_all_is_done_once(finished: Bench) -> None:
     assert stamps(finished.store) == before
 
 
+def test_rows_say_which_data_they_rest_on_and_that_they_are_simulated(finished: Bench) -> None:
+    corpus = finished.prepared["mimic-iv-ecg"]
+    for cell in finished.grid.cells:
+        row = finished.store.load_row(cell.key)
+        assert row is not None
+        assert row.provenance["data"]["simulated"] is True
+        expected = {"name": corpus.name, "fingerprint": corpus.fingerprint, "simulated": True}
+        assert row.provenance["corpus"] == (expected if cell.variant.name == "pmq" else {})
+
+
 def test_the_steps_of_a_pretraining_are_told(finished: Bench) -> None:
     (name,) = {step.rpartition(" ")[0] for step in finished.heard.steps}
     assert name == "pmq pretrain seed 42"
