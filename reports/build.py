@@ -59,6 +59,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
     drawn = write_figures(run, out, units)
     problems += drawn.problems
+    problems += run.left_out
     costs = cost_lines(run.cards, run.plan.variants)
     contents = {
         "results.md": "# Results\n\n" + "\n".join(map(markdown, tables)),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmark.results.keys import digest
 
 ROW_FORMAT = 2
 
@@ -44,7 +47,7 @@ class Row:
     training: dict[str, Any]
     """Best epoch (or C of the probe), history of the validation score, seconds."""
     provenance: dict[str, Any]
-    """Full config, data fingerprints, versions, git state, device, precision, threads."""
+    """Full config, data and corpus (fingerprint, simulated), versions, git state, device, precision, threads."""
     format: int = ROW_FORMAT
 
 
@@ -64,6 +67,22 @@ class Predictions:
 
 ARRAYS = tuple(field.name for field in fields(Predictions))
 """Names of the arrays in a file of predictions."""
+
+
+def key_problem(row: Mapping[str, Any]) -> str:
+    """Why the fields of a row do not give its key; '' if they do, or if it holds no content of its key (older rows)."""
+    content = row["provenance"].get("key_content")
+    if content is None:
+        return ""
+    if digest([content, row["ratio"], row["seed"]]) != row["key"]:
+        return "what the row says of its key does not give the key"
+    stated = {
+        "evaluation": row["evaluation"],
+        "pretrain": row["pretrain_key"] or None,
+        "data": row["provenance"].get("data", {}).get("fingerprint"),
+    }
+    wrong = [name for name, own in stated.items() if content.get(name) != own]
+    return f"the row's {wrong[0]} is not that of its key" if wrong else ""
 
 
 def row_bytes(row: Row, predictions: bytes) -> bytes:

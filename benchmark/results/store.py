@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.results.cards import read_card_file
 from benchmark.results.failures import Failure
 from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
-from benchmark.results.rows import ARRAYS, ROW_FORMAT, Predictions, Row, row_bytes
+from benchmark.results.rows import ARRAYS, ROW_FORMAT, Predictions, Row, key_problem, row_bytes
 
 
 class CorruptRow(Exception):
@@ -68,17 +69,21 @@ class Store:
                 raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
             if body["key"] != key or not KEY.fullmatch(body["pretrain_key"] or key):
                 raise CorruptRow(f"{path}: this is no row of key {key}")
-        except (ValueError, KeyError, TypeError, OSError) as error:
+            if problem := key_problem(body):
+                raise CorruptRow(f"{path}: {problem}")
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             raise CorruptRow(f"{path}: {error}") from error
         return Row(**body)
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
-        """Card of a pretraining; None if missing or damaged. The weights are not checked."""
+        """Card of a pretraining; None if missing. The weights are not checked.
+
+        Raises BadCard if it is damaged, altered or of another pretraining.
+        """
         try:
-            card = json.loads((self.pretrained / pretrain_key / CARD).read_bytes())
-        except (OSError, ValueError):
+            return read_card_file(self.pretrained / pretrain_key / CARD)
+        except FileNotFoundError:
             return None
-        return card if isinstance(card, dict) else None
 
     def row_keys(self) -> list[str]:
         """Keys of all stored rows, damaged ones included."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,8 @@ class CellJob:
     results: Path
     device: str
     precision: str
+    corpus: dict[str, Any] = field(default_factory=dict)
+    """Name and fingerprint of the data pretrained on, and whether they are simulated; {} for none."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
     """Config, data, versions and device that produced a row."""
     return {
         "config": job.config.model_dump(mode="json"),
-        "data": {"fingerprint": prepared.fingerprint, "form": prepared.form, "recordings": len(prepared.entries)},
+        "data": source_facts(prepared) | {"form": prepared.form, "recordings": len(prepared.entries)},
+        "corpus": job.corpus,
         "versions": versions(),
         "git": git_state(),
         "device": device_facts(device),
@@ -144,6 +147,11 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
         "results_versions": results_versions(job.cell),
         "key_content": job.cell.content,
     }
+
+
+def source_facts(prepared: Prepared) -> dict[str, Any]:
+    """What a row holds of data that it rests on."""
+    return {"name": prepared.name, "fingerprint": prepared.fingerprint, "simulated": prepared.simulated}
 
 
 def results_versions(cell: Cell) -> dict[str, int]:

@@ -105,8 +105,9 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
         probe=probe,
         on_step=on_step,
     )
-    write_illustration(job.folder, illustrate(method, knobs, source, epochs=epochs, seed=seed))
+    illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=epochs, seed=seed))
     spent = {
+        "illustration_sha256": illustration,
         "peak_memory_gib": peak_memory_gib(job.device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,15 +12,19 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.trials import trials
+from benchmark.results.cards import BadCard, vouched
 from benchmark.results.failures import Failure
-from benchmark.results.names import LINEAR
+from benchmark.results.names import CARD, LINEAR
 from benchmark.results.store import CorruptRow, Store
-from benchmark.run.cell import CellEnd, CellJob, run_together
+from benchmark.run.cell import CellEnd, CellJob, run_together, source_facts
 from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.pretraining import PretrainingJob, run_pretraining
 from benchmark.run.stored_keys import as_stored, stored_pretrainings
-from benchmark.training.weights import read_card
+from benchmark.training.weights import checked_card
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Work:
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
     damaged: tuple[str, ...]
-    """One line per damaged row, which is recomputed."""
+    """One line per damaged row or pretraining, which is recomputed."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +93,28 @@ def missing(grid: Grid, store: Store) -> Work:
     needed = {cell.pretraining.key: cell.pretraining for cell in cells if cell.pretraining}
     pretrainings = []
     for pretraining in needed.values():
-        folder = store.pretrained / pretraining.key
-        if read_card(folder) is None:
+        try:
+            done = is_made(pretraining, store)
+        except BadCard as error:
+            damaged.append(str(error))
+            done = False
+        if not done:
             pretrainings.append(pretraining)
     unique = {cell.key: cell for cell in cells}
     return Work(grid, tuple(pretrainings), tuple(unique.values()), tuple(damaged))
+
+
+def is_made(pretraining: Pretraining, store: Store) -> bool:
+    """Whether a pretraining's encoder is stored. Raises BadCard where a file is damaged or of another pretraining."""
+    folder = store.pretrained / pretraining.key
+    card = checked_card(folder)
+    if card is None:
+        return False
+    if not vouched(card):
+        if (card.get("method"), card.get("seed")) != (pretraining.method.name, pretraining.seed):
+            raise BadCard(f"{folder / CARD}: this is the card of another pretraining")
+        log.warning("%s was written before cards held their key: whose it is cannot be checked", folder / CARD)
+    return True
 
 
 def task_name(task: Pretraining | Cell) -> str:
@@ -158,8 +180,22 @@ def run_cells(
     """Run cells, `machine.jobs` at a time; returns the number of failures."""
     names = {cell.key: task_name(cell) for cell in cells}
     device, precision, threads = str(machine.device), machine.precision, machine.cell_threads()
-    jobs = [CellJob(cell, config, prepared[cell.dataset].folder, store.root, device, precision) for cell in cells]
+    corpus = source_facts(prepared[config.data.pretrain])
+    jobs = [
+        CellJob(
+            cell,
+            config,
+            prepared[cell.dataset].folder,
+            store.root,
+            device,
+            precision,
+            corpus if cell.pretraining and cell.pretraining.method.trains else {},
+        )
+        for cell in cells
+    ]
     failures = 0
+    for name in {cell.dataset for cell in cells}:  # made and verified here once, so that the processes need not
+        trials(prepared[name], config.task_spec(config.finetune).per_trial)
 
     def started(group: Sequence[CellJob]) -> None:
         watch.started(names[group[0].cell.key])

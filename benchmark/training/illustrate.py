@@ -7,8 +7,8 @@ the method.
 
 from __future__ import annotations
 
+import hashlib
 from copy import deepcopy
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from torch import Tensor
 from benchmark.data.tasks.pairs import PairSource, make_batch
 from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.seeds import seed_torch
-from benchmark.results.files import write_atomic
+from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.names import ATTRACTS, ILLUSTRATION, KEY_KINDS, OTHER, OWN, SAME
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.parts.masks import Mask, Masks
@@ -48,12 +48,14 @@ def illustrate(method: PretrainMethod, config: MethodConfig, source: PairSource,
         return masked_input(probe, batch.x1[:1]) | similarity(probe, batch)
 
 
-def write_illustration(folder: Path, arrays: Arrays) -> None:
-    """Write the arrays to a pretraining's folder; no file for none."""
-    if arrays:
-        buffer = BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)
-        write_atomic(folder / ILLUSTRATION, buffer.getvalue())
+def write_illustration(folder: Path, arrays: Arrays) -> str | None:
+    """Write the arrays to a pretraining's folder and return the file's SHA-256; no file and None for none."""
+    if not arrays:
+        (folder / ILLUSTRATION).unlink(missing_ok=True)
+        return None
+    body = npz_bytes(arrays)
+    write_atomic(folder / ILLUSTRATION, body)
+    return hashlib.sha256(body).hexdigest()
 
 
 def masked_input(method: PretrainMethod, window: Tensor) -> Arrays:

@@ -7,8 +7,8 @@ last epoch is bit-identical.
 
 from __future__ import annotations
 
-import hashlib
 import io
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -24,13 +24,15 @@ from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.seeds import seed_torch
 from benchmark.results.files import write_atomic
+from benchmark.results.seals import seal, unseal
 from benchmark.training.health import count_positives, measure
 from benchmark.training.remedies import lower_rate, smaller_batch
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
 PRETRAIN_VERSION = 2
 WARMUP_SHARE = 0.05
-DIGEST_BYTES = 32
+
+log = logging.getLogger(__name__)
 
 OnStep = Callable[[int, int, str], None]
 
@@ -173,20 +175,19 @@ def finite_mean(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> 
 
 
 def save_checkpoint(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> None:
-    """Write all state after an epoch atomically, prefixed by its SHA-256."""
+    """Write all state after an epoch atomically, sealed with the name of its folder, the pretraining's key."""
     buffer = io.BytesIO()
     torch.save({"method": method.state_dict(), "optimiser": optimiser.state_dict(), "history": vars(history)}, buffer)
-    body = buffer.getvalue()
-    write_atomic(path, hashlib.sha256(body).digest() + body)
+    write_atomic(path, seal(path.parent.name, buffer.getvalue()))
 
 
 def load_checkpoint(path: Path) -> dict[str, Any] | None:
-    """The state in a checkpoint file; None if it is missing, truncated or altered."""
+    """The state in a checkpoint file; None if it is missing, or damaged or of another pretraining, told in a line."""
     if not path.is_file():
         return None
-    content = path.read_bytes()
-    digest, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
+    body = unseal(path.parent.name, path.read_bytes())
+    if body is None:
+        log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
         return None
     state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
     return state

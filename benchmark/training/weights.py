@@ -1,4 +1,4 @@
-"""A pretrained encoder on disk: weights (safetensors) and a card (JSON) with name, sizes, history and SHA-256.
+"""A pretrained encoder on disk: weights (safetensors) and a card (JSON) with key, name, sizes, history and digests.
 
 The source file of a user's own encoder is stored beside its weights, so that the folder is self-contained.
 """
@@ -6,7 +6,6 @@ The source file of a user's own encoder is stored beside its weights, so that th
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
+from benchmark.results.cards import BadCard, card_bytes, read_card_file
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
 from methods.encoders import DEFAULT, get_encoder, identity
@@ -26,9 +26,13 @@ CHECKPOINT = "checkpoint.pt"
 
 
 def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
-    """Write the weights, then the card with their SHA-256 and `facts`; pretraining dropout is not stored."""
+    """Write the weights, then the card with their SHA-256 and `facts`; pretraining dropout is not stored.
+
+    The folder's name is the pretraining's key.
+    """
     body = save_tensors({name: value.detach().cpu().contiguous() for name, value in encoder.state_dict().items()})
     card = {
+        "key": folder.name,
         "encoder": {"name": encoder.name, **identity(type(encoder), encoder.config)},
         "sha256": hashlib.sha256(body).hexdigest(),
         **facts,
@@ -37,20 +41,40 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     if source is not None:
         write_atomic(folder / SOURCE, source)
     write_atomic(folder / WEIGHTS, body)
-    write_atomic(folder / CARD, json.dumps(card, indent=1).encode())
+    write_atomic(folder / CARD, card_bytes(card))
 
 
-def read_card(folder: Path) -> dict[str, Any] | None:
-    """The card of a finished pretraining; None if a file is missing, truncated or altered."""
+def checked_card(folder: Path) -> dict[str, Any] | None:
+    """The card of a pretraining whose files match it; None without a card.
+
+    Raises BadCard, which names the file, if the card or a file is damaged, altered or of another pretraining.
+    """
     try:
-        card: dict[str, Any] = json.loads((folder / CARD).read_bytes())
+        card = read_card_file(folder / CARD)
+    except FileNotFoundError:
+        return None
+    try:
         files = {WEIGHTS: card["sha256"]}
         if "source" in card["encoder"]:
             files[SOURCE] = card["encoder"]["source"]
-        whole = all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == own for name, own in files.items())
-    except (OSError, ValueError, KeyError):
+    except (KeyError, TypeError) as error:
+        raise BadCard(f"{folder / CARD}: the card lacks {error}") from None
+    for name, own in files.items():
+        try:
+            content = (folder / name).read_bytes()
+        except OSError as error:
+            raise BadCard(f"{folder / name}: {error.strerror}") from None
+        if hashlib.sha256(content).hexdigest() != own:
+            raise BadCard(f"{folder / name}: the file does not match the digest in its card")
+    return card
+
+
+def read_card(folder: Path) -> dict[str, Any] | None:
+    """The card of a finished pretraining; None if a file is missing, altered or of another pretraining."""
+    try:
+        return checked_card(folder)
+    except BadCard:
         return None
-    return card if whole else None
 
 
 def load_encoder(folder: Path) -> Encoder:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.names import ILLUSTRATION
+from benchmark.results.cards import BadCard
+from reports.runs.cards import illustration_of
 from reports.runs.run import Run
 
 
@@ -75,9 +76,10 @@ def _arrays(run: Run, variant: str) -> dict[str, NDArray[Any]]:
         if cell.variant != variant or row is None or not row.pretrain_key:
             continue
         try:
-            body = (run.store.pretrained / row.pretrain_key / ILLUSTRATION).read_bytes()
-            with np.load(BytesIO(body), allow_pickle=False) as arrays:
+            card = run.cards.get(variant, {}).get(row.pretrain_key, {})
+            body = illustration_of(run.store, row.pretrain_key, card)
+            with np.load(BytesIO(body or b""), allow_pickle=False) as arrays:
                 return dict(arrays)
-        except (OSError, EOFError, ValueError, zipfile.BadZipFile):
+        except (OSError, EOFError, ValueError, zipfile.BadZipFile, BadCard):
             return {}
     return {}

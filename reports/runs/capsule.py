@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+from benchmark.results.cards import BadCard, card_bytes, vouched
 from benchmark.results.files import write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD
@@ -119,8 +120,12 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
     for key, failure in run.failures.items():
         yield f"cells/{key}.error.json", _json({"key": key, **portable(asdict(failure))})
     for key in {row.pretrain_key for row in run.rows.values() if row.pretrain_key}:
-        if card := run.store.card(key):
-            yield f"pretrained/{key}/{CARD}", _json(portable(card))
+        try:
+            card = portable(run.store.card(key))
+        except BadCard:  # named by the run's `left_out`
+            continue
+        if card:
+            yield f"pretrained/{key}/{CARD}", card_bytes(card) if vouched(card) else _json(card)
 
 
 def _refuse_paths(run: Run) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from benchmark.results.cards import BadCard, vouched
+from benchmark.results.names import CARD, ILLUSTRATION
+from benchmark.results.store import Store
+
 COURSE = ("variant", "key", "epoch", "measure", "value")
 LOSS, POSITIVES = "loss", "positives"
 COUNTS = ("positives_same_recording", "positives_other_recordings")
 """Sum to `POSITIVES`: positive keys of a query besides its own."""
+SPENT = ("seconds", "updates", "encoder_passes", "peak_memory_gib", "joules")
+"""Facts of a card that are costs."""
 
 Card = Mapping[str, Any]
 Cards = Mapping[str, Mapping[str, Card]]
@@ -29,6 +36,43 @@ class Costs:
     """Row -> mean over its pretrainings."""
     elsewhere: tuple[str, ...]
     """Rows pretrained on another machine, whose seconds are not comparable."""
+
+
+def read_cards(store: Store, keys: Iterable[str]) -> tuple[dict[str, Card], list[str]]:
+    """Key -> card, and what is left out, one line each without the store's path.
+
+    An altered card, or one of another pretraining, is left out; of a card without a digest of itself, the costs.
+    """
+    cards: dict[str, Card] = {}
+    left_out, unchecked = [], 0
+    for key in sorted(keys):
+        try:
+            card = store.card(key)
+            if card is None:
+                continue
+            cards[key] = card if vouched(card) else {name: card[name] for name in card if name not in SPENT}
+            unchecked += len(cards[key]) < len(card)
+            illustration_of(store, key, card)
+        except BadCard as error:
+            left_out.append(str(error).replace(f"{store.root}/", ""))
+    if unchecked:
+        many = f"{unchecked} pretraining{'' if unchecked == 1 else 's'}"
+        left_out.append(f"costs of {many}: written before a {CARD} held its own digest, they cannot be checked")
+    return cards, left_out
+
+
+def illustration_of(store: Store, key: str, card: Card) -> bytes | None:
+    """Content of the file of a pretraining's illustration; None without one.
+
+    Raises BadCard if it is not the file whose digest its card holds.
+    """
+    file = store.pretrained / key / ILLUSTRATION
+    if not file.is_file():
+        return None
+    body = file.read_bytes()
+    if vouched(card) and hashlib.sha256(body).hexdigest() != card.get("illustration_sha256"):
+        raise BadCard(f"{file}: the file does not match the digest in its card")
+    return body
 
 
 def courses(cards: Cards) -> pd.DataFrame:

@@ -18,7 +18,8 @@ from benchmark.results.failures import Failure
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import CorruptRow, Store
-from reports.runs.cards import Card
+from reports.runs.cards import Card, read_cards
+from reports.runs.sources import as_rows_say
 
 CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed")
 TIDY = (*CELL, "unit", "metric", "value", "reason")
@@ -60,16 +61,24 @@ class Run:
     def cards(self) -> dict[str, dict[str, Card]]:
         """Variant -> key of a pretraining -> its card, for the finished cells.
 
-        Missing or damaged cards are left out.
+        Missing and altered cards are left out (`left_out`).
         """
         wanted = {(cell.variant, row.pretrain_key) for cell in self.plan.cells if (row := self.rows.get(cell.key))}
         found: dict[str, dict[str, Card]] = {}
         for variant in self.plan.variants:
             for key in sorted(key for name, key in wanted if name == variant and key):
-                card = self.store.card(key)
-                if card is not None:
-                    found.setdefault(variant, {})[key] = card
+                if key in self._read_cards[0]:
+                    found.setdefault(variant, {})[key] = self._read_cards[0][key]
         return found
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is not used of the cards of the finished cells, one line each."""
+        return self._read_cards[1]
+
+    @cached_property
+    def _read_cards(self) -> tuple[dict[str, Card], list[str]]:
+        return read_cards(self.store, {row.pretrain_key for row in self.rows.values() if row.pretrain_key})
 
 
 def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = None) -> Run:
@@ -91,6 +100,7 @@ def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = N
             rows[key] = row
     missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
     named = source or root
+    plan = as_rows_say(plan, rows.values())
     return Run(f"{named}@{plan.key}", named, store, plan, rows, store.failures(missing), damaged)
 
 

@@ -71,6 +71,20 @@ class Mine(Encoder):
 
 
 @pytest.fixture(scope="session")
+def flip() -> Callable[[Path, float], None]:
+    """Flip the lowest bit of the byte that lies at a share of a file, in place."""
+
+    def flip_in(file: Path, share: float) -> None:
+        with open(file, "r+b") as handle:
+            handle.seek(int(share * file.stat().st_size))
+            (byte,) = handle.read(1)
+            handle.seek(-1, 1)
+            handle.write(bytes([byte ^ 1]))
+
+    return flip_in
+
+
+@pytest.fixture(scope="session")
 def cohorts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
     """The four datasets, simulated small and prepared."""
     folder = tmp_path_factory.mktemp("cohorts")

@@ -10,8 +10,9 @@ from benchmark.data.prepared.cutting import Signal
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
-from benchmark.data.readers.base import SIMULATED_MARK, Dataset, Entry, Listing
+from benchmark.data.readers.base import Dataset, Entry, Listing
 from benchmark.data.readers.registry import DATASETS
+from benchmark.data.readers.simulated import is_simulated
 from benchmark.data.tasks.spec import Labels, TaskSpec
 from benchmark.data.tasks.split import task_labels
 
@@ -73,7 +74,7 @@ def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
         name=dataset.name,
         title=dataset.title,
         form=listing.form,
-        simulated=(dataset.root / SIMULATED_MARK).is_file(),
+        simulated=is_simulated(dataset, listing.entries),
         listed=len(listing.entries) + len(listing.skipped),
         patients=len({entry.patient for entry in listing.entries}),
         classes=class_counts(dataset.name, listing.entries, spec),

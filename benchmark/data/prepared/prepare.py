@@ -1,19 +1,22 @@
 """A dataset's recordings as one memory-mapped array of windows with an index, made in parallel and kept in a cache.
 
     cache/KEY/windows.f16      (N, S, 12) float16, heartbeats or plain windows, recording after recording
-    cache/KEY/index.json       entries, their signals in brief, first windows, skipped recordings, fingerprint
+    cache/KEY/index.json       key, entries, their signals in brief, first windows, skipped recordings, fingerprint,
+                               digest of the windows
     cache/KEY/index.sha256     digest of the index
     cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.prepared.trials)
 
-KEY is a hash of the inputs, known before a signal is read (`cache_key`). The fingerprint is a hash of the outcome, and
-results depend on it alone, so equal data prepared in different places or by other versions are recognised as equal.
+Windows are used only if their content has the index's digest, and an index only in the folder of its key; else the
+recordings are prepared again. KEY is a hash of the inputs, known before a signal is read (`cache_key`). The fingerprint
+is a hash of the outcome, and results depend on it alone, so equal data prepared in different places or by other
+versions are recognised as equal.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
+import logging
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -27,12 +30,17 @@ from numpy.typing import NDArray
 from benchmark.data.prepared.cache_key import cache_key
 from benchmark.data.prepared.cutting import Signal, outcomes
 from benchmark.data.prepared.skipped import Skipped
+from benchmark.data.prepared.verify import intact
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
-from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing
+from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Entry, Listing
+from benchmark.data.readers.simulated import is_marked, is_simulated
+from benchmark.results.files import temporary_name
 from benchmark.results.keys import KEY_LENGTH
 
-INDEX_FORMAT = 4
+INDEX_FORMAT = 5
 """Raised with every change of the index's content; a cache with another one is rebuilt."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class Prepared:
     form: str
     """The on-disk form that was read, e.g. 'records500'."""
     simulated: bool
-    """Whether its folder has the simulator's mark."""
+    """Whether its folder had the simulator's mark, or a header its note, when it was prepared."""
     windows: NDArray[np.float16]
     """(N, S, 12) memory map, standardised per recording and lead; heartbeats are zero-padded."""
     first_window: NDArray[np.int64]
@@ -86,15 +94,15 @@ def prepare(
     """
     listing = list_part(dataset, prefix)
     folder = cache / cache_key(dataset, listing, segmentation, cache, on_reading=on_reading)
-    prepared = load_prepared(folder)
-    if prepared is not None:
+    prepared, marked = load_prepared(folder), is_marked(dataset)
+    if prepared is not None and prepared.simulated >= marked:  # not what was made while the mark was away
         return prepared
-    unfinished = cache / f".{folder.name}.{os.getpid()}.tmp"
-    shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process of the same id
+    unfinished = temporary_name(folder)
     unfinished.mkdir(parents=True)
     try:
-        _build(unfinished, dataset, listing, segmentation, workers, on_progress)
-        if load_prepared(folder) is None:  # else another process has finished the same meanwhile
+        _build(unfinished, folder.name, dataset, listing, segmentation, workers, on_progress)
+        found = _read(folder)
+        if isinstance(found, str) or found.simulated < marked:  # else another process has finished the same meanwhile
             shutil.rmtree(folder, ignore_errors=True)
             unfinished.rename(folder)
     finally:
@@ -138,6 +146,7 @@ def list_part(dataset: Dataset, prefix: str) -> Listing:
 
 def _build(
     folder: Path,
+    key: str,
     dataset: Dataset,
     listing: Listing,
     segmentation: Segmentation,
@@ -173,10 +182,11 @@ def _build(
         "entries": [asdict(entry) for entry in entries],
         "skipped": [asdict(skip) for skip in skipped],
     }
-    simulated = (dataset.root / SIMULATED_MARK).is_file()
+    simulated = is_simulated(dataset, listing.entries)
     shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
     fingerprint = _fingerprint(index, content.hexdigest())
-    about = {"format": INDEX_FORMAT, "fingerprint": fingerprint, "others": listing.others}
+    about = {"format": INDEX_FORMAT, "key": key, "fingerprint": fingerprint, "others": listing.others}
+    about["windows_sha256"] = content.hexdigest()
     _write_index(folder, index | shown | about)
 
 
@@ -199,23 +209,39 @@ def memory_map(path: Path, shape: tuple[int, ...]) -> NDArray[np.float16]:
 
 
 def load_prepared(folder: Path) -> Prepared | None:
-    """The prepared dataset in a folder of the cache; None if missing, damaged or of another index format."""
+    """The prepared dataset in a folder of the cache; None if missing, damaged (told in a line) or of another format."""
+    found = _read(folder)
+    if isinstance(found, Prepared):
+        return found
+    if found:
+        log.warning("%s: %s; it is not used, and prepared again from the recordings", folder, found)
+    return None
+
+
+def _read(folder: Path) -> Prepared | str:
+    """The prepared dataset in a folder, or what is wrong with it: '' if there is none of this index format."""
+    if not folder.is_dir():
+        return ""
     try:
         content = (folder / "index.json").read_bytes()
-        vouched = (folder / "index.sha256").read_text()
-        size = (folder / "windows.f16").stat().st_size
-    except FileNotFoundError:
-        return None
-    if hashlib.sha256(content).hexdigest() != vouched:
-        return None
-    index = json.loads(content)
-    if index.get("format") != INDEX_FORMAT:
-        return None
+        if hashlib.sha256(content).hexdigest().encode() != (folder / "index.sha256").read_bytes():
+            return "index.json does not match index.sha256"
+        index = json.loads(content)
+        if index.get("format") != INDEX_FORMAT:
+            return ""
+        if index["key"] != folder.name:
+            return f"index.json is that of {index['key']}"
+        if not intact(folder / "windows.f16", index["windows_sha256"]):
+            return "windows.f16 does not match its digest"
+    except (FileNotFoundError, IsADirectoryError) as error:
+        return f"{Path(error.filename).name} is {'missing' if isinstance(error, FileNotFoundError) else 'a folder'}"
+    return _opened(folder, index)
+
+
+def _opened(folder: Path, index: dict[str, Any]) -> Prepared:
     segmentation = Segmentation(**index["segmentation"])
     first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
     shape = (int(first_window[-1]), segmentation.samples, len(LEADS))  # N, S, L
-    if size != np.prod(shape) * np.dtype(np.float16).itemsize:
-        return None
     return Prepared(
         name=index["name"],
         title=index["title"],

@@ -2,23 +2,33 @@
 
 They are computed once per number of windows and kept beside the windows as a memory map, so that a corpus need not fit
 into memory.
+
+    trials-K.f16     pseudo-trials of K windows
+    trials-K.json    their digest, the fingerprint of the windows they were made of, K
 """
 
 from __future__ import annotations
 
-import os
+import hashlib
+import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.prepared.beats import normalise_trials
 from benchmark.data.prepared.prepare import Prepared, memory_map
+from benchmark.data.prepared.verify import intact
 from benchmark.data.readers.base import LEADS
+from benchmark.results.files import replacing, write_atomic
 
 CHUNK = 128
 """Pseudo-trials normalised at a time."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -37,12 +47,17 @@ class Trials:
 
 
 def trials(prepared: Prepared, per_trial: int) -> Trials:
-    """Pseudo-trials of `per_trial` windows; those left over at a recording's end are dropped."""
+    """Pseudo-trials of `per_trial` windows; those left over at a recording's end are dropped.
+
+    A kept file that is damaged, or of other windows or another number, is made again and told in a line.
+    """
     count = np.diff(prepared.first_window) // per_trial  # (R,) pseudo-trials of each recording
     shape = (int(count.sum()), per_trial * prepared.segmentation.samples, len(LEADS))  # T, P * S, L
     path = prepared.folder / f"trials-{per_trial}.f16"
-    if not path.is_file() or path.stat().st_size != np.prod(shape) * np.dtype(np.float16).itemsize:
-        _write_trials(path, prepared, count, per_trial)
+    whose = {"fingerprint": prepared.fingerprint, "per_trial": per_trial}
+    if not _usable(path, whose):
+        content = _write_trials(path, prepared, count, per_trial)
+        write_atomic(path.with_suffix(".json"), json.dumps(whose | {"sha256": content}).encode())
     number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
     patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
     recording = np.repeat(np.arange(len(count), dtype=np.int64), count)  # (T,)
@@ -55,18 +70,31 @@ def trials(prepared: Prepared, per_trial: int) -> Trials:
     )
 
 
-def _write_trials(path: Path, prepared: Prepared, count: NDArray[np.int64], per_trial: int) -> None:
-    """Write the pseudo-trials atomically."""
+def _usable(path: Path, whose: dict[str, Any]) -> bool:
+    """Whether a file of pseudo-trials is whole and made of these windows; a line is told if it is there and is not."""
+    if not path.is_file():
+        return False
+    try:
+        told = json.loads(path.with_suffix(".json").read_bytes())
+        if told == whose | {"sha256": told["sha256"]} and intact(path, told["sha256"]):
+            return True
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        pass
+    log.warning("%s is damaged or of other windows; it is not used, and made again from the windows", path)
+    return False
+
+
+def _write_trials(path: Path, prepared: Prepared, count: NDArray[np.int64], per_trial: int) -> str:
+    """Write the pseudo-trials atomically; returns their SHA-256."""
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     within = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) 0, 1, .. in its recording
     first = prepared.first_window[recording] + within * per_trial  # (T,)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            for start in range(0, len(first), CHUNK):
-                index = first[start : start + CHUNK, None] + np.arange(per_trial)  # (CHUNK, per_trial)
-                joined = normalise_trials(prepared.windows[index.ravel()], per_trial)  # (CHUNK, per_trial * S, 12)
-                file.write(joined.astype(np.float16).tobytes())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    content = hashlib.sha256()
+    with replacing(path) as file:
+        for start in range(0, len(first), CHUNK):
+            index = first[start : start + CHUNK, None] + np.arange(per_trial)  # (CHUNK, per_trial)
+            joined = normalise_trials(prepared.windows[index.ravel()], per_trial)  # (CHUNK, per_trial * S, 12)
+            data = joined.astype(np.float16).tobytes()
+            content.update(data)
+            file.write(data)
+    return content.hexdigest()

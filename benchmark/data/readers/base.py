@@ -14,8 +14,6 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-SIMULATED_MARK = "SIMULATED.json"
-"""File in the root of a dataset that was simulated."""
 LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 
 

@@ -2,6 +2,7 @@
 
 Format 16 and the header's columns follow the WFDB specification (signal(5), header(5)); a .mat file is a 24-byte
 MATLAB level 4 header of one int16 matrix named `val` in front of the same samples, hence the format `16+24`.
+Every header ends with a comment that says that the recording is simulated.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmark.data.readers.simulated import SIMULATED_NOTE
 
 MATLAB_INT16 = 30
 """MATLAB v4 type number: little-endian, int16, full matrix."""
@@ -52,7 +55,7 @@ def write_dat(
         start: time and date for the first line, as in '08:44:00 23/07/2180'.
         note: comment line without its '#'.
     """
-    digital.tofile(stem.with_name(f"{stem.name}.dat"))
+    stem.with_name(f"{stem.name}.dat").write_bytes(digital.tobytes())
     sums = digital.sum(axis=0, dtype=np.int64) & 0xFFFF  # unsigned in these datasets
     file = f"{stem.name}.dat 16"
     lines = _header(stem.name, file, digital, sums.tolist(), leads, fs, units, start)
@@ -97,4 +100,5 @@ def _header(
 
 
 def _write_header(stem: Path, lines: Sequence[str]) -> None:
-    stem.with_name(f"{stem.name}.hea").write_text("\n".join(lines) + "\n", encoding="ascii", newline="\n")
+    text = "\n".join([*lines, f"#{SIMULATED_NOTE}"]) + "\n"
+    stem.with_name(f"{stem.name}.hea").write_text(text, encoding="ascii", newline="\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import logging
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from benchmark.data.readers.base import DatasetError
 from benchmark.results.files import write_atomic
 from benchmark.results.keys import digest
+from benchmark.results.seals import seal, unseal
 
 TEXT_VERSION = 1
 """Raised with any change that can move an embedding."""
@@ -30,6 +32,8 @@ WIDTH = 768
 MAX_TOKENS = 128
 TEXTS_AT_A_TIME = 64
 
+log = logging.getLogger(__name__)
+
 
 def has_text(report: str) -> bool:
     """Whether a report has a letter or digit."""
@@ -37,21 +41,32 @@ def has_text(report: str) -> bool:
 
 
 def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device: torch.device) -> NDArray[np.float32]:
-    """Embeddings of reports (R, E), cached in the folder `cache`.
+    """Embeddings of reports (R, E), cached in the folder `cache`; a damaged file there is made again, with a line.
 
     A language model runs on `device`. Raises DatasetError if the embedder is not available.
     """
     distinct = list(dict.fromkeys(reports))
-    path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.npy"
-    if path.is_file():
-        vectors: NDArray[np.float32] = np.load(path, allow_pickle=False)  # (D, E)
-    else:
+    path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.sealed"
+    vectors = kept_vectors(path)  # (D, E)
+    if vectors is None:
         vectors = tfidf_vectors(distinct) if embedder == TFIDF else model_vectors(distinct, embedder, device)  # (D, E)
         buffer = io.BytesIO()
         np.save(buffer, vectors, allow_pickle=False)
-        write_atomic(path, buffer.getvalue())
+        write_atomic(path, seal(path.name, buffer.getvalue()))
     number = {report: index for index, report in enumerate(distinct)}
     return vectors[[number[report] for report in reports]]
+
+
+def kept_vectors(path: Path) -> NDArray[np.float32] | None:
+    """The embeddings (D, E) in a sealed .npy file; None if it is missing, or damaged or another's, told in a line."""
+    if not path.is_file():
+        return None
+    body = unseal(path.name, path.read_bytes())
+    if body is None:
+        log.warning("%s is damaged or of other reports; it is not used, and the reports are embedded again", path)
+        return None
+    vectors: NDArray[np.float32] = np.load(io.BytesIO(body), allow_pickle=False)
+    return vectors
 
 
 @lru_cache(maxsize=8)

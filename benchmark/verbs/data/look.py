@@ -22,8 +22,9 @@ from benchmark.data.audit.findings import Finding
 from benchmark.data.audit.summary import COLUMNS, below_table, fact_lines, of_listing, of_prepared, some, table_row
 from benchmark.data.prepared.beats import FS, heartbeats
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
-from benchmark.data.readers.base import SIMULATED_MARK, Dataset, DatasetError, Entry, Unusable
+from benchmark.data.readers.base import Dataset, DatasetError, Entry, Unusable
 from benchmark.data.readers.registry import DATASETS, find_root
+from benchmark.data.readers.simulated import is_simulated
 from benchmark.run.cohorts import names_of
 from benchmark.run.datasets import audit_of, open_data, prepare_data
 from benchmark.screen.console import Console, note
@@ -210,7 +211,7 @@ def drawable(dataset: Dataset, entry: Entry) -> Drawable:
         rate = f"skipped by a run: {reason}"
     names = ", ".join(dataset.classes[label] for label in entry.labels)
     told = names or entry.report[:SHOWN_REPORT] or "no label"
-    simulated = " (simulated)" if (dataset.root / SIMULATED_MARK).is_file() else ""
+    simulated = " (simulated)" if is_simulated(dataset, [entry]) else ""
     seconds = len(recording.signal) / recording.fs
     return Drawable(
         signal=recording.signal,

@@ -7,10 +7,12 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmark.results.cards import BadCard, card_bytes
 from benchmark.results.failures import Failure
 from benchmark.results.files import write_atomic
 from benchmark.results.keys import digest
@@ -245,6 +247,43 @@ def test_plans_are_listed_with_the_latest_first(tmp_path: Path) -> None:
     assert store.plan_keys() == ["c", "a", "b"]
 
 
+CONTENT = {"evaluation": "finetune", "pretrain": ROW.pretrain_key, "data": "dd"}
+KEYED = replace(
+    ROW,
+    key=digest([CONTENT, ROW.ratio, ROW.seed]),
+    provenance=ROW.provenance | {"key_content": CONTENT, "data": {"fingerprint": "dd", "simulated": True}},
+)
+
+
+def test_a_row_with_the_content_of_its_key_is_read(store: Store) -> None:
+    store.save_row(KEYED, PREDICTIONS)
+    assert store.load_row(KEYED.key) == KEYED
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"seed": 42}, "what the row says of its key does not give the key"),
+        ({"provenance": KEYED.provenance | {"key_content": CONTENT | {"data": "ee"}}}, "does not give the key"),
+        ({"provenance": KEYED.provenance | {"data": {"fingerprint": "ee"}}}, "the row's data is not that of its key"),
+        ({"pretrain_key": "another"}, "the row's pretrain is not that of its key"),
+        ({"evaluation": "linear"}, "the row's evaluation is not that of its key"),
+    ],
+)
+def test_a_row_that_is_not_of_its_key_is_refused(store: Store, change: dict[str, Any], problem: str) -> None:
+    store.save_row(replace(KEYED, **change), PREDICTIONS)
+    with pytest.raises(CorruptRow, match=problem):
+        store.load_row(KEYED.key)
+
+
+def test_what_a_row_says_of_its_data_is_under_its_digest(store: Store) -> None:
+    store.save_row(KEYED, PREDICTIONS)
+    file = store.cells / f"{KEYED.key}.json"
+    file.write_text(file.read_text().replace('"simulated": true', '"simulated": false'))
+    with pytest.raises(CorruptRow, match="the row does not match its digest"):
+        store.load_row(KEYED.key)
+
+
 @pytest.mark.parametrize(
     ("plan", "problem"),
     [
@@ -262,12 +301,16 @@ def test_a_plan_that_cannot_be_used_is_refused_by_what_is_wrong(tmp_path: Path, 
         store.load_plan()
 
 
-@pytest.mark.parametrize(("content", "card"), [('{"seconds": 1.5}', {"seconds": 1.5}), ("{", None), ("[]", None)])
-def test_a_card_is_read_where_it_is_whole(store: Store, content: str, card: dict[str, float] | None) -> None:
+def test_a_card_is_read_where_it_is_whole(store: Store) -> None:
     assert store.card(ROW.pretrain_key) is None
-    (store.pretrained / ROW.pretrain_key).mkdir(parents=True)
-    (store.pretrained / ROW.pretrain_key / CARD).write_text(content)
-    assert store.card(ROW.pretrain_key) == card
+    file = store.pretrained / ROW.pretrain_key / CARD
+    write_atomic(file, card_bytes({"key": ROW.pretrain_key, "seconds": 1.5}))
+    card = store.card(ROW.pretrain_key)
+    assert card is not None
+    assert card["seconds"] == 1.5
+    file.write_text("{")
+    with pytest.raises(BadCard, match=str(file)):
+        store.card(ROW.pretrain_key)
 
 
 @pytest.mark.parametrize("content", ["", '{"key": "plan-one"', "[]", '{"cells": []}', '{"cells": [{"wrong": 1}]}'])

@@ -69,7 +69,8 @@ def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohor
     assert (row.variant, row.method, row.pretrain_seed) == ("pmq:w/o queue", "pmq", 42)
     assert (row.protocol, row.labels) == ("paper", "single")
     assert validate(row.provenance["config"]) == job.config
-    assert row.provenance["data"]["fingerprint"] == cohorts["chapman"].fingerprint
+    data = row.provenance["data"]
+    assert (data["name"], data["fingerprint"], data["simulated"]) == ("chapman", cohorts["chapman"].fingerprint, True)
     assert (row.provenance["device"]["type"], row.provenance["precision"]) == ("cpu", "float32")
     assert {"versions", "git"} <= row.provenance.keys()
     assert row.training["seconds"] > 0

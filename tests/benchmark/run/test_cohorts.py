@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +9,9 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.data.readers.base import SIMULATED_MARK, Dataset, DatasetError
+from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.readers.registry import DATASETS
+from benchmark.data.readers.simulated import SIMULATED_MARK
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 
 SmallConfig = Callable[..., Config]
@@ -74,12 +74,6 @@ def test_an_interrupted_simulation_leaves_nothing_and_goes_on(small_config: Smal
     with pytest.raises(KeyboardInterrupt):
         simulate(small_config(FEW), tmp_path, on_progress=interrupt)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-    assert len(simulate(small_config(FEW), tmp_path).listing().entries) == 2
-
-
-def test_what_a_killed_process_left_behind_is_no_obstacle(small_config: SmallConfig, tmp_path: Path) -> None:
-    folder = cohort_folder("chapman", small_config(FEW).data.simulation, tmp_path)  # type: ignore[arg-type]
-    (folder.parent / f".chapman.{os.getpid()}.tmp").mkdir(parents=True)
     assert len(simulate(small_config(FEW), tmp_path).listing().entries) == 2
 
 

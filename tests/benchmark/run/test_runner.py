@@ -130,6 +130,16 @@ def test_all_is_done_once(finished: Bench) -> None:
     assert stamps(finished.store) == before
 
 
+def test_rows_say_which_data_they_rest_on_and_that_they_are_simulated(finished: Bench) -> None:
+    corpus = finished.prepared["mimic-iv-ecg"]
+    for cell in finished.grid.cells:
+        row = finished.store.load_row(cell.key)
+        assert row is not None
+        assert row.provenance["data"]["simulated"] is True
+        expected = {"name": corpus.name, "fingerprint": corpus.fingerprint, "simulated": True}
+        assert row.provenance["corpus"] == (expected if cell.variant.name == "pmq" else {})
+
+
 def test_the_steps_of_a_pretraining_are_told(finished: Bench) -> None:
     (name,) = {step.rpartition(" ")[0] for step in finished.heard.steps}
     assert name == "pmq pretrain seed 42"
@@ -175,6 +185,39 @@ def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, 
     assert finished.heard.done == ["pmq pretrain seed 42", cell.describe()]
     assert (folder / WEIGHTS).read_bytes() == weights
     assert finished.rows() == rows
+
+
+def test_swapped_encoders_are_made_again_and_told(finished: Bench) -> None:
+    folders = [finished.store.pretrained / cell_of(finished, name).pretrain_key for name in ("pmq", "random")]
+    rows, weights = finished.rows(), [(folder / WEIGHTS).read_bytes() for folder in folders]
+    spare = folders[0].with_name("spare")
+    for old, new in ((folders[0], spare), (folders[1], folders[0]), (spare, folders[1])):
+        old.rename(new)
+    for cell in finished.grid.cells:
+        (finished.store.cells / f"{cell.key}.json").unlink(missing_ok=True)
+    told = [f"{a / CARD}: this is the card of {b.name}" for a, b in (folders, folders[::-1])]
+    assert sorted(finished.missing().damaged) == sorted(told)
+    assert finished.work_off() == 0
+    assert [(folder / WEIGHTS).read_bytes() for folder in folders] == weights
+    assert finished.rows() == rows
+
+
+def test_an_older_card_is_used_and_told_and_not_for_another_method(
+    finished: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    cell = cell_of(finished, "pmq")
+    file = finished.store.pretrained / cell.pretrain_key / CARD
+    card = json.loads(file.read_bytes())
+    for name in ("key", "card_sha256"):
+        card.pop(name)
+    file.write_text(json.dumps(card))
+    (finished.store.cells / f"{cell.key}.json").unlink()
+    assert finished.missing().pretrainings == ()
+    assert caplog.messages == [f"{file} was written before cards held their key: whose it is cannot be checked"]
+    file.write_text(json.dumps(card | {"seed": 1}))
+    work = finished.missing()
+    assert work.pretrainings == (cell.pretraining,)
+    assert work.damaged == (f"{file}: this is the card of another pretraining",)
 
 
 def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(

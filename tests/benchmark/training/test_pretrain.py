@@ -120,6 +120,18 @@ def test_a_resumed_run_gives_the_same_bits(name: str, corpus: PairSource, tmp_pa
     assert not same(build(name), whole)
 
 
+def test_a_checkpoint_of_another_pretraining_is_not_resumed(
+    corpus: PairSource, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "one").mkdir()
+    train(build("pmq"), corpus, tmp_path / "one" / "checkpoint.pt")
+    assert load_checkpoint(tmp_path / "one" / "checkpoint.pt") is not None
+    (tmp_path / "one").rename(tmp_path / "other")
+    file = tmp_path / "other" / "checkpoint.pt"
+    assert load_checkpoint(file) is None
+    assert caplog.messages == [f"{file} is damaged or of another pretraining; training begins with the first epoch"]
+
+
 @pytest.mark.parametrize("damage", [cut, flip, empty])
 def test_a_damaged_checkpoint_starts_over_to_the_same_bits(
     damage: Callable[[Path], None], corpus: PairSource, tmp_path: Path

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmark.results.cards import BadCard, card_bytes
 from benchmark.results.names import CARD
-from benchmark.training.weights import SOURCE, WEIGHTS, load_encoder, read_card, save_encoder
+from benchmark.training.weights import SOURCE, WEIGHTS, checked_card, load_encoder, read_card, save_encoder
 from methods.encoders import ENCODERS, get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 
@@ -93,6 +94,20 @@ def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damage: str) 
         load_encoder(folder)
 
 
+def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Path) -> None:
+    torch.manual_seed(4)
+    save_encoder(tmp_path / "other", Dilated(SIZE), {})
+    (tmp_path / "other" / WEIGHTS).replace(folder / WEIGHTS)
+    with pytest.raises(BadCard, match=f"{folder / WEIGHTS}: the file does not match the digest in its card"):
+        checked_card(folder)
+    save_encoder(tmp_path / "other", Dilated(SIZE), {})
+    for name in (WEIGHTS, CARD):
+        (tmp_path / "other" / name).replace(folder / name)
+    with pytest.raises(BadCard, match="this is the card of other"):
+        checked_card(folder)
+    assert read_card(folder) is None
+
+
 def test_a_missing_folder_is_none_and_is_not_made(tmp_path: Path) -> None:
     assert read_card(tmp_path / "key") is None
     assert list(tmp_path.iterdir()) == []
@@ -102,7 +117,7 @@ def test_a_missing_folder_is_none_and_is_not_made(tmp_path: Path) -> None:
 def test_weights_of_another_size_are_refused(folder: Path, size: dict[str, int]) -> None:
     card = json.loads((folder / CARD).read_text())
     card["encoder"] |= size
-    (folder / CARD).write_text(json.dumps(card))
+    (folder / CARD).write_bytes(card_bytes(card))
     with pytest.raises(RuntimeError, match="state_dict"):
         load_encoder(folder)
 
@@ -124,7 +139,7 @@ def test_every_encoder_comes_back_as_itself(tmp_path: Path) -> None:
 def test_a_card_without_a_name_is_of_the_default_encoder(folder: Path, encoder: Dilated) -> None:
     card = json.loads((folder / CARD).read_text())
     del card["encoder"]["name"]
-    (folder / CARD).write_text(json.dumps(card))
+    (folder / CARD).write_bytes(card_bytes(card))
     assert load_encoder(folder).config == replace(encoder.config, dropout=0.0)
 
 
@@ -138,7 +153,7 @@ def test_a_card_without_a_name_is_of_the_default_encoder(folder: Path, encoder: 
 def test_a_card_that_fits_no_encoder_is_one_line(folder: Path, change: dict[str, object], message: str) -> None:
     card = json.loads((folder / CARD).read_text())
     card["encoder"] |= change
-    (folder / CARD).write_text(json.dumps(card))
+    (folder / CARD).write_bytes(card_bytes(card))
     with pytest.raises(ValueError, match=message) as caught:
         load_encoder(folder)
     assert "\n" not in str(caught.value)
@@ -158,7 +173,8 @@ def from_file(tmp_path: Path) -> Path:
 
 def test_an_encoder_from_a_file_loads_wherever_its_folder_goes(from_file: Path, tmp_path: Path) -> None:
     assert (from_file / SOURCE).read_text() == MINE
-    moved = from_file.rename(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    moved = from_file.rename(tmp_path / "elsewhere" / "key")
     loaded = load_encoder(moved)
     assert (loaded.name, loaded.config.output) == ("mine", 3)
     assert loaded.pooled(torch.randn(2, 9, 12)).shape == (2, 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from benchmark.results.cards import card_bytes
 from benchmark.results.keys import digest
 from benchmark.results.plan import Plan
 from benchmark.training.illustrate import write_illustration
@@ -45,11 +45,6 @@ def with_sweep(plan: Plan) -> Plan:
 def full_store(write_store: Callable[..., Path]) -> Path:
     """A store with a sweep, two ratios, cards of three pretrainings, and pictures of one."""
     root = write_store(complete=True, alter_plan=with_sweep)
-    for place, name in enumerate(("random", "moco", "pmq")):
-        trained = {"loss": [2.0], "seconds": 60.0 * place} if place else {}
-        folder = root / "pretrained" / digest(name)
-        folder.mkdir(parents=True)
-        (folder / "pretraining.json").write_text(json.dumps({**CPU, "health": HEALTH, **trained}))
     kind = np.array([[1, 2, 0], [0, 1, 3]], np.uint8)
     spread = np.zeros((4, 50), np.int64)
     spread[:, 25] = 2
@@ -58,7 +53,13 @@ def full_store(write_store: Callable[..., Path]) -> Path:
         "cosine": np.zeros((2, 3), np.float32), "kind": kind, "query_patient": np.array([1, 1]),
         "key_patient": np.array([1, 1, 2]), "key_queued": np.array([False, False, True]),
     }  # fmt: skip
-    write_illustration(root / "pretrained" / digest("pmq"), arrays)
+    illustration = write_illustration(root / "pretrained" / digest("pmq"), arrays)
+    for place, name in enumerate(("random", "moco", "pmq")):
+        trained = {"loss": [2.0], "seconds": 60.0 * place} if place else {}
+        folder = root / "pretrained" / digest(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        own = {"key": folder.name, "illustration_sha256": illustration if name == "pmq" else None}
+        (folder / "pretraining.json").write_bytes(card_bytes({**CPU, "health": HEALTH, **trained, **own}))
     return root
 
 

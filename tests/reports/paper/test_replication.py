@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmark.results.cards import card_bytes
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD
 from benchmark.results.plan import Plan
@@ -75,7 +75,7 @@ def test_times_compare_on_one_machine_at_the_papers_size(
     for variant, facts in (("pmq", {"seconds": 100.0}), ("moco", {"seconds": 250.0} | change)):
         folder = Store(root).pretrained / digest(variant)
         folder.mkdir(parents=True)
-        (folder / CARD).write_text(json.dumps(card | facts))
+        (folder / CARD).write_bytes(card_bytes(card | facts | {"key": folder.name}))
     assert load_replication(root).evidence.seconds == known
 
 
@@ -89,7 +89,7 @@ def test_times_of_one_variant_on_two_machines_do_not_compare(write_store: WriteS
         for seed in (41, 42):
             folder = Store(root).pretrained / digest([variant, seed])
             folder.mkdir(parents=True)
-            (folder / CARD).write_text(json.dumps(card | {"device": f"machine {seed}"}))
+            (folder / CARD).write_bytes(card_bytes(card | {"device": f"machine {seed}", "key": folder.name}))
     assert load_replication(root).evidence.seconds == {}
 
 

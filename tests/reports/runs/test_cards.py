@@ -6,7 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
+from benchmark.results.cards import card_bytes
 from benchmark.results.keys import digest
+from benchmark.training.illustrate import write_illustration
+from reports.build import build_report
+from reports.figures.illustrations import illustrations_of
 from reports.runs.cards import Costs, costs, courses, machine_of
 from reports.runs.run import open_run
 
@@ -22,11 +28,44 @@ def write_card(root: Path, key: str, text: str) -> None:
 
 def test_cards_of_finished_cells_are_read_and_others_left_out(write_store: Callable[..., Path]) -> None:
     root = write_store(complete=True)
-    write_card(root, digest("pmq"), json.dumps({"seconds": 3.0}))
-    write_card(root, digest("moco"), "{")
+    whole = card_bytes({"key": digest("pmq"), "seconds": 3.0}).decode()
+    write_card(root, digest("pmq"), whole)
+    write_card(root, digest("moco"), whole)
     run = open_run(root)
-    found = run.cards
-    assert found == {"pmq": {digest("pmq"): {"seconds": 3.0}}}
+    assert {name: {key: card["seconds"] for key, card in own.items()} for name, own in run.cards.items()} == {
+        "pmq": {digest("pmq"): 3.0}
+    }
+    assert run.left_out == [f"pretrained/{digest('moco')}/pretraining.json: this is the card of {digest('pmq')}"]
+
+
+def test_costs_of_an_edited_card_and_of_one_without_a_digest_are_left_out_with_a_line(
+    write_store: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = write_store(complete=True)
+    card = {"loss": [2.0], "updates": 8, "seconds": 3.0}
+    write_card(root, digest("pmq"), card_bytes(card | {"key": digest("pmq")}).decode().replace("3.0", "0.3"))
+    write_card(root, digest("moco"), json.dumps(card))
+    run = open_run(root)
+    assert run.cards == {"moco": {digest("moco"): {"loss": [2.0]}}}
+    edited, old = run.left_out
+    assert edited.endswith("pretraining.json: the card does not match its digest")
+    assert old == (
+        "costs of 1 pretraining: written before a pretraining.json held its own digest, they cannot be checked"
+    )
+    report = build_report(run, tmp_path / "out")
+    assert {edited, old} <= set(report.problems)
+    assert not (tmp_path / "out" / "costs.md").exists()
+
+
+def test_an_illustration_of_another_pretraining_is_not_drawn(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    write_card(root, digest("pmq"), card_bytes({"key": digest("pmq"), "illustration_sha256": "0" * 64}).decode())
+    write_illustration(root / "pretrained" / digest("pmq"), {"masked": np.ones((1, 5, 3)), "masked_names": ["none"]})
+    run = open_run(root)
+    assert illustrations_of(run, list(run.plan.variants)).masked == ()
+    assert run.left_out == [
+        f"pretrained/{digest('pmq')}/illustration.npz: the file does not match the digest in its card"
+    ]
 
 
 def test_a_course_is_one_line_per_epoch_and_measure() -> None:

@@ -6,13 +6,15 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import file_digest
 from importlib.metadata import version
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
 
-from benchmark.data.prepared import cache_key, cutting
+from benchmark.data.prepared import cache_key, cutting, verify
 from benchmark.data.prepared import prepare as prepare_module
 from benchmark.data.prepared.beats import heartbeats
 from benchmark.data.prepared.cutting import Signal, signal_digest
@@ -22,6 +24,8 @@ from benchmark.data.prepared.windows import plain_seconds, plain_windows
 from benchmark.data.readers.base import DatasetError, Listing
 from benchmark.data.readers.cpsc2018 import CPSC2018
 from benchmark.data.readers.ptb_xl import PTBXL
+from benchmark.data.readers.simulated import SIMULATED_MARK
+from benchmark.data.simulate import CohortSettings, write_cohort
 
 
 @pytest.fixture
@@ -169,6 +173,81 @@ def test_a_damaged_cache_is_made_anew(dataset: CPSC2018, tmp_path: Path, name: s
     after = prepare(dataset, tmp_path / "cache", workers=1)
     assert file.read_bytes() == content
     assert after.fingerprint == before.fingerprint
+
+
+@pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.999])
+def test_a_flipped_bit_is_noticed_and_told(
+    dataset: CPSC2018,
+    tmp_path: Path,
+    name: str,
+    share: float,
+    flip: Callable[[Path, float], None],
+    caplog: pytest.LogCaptureFixture,
+):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    before = replace(before, windows=np.array(before.windows))
+    file = before.folder / name
+    content = file.read_bytes()
+    flip(file, share)
+    assert same(prepare(dataset, tmp_path / "cache", workers=1), before)
+    assert file.read_bytes() == content
+    (line,) = caplog.messages
+    wrong = "windows.f16" if name == "windows.f16" else "index.json"
+    assert line.startswith(f"{before.folder}: {wrong} does not match ")
+    assert line.endswith("it is not used, and prepared again from the recordings")
+
+
+def test_a_swapped_file_or_folder_is_refused(
+    dataset: CPSC2018, tmp_path: Path, make_ecg, write_record, caplog: pytest.LogCaptureFixture
+):
+    cache = tmp_path / "cache"
+    first = prepare(dataset, cache, workers=1)
+    windows = np.array(first.windows)
+    write_record(dataset.root / "Training_WFDB" / "A0001", make_ecg(rate=75) ** 2, comments=["Dx: AF"], mat=True)
+    second = prepare(dataset, cache, workers=1)
+    assert first.windows.shape == second.windows.shape
+    (first.folder / "windows.f16").replace(second.folder / "windows.f16")
+    assert same(prepare(dataset, cache, workers=1), second)
+    assert not np.array_equal(prepare(dataset, cache, workers=1).windows, windows)
+    shutil.rmtree(first.folder)
+    second.folder.rename(first.folder)
+    assert load_prepared(first.folder) is None
+    assert f"{first.folder}: index.json is that of {second.folder.name};" in caplog.text
+
+
+def test_windows_are_read_once_per_change(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = prepare(dataset, tmp_path / "cache", workers=1).folder
+    monkeypatch.setattr(verify, "FRESH_NS", -1)
+    read: list[str] = []
+
+    def counted(file: IO[bytes], kind: str) -> object:
+        read.append(file.name)
+        return file_digest(file, kind)
+
+    monkeypatch.setattr(verify.hashlib, "file_digest", counted)
+    for _ in range(3):
+        assert load_prepared(folder) is not None
+    assert read == [str(folder / "windows.f16")]
+    os.utime(folder / "windows.f16", ns=(1, 1))
+    assert load_prepared(folder) is not None
+    assert len(read) == 2
+
+
+def test_a_mark_deleted_later_does_not_make_it_real(dataset: CPSC2018, tmp_path: Path):
+    (dataset.root / SIMULATED_MARK).touch()
+    assert prepare(dataset, tmp_path / "cache", workers=1).simulated
+    (dataset.root / SIMULATED_MARK).unlink()
+    assert prepare(dataset, tmp_path / "cache", workers=1).simulated
+    assert not prepare(dataset, tmp_path / "another cache", workers=1).simulated
+    (dataset.root / SIMULATED_MARK).touch()
+    assert prepare(dataset, tmp_path / "another cache", workers=1).simulated
+
+
+def test_a_simulated_cohort_is_known_without_its_mark(tmp_path: Path):
+    write_cohort("cpsc2018", tmp_path / "cpsc2018", CohortSettings(patients=2), seed=1)
+    (tmp_path / "cpsc2018" / SIMULATED_MARK).unlink()
+    assert prepare(CPSC2018(tmp_path / "cpsc2018"), tmp_path / "cache", workers=1).simulated
 
 
 def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp_path: Path):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,7 @@ from benchmark.data.readers.base import Entry
 
 BEATS = (7, 2, 3, 9)
 PATIENTS = ("b", "c", "a", "b")
+Flip = Callable[[Path, float], None]
 
 
 @pytest.fixture
@@ -50,9 +54,64 @@ def test_recordings_with_too_few_beats_are_listed(prepared: Prepared):
 
 def test_the_cache_is_used_and_a_damaged_one_replaced(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
     first = np.array(trials(prepared, 3).signal)
-    (file,) = prepared.folder.iterdir()
+    file = prepared.folder / "trials-3.f16"
     file.write_bytes(file.read_bytes()[:-2])
     np.testing.assert_array_equal(trials(prepared, 3).signal, first)
     monkeypatch.delattr(trials_module, "normalise_trials")
     np.testing.assert_array_equal(trials(prepared, 3).signal, first)
-    assert list(prepared.folder.iterdir()) == [file]
+    assert {path.name for path in prepared.folder.iterdir()} == {"trials-3.f16", "trials-3.json"}
+
+
+@pytest.mark.parametrize("name", ["trials-3.f16", "trials-3.json"])
+def test_a_flipped_bit_anywhere_is_noticed_and_told(
+    prepared: Prepared, name: str, flip: Flip, caplog: pytest.LogCaptureFixture
+):
+    first = np.array(trials(prepared, 3).signal)
+    file = prepared.folder / name
+    content = file.read_bytes()
+    for share in (0.0, 0.3, 0.5, 0.7, 0.999):
+        flip(file, share)
+        np.testing.assert_array_equal(trials(prepared, 3).signal, first)
+        assert file.read_bytes() == content
+    assert (
+        caplog.messages
+        == [
+            f"{prepared.folder / 'trials-3.f16'} is damaged or of other windows; it is not used, "
+            "and made again from the windows"
+        ]
+        * 5
+    )
+
+
+def test_trials_of_other_windows_or_of_another_number_are_refused(prepared: Prepared, tmp_path: Path):
+    other_folder = tmp_path / "other"
+    other_folder.mkdir()
+    other = replace(prepared, windows=prepared.windows[::-1].copy(), fingerprint="other", folder=other_folder)
+    first, others = np.array(trials(prepared, 3).signal), np.array(trials(other, 3).signal)
+    assert not np.array_equal(first, others)
+    for kind in ("f16", "json"):
+        (other_folder / f"trials-3.{kind}").rename(prepared.folder / f"trials-3.{kind}")
+    np.testing.assert_array_equal(trials(prepared, 3).signal, first)
+    wide = replace(prepared, folder=tmp_path)
+    twos = np.array(trials(wide, 2).signal)
+    for kind in ("f16", "json"):
+        (prepared.folder / f"trials-3.{kind}").replace(prepared.folder / f"trials-2.{kind}")
+    np.testing.assert_array_equal(trials(prepared, 2).signal, twos)
+
+
+def test_two_processes_of_one_id_make_the_same_file(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
+    """Containers count their processes from 1: the second one writes and reads while the first is halfway."""
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    monkeypatch.setattr(trials_module, "CHUNK", 2)
+    expected = np.array(trials(replace(prepared, folder=prepared.folder / "alone"), 3).signal)
+    seen: list[np.ndarray] = []
+
+    def and_the_other(windows: np.ndarray, per_trial: int) -> np.ndarray:
+        monkeypatch.setattr(trials_module, "normalise_trials", normalise_trials)
+        seen.append(np.array(trials(prepared, 3).signal))
+        return normalise_trials(windows, per_trial)
+
+    monkeypatch.setattr(trials_module, "normalise_trials", and_the_other)
+    seen.append(np.array(trials(prepared, 3).signal))
+    np.testing.assert_array_equal(seen[0], expected)
+    np.testing.assert_array_equal(seen[1], expected)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.readers.base import SIMULATED_MARK
+from benchmark.data.readers.simulated import SIMULATED_MARK
 from benchmark.data.simulate import COHORTS, SIMULATOR_VERSION, CohortSettings, write_cohort
 
 

@@ -9,6 +9,7 @@ import pytest
 import wfdb
 
 from benchmark.data.readers.base import LEADS
+from benchmark.data.readers.simulated import SIMULATED_NOTE
 from benchmark.data.simulate.recording import simulate
 from benchmark.data.simulate.wfdb_files import Units, digitise, write_dat, write_mat
 
@@ -30,7 +31,8 @@ def test_wfdb_reads_the_signal_back(tmp_path: Path, form: str, per_mv: int) -> N
     digital = wfdb.rdrecord(str(tmp_path / "x1"), physical=False)
     assert not ((digital.d_signal.astype(np.int64).sum(axis=0) - digital.checksum) % 65536).any()
     np.testing.assert_array_equal(digital.d_signal[0], digital.init_value)
-    assert digital.comments == (["a note"] if form == "dat" else ["Age: 50", "Dx: 1,2"])
+    notes = ["a note"] if form == "dat" else ["Age: 50", "Dx: 1,2"]
+    assert digital.comments == [*notes, SIMULATED_NOTE]
 
 
 def test_digitise_saturates() -> None:

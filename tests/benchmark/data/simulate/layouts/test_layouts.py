@@ -143,7 +143,7 @@ def test_chapman_headers_and_rhythm_groups(cohorts: Path) -> None:
     group = {"SB": "SB", "AFIB": "AFIB", "AF": "AFIB", "ST": "GSVT", "SVT": "GSVT", "SR": "SR", "SA": "SR"}
     found: Counter[str] = Counter()
     for lines in headers.values():
-        assert [line.split(":")[0] for line in lines[13:]] == ["#Age", "#Sex", "#Dx", "#Rx", "#Hx", "#Sx"]
+        assert [line.split(":")[0] for line in lines[13:]] == ["#Age", "#Sex", "#Dx", "#Rx", "#Hx", "#Sx", "#Simulated"]
         codes = lines[15].removeprefix("#Dx: ").split(",")
         rhythms = [group[acronym[code]] for code in codes if acronym[code] in group]
         assert len(rhythms) == 1
@@ -194,7 +194,7 @@ def test_headers_have_the_form_of_real_ones(cohorts: Path, shared_ecgs: Path) ->
     for written, real in pairs.items():
         ours = (cohorts / written).read_text().splitlines()
         theirs = (shared_ecgs / real).read_text().splitlines()
-        assert len(ours) == len(theirs)
+        assert len(ours) == len(theirs) + 1  # the note that it is simulated
         for one, other in zip(ours[1:13], theirs[1:13], strict=True):
             fixed = [0, 1, 2, 3, 4, 7, 8]  # all but the first value and the checksum
             assert [one.split()[i] for i in fixed] == [other.split()[i] for i in fixed]
