@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmark.results.names import SKIPPED_COLUMNS
+from benchmark.results.plain_text import harmless
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.failures import unfinished
 from reports.runs.run import Run
@@ -76,7 +77,7 @@ def read_skipped(file: Path) -> list[SkippedRecording]:
             lines = csv.DictReader(handle)
             if lines.fieldnames != list(SKIPPED_COLUMNS):
                 return []
-            return [SkippedRecording(*(line[name] or "" for name in SKIPPED_COLUMNS)) for line in lines]
+            return [SkippedRecording(*(harmless(line[name] or "") for name in SKIPPED_COLUMNS)) for line in lines]
     except OSError:
         return []
 
