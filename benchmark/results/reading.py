@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import math
-import os
 import stat
 from collections.abc import Sequence
 from io import BytesIO
+from os import stat_result
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
@@ -32,16 +32,15 @@ MOST_ARRAYS = 100
 
 def read_regular(path: Path, limit: int) -> bytes:
     """Content of a file. Raises OSError if it is missing, a FIFO, device or folder, or larger than `limit` bytes."""
-    # without O_NONBLOCK, opening a FIFO waits for its writer
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        require_regular(path, os.fstat(file.fileno()), limit)
+    require_regular(path, path.stat(), limit)  # before it is opened: opening a FIFO waits for its writer
+    with open(path, "rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:
         raise too_large(path, limit)
     return content
 
 
-def require_regular(path: Path, found: os.stat_result, limit: int) -> None:
+def require_regular(path: Path, found: stat_result, limit: int) -> None:
     """Raise OSError if the file is not regular or larger than `limit` bytes."""
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -76,7 +75,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def bounded(value: Any, levels: int = DEEPEST) -> Any:
-    """A JSON value with harmful characters replaced. Raises ValueError like `parse_json`."""
+    """A value of JSON or YAML with harmful characters replaced. Raises ValueError like `parse_json`."""
     if isinstance(value, str):
         return value if value.isascii() and value.isprintable() else harmless(value)
     if isinstance(value, dict | list):
@@ -87,6 +86,8 @@ def bounded(value: Any, levels: int = DEEPEST) -> Any:
         return {bounded(key, levels): bounded(own, levels - 1) for key, own in value.items()}
     if isinstance(value, int) and abs(value) >= LARGEST_INTEGER:
         raise ValueError("an integer beyond 64 bits")
+    if value is not None and not isinstance(value, int | float):  # YAML has dates, bytes and sets
+        raise ValueError(f"a value of the type {type(value).__name__}")
     return value
 
 

@@ -16,6 +16,7 @@ from safetensors.torch import save as save_tensors
 from benchmark.config.errors import built
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
+from benchmark.results.reading import read_json
 from methods.encoders import DEFAULT, get_encoder, identity
 from methods.encoders.base import Encoder
 from methods.from_file import text_of
@@ -43,12 +44,12 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
 def read_card(folder: Path) -> dict[str, Any] | None:
     """The card of a finished pretraining; None if a file is missing, truncated or altered."""
     try:
-        card: dict[str, Any] = json.loads((folder / CARD).read_bytes())
+        card: dict[str, Any] = read_json(folder / CARD)
         files = {WEIGHTS: card["sha256"]}
         if "source" in card["encoder"]:
             files[SOURCE] = card["encoder"]["source"]
         whole = all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == own for name, own in files.items())
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return card if whole else None
 
