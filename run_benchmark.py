@@ -11,7 +11,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, INTERRUPTED, USAGE, parse
 from benchmark.data.readers.base import DatasetError
 from benchmark.machine.memory import keep_freed_memory
-from benchmark.results.store import NoResults
+from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen import console as terminal
 from benchmark.screen.console import open_console
 from benchmark.verbs import VERBS
@@ -30,8 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as problem:
         terminal.error(f"{problem.filename or 'a file'}: {problem.strerror or problem}; is the place writable?")
         return USAGE
-    except NoResults as problem:
+    except (NoResults, CorruptRow) as problem:
         terminal.error(str(problem))
+        return FAILED
+    except MemoryError:
+        terminal.error(
+            "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs-per-device"
+        )
         return FAILED
     except KeyboardInterrupt:
         terminal.error("stopped; what is finished is saved, and the same command goes on from there")

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmark.results.names import BOTH, UNITS
-from benchmark.results.store import NoResults
+from benchmark.results.plain_text import harmless
+from benchmark.results.store import CorruptRow, NoResults
 from reports.build import build_report
 from reports.compare.write import compare_results
 from reports.runs.capsule import pack
@@ -18,7 +19,7 @@ SOURCE = "a results folder or capsule, FOLDER@KEY for one of its runs, FOLDER@al
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, build, print the files' paths. Returns 0, or 1 with one line on stderr where no results are found."""
+    """Parse, build, print the files' paths. Returns 0, or 1 with one line on stderr: no results, or damaged ones."""
     parser = argparse.ArgumentParser(prog="python -m reports", description="Tables from results.", epilog=SOURCE)
     parser.add_argument("--results", nargs="+", default=["runs"], metavar="SOURCE", help="put together (runs)")
     parser.add_argument("--compare", nargs=2, metavar="SOURCE", help="hold two runs against each other instead")
@@ -30,8 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--compare takes neither --capsule nor --unit both")
     try:
         files = _compare(asked) if asked.compare else _report(asked)
-    except NoResults as error:
-        print(error, file=sys.stderr)
+    except (NoResults, CorruptRow) as error:
+        _say([str(error)])
+        return 1
+    except MemoryError:
+        _say(["out of memory"])
         return 1
     for file in files:
         print(file)
@@ -59,7 +63,7 @@ def _compare(asked: argparse.Namespace) -> list[Path]:
 
 def _say(lines: Iterable[str]) -> None:
     for line in lines:
-        print(line, file=sys.stderr)
+        print(harmless(line), file=sys.stderr)
 
 
 if __name__ == "__main__":

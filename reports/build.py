@@ -11,6 +11,8 @@ from pathlib import Path
 
 from benchmark.results.files import write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
+from benchmark.results.plain_text import csv_cell
+from benchmark.results.store import CorruptRow
 from reports.html import pictures_of, read_skipped, report_html
 from reports.runs.failures import unfinished
 from reports.runs.planned_tables import evaluations_of, layouts
@@ -54,7 +56,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
             name = table_name(layout, chosen)
             try:
                 statistics[name] = statistics_of(run, layout, chosen)
-            except UnequalTestSets as problem:
+            except (UnequalTestSets, CorruptRow) as problem:
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
     drawn = write_figures(run, out, units)
@@ -65,7 +67,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
         "results.md": "# Results\n\n" + "\n".join(map(markdown, tables)),
         "results.tex": latex(tables),
         "results.csv": long_csv(tables),
-        "cells.csv": wide(run).to_csv(index=False, lineterminator="\n"),
+        "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
         "report.html": report_html(

@@ -19,14 +19,26 @@ from pydantic import ValidationError
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.idle import without_idle
+from benchmark.results.reading import DEEPEST, MEBIBYTE, bounded, read_regular
 from methods.encoders import DEFAULT
 
+LARGEST_CONFIG = MEBIBYTE
+"""Bytes."""
 KNOB = re.compile(r"^methods[.]")
 """Prefix of a knob's dotted key, replaced by the section `knobs`."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a float, 1e4 an int, `on` and `010` text."""
+    """YAML in which 1e-3 is a float, 1e4 an int, `on` and `010` text; without aliases, which can unfold without end."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """A node that is no alias."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(
+                None, None, f"the alias *{event.anchor} is not read: write the value out", event.start_mark
+            )
+        return super().compose_node(parent, index)
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         """A number with a point or an exponent; an int if its value is whole and it has no point."""
@@ -51,9 +63,19 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 def parse_value(text: str) -> Any:
     """A value of `--set`: YAML scalar or flow list. Raises ConfigError if it is not YAML."""
     try:
-        return yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError:
+        return _parsed(text)
+    except ValueError:
         raise ConfigError(f"--set: {text!r} is not a YAML value") from None
+
+
+def _parsed(text: str) -> Any:
+    """The value of a YAML text. Raises ValueError in one line."""
+    try:
+        return bounded(yaml.load(text, Loader=_Loader))
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+    except Exception as error:  # explicit tags raise any kind of error
+        raise ValueError(" ".join(str(error).split())) from None
 
 
 def config_names() -> list[str]:
@@ -68,8 +90,13 @@ def config_text(name_or_file: str) -> str:
     if name_or_file in config_names():
         return packaged.read_text(encoding="utf-8")
     path = Path(name_or_file)
-    if path.suffix in (".yaml", ".yml") and path.is_file():
-        return path.read_text(encoding="utf-8")
+    if path.suffix in (".yaml", ".yml") and path.exists():
+        try:
+            return read_regular(path, LARGEST_CONFIG).decode()
+        except OSError as error:
+            raise ConfigError(f"config {name_or_file!r} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"config {name_or_file!r} is not UTF-8 text: save it as UTF-8") from None
     raise ConfigError(unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
 
 
@@ -79,9 +106,11 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     Raises ConfigError, also for keys without effect (`benchmark.config.idle`).
     """
     try:
-        values = yaml.load(config_text(name_or_file), Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"config {name_or_file!r} is not YAML: {' '.join(str(error).split())}") from None
+        values = _parsed(config_text(name_or_file))
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"config {name_or_file!r} is not YAML: {error}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
     refuse_old_keys(values)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.results.keys import digest
+from benchmark.results.reading import LARGEST_JSON, bounded, read_regular
+from benchmark.results.schema import check_card
 
 OWN_DIGEST = "card_sha256"
 
@@ -29,13 +31,17 @@ def card_bytes(card: Mapping[str, Any]) -> bytes:
 def read_card_file(path: Path) -> dict[str, Any]:
     """The card in the folder of its key. Raises FileNotFoundError, and BadCard if it is altered or of another key."""
     try:
-        card = json.loads(path.read_bytes())
+        card = json.loads(read_regular(path, LARGEST_JSON))
+        if not isinstance(card, dict):
+            raise BadCard(f"{path}: this is no card")
+        read = bounded(card)
+        check_card(read)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
         raise BadCard(f"{path}: {error}") from None
-    if not isinstance(card, dict):
-        raise BadCard(f"{path}: this is no card")
+    except RecursionError:
+        raise BadCard(f"{path}: nested too deeply") from None
     key = path.parent.name
     if vouched(card) or "key" in card:
         if _digest({name: value for name, value in card.items() if name != OWN_DIGEST}) != card.get(OWN_DIGEST):
@@ -44,7 +50,7 @@ def read_card_file(path: Path) -> dict[str, Any]:
             raise BadCard(f"{path}: this is the card of {card.get('key')}")
         if "key_content" in card and digest(card["key_content"]) != key:
             raise BadCard(f"{path}: what the card says of its key does not give the key")
-    return card
+    return dict(read)
 
 
 def vouched(card: Mapping[str, Any]) -> bool:

@@ -3,43 +3,133 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Required
 
-from benchmark.results.keys import KEY
-from benchmark.results.names import UNIT_OF_PROTOCOL
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from benchmark.results.keys import digest
+from benchmark.results.names import ROLES
+from benchmark.results.schema import (
+    OPEN,
+    Count,
+    Evaluated,
+    Key,
+    Labels,
+    Line,
+    Name,
+    NameOrNone,
+    Protocol,
+    Ratio,
+    one_of,
+    shaped,
+)
 
 RENAMED = {"compare": "methods", "methods": "knobs"}
 """Old config key -> current one, for stored configs that have a `compare` key."""
+
+
+@with_config(OPEN)
+class DataConfig(TypedDict, total=False):
+    """The section `data` of a plan's config."""
+
+    labels: Required[Labels]
+    segmentation: Line
+    datasets: list[Name]
+
+
+@with_config(OPEN)
+class PretrainConfig(TypedDict, total=False):
+    """The section `pretrain` of a plan's config."""
+
+    text_embedder: Line | None
+
+
+@with_config(OPEN)
+class PlanConfig(TypedDict, total=False):
+    """What reports read of a plan's config."""
+
+    name: Line | None
+    caption: Line | None
+    protocol: Required[Protocol]
+    data: Required[DataConfig]
+    pretrain: PretrainConfig
+    methods: list[Line]
+    ablations: dict[Line, dict[Line, Any]]
+    ablate: list[Line]
+    gates: list[Line]
+    evaluate: list[Line]
+    ratios: list[Ratio]
+    seeds: list[Count]
+
+
+class Facts(TypedDict, total=False):
+    """What is known of a dataset or of the pretraining corpus."""
+
+    classes: Annotated[list[Line], Field(max_length=1000)]
+    form: Line
+    simulated: bool
+    fingerprint: Line
+    recordings: Required[Count]
+    patients: Required[Count]
+    skipped: Count | dict[Line, Count]
+    without_report: Count
+
+
+@with_config(OPEN)
+class DatasetFacts(Facts):
+    """A dataset of a plan."""
+
+    title: Line
+
+
+@with_config(OPEN)
+class CorpusFacts(Facts, total=False):
+    """The pretraining corpus of a plan."""
+
+    name: Required[Name]
+    title: Line
+
+
+@with_config(OPEN)
+class Role(TypedDict, total=False):
+    """What a row of a table is."""
+
+    role: Required[Annotated[str, one_of(*ROLES)]]
+    of: Required[NameOrNone]
+    knob: Required[NameOrNone]
+    value: Required[Any]
+    reads_reports: bool
 
 
 @dataclass(frozen=True)
 class PlannedCell:
     """One cell of a plan; its finished row is stored under `key`."""
 
-    key: str
-    variant: str
-    evaluation: str
-    dataset: str
-    ratio: float
-    seed: int
+    key: Key
+    variant: Line
+    evaluation: Evaluated
+    dataset: Name
+    ratio: Ratio
+    seed: Count
 
 
 @dataclass(frozen=True)
 class Plan:
     """Plan of a run, with all that a report needs besides the rows."""
 
-    key: str
-    config: dict[str, Any]
-    variants: dict[str, str]
+    key: Key
+    config: Annotated[dict[str, Any], shaped(PlanConfig)]
+    variants: dict[Line, Line]
     """Variant -> title printed in a table, in the order of the rows."""
-    datasets: dict[str, dict[str, Any]]
+    datasets: dict[Name, Annotated[dict[str, Any], shaped(DatasetFacts)]]
     """Dataset -> title, classes, simulated (bool), fingerprint, recordings, patients, skipped, in column order."""
-    pretraining: dict[str, Any]
+    pretraining: Annotated[dict[str, Any], shaped(CorpusFacts)]
     """The same facts of the pretraining corpus, with its name."""
-    roles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    roles: dict[Line, Annotated[dict[str, Any], shaped(Role)]] = field(default_factory=dict)
     """Variant -> role ('method', 'ablation', 'sweep' or 'gate'), what it is a change of (of, knob, value), and whether
     it reads reports."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Line] = field(default_factory=list)
     """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
     cells: list[PlannedCell] = field(default_factory=list)
 
@@ -51,13 +141,11 @@ def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:
     return {RENAMED.get(key, key): value for key, value in config.items()}
 
 
-def check_plan(plan: Plan) -> None:
-    """Raise ValueError for an unknown protocol, an unlisted variant or dataset of a cell, or an invalid key."""
-    if plan.config["protocol"] not in UNIT_OF_PROTOCOL:
-        raise ValueError(f"unknown protocol {plan.config['protocol']!r}")
+def check_plan(plan: Plan, key: str) -> None:
+    """Raise ValueError for another key, an unlisted variant or dataset of a cell, or a number that is not finite."""
+    if plan.key != key:
+        raise ValueError(f"this is the plan {plan.key}, not {key}")
     for cell in plan.cells:
         if cell.variant not in plan.variants or cell.dataset not in plan.datasets:
             raise ValueError(f"a cell of {cell.variant!r} on {cell.dataset!r}, which the plan does not list")
-    for key in (plan.key, *(cell.key for cell in plan.cells)):
-        if not KEY.fullmatch(key):
-            raise ValueError(f"{key!r} is no key")
+    digest(plan.config)

@@ -6,47 +6,105 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import with_config
+from typing_extensions import TypedDict
 
 from benchmark.results.keys import digest
+from benchmark.results.reading import MEBIBYTE, read_arrays
+from benchmark.results.schema import (
+    OPEN,
+    Count,
+    Device,
+    Evaluated,
+    Git,
+    Key,
+    KeyOrNone,
+    Labels,
+    Line,
+    Measured,
+    Name,
+    Protocol,
+    Ratio,
+    Score,
+    Unit,
+    shaped,
+)
 
 ROW_FORMAT = 2
+LARGEST_PREDICTIONS = 1024 * MEBIBYTE
+"""Bytes, packed and unpacked; 20,000 windows have 5 MiB."""
+LONGEST_ID = 250
+"""Characters of the id of a recording or patient."""
+
+
+@with_config(OPEN)
+class Coverage(TypedDict):
+    """Patients of a class, and those without a score: patient -> why."""
+
+    patients: Count
+    unscored: dict[Line, Line]
+
+
+@with_config(OPEN)
+class Training(TypedDict, total=False):
+    """What reports print of a cell's training."""
+
+    best_epoch: Count | None
+    C: Measured | None
+    seconds: Measured | None
+
+
+@with_config(OPEN)
+class Provenance(TypedDict, total=False):
+    """What reports print of a row's origin."""
+
+    config: dict[str, Any]
+    data: dict[Line, Any]
+    versions: dict[Line, Line | None]
+    git: Git | None
+    device: Device | None
+    precision: Line | None
+    compiled: bool | None
+    results_versions: dict[Line, Count]
+    corpus: dict[Line, Any]
+    key_content: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
 class Row:
     """One finished cell: settings, scores in [0, 1] and provenance."""
 
-    key: str
-    pretrain_key: str
+    key: Key
+    pretrain_key: KeyOrNone
     """Key of the encoder's pretraining; '' for cells without an encoder."""
-    variant: str
+    variant: Line
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
-    method: str
-    evaluation: str
+    method: Line
+    evaluation: Evaluated
     """'finetune', 'linear', or 'features' (hand-crafted ones, boosted)."""
-    dataset: str
-    ratio: float
-    seed: int
-    pretrain_seed: int | None
-    protocol: str
-    labels: str
-    scores: dict[str, dict[str, float | None]]
+    dataset: Name
+    ratio: Ratio
+    seed: Count
+    pretrain_seed: Count | None
+    protocol: Protocol
+    labels: Labels
+    scores: dict[Unit, dict[Name, Score | None]]
     """Unit ('heartbeat' or 'recording') -> metric -> value; None where the metric is undefined."""
-    undefined: dict[str, dict[str, str]]
+    undefined: dict[Unit, dict[Name, Line]]
     """Unit -> metric -> why it is undefined."""
-    notes: list[str]
+    notes: list[Line]
     """Remarks that qualify the scores, e.g. 'no labelled window of class HYP'."""
-    counts: dict[str, int]
+    counts: dict[Name, Count]
     """Windows, recordings and patients of each split."""
-    coverage: dict[str, Any]
+    coverage: Annotated[dict[str, Any], shaped(dict[Line, Coverage])]
     """Class -> {'patients': of the dataset, 'unscored': {patient: why}} (benchmark.data.tasks.coverage)."""
-    training: dict[str, Any]
+    training: Annotated[dict[str, Any], shaped(Training)]
     """Best epoch (or C of the probe), history of the validation score, seconds."""
-    provenance: dict[str, Any]
+    provenance: Annotated[dict[str, Any], shaped(Provenance)]
     """Full config, data and corpus (fingerprint, simulated), versions, git state, device, precision, threads."""
     format: int = ROW_FORMAT
 
@@ -67,6 +125,7 @@ class Predictions:
 
 ARRAYS = tuple(field.name for field in fields(Predictions))
 """Names of the arrays in a file of predictions."""
+IDS = ("recording", "patient")
 
 
 def key_problem(row: Mapping[str, Any]) -> str:
@@ -94,3 +153,34 @@ def row_bytes(row: Row, predictions: bytes) -> bytes:
         "predictions_sha256": hashlib.sha256(predictions).hexdigest(),
     }
     return json.dumps(envelope, indent=1, sort_keys=True).encode()
+
+
+def read_predictions(content: bytes) -> Predictions:
+    """The predictions of an .npz file. Raises ValueError if they are no predictions, or one is outside its range."""
+    arrays = read_arrays(content, LARGEST_PREDICTIONS)
+    if set(arrays) != set(ARRAYS):
+        raise ValueError(f"arrays {', '.join(sorted(arrays))[:100]}, not {', '.join(ARRAYS)}")
+    found = Predictions(**arrays)
+    shape = found.probability.shape
+    forms = (
+        ("probability", np.float32, shape),
+        ("truth", np.int64, shape),
+        *((name, np.str_, shape[:1]) for name in IDS),
+    )
+    for name, kind, expected in forms:
+        array = arrays[name]
+        if array.shape != expected or array.dtype.type is not kind or not array.dtype.isnative:
+            raise ValueError(f"{name} is {array.dtype} {array.shape}, not {kind.__name__} {expected}")
+    if len(shape) != 2 or not shape[1]:
+        raise ValueError(f"probability has the shape {shape}, not (windows, classes)")
+    if not ((found.probability >= 0) & (found.probability <= 1)).all():  # NaN is neither
+        raise ValueError("a probability is outside [0, 1]")
+    if not ((found.truth == 0) | (found.truth == 1)).all():
+        raise ValueError("a label is neither 0 nor 1")
+    for name in IDS:
+        if arrays[name].dtype.itemsize > 4 * LONGEST_ID:
+            raise ValueError(f"{name} has ids of more than {LONGEST_ID} characters")
+        code = np.frombuffer(arrays[name].tobytes(), np.uint32)  # of each character
+        if ((code >= 0xD800) & (code <= 0xDFFF) | (code > 0x10FFFF)).any():
+            raise ValueError(f"{name} has an id that is no text")
+    return found

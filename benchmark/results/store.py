@@ -17,15 +17,28 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmark.results.cards import read_card_file
 from benchmark.results.failures import Failure
 from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
-from benchmark.results.rows import ARRAYS, ROW_FORMAT, Predictions, Row, key_problem, row_bytes
+from benchmark.results.reading import LARGEST_JSON, bounded, read_json, read_regular
+from benchmark.results.rows import (
+    ARRAYS,
+    LARGEST_PREDICTIONS,
+    ROW_FORMAT,
+    Predictions,
+    Row,
+    key_problem,
+    read_predictions,
+    row_bytes,
+)
+from benchmark.results.schema import checked
+
+LONGEST_KEY = 100
+"""Bytes."""
+STORED = ("error", "traceback")
 
 
 class CorruptRow(Exception):
@@ -58,22 +71,23 @@ class Store:
         if not path.is_file():
             return None
         try:
-            envelope = json.loads(path.read_bytes())
+            envelope = json.loads(read_regular(path, LARGEST_JSON))
             body = envelope["row"]
             if hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() != envelope["row_sha256"]:
                 raise CorruptRow(f"{path}: the row does not match its digest")
-            arrays = (self.cells / f"{key}.npz").read_bytes()
+            arrays = read_regular(self.cells / f"{key}.npz", LARGEST_PREDICTIONS)
             if hashlib.sha256(arrays).hexdigest() != envelope["predictions_sha256"]:
                 raise CorruptRow(f"{path.with_suffix('.npz')}: the predictions do not match their digest")
             if body["format"] != ROW_FORMAT or set(body) != {f.name for f in fields(Row)}:
                 raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
-            if body["key"] != key or not KEY.fullmatch(body["pretrain_key"] or key):
+            row = checked(Row, bounded(body))
+            if row.key != key:
                 raise CorruptRow(f"{path}: this is no row of key {key}")
             if problem := key_problem(body):
                 raise CorruptRow(f"{path}: {problem}")
-        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
             raise CorruptRow(f"{path}: {error}") from error
-        return Row(**body)
+        return row
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
         """Card of a pretraining; None if missing. The weights are not checked.
@@ -90,9 +104,12 @@ class Store:
         return sorted(path.stem for path in self.cells.glob("*.json") if not path.stem.endswith(".error"))
 
     def predictions(self, key: str) -> Predictions:
-        """Predictions of a finished cell."""
-        with np.load(self.cells / f"{key}.npz", allow_pickle=False) as arrays:
-            return Predictions(**{name: arrays[name] for name in ARRAYS})
+        """Predictions of a finished cell. Raises CorruptRow if they are damaged or no predictions."""
+        path = self.cells / f"{key}.npz"
+        try:
+            return read_predictions(read_regular(path, LARGEST_PREDICTIONS))
+        except (OSError, ValueError) as error:
+            raise CorruptRow(f"{path}: {error}") from error
 
     def save_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
         """Write a cell's failure beside the path of its row; returns the file."""
@@ -108,8 +125,7 @@ class Store:
         for key in keys:
             for path in (self.failure_file(key), self.pretrained / key / ERROR):
                 if path.is_file():
-                    body = json.loads(path.read_bytes())
-                    found[key] = Failure(str(body["error"]), str(body.get("traceback", "")))
+                    found[key] = _failure(path)
         return found
 
     def failure_file(self, key: str) -> Path:
@@ -129,7 +145,12 @@ class Store:
                 f"no results in {self.root}: {latest} is not there; start a run with `python run_benchmark.py`, "
                 "or name the folder of results with --results"
             )
-        key = latest.read_text().strip()
+        try:
+            key = read_regular(latest, LONGEST_KEY).decode().strip()
+        except (OSError, ValueError):
+            key = ""
+        if not KEY.fullmatch(key):
+            raise NoResults(f"{latest} is damaged: it names no plan; the same run command writes it again")
         return [key, *sorted(path.stem for path in self.plans.glob("*.json") if path.stem != key)]
 
     def load_plan(self, key: str | None = None) -> Plan:
@@ -140,13 +161,21 @@ class Store:
         if not path.is_file():
             raise NoResults(f"no plan {key} in {self.root}: {path} is not there")
         try:
-            body = json.loads(path.read_text())
-            cells = [PlannedCell(**cell) for cell in body.pop("cells")]
-            plan = Plan(**body | {"config": with_todays_keys(body["config"])}, cells=cells)
-            check_plan(plan)
+            body = read_json(path)
+            cells = [checked(PlannedCell, cell) for cell in body["cells"]]
+            plan = checked(Plan, body | {"config": with_todays_keys(body["config"]), "cells": cells})
+            check_plan(plan, key)
             return plan
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise NoResults(f"{path} is damaged ({error}); the same run command writes it again") from None
+
+
+def _failure(path: Path) -> Failure:
+    """A stored failure; of a damaged file, that it is damaged."""
+    try:
+        return checked(Failure, {name: text for name, text in read_json(path).items() if name in STORED})
+    except (OSError, ValueError, AttributeError) as error:
+        return Failure(f"{path.name} is damaged: {error}")
 
 
 def _write_failure(path: Path, key: str, what: str, error: str, traceback: str) -> Path:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TextIO
 
 from rich.console import Console as Console  # callers name the type without knowing rich
 from rich.text import Text
 
+from benchmark.screen.harmless import harmless
+
 PIPE_WIDTH = 120
-
-
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Control characters other than tab and newline."""
 
 
 STYLES = {"title": "bold", "block": "cyan", "best": "bold green", "gate": "italic", "faint": "dim", "": ""}
@@ -36,8 +33,3 @@ def error(line: str) -> None:
     """Print one error line unwrapped on stderr."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     console.print(Text.assemble(("error: ", "bold red"), harmless(line)), soft_wrap=True)
-
-
-def harmless(text: str) -> str:
-    """The text with control characters replaced by ?, so that foreign labels cannot emit terminal escapes."""
-    return CONTROL.sub("?", text)

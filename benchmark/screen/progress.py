@@ -12,7 +12,8 @@ from rich.console import Console as Console  # callers name the type without kno
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from benchmark.screen.console import harmless, note
+from benchmark.screen.console import note
+from benchmark.screen.harmless import harmless
 from benchmark.screen.tally import Tally, duration
 
 INNER_SECONDS = 30.0

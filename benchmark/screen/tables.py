@@ -18,7 +18,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from benchmark.screen.console import STYLES, harmless
+from benchmark.screen.console import STYLES
+from benchmark.screen.harmless import harmless
 
 Span = tuple[str, str]
 """Text and its role in `STYLES`."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import EVALUATION_TITLES
+from benchmark.results.plain_text import csv_text
 from reports.compare.find import Comparison, Pair, Side, compare
 from reports.runs.open import open_results
 from reports.tables.captions import ratio_text
@@ -102,13 +101,12 @@ def _equal_text(pair: Pair) -> str:
 
 def long_csv(found: Comparison) -> str:
     """One line per number that either run has, in percent, unrounded."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CSV_HEADER)
-    for pair in found.pairs:
-        place = (pair.evaluation, found.unit, pair.ratio, pair.variant, pair.dataset, pair.metric)
-        writer.writerow((*place, *_csv_side(pair.first), *_csv_side(pair.second), pair.difference, pair.equal))
-    return text.getvalue()
+    return csv_text(CSV_HEADER, (_csv_line(pair, found.unit) for pair in found.pairs))
+
+
+def _csv_line(pair: Pair, unit: str) -> tuple[object, ...]:
+    place = (pair.evaluation, unit, pair.ratio, pair.variant, pair.dataset, pair.metric)
+    return (*place, *_csv_side(pair.first), *_csv_side(pair.second), pair.difference, pair.equal)
 
 
 def _csv_side(side: Side | None) -> tuple[object, ...]:

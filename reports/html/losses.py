@@ -6,15 +6,20 @@ import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmark.results.names import SKIPPED_COLUMNS
+from benchmark.results.plain_text import harmless
 from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.reading import MEBIBYTE, read_regular
 from reports.runs.failures import unfinished
 from reports.runs.run import Run
 from reports.tables.captions import ratio_text
 
+LARGEST_SKIPPED = 256 * MEBIBYTE
+"""Bytes of skipped.csv."""
 TRACEBACK_LIMIT = 8000
 """Last characters of a traceback that are shown."""
 
@@ -72,12 +77,11 @@ class FailedCells:
 def read_skipped(file: Path) -> list[SkippedRecording]:
     """The lines of a skipped.csv; empty where the file is missing or has other columns."""
     try:
-        with open(file, newline="", encoding="utf-8", errors="replace") as handle:
-            lines = csv.DictReader(handle)
-            if lines.fieldnames != list(SKIPPED_COLUMNS):
-                return []
-            return [SkippedRecording(*(line[name] or "" for name in SKIPPED_COLUMNS)) for line in lines]
-    except OSError:
+        lines = csv.DictReader(StringIO(read_regular(file, LARGEST_SKIPPED).decode("utf-8", "replace"), newline=""))
+        if lines.fieldnames != list(SKIPPED_COLUMNS):
+            return []
+        return [SkippedRecording(*(harmless(line[name] or "") for name in SKIPPED_COLUMNS)) for line in lines]
+    except (OSError, csv.Error):
         return []
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from benchmark.results.plain_text import harmless
 from reports.html.cells import Behind, cell_data, dotted
 from reports.html.health import HEADINGS, HEIGHT, WIDTH, learned
 from reports.html.intervals import interval_texts
@@ -31,8 +32,6 @@ TEMPLATES = Path(__file__).resolve().parent / "templates"
 MAX_BYTES = 8_000_000
 FRAME = 1000
 """Bytes reserved per figure for markup, title or the sentence of one left out."""
-TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
-"""Bidirectional control characters, which could reorder the page's own text."""
 LISTED = 100
 """Most skipped recordings of a dataset that are listed."""
 FEW = 10
@@ -101,7 +100,7 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
         "policy": _policy(style, script),
     }
     text = _environment().get_template("report.html").render(content, **shown)
-    return text.translate(TURNING).encode("utf-8", "replace").decode()  # half of a surrogate pair has no UTF-8
+    return harmless(text)
 
 
 def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> Iterator[tuple[str, str]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 from benchmark.results.files import write_atomic
+from benchmark.results.plain_text import csv_text
 from reports.paper.figure import paper_and_store
 from reports.paper.printed import METRICS
 from reports.paper.replication import Beside
@@ -71,13 +70,12 @@ def _lines_of(judgement: Judgement) -> str:
 
 def long_csv(pairs: Sequence[Beside]) -> str:
     """One line per cell that paper and store both have, in percent, unrounded."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CSV_HEADER)
-    for pair in pairs:
-        numbers = (pair.paper.mean, pair.paper.std, pair.ours.mean, pair.ours.std, pair.ours.seeds, pair.difference)
-        writer.writerow((*pair.place, *numbers, "" if pair.inside is None else int(pair.inside)))
-    return text.getvalue()
+    return csv_text(CSV_HEADER, map(_csv_line, pairs))
+
+
+def _csv_line(pair: Beside) -> tuple[object, ...]:
+    numbers = (pair.paper.mean, pair.paper.std, pair.ours.mean, pair.ours.std, pair.ours.seeds, pair.difference)
+    return (*pair.place, *numbers, "" if pair.inside is None else int(pair.inside))
 
 
 def _figures(found: Verification, out: Path) -> Iterator[Path]:

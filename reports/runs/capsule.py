@@ -15,10 +15,11 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
@@ -26,7 +27,9 @@ from benchmark.results.cards import BadCard, card_bytes, vouched
 from benchmark.results.files import write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD
-from benchmark.results.rows import Row, row_bytes
+from benchmark.results.plain_text import harmless
+from benchmark.results.reading import LARGEST_JSON, MEBIBYTE, SHOWN, parse_json, require_regular, unfit_members
+from benchmark.results.rows import LARGEST_PREDICTIONS, Row, read_predictions, row_bytes
 from benchmark.results.store import NoResults, Store
 from reports.runs.compatible import tested_on
 from reports.runs.run import Run
@@ -39,6 +42,11 @@ MEMBER = re.compile(
     rf"plans/latest|plans/{KEY.pattern}\.json|cells/{KEY.pattern}(\.npz|\.json|\.error\.json)"
     rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}"
 )
+MOST_MEMBERS = 200_000
+LARGEST = 8192 * MEBIBYTE
+"""Bytes of a capsule, packed and unpacked."""
+MOST_EXPANSION = 100
+"""Unpacked bytes per packed byte; plans and rows, which are text, have 10."""
 FILE_MODE = 0o644 << 16
 
 
@@ -72,37 +80,65 @@ def pack(run: Run, file: Path) -> str:
 
 
 def unpack(file: Path, folder: Path) -> Store:
-    """Check every file of a capsule against its digest, extract to a folder, return its store. Raises BadCapsule."""
-    try:
-        with ZipFile(file) as archive:
-            contents = json.loads(archive.read(CONTENTS))
-            problem = _problem(contents, archive.namelist())
-            members = {} if problem else {name: archive.read(name) for name in contents["files"]}
-    except (BadZipFile, OSError, EOFError, zlib.error, KeyError, ValueError, TypeError, RuntimeError) as error:
-        problem = f"it cannot be read ({error})"
-    if not problem:
-        wrong = [n for n, body in members.items() if hashlib.sha256(body).hexdigest() != contents["files"][n]]
-        problem = f"{wrong[0]} does not match its digest" if wrong else ""
-    if problem:
-        raise BadCapsule(f"{file} is no whole results capsule: {problem}; copy it anew, or pack it with --capsule")
-    for name, body in members.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
+    """Check every file of a capsule, its digest first, extract to a new folder, return its store. Raises BadCapsule."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent) as scratch:
+        unpacked = Path(scratch) / "unpacked"
+        try:
+            require_regular(file, file.stat(), LARGEST)
+            with ZipFile(file) as archive:
+                problem = unfit_members(archive.infolist(), most=MOST_MEMBERS, limit=LARGEST) or _extract(
+                    archive, file.stat().st_size, unpacked
+                )
+        except (BadZipFile, OSError, EOFError, zlib.error, LookupError, ValueError, TypeError, RuntimeError) as error:
+            problem = f"it cannot be read ({' '.join(harmless(str(error)).split())})"
+        if problem:
+            raise BadCapsule(f"{file} is no whole results capsule: {problem}; copy it anew, or pack it with --capsule")
+        unpacked.rename(folder)
     return Store(folder)
 
 
-def _problem(contents: Mapping[str, Any], names: list[str]) -> str:
-    """The error in the contents of a zip that has these names; '' for none."""
+def _extract(archive: ZipFile, packed: int, folder: Path) -> str:
+    """Write the members of a zip of `packed` bytes to a new folder, each checked; the error, '' for none."""
+    contents = parse_json(archive.read(CONTENTS))
+    problem = _problem(contents, archive.infolist(), packed)
+    if problem:
+        return problem
+    for name, digest in contents["files"].items():
+        body = archive.read(name)
+        if hashlib.sha256(body).hexdigest() != digest:
+            return f"{name} does not match its digest"
+        if name.endswith(".npz"):
+            try:
+                read_predictions(body)
+            except ValueError as error:
+                return f"{name}: {error}"
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+    return ""
+
+
+def _problem(contents: Mapping[str, Any], entries: Sequence[ZipInfo], packed: int) -> str:
+    """The error in the contents of a zip of `packed` bytes that has these members; '' for none."""
     if contents["format"] != FORMAT:
-        return f"its format is {contents['format']}, this version reads {FORMAT}"
-    files = contents["files"]
+        return f"its format is {str(contents['format'])[:SHOWN]}, this version reads {FORMAT}"
+    files, names = contents["files"], [entry.filename for entry in entries]
+    large = [entry.filename for entry in entries if entry.file_size > _limit(entry.filename)]
+    if large:
+        return f"{large[0]} is larger than a file of its kind"
+    if sum(entry.file_size for entry in entries) > MOST_EXPANSION * packed:
+        return f"it would unpack to more than {MOST_EXPANSION} times its size"
     strange = [name for name in files if not MEMBER.fullmatch(name)]
     if strange:
-        return f"it holds {strange[0]!r}, which no capsule does"
+        return f"it holds {strange[0][:SHOWN]!r}, which no capsule does"
     if sorted(names) != sorted([CONTENTS, *files]):
         return "its files are not those of its contents"
     return "" if _digest(files) == contents["digest"] else "its contents do not match their digest"
+
+
+def _limit(name: str) -> int:
+    return LARGEST_PREDICTIONS if name.endswith(".npz") else LARGEST_JSON
 
 
 def _digest(files: Mapping[str, str]) -> str:

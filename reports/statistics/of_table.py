@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from benchmark.results.plain_text import csv_cell
 from reports.runs.planned_tables import Layout
 from reports.runs.run import Run
 from reports.statistics.columns import score_columns
@@ -61,4 +62,4 @@ def joined(statistics: Mapping[str, TableStatistics], what: str) -> str:
         return "table\n"
     whole = pd.concat(frames, ignore_index=True)
     whole = whole[["table", *(column for column in whole if column != "table")]]
-    return whole.round(DIGITS).to_csv(index=False, lineterminator="\n")
+    return whole.round(DIGITS).map(csv_cell).to_csv(index=False, lineterminator="\n")

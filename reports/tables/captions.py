@@ -87,7 +87,7 @@ def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
     there = {plan.variants[cell.variant] for cell in cells}
     readers = [title for title in rows if title in there]
     if readers:
-        embedder = plan.config["pretrain"]["text_embedder"]
+        embedder = plan.config.get("pretrain", {}).get("text_embedder") or "an unnamed embedder"
         how = "TF-IDF and truncated SVD, fitted on them" if embedder == "tfidf" else f"{embedder}, frozen"
         without = plan.pretraining.get("without_report", 0)
         left_out = f"; {without} recordings without a report are left out" if without else ""

@@ -5,10 +5,9 @@ Methods differ in encoder passes per update and updates per epoch. One window fo
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 
+from benchmark.results.plain_text import csv_text
 from reports.runs.cards import Card, Cards, machine_of
 from reports.tables.text import latex_table, literal, pipe_table
 
@@ -72,11 +71,7 @@ def costs_latex(lines: Sequence[tuple[str, ...]]) -> str:
 
 def costs_csv(lines: Sequence[tuple[str, ...]]) -> str:
     """The table as CSV, without thousands separators."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER)
-    writer.writerows([line[0], *(text.replace(",", "") for text in line[1:-1]), line[-1]] for line in lines)
-    return out.getvalue()
+    return csv_text(HEADER, ([line[0], *(text.replace(",", "") for text in line[1:-1]), line[-1]] for line in lines))
 
 
 def cost_files(lines: Sequence[tuple[str, ...]]) -> dict[str, str]:

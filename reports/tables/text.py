@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
-from io import StringIO
 from itertools import groupby
 
+from benchmark.results.plain_text import csv_text, harmless
 from reports.tables.table import Block, Column, Line, Score, Table
 
 TEX_PREAMBLE = """\
@@ -59,7 +58,7 @@ def markdown(table: Table) -> str:
 
 def literal(text: str) -> str:
     """Text escaped for Markdown, on one line."""
-    return " ".join(MD_SPECIAL.sub(r"\\\g<0>", text).split())
+    return " ".join(MD_SPECIAL.sub(r"\\\g<0>", harmless(text)).split())
 
 
 def _md_title(line: Line) -> str:
@@ -91,7 +90,7 @@ def latex(tables: Sequence[Table]) -> str:
 
 def _tex(text: str) -> str:
     """Text escaped for pdflatex, on one line; a character missing in its fonts becomes a question mark."""
-    return re.sub(r"\s+", " ", "".join(map(_tex_character, text)))
+    return re.sub(r"\s+", " ", "".join(map(_tex_character, harmless(text))))
 
 
 def _tex_character(character: str) -> str:
@@ -183,14 +182,8 @@ def _tex_score(score: Score) -> str:
 
 def long_csv(tables: Sequence[Table]) -> str:
     """One line per number of the tables: unrounded percent, and the keys of its cells."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_HEADER)
-    for table in tables:
-        for block in table.blocks:
-            for line in block.lines:
-                writer.writerows(_csv_lines(table, block, line))
-    return out.getvalue()
+    places = ((table, block, line) for table in tables for block in table.blocks for line in block.lines)
+    return csv_text(CSV_HEADER, (row for place in places for row in _csv_lines(*place)))
 
 
 def _csv_lines(table: Table, block: Block, line: Line) -> Iterator[tuple[object, ...]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.plan import Plan
+from benchmark.results.store import CorruptRow, NoResults
 from reports.__main__ import main
 
 WriteStore = Callable[..., Path]
@@ -54,3 +55,16 @@ def test_a_bad_capsule_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["--results", str(tmp_path / "bad.zip"), "--out", str(tmp_path / "out")]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "bad.zip is no whole results capsule" in line
+
+
+@pytest.mark.parametrize("error", [MemoryError(), CorruptRow("cells/x.npz: \x1b damaged"), NoResults("none")])
+def test_what_cannot_be_read_is_one_line(
+    error: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("reports.__main__.open_results", fail)
+    assert main(["--results", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line in ("out of memory", "cells/x.npz: ? damaged", "none")

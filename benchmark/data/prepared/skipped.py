@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 from benchmark.results.files import write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
+from benchmark.results.plain_text import csv_text
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,9 @@ def skip_summary(skipped: Iterable[Skipped]) -> dict[str, int]:
 
 def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
     """Write one line per skipped recording of every dataset, given by name: dataset, recording, patient, reason."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(SKIPPED_COLUMNS)
-    for dataset, recordings in skipped.items():
-        writer.writerows((dataset, skip.recording, skip.patient, skip.reason) for skip in recordings)
-    write_atomic(path, text.getvalue().encode())
+    rows = (
+        (dataset, skip.recording, skip.patient, skip.reason)
+        for dataset, recordings in skipped.items()
+        for skip in recordings
+    )
+    write_atomic(path, csv_text(SKIPPED_COLUMNS, rows).encode())

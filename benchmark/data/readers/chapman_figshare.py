@@ -7,17 +7,21 @@ compared papers read; its signals are denoised, those of the other forms are not
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import openpyxl
 import pandas as pd
 
 from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Recording, Unusable
-from benchmark.data.readers.checks import checked_recording
+from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file, checked_recording
 from benchmark.data.readers.tables import Table
+from benchmark.results.reading import MEBIBYTE, unfit_members
 
 SAMPLES, FS = 5000, 500.0
 MILLIVOLTS_PER_MICROVOLT = 1e-3
+MOST_MEMBERS, LARGEST_WORKBOOK = 1000, 256 * MEBIBYTE
+"""Files in a workbook, and their bytes unpacked."""
 COLUMNS = ("FileName", "Rhythm")
 RHYTHMS = {
     "SB": "SB",
@@ -41,6 +45,9 @@ def read_diagnostics(dataset: Dataset, path: Path) -> Table:
     Raises DatasetError if it is no workbook or lacks a column.
     """
     try:
+        with ZipFile(path) as archive:
+            if problem := unfit_members(archive.infolist(), most=MOST_MEMBERS, limit=LARGEST_WORKBOOK):
+                raise ValueError(problem)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         cells = [["" if cell is None else str(cell).strip() for cell in row] for row in book.worksheets[0].values]
         book.close()
@@ -56,8 +63,7 @@ def read_diagnostics(dataset: Dataset, path: Path) -> Table:
 
 def read_csv_recording(path: Path) -> Recording:
     """One CSV file in mV, leads in the order of `LEADS`; raises Unusable where it is not 5,000 lines of 12 numbers."""
-    if not path.exists():
-        raise Unusable("file missing: signal")
+    check_file(path, LARGEST_SIGNAL)
     try:
         table = pd.read_csv(path, header=None, dtype=np.float64, encoding="utf-8-sig")
     except (OSError, ValueError) as error:  # pandas' own errors of parsing are ValueErrors

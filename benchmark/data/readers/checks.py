@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
+from benchmark.results.reading import MEBIBYTE, require_regular
 
+LARGEST_HEADER, LARGEST_SIGNAL = MEBIBYTE, 1024 * MEBIBYTE
+"""Bytes of one recording's files."""
 SLOWEST, FASTEST = 50, 10_000
 """Hz; a sampling rate outside means a wrong header."""
 LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
 """mV; larger values count as infinite: beyond any ECG in a wrong unit, well within float32."""
+
+
+def check_file(path: Path, limit: int, *, what: str = "signal") -> None:
+    """Raise Unusable unless the file is there, regular (opening a FIFO waits for ever) and of at most `limit` bytes."""
+    try:
+        require_regular(path, path.stat(), limit)
+    except FileNotFoundError:
+        raise Unusable(f"file missing: {what}") from None
+    except (OSError, ValueError) as error:
+        raise Unusable(f"unreadable file: {getattr(error, 'strerror', None) or type(error).__name__}") from error
 
 
 def check_extent(samples: int, fs: float) -> None:

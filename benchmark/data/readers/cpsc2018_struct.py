@@ -11,7 +11,7 @@ import numpy as np
 from scipy.io import loadmat
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
-from benchmark.data.readers.checks import checked_recording
+from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file, checked_recording
 
 FS = 500.0
 
@@ -31,8 +31,7 @@ def structs_at(root: Path, pattern: str) -> dict[str, list[Path]]:
 
 def read_struct(path: Path) -> Recording:
     """One struct in mV; raises Unusable."""
-    if not path.exists():
-        raise Unusable("file missing: signal")
+    check_file(path, LARGEST_SIGNAL)
     try:
         leads = np.array(loadmat(path)["ECG"]["data"][0, 0], np.float64)  # (12, n)
     except Exception as error:  # scipy raises any kind of error on a damaged file

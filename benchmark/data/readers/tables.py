@@ -10,9 +10,12 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Unusable
+from benchmark.results.reading import MEBIBYTE, require_regular
 
 Row = tuple[str, ...]
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
+LARGEST_TABLE = 2048 * MEBIBYTE
+"""Bytes; the largest of MIMIC-IV-ECG has 0.2 GiB."""
 SHOWN = 60
 """Characters of a wrong cell that a reason shows."""
 LONGEST_NAME, LONGEST_PATH = 250, 2000
@@ -36,6 +39,7 @@ def read_table(dataset: Dataset, path: Path, columns: Sequence[str]) -> Table:
     if not path.is_file():
         raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}")
     try:
+        require_regular(path, path.stat(), LARGEST_TABLE)
         with open(path, encoding=_encoding(path), newline="") as file:
             return _select(dataset, path, file, columns)
     except (OSError, csv.Error) as error:

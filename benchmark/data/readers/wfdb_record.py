@@ -16,7 +16,7 @@ import wfdb
 from numpy.typing import NDArray
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
-from benchmark.data.readers.checks import check_extent, checked_recording
+from benchmark.data.readers.checks import LARGEST_HEADER, LARGEST_SIGNAL, check_extent, check_file, checked_recording
 
 MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "nv": 1e-6}
 """Millivolts per unit, by the unit's name in lower case."""
@@ -96,12 +96,12 @@ def _header_text(record: Path) -> str:
 
 
 def _content(path: Path) -> bytes:
+    is_header = path.suffix == ".hea"
+    check_file(path, LARGEST_HEADER if is_header else LARGEST_SIGNAL, what="header" if is_header else "signal")
     try:
         return path.read_bytes()
-    except FileNotFoundError:
-        raise Unusable(f"file missing: {'header' if path.suffix == '.hea' else 'signal'}") from None
     except OSError as error:
-        raise Unusable(f"unreadable file: {type(error).__name__}") from error
+        raise Unusable(f"unreadable file: {error.strerror}") from error
 
 
 def _checked_header(record: Path) -> list[str]:
@@ -133,11 +133,11 @@ def _checked_signal_line(record: Path, line: str) -> tuple[str, str, str]:
 
 
 def _read_digital(record: Path, lines: list[str]) -> wfdb.Record:
+    for file in {line.split()[0] for line in lines[1:]}:
+        check_file(record.parent / file, LARGEST_SIGNAL)
     read = _read_without_suffix if "." in lines[0].split()[0] else _read_as_it_stands
     try:
         raw = read(record, lines)
-    except FileNotFoundError:
-        raise Unusable("file missing: signal") from None
     except Exception as error:  # wfdb raises any kind of error on a damaged header or a short file
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
     if raw.d_signal is None or raw.d_signal.size == 0:

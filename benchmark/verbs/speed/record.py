@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.files import write_atomic
+from benchmark.results.reading import LARGEST_JSON, read_regular
 from benchmark.verbs.speed.timing import Ratio
 
 
@@ -99,6 +100,6 @@ def save_speed(speed: Speed, path: Path) -> None:
 def load_speed(path: Path) -> Speed | None:
     """The values of `save_speed`; None if the file is missing, damaged or of an older form."""
     try:
-        return TypeAdapter(Speed).validate_json(path.read_bytes())
+        return TypeAdapter(Speed).validate_json(read_regular(path, LARGEST_JSON))
     except (OSError, ValueError):
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,59 @@ def test_what_is_not_yaml_is_refused_in_one_line(text: str) -> None:
         parse_value(text)
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 2000,
+        "{a: " * 100 + "1" + "}" * 100,
+        "9" * 5000,
+        "1e300",
+        "[&a [x, x], *a]",
+        "!!binary aGk=",
+        "!!timestamp never",
+        "!!set {a}",
+        "!!python/name:os.system",
+        "? [a]\n: b",
+    ],
+)
+def test_a_value_that_no_config_has_is_refused_in_one_line(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not a YAML value"):
+        parse_value(text)
+    (tmp_path / "mine.yaml").write_text(f"name: {text}")
+    with pytest.raises(ConfigError, match=r"mine.yaml' is not YAML: ") as caught:
+        load_config(str(tmp_path / "mine.yaml"))
+    assert "\n" not in str(caught.value)
+
+
+def test_aliases_that_unfold_without_end_are_refused_at_once(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))]
+    (tmp_path / "mine.yaml").write_text("\n".join(lines))
+    with pytest.raises(ConfigError, match="the alias \\*a0 is not read: write the value out"):
+        load_config(str(tmp_path / "mine.yaml"))
+
+
+def fill(path: Path, size: int) -> None:
+    path.touch()
+    os.truncate(path, size)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda path: path.write_bytes("name: Größe".encode("latin-1")), "is not UTF-8 text: save it as UTF-8"),
+        (os.mkfifo, "cannot be read: not a regular file"),
+        (Path.mkdir, "cannot be read: not a regular file"),
+        (lambda path: fill(path, 3 * 10**9), "cannot be read: larger than 1 MiB"),
+    ],
+)
+def test_a_file_that_is_no_config_is_refused_in_one_line(
+    make: Callable[[Path], object], problem: str, tmp_path: Path
+) -> None:
+    make(tmp_path / "mine.yaml")
+    with pytest.raises(ConfigError, match=problem):
+        load_config(str(tmp_path / "mine.yaml"))
 
 
 @pytest.mark.parametrize("name", config_names())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from benchmark.results.files import write_atomic
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.rows import Predictions, Row, row_bytes
+from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import CorruptRow, NoResults, Store
 
 ROW = Row(
@@ -49,10 +52,10 @@ PREDICTIONS = Predictions(
 )
 PLAN = Plan(
     key="plan-one",
-    config={"protocol": "paper"},
+    config={"protocol": "paper", "data": {"labels": "single"}},
     variants={"random": "Random", "pmq": "PMQ"},
-    datasets={"ptb-xl": {"title": "PTB-XL"}},
-    pretraining={"name": "mimic-iv-ecg"},
+    datasets={"ptb-xl": {"title": "PTB-XL", "recordings": 3, "patients": 2}},
+    pretraining={"name": "mimic-iv-ecg", "recordings": 3, "patients": 2},
     cells=[PlannedCell(ROW.key, "pmq", "finetune", "ptb-xl", 0.1, 41)],
 )
 
@@ -63,6 +66,17 @@ def store(tmp_path: Path) -> Store:
     store = Store(tmp_path / "runs")
     store.save_row(ROW, PREDICTIONS)
     return store
+
+
+def forge_row(store: Store, change: dict[str, Any]) -> None:
+    """Change values of the stored row, with digests that match."""
+    body = asdict(ROW) | change
+    arrays = (store.cells / f"{ROW.key}.npz").read_bytes()
+    sums = {
+        "row_sha256": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+        "predictions_sha256": hashlib.sha256(arrays).hexdigest(),
+    }
+    (store.cells / f"{ROW.key}.json").write_text(json.dumps({"row": body, **sums}))
 
 
 def files(folder: Path) -> set[str]:
@@ -124,11 +138,72 @@ def test_a_row_of_another_format_is_left_out_with_its_format(store: Store) -> No
         store.load_row(ROW.key)
 
 
-@pytest.mark.parametrize("row", [replace(ROW, key="other"), replace(ROW, pretrain_key="../../outside")])
-def test_a_row_of_another_key_or_of_no_key_is_noticed(store: Store, row: Row) -> None:
-    (store.cells / f"{ROW.key}.json").write_bytes(row_bytes(row, (store.cells / f"{ROW.key}.npz").read_bytes()))
-    with pytest.raises(CorruptRow, match=f"this is no row of key {ROW.key}"):
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"key": "other"}, f"this is no row of key {ROW.key}"),
+        ({"pretrain_key": "../../outside"}, "pretrain_key: '../../outside' is no key"),
+        ({"dataset": "../../outside"}, "dataset: '../../outside' is no name"),
+        ({"variant": "x" * 5000}, "variant: string should have at most 2000 characters"),
+        ({"evaluation": "other"}, "evaluation: unknown 'other', there are finetune, linear, features"),
+        ({"ratio": 0}, "ratio: input should be greater than 0, got 0"),
+        ({"seed": True}, "seed: input should be a valid integer, got True"),
+        ({"seed": 2**70}, "an integer beyond 64 bits"),
+        ({"protocol": ["paper"]}, "protocol: input should be a valid string"),
+        ({"scores": {"heartbeat": {"f1": 1.5}}}, "scores.heartbeat.f1: input should be less than or equal to 1"),
+        ({"scores": {"heartbeat": {"f1": float("nan")}}}, "scores.heartbeat.f1: input should be"),
+        ({"scores": {"heart": {"f1": 0.5}}}, "unknown 'heart', there are heartbeat, recording"),
+        ({"scores": {"heartbeat": {"../f1": 0.5}}}, "'../f1' is no name"),
+        ({"counts": {"test_windows": -1}}, "counts.test_windows: input should be greater than or equal to 0"),
+        ({"coverage": {"NORM": {"patients": 2}}}, "coverage.NORM.unscored: field required"),
+        ({"training": {"seconds": "long"}}, "training.seconds: input should be a valid number"),
+        ({"provenance": {"device": "cpu"}}, "provenance.device: input should be a valid dictionary"),
+        ({"provenance": {"config": json.loads("[" * 90 + "]" * 90)}}, "nested deeper than 50 levels"),
+        ({"more": 1}, "row format 2, this version reads 2"),
+    ],
+)
+def test_a_value_that_no_row_has_is_named_although_the_digest_is_right(
+    store: Store, change: dict[str, Any], problem: str
+) -> None:
+    forge_row(store, change)
+    with pytest.raises(CorruptRow, match=re.escape(problem)) as caught:
         store.load_row(ROW.key)
+    assert "\n" not in str(caught.value)
+
+
+def test_text_in_a_row_loses_the_characters_that_do_something(store: Store) -> None:
+    forge_row(store, {"notes": ["a\x1b[2Jb\u202ec\ud800"], "training": {"seconds": 1, "m\x9b": "\x07"}})
+    row = store.load_row(ROW.key)
+    assert row is not None
+    assert row.notes == ["a?[2Jb?c?"]
+    assert row.training == {"seconds": 1, "m?": "?"}
+
+
+FORGED = {
+    "of another dtype": {"probability": PREDICTIONS.probability.astype(np.float64)},
+    "of another shape": {"truth": PREDICTIONS.truth[:1]},
+    "flat": {"probability": np.array([0.5, 0.5], np.float32), "truth": np.array([0, 1])},
+    "negative": {"probability": -PREDICTIONS.probability},
+    "above one": {"probability": 2 * PREDICTIONS.probability},
+    "not a number": {"probability": np.nan * PREDICTIONS.probability},
+    "a label of two": {"truth": 2 * PREDICTIONS.truth},
+    "ids that are numbers": {"patient": np.array([1, 2])},
+    "long ids": {"patient": np.array(["p" * 1000, "q"])},
+    "ids that are no text": {"patient": np.array([2**31 - 1, 1], np.uint32).view("<U1")},
+    "of another byte order": {"patient": np.array(["p", "q"], ">U1")},
+    "objects": {"recording": np.array([{}, None])},
+    "a further array": {"more": np.zeros(1)},
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_predictions_that_are_none_are_refused_in_one_line(store: Store, what: str) -> None:
+    buffer = BytesIO()
+    np.savez(buffer, **vars(PREDICTIONS) | FORGED[what])
+    (store.cells / f"{ROW.key}.npz").write_bytes(buffer.getvalue())
+    with pytest.raises(CorruptRow, match=ROW.key) as caught:
+        store.predictions(ROW.key)
+    assert "\n" not in str(caught.value)
 
 
 def test_rows_are_listed_without_failures(store: Store) -> None:
@@ -213,6 +288,40 @@ def test_a_failure_of_before_tracebacks_were_kept_is_read(store: Store) -> None:
     assert store.failures(["old"]) == {"old": Failure("ValueError: old")}
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "3", '{"error": 3}', "[" * 10**5, ""])
+def test_a_damaged_failure_is_a_failure_that_says_so(store: Store, content: str) -> None:
+    (store.cells / "bad.error.json").write_text(content)
+    assert store.failures(["bad"])["bad"].line.startswith("bad.error.json is damaged: ")
+
+
+@pytest.mark.parametrize("content", [b"", b"../../etc/passwd", b"\xff\xfe", b"x" * 10**6])
+def test_a_damaged_latest_is_one_line(tmp_path: Path, content: bytes) -> None:
+    store = Store(tmp_path)
+    store.save_plan(PLAN)
+    (store.plans / "latest").write_bytes(content)
+    with pytest.raises(NoResults, match=r"latest is damaged: .* the same run command writes it again"):
+        store.load_plan()
+
+
+def test_a_plan_under_another_key_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save_plan(PLAN)
+    (store.plans / "plan-two.json").write_bytes((store.plans / "plan-one.json").read_bytes())
+    with pytest.raises(NoResults, match="this is the plan plan-one, not plan-two"):
+        store.load_plan("plan-two")
+
+
+def test_what_is_no_regular_file_is_damaged_and_never_waited_for(store: Store) -> None:
+    store.save_plan(PLAN)
+    for file in (store.cells / f"{ROW.key}.npz", store.plans / "plan-one.json"):
+        file.unlink()
+        os.mkfifo(file)
+    with pytest.raises(CorruptRow, match="not a regular file"):
+        store.load_row(ROW.key)
+    with pytest.raises(NoResults, match="plan-one"):
+        store.load_plan()
+
+
 def test_stores_merge_by_copying(store: Store, tmp_path: Path) -> None:
     second = Store(tmp_path / "elsewhere")
     second.save_row(replace(ROW, key="second", seed=42), PREDICTIONS)
@@ -234,9 +343,9 @@ def test_the_latest_plan_is_the_one_saved_last(tmp_path: Path) -> None:
 
 
 def test_a_plan_stored_before_two_keys_were_renamed_has_them_under_todays_names(tmp_path: Path) -> None:
-    old = {"protocol": "paper", "compare": ["pmq"], "methods": {"pmq": {"momentum": 0.5}}}
+    old = PLAN.config | {"compare": ["pmq"], "methods": {"pmq": {"momentum": 0.5}}}
     Store(tmp_path).save_plan(replace(PLAN, config=old))
-    config = {"protocol": "paper", "methods": ["pmq"], "knobs": {"pmq": {"momentum": 0.5}}}
+    config = PLAN.config | {"methods": ["pmq"], "knobs": {"pmq": {"momentum": 0.5}}}
     assert Store(tmp_path).load_plan().config == config
 
 
@@ -287,11 +396,18 @@ def test_what_a_row_says_of_its_data_is_under_its_digest(store: Store) -> None:
 @pytest.mark.parametrize(
     ("plan", "problem"),
     [
-        (replace(PLAN, config={"protocol": "other"}), "unknown protocol 'other'"),
+        (replace(PLAN, config=PLAN.config | {"protocol": "other"}), "config.protocol: unknown 'other'"),
         (replace(PLAN, config={}), "protocol"),
+        (replace(PLAN, datasets={"../../x": PLAN.datasets["ptb-xl"]}), "'../../x' is no name"),
+        (replace(PLAN, datasets={"ptb-xl": {"title": "PTB-XL", "recordings": -1, "patients": 2}}), "recordings"),
+        (replace(PLAN, roles={"pmq": {"role": "king", "of": "", "knob": "", "value": 0}}), "unknown 'king'"),
+        (replace(PLAN, roles={"pmq": {"role": "sweep", "of": "../x", "knob": "k", "value": 0}}), "'../x' is no name"),
+        (replace(PLAN, config=PLAN.config | {"more": float("inf")}), "not JSON compliant"),
+        (replace(PLAN, warnings=[3]), "warnings.0: input should be a valid string"),
         (replace(PLAN, variants={}), "a cell of 'pmq' on 'ptb-xl', which the plan does not list"),
         (replace(PLAN, datasets={}), "a cell of 'pmq' on 'ptb-xl', which the plan does not list"),
         (replace(PLAN, cells=[replace(PLAN.cells[0], key="../x")]), "'../x' is no key"),
+        (replace(PLAN, cells=[replace(PLAN.cells[0], ratio=30.0)]), "ratio: input should be less than or equal to 1"),
     ],
 )
 def test_a_plan_that_cannot_be_used_is_refused_by_what_is_wrong(tmp_path: Path, plan: Plan, problem: str) -> None:
@@ -313,7 +429,9 @@ def test_a_card_is_read_where_it_is_whole(store: Store) -> None:
         store.card(ROW.pretrain_key)
 
 
-@pytest.mark.parametrize("content", ["", '{"key": "plan-one"', "[]", '{"cells": []}', '{"cells": [{"wrong": 1}]}'])
+@pytest.mark.parametrize(
+    "content", ["", '{"key": "plan-one"', "[" * 10**5, "\xff", "[]", '{"cells": []}', '{"cells": [{"wrong": 1}]}']
+)
 def test_a_damaged_plan_is_one_line_with_the_remedy(tmp_path: Path, content: str) -> None:
     store = Store(tmp_path)
     store.save_plan(PLAN)

@@ -23,7 +23,7 @@ def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[st
 def test_a_title_from_elsewhere_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     file = StringIO()
     console = open_console(file)
-    note(console, "a\x1b[2Jb\r\x9bc")
+    note(console, "a\x1b[2Jb\r\x9bc\u202ed\u2066e\ud800")
     error("\x1b[31mred")
-    assert file.getvalue() == "a?[2Jb??c\n"
+    assert file.getvalue() == "a?[2Jb??c?d?e?\n"
     assert "\x1b" not in capsys.readouterr().err

@@ -42,11 +42,13 @@ def test_costs_of_an_edited_card_and_of_one_without_a_digest_are_left_out_with_a
     write_store: Callable[..., Path], tmp_path: Path
 ) -> None:
     root = write_store(complete=True)
-    card = {"loss": [2.0], "updates": 8, "seconds": 3.0}
+    sizes = {"windows_per_epoch": 16, "parameters": 100, "batch_size": 8, "peak_memory_gib": 0.5}
+    card = {"loss": [2.0], "updates": 8, "seconds": 3.0, **sizes}
     write_card(root, digest("pmq"), card_bytes(card | {"key": digest("pmq")}).decode().replace("3.0", "0.3"))
     write_card(root, digest("moco"), json.dumps(card))
     run = open_run(root)
-    assert run.cards == {"moco": {digest("moco"): {"loss": [2.0]}}}
+    left = {"loss": [2.0], "windows_per_epoch": 16, "parameters": 100, "batch_size": 8}
+    assert run.cards == {"moco": {digest("moco"): left}}
     edited, old = run.left_out
     assert edited.endswith("pretraining.json: the card does not match its digest")
     assert old == (

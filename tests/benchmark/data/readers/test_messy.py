@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -109,13 +110,26 @@ REFUSED: dict[str, tuple[Mutate, str]] = {
     "header empty": (instead(".hea", Path.touch), "damaged header: empty"),
     "header of NULs": (instead(".hea", lambda path: void(path.write_bytes(bytes(99)))), "damaged header: first line"),
     "header a web page": (instead(".hea", lambda path: void(path.write_text("<html>"))), "damaged header: first line"),
-    "header a folder": (instead(".hea", Path.mkdir), "unreadable file: IsADirectoryError"),
-    "header a loop": (instead(".hea", lambda path: path.symlink_to(path)), "unreadable file: OSError"),
+    "header a folder": (instead(".hea", Path.mkdir), "unreadable file: not a regular file"),
+    "header a pipe": (instead(".hea", os.mkfifo), "unreadable file: not a regular file"),
+    "header of 3 GB": (instead(".hea", lambda path: of_size(path, 3 * 10**9)), "unreadable file: larger than 1 MiB"),
+    "header a loop": (instead(".hea", lambda path: path.symlink_to(path)), "unreadable file: Too many levels"),
     "header gone": (instead(".hea", lambda path: None), "file missing: header"),
-    "samples a folder": (instead(".dat", Path.mkdir), "unreadable or truncated: IsADirectoryError"),
-    "samples a loop": (instead(".dat", lambda path: path.symlink_to(path)), "unreadable or truncated: OSError"),
+    "samples a folder": (instead(".dat", Path.mkdir), "unreadable file: not a regular file"),
+    "samples a pipe": (instead(".dat", os.mkfifo), "unreadable file: not a regular file"),
+    "samples of 3 GB": (
+        instead(".dat", lambda path: of_size(path, 3 * 10**9)),
+        "unreadable file: larger than 1024 MiB",
+    ),
+    "samples a loop": (instead(".dat", lambda path: path.symlink_to(path)), "unreadable file: Too many levels"),
     "samples gone": (instead(".dat", lambda path: None), "file missing: signal"),
 }
+
+
+def of_size(path: Path, size: int) -> None:
+    """A file with a hole, which takes no room."""
+    path.touch()
+    os.truncate(path, size)
 
 
 def void(_: object) -> None:
@@ -242,7 +256,9 @@ STRUCT_REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "truncated": (lambda path: cut(path), "unreadable or truncated"),
     "empty": (Path.touch, "unreadable or truncated"),
     "text": (lambda path: path.write_text("404: not found"), "unreadable or truncated"),
-    "folder": (Path.mkdir, "unreadable or truncated: OSError"),
+    "folder": (Path.mkdir, "unreadable file: not a regular file"),
+    "a pipe": (os.mkfifo, "unreadable file: not a regular file"),
+    "of 3 GB": (lambda path: of_size(path, 3 * 10**9), "unreadable file: larger than 1024 MiB"),
     "missing": (lambda path: None, "file missing: signal"),
     "no struct": (lambda path: scipy.io.savemat(path, {"val": ecg_csv()}), "unreadable or truncated: KeyError"),
     "eight leads": (lambda path: save(path, ecg_csv().T[:8]), "not 12 leads: data of shape (8, 5000)"),
@@ -279,7 +295,7 @@ def test_a_file_without_permission_is_refused(
 
     record = write_record(tmp_path / "r", make_ecg())
     monkeypatch.setattr(Path, "read_bytes", forbid)
-    with pytest.raises(Unusable, match=r"^unreadable file: PermissionError$"):
+    with pytest.raises(Unusable, match=r"^unreadable file: Permission denied$"):
         read_recording(record)
 
 

@@ -1,0 +1,47 @@
+"""Files of others: not regular, too large, too deep, or no array: one error, nothing hung, nothing allocated."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmark.results.reading import parse_json, read_json, read_regular
+
+
+def test_a_file_of_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_regular(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        read_regular(tmp_path / "file", 4)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_not_regular_is_refused_and_not_waited_for(tmp_path: Path, make: object) -> None:
+    make(tmp_path / "file")  # type: ignore[operator]
+    with pytest.raises(OSError, match="not a regular file"):
+        read_json(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "Expecting value"),
+        (b"\xff", "codec can't decode"),
+        (b"[" * 100_000, "nested deeper than 50 levels"),
+        (b"[" * 51 + b"]" * 51, "nested deeper than 50 levels"),
+        (b'{"a":' * 51 + b"1" + b"}" * 51, "nested deeper than 50 levels"),
+        (b"9" * 20, "an integer beyond 64 bits"),
+        (b"9" * 5000, "limit"),
+    ],
+)
+def test_what_is_no_bounded_json_is_a_value_error(content: bytes, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_json(content)
+
+
+def test_plain_values_are_unchanged_and_harmful_text_is_not() -> None:
+    assert parse_json(b'{"a": [1, -1.5, true, null, "\xc3\xa9\\n"]}') == {"a": [1, -1.5, True, None, "é\n"]}
+    assert parse_json(b'{"\\u001b": "\\u202e\xe2\x80\xae\\ud800"}') == {"?": "???"}
+    assert parse_json(b"[" * 50 + b"]" * 50)
