@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import hashlib
 import sys
-import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
-from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
+
+from methods.local_modules import local_modules
 
 T = TypeVar("T")
 _TEXT = "__text__"
 """Module attribute with the source it was loaded from: the file may be edited during a run."""
 _MODULES = "__local_modules__"
 """Module attribute with the digests of the local modules that the file imports."""
-_NOT_LOCAL = {"methods", "benchmark", "reports", *sys.stdlib_module_names}
-"""First names of modules that are the suite's or Python's; their changes are told by results versions."""
-_PACKAGES = {"site-packages", "dist-packages"}
-"""Folders of installed packages."""
 
 
 def find_class(what: str, name: str, table: Mapping[str, type[T]], contract: type[T]) -> type[T]:
@@ -68,7 +63,7 @@ def _load_file(what: str, path: Path, contract: type, taken: tuple[str, ...]) ->
         text = path.read_bytes()
         setattr(module, _TEXT, text)
         exec(compile(text, path, "exec"), vars(module))
-        setattr(module, _MODULES, _local_modules(path, text))
+        setattr(module, _MODULES, local_modules(path, text))
     except Exception as error:
         del sys.modules[module.__name__]
         raise ValueError(f"{what} file {path}: {type(error).__name__}: {error}") from error
@@ -82,47 +77,3 @@ def _load_file(what: str, path: Path, contract: type, taken: tuple[str, ...]) ->
     if getattr(found[0], "name", "") in {"", *taken}:
         raise ValueError(f"{what} file {path}: give {found[0].__name__} a `name` that none of {', '.join(taken)} has")
     return found[0]
-
-
-def _local_modules(path: Path, text: bytes) -> dict[str, str]:
-    """Name -> SHA-256 of the local modules that a file's import statements reach, directly or through each other.
-
-    Local: found on the import path outside Python's and the installed packages' folders, or beside the file.
-    """
-    installed = {Path(folder).resolve() for folder in sysconfig.get_paths().values()}
-    entries = [Path(entry).resolve() for entry in sys.path]
-    local = [entry for entry in entries if entry not in installed and not _PACKAGES & set(entry.parts)]
-    found: dict[str, str] = {}
-    waiting = list(_imported(text, ""))
-    while waiting:
-        name = waiting.pop()
-        file = _file_of_module(name, [*local, path.parent])
-        if name in found or name.partition(".")[0] in _NOT_LOCAL or file is None:
-            continue
-        content = file.read_bytes()
-        found[name] = hashlib.sha256(content).hexdigest()
-        if file.suffix == ".py":
-            waiting += _imported(content, name if file.stem == "__init__" else name.rpartition(".")[0])
-    return dict(sorted(found.items()))
-
-
-def _file_of_module(name: str, folders: list[Path]) -> Path | None:
-    """The file of a module in the first folder that holds it: a .py file or a package's __init__.py."""
-    parts = Path(*name.split("."))
-    candidates = (folder / own for folder in folders for own in (parts / "__init__.py", parts.with_suffix(".py")))
-    return next((file for file in candidates if file.is_file()), None)
-
-
-def _imported(text: bytes, package: str) -> Iterator[str]:
-    """Names that the import statements of a module of `package` may load, each with the packages around it."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
-            base = ".".join(part for part in (*above, node.module) if part)
-            names = [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
-        else:
-            continue
-        for name in filter(None, names):
-            yield from accumulate(name.split("."), lambda outer, inner: f"{outer}.{inner}")

@@ -39,6 +39,7 @@ ROOMS = (
     "methods.encoders",
     "methods.parts",
     "methods.from_file",
+    "methods.local_modules",
     "benchmark.results",
     "benchmark.screen",
     "benchmark.machine",
