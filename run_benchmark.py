@@ -11,6 +11,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, INTERRUPTED, USAGE, parse
 from benchmark.data.readers.base import DatasetError
 from benchmark.machine.memory import keep_freed_memory
+from benchmark.results.files import remedy
 from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen import console as terminal
 from benchmark.screen.console import open_console
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal.error(str(problem))
         return USAGE
     except OSError as problem:
-        terminal.error(f"{problem.filename or 'a file'}: {problem.strerror or problem}; is the place writable?")
+        terminal.error(f"{problem.filename or 'a file'}: {problem.strerror or problem}; {remedy(problem)}")
         return USAGE
     except (NoResults, CorruptRow) as problem:
         terminal.error(str(problem))

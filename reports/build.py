@@ -1,15 +1,18 @@
 """Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page.
 
-The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several.
+The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. All
+are written aside and put in place together, the page last, so that new tables never stand beside an old page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files import is_read_only, naming, temporary_name
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.plain_text import csv_cell
 from benchmark.results.store import CorruptRow
@@ -23,6 +26,8 @@ from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
 from reports.tables.table import Table, make_table, table_name
 from reports.tables.text import latex, long_csv, markdown
+
+PAGE = "report.html"
 
 
 @dataclass(frozen=True)
@@ -59,29 +64,59 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
             except (UnequalTestSets, CorruptRow) as problem:
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
-    drawn = write_figures(run, out, units)
-    problems += drawn.problems
     problems += run.left_out
+    staged = temporary_name(out / "report")
+    try:
+        staged.mkdir(parents=True)
+    except OSError as error:
+        if not is_read_only(error):
+            raise
+        return _report(run, tables, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"])
+    try:
+        with naming(out):
+            drawn = write_figures(run, staged, units)
+            problems += drawn.problems
+            contents = _contents(run, tables, statistics)
+            for name, text in contents.items():
+                (staged / name).write_text(text, encoding="utf-8", newline="")
+            page = report_html(
+                run,
+                tables,
+                statistics,
+                skipped=read_skipped(out / "skipped.csv"),
+                pictures=pictures_of(drawn.files),
+                problems=problems,
+            )
+            (staged / PAGE).write_text(page, encoding="utf-8", newline="")
+            names = [*map(Path, (*contents, PAGE)), *(file.relative_to(staged) for file in drawn.files)]
+            return _report(run, tables, _publish(staged, out, names), problems)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _contents(run: Run, tables: list[Table], statistics: Mapping[str, TableStatistics]) -> dict[str, str]:
+    """Name -> text of the files other than figures and page."""
     costs = cost_lines(run.cards, run.plan.variants)
-    contents = {
+    return {
         "results.md": "# Results\n\n" + "\n".join(map(markdown, tables)),
         "results.tex": latex(tables),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
-        "report.html": report_html(
-            run,
-            tables,
-            statistics,
-            skipped=read_skipped(out / "skipped.csv"),
-            pictures=pictures_of(drawn.files),
-            problems=problems,
-        ),
     }
-    for name, text in contents.items():
-        write_atomic(out / name, text.encode())
-    files = (*(out / name for name in contents), *drawn.files)
+
+
+def _publish(staged: Path, out: Path, names: Sequence[Path]) -> tuple[Path, ...]:
+    """Move files from one folder to another; an old page goes first and the new one comes last."""
+    (out / PAGE).unlink(missing_ok=True)
+    for name in sorted(names, key=lambda name: name == Path(PAGE)):
+        (out / name).parent.mkdir(exist_ok=True)
+        os.replace(staged / name, out / name)
+    return tuple(out / name for name in names)
+
+
+def _report(run: Run, tables: list[Table], files: tuple[Path, ...], problems: list[str]) -> Report:
     return Report(tuple(tables), files, (*run.damaged.values(), *problems), tuple(_failures(run)))
 
 

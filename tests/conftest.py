@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,15 @@ def shared_reference() -> Path:
 def shared_ecgs() -> Path:
     """Real recordings of PTB-XL, Chapman, CPSC2018 and a MIMIC-IV-ECG header."""
     return _folder("ecg-samples")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 256 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a disk can be mounted by root alone")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)

@@ -54,7 +54,16 @@ def test_what_cannot_be_is_one_line_before_any_work(
     [
         (ConfigError("a value"), 2, "a value"),
         (DatasetError("a folder"), 2, "a folder"),
-        (PermissionError(13, "Permission denied", "out"), 2, "out: Permission denied; is the place writable?"),
+        (
+            PermissionError(13, "Permission denied", "out"),
+            2,
+            "out: Permission denied; you may not write there: name another folder",
+        ),
+        (
+            FileNotFoundError(2, "No such file or directory", "x"),
+            2,
+            "x: No such file or directory; is the place writable?",
+        ),
         (NoResults("nothing there"), 1, "nothing there"),
         (
             KeyboardInterrupt(),

@@ -133,9 +133,12 @@ class Store:
         return self.cells / f"{key}.error.json"
 
     def save_plan(self, plan: Plan) -> None:
-        """Write a plan under its key and mark it as the latest."""
-        write_atomic(self.plans / f"{plan.key}.json", json.dumps(asdict(plan), indent=1).encode())
-        write_atomic(self.plans / "latest", plan.key.encode())
+        """Write a plan under its key and mark it as the latest; files that are there already are left alone."""
+        contents = {f"{plan.key}.json": json.dumps(asdict(plan), indent=1), "latest": plan.key}
+        for name, text in contents.items():
+            path = self.plans / name
+            if not path.is_file() or path.read_bytes() != text.encode():
+                write_atomic(path, text.encode())
 
     def plan_keys(self) -> list[str]:
         """Keys of all plans, the latest first. Raises NoResults if there is none."""

@@ -87,7 +87,11 @@ def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = N
     source: the path that the user named, if not the folder. Raises NoResults where the folder holds no such plan.
     """
     store = Store(root)
-    plan = store.load_plan(plan_key)
+    return run_of(store, store.load_plan(plan_key), source or root)
+
+
+def run_of(store: Store, plan: Plan, source: Path) -> Run:
+    """The run of a plan, stored or not, in a store; source: the path that the user named."""
     rows: dict[str, Row] = {}
     damaged: dict[str, str] = {}
     for key in dict.fromkeys(cell.key for cell in plan.cells):
@@ -99,9 +103,8 @@ def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = N
         if row is not None:
             rows[key] = row
     missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
-    named = source or root
     plan = as_rows_say(plan, rows.values())
-    return Run(f"{named}@{plan.key}", named, store, plan, rows, store.failures(missing), damaged)
+    return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged)
 
 
 def _cell(cell: PlannedCell) -> dict[str, Any]:

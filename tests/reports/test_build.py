@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from reports.__main__ import main
 from reports.build import build_report
+from reports.figures.choose import Figures
 from reports.runs.run import open_run
 
 FILES = [
@@ -56,6 +58,49 @@ def test_score_unit_follows_the_protocol_unless_asked(
 
     report = build_report(open_run(write_store(alter_plan=under_protocol)), tmp_path / "out", unit=unit)
     assert {table.unit for table in report.tables} == units
+
+
+def test_a_full_disk_leaves_the_old_files_together(
+    write_store: Callable[..., Path], disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every file of the old report or every file of the new one: the disk fills up with the page."""
+    monkeypatch.setattr("reports.figures.choose.write_figures", lambda run, out, units: Figures((), ()))
+    run, out = open_run(write_store("one", complete=True)), disk / "out"
+    build_report(run, out)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    (disk / "ballast").write_bytes(bytes(max(0, os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 40_000)))
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        build_report(open_run(write_store("two")), out)
+    assert caught.value.filename == str(out)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_new_tables_never_stand_beside_an_old_page(
+    store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reports.figures.choose.write_figures", lambda run, out, units: Figures((), ()))
+    build_report(open_run(store_root), tmp_path)
+    rename, moved = os.replace, []
+
+    def killed_on_the_way(source: Path, target: Path) -> None:
+        if len(moved) == 3:
+            raise KeyboardInterrupt
+        moved.append(target)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", killed_on_the_way)
+    with pytest.raises(KeyboardInterrupt):
+        build_report(open_run(store_root), tmp_path)
+    assert len(moved) == 3
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_tables_come_without_files_where_nothing_can_be_written(store_root: Path, disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    report = build_report(open_run(store_root), disk / "out")
+    assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
+    assert report.files == ()
+    assert report.problems == (f"every file: {disk / 'out'} cannot be written to (Read-only file system)",)
 
 
 def test_an_unknown_unit_is_refused(store_root: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from benchmark.data.prepared.verify import intact
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Entry, Listing
 from benchmark.data.readers.simulated import is_marked, is_simulated
-from benchmark.results.files import temporary_name
+from benchmark.results.files import naming, temporary_name
 from benchmark.results.keys import KEY_LENGTH
 
 INDEX_FORMAT = 5
@@ -98,9 +98,10 @@ def prepare(
     if prepared is not None and prepared.simulated >= marked:  # not what was made while the mark was away
         return prepared
     unfinished = temporary_name(folder)
-    unfinished.mkdir(parents=True)
     try:
-        _build(unfinished, folder.name, dataset, listing, segmentation, workers, on_progress)
+        with naming(folder):
+            unfinished.mkdir(parents=True)
+            _build(unfinished, folder.name, dataset, listing, segmentation, workers, on_progress)
         found = _read(folder)
         if isinstance(found, str) or found.simulated < marked:  # else another process has finished the same meanwhile
             shutil.rmtree(folder, ignore_errors=True)

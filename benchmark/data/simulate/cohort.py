@@ -19,7 +19,7 @@ from benchmark.data.simulate.layouts import LAYOUTS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
 from benchmark.data.simulate.population import draw_diagnoses, draw_person
 from benchmark.data.simulate.recording import MOST_SEVERE, record
-from benchmark.results.files import temporary_name
+from benchmark.results.files import naming, temporary_name
 
 SIMULATOR_VERSION = 2
 """Raised with every change that can alter a signal or a label."""
@@ -53,17 +53,18 @@ def write_cohort(
         raise FileExistsError(f"{folder} exists: remove it or choose another folder for the simulated {name}")
     temporary = temporary_name(folder)
     try:
-        temporary.mkdir(parents=True)
-        visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]
-        rows = []
-        for case in _cases(name, layout, visits, settings, seed):
-            rows.append(layout.write_recording(temporary, case, settings))
-            if on_progress is not None:
-                on_progress(len(rows), sum(visits))
-        layout.write_tables(temporary, rows)
-        mark = {"simulator_version": SIMULATOR_VERSION, "cohort": name, "seed": seed, "settings": asdict(settings)}
-        (temporary / SIMULATED_MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
-        temporary.rename(folder)
+        with naming(folder):
+            temporary.mkdir(parents=True)
+            visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]
+            rows = []
+            for case in _cases(name, layout, visits, settings, seed):
+                rows.append(layout.write_recording(temporary, case, settings))
+                if on_progress is not None:
+                    on_progress(len(rows), sum(visits))
+            layout.write_tables(temporary, rows)
+            mark = {"simulator_version": SIMULATOR_VERSION, "cohort": name, "seed": seed, "settings": asdict(settings)}
+            (temporary / SIMULATED_MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
+            temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -10,6 +10,8 @@ from benchmark.config.config import Config
 from benchmark.config.verb import FAILED, OK
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import skip_summary, write_skipped
+from benchmark.results.files import is_read_only
+from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from benchmark.run.cohorts import names_of
 from benchmark.run.datasets import gate, open_data, prepare_data
@@ -24,7 +26,7 @@ from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
 from benchmark.training.health import health_lines
 from benchmark.verbs.report import show_report
-from reports.runs.run import open_run
+from reports.runs.run import run_of
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     store = Store(asked.results)
     grid = make_grid(config, prepared, machine, store)
     plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored])
-    store.save_plan(plan)
     work = missing(grid, store)
+    save_plan(plan, store, work, console)
     for line in work.damaged:
         note(console, f"damaged, will be done again: {line}")
     cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
@@ -67,11 +69,21 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
-    show_report(open_run(asked.results, plan.key), asked.out, asked.unit, console)
+    show_report(run_of(store, plan, asked.results), asked.out, asked.unit, console)
     show_health(grid, store, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
+
+
+def save_plan(plan: Plan, store: Store, work: Work, console: Console) -> None:
+    """Store the plan; where nothing can be written and nothing is to do, go on with a note. Raises OSError else."""
+    try:
+        store.save_plan(plan)
+    except OSError as error:
+        if work.cells or not is_read_only(error):
+            raise
+        note(console, f"{store.root} cannot be written to ({error.strerror}); its results are only shown")
 
 
 def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
@@ -82,7 +94,12 @@ def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, place, console)
         note(console, prepared_line(prepared[dataset.name]))
-    write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
+    try:
+        write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
+    except OSError as error:
+        if not is_read_only(error):
+            raise
+        note(console, f"{error.filename} is not written ({error.strerror})")
     return prepared
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from benchmark.results.files import owner_of, replacing, temporary_name, write_atomic
+from benchmark.results.files import is_read_only, naming, owner_of, remedy, replacing, temporary_name, write_atomic
 
 
 def test_names_of_equal_hosts_and_processes_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,3 +64,39 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
         interrupted_write(path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_named_with_the_file_and_leaves_the_old_one(disk: Path) -> None:
+    path = disk / "cells" / "row.json"
+    write_atomic(path, b"old")
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write_atomic(path, bytes(2**20))
+    assert caught.value.filename == str(path)
+    assert remedy(caught.value).startswith("free space there or name another folder; what is finished is kept")
+    assert not is_read_only(caught.value)
+    assert path.read_bytes() == b"old"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_read_only_place_is_named_with_the_file(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    with pytest.raises(OSError, match="Read-only file system") as caught:
+        write_atomic(disk / "row.json", b"new")
+    assert caught.value.filename == str(disk / "row.json")
+    assert remedy(caught.value) == "the place is mounted read-only: name another folder"
+    assert is_read_only(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "number", "named"),
+    [
+        (OSError("60000 requested and 49152 written"), errno.EIO, "windows.f16"),
+        (OSError(errno.ENOSPC, "No space left on device"), errno.ENOSPC, "windows.f16"),
+        (OSError(errno.EDQUOT, "over", "/d/.windows.f16.host.1.0123456789abcdef.tmp"), errno.EDQUOT, "windows.f16"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "raw.dat"), errno.ENOENT, "raw.dat"),
+    ],
+)
+def test_an_error_names_a_file_that_a_user_knows(raised: OSError, number: int, named: str) -> None:
+    with pytest.raises(OSError, match=r".") as caught, naming(Path("windows.f16")):
+        raise raised
+    assert (caught.value.errno, caught.value.filename) == (number, named)

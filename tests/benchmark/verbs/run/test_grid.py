@@ -121,6 +121,25 @@ def test_a_second_run_does_nothing_and_says_so(
     assert not list(tmp_path.rglob("*.tmp"))
 
 
+def test_a_finished_grid_on_a_read_only_store_prints_its_tables(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], disk: Path
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    capsys.readouterr()
+    shutil.copytree(tmp_path / "runs", disk / "runs")
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    there = [*argv, "--results", str(disk / "runs")]
+    assert run_benchmark.main(there) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert run_benchmark.main([*there, "--methods", "pmq", "--out", str(disk / "out")]) == 0
+    shown = capsys.readouterr()
+    assert f"{disk / 'runs'} cannot be written to (Read-only file system); its results are only shown" in shown.out
+    assert "PMQ" in shown.out
+    assert shown.err == f"error: left out: every file: {disk / 'out'} cannot be written to (Read-only file system)\n"
+    assert run_benchmark.main([*there, "--methods", "moco"]) == 2
+    assert "the place is mounted read-only: name another folder" in capsys.readouterr().err
+
+
 def test_the_report_comes_again_from_the_store_alone(
     argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
