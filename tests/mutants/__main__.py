@@ -88,7 +88,7 @@ def limit(folder: str, tests: str, known: dict[str, int]) -> int:
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         if run_tests(folder, tests, 3600, bytecode=True) != "passed":
             raise SystemExit(f"{tests} fails without a mutant: repair it first")
-        known[tests] = 30 + int(4 * (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before))
+        known[tests] = 10 + int(3 * (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before))
     return known[tests]
 
 
@@ -120,7 +120,7 @@ def main() -> int:
     """Try the mutants; print survivors and counts."""
     flags = argparse.ArgumentParser()
     flags.add_argument("modules", nargs="*", help="files; without one, a sample over all rooms")
-    flags.add_argument("--sample", type=int, default=100)
+    flags.add_argument("--sample", type=int, help="of that many mutants; 100 where no file is named")
     flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--nearest", action="store_true", help="only the tests of the same name")
     asked = flags.parse_args()
@@ -133,8 +133,8 @@ def main() -> int:
         if not file.startswith(FROZEN)
         for mutant in mutants_of(file, (ROOT / file).read_bytes())
     ]
-    if not asked.modules:
-        mutants = sorted(random.Random(asked.seed).sample(mutants, min(asked.sample, len(mutants))))
+    sample = asked.sample or (len(mutants) if asked.modules else 100)
+    mutants = sorted(random.Random(asked.seed).sample(mutants, min(sample, len(mutants))))
     listed = {line for line in LISTED.read_text().splitlines() if not line.startswith("#")}
     os.environ.setdefault("ECG_SHARED", str(ROOT.parent / "shared"))
     for name in PRELOADED:

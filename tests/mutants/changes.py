@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ class Mutant(NamedTuple):
     line: int
     span: tuple[int, int]
     key: str
-    """As it is listed: without its line, which moves."""
+    """As it is listed: without its line, which moves; the second of two alike in a function ends in #2."""
     after: str
 
 
@@ -105,4 +106,10 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
             span = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
             before, after = ast.unparse(node), ast.unparse(other)
             found[span, after] = Mutant(file, node.lineno, span, f"{file} {function}: {before} -> {after}", after)
-    return sorted(found.values())
+    alike = Counter[str]()
+    mutants = []
+    for mutant in sorted(found.values(), key=lambda mutant: (mutant.span, mutant.after)):
+        alike[mutant.key] += 1
+        number = alike[mutant.key]
+        mutants.append(mutant if number == 1 else mutant._replace(key=f"{mutant.key} #{number}"))
+    return mutants

@@ -11,6 +11,7 @@ SOURCE = b'''"""Text stays."""
 class Config:
     rate: Annotated[float, Field(gt=0)] = 0.5  # \xc3\xa9
     version: int = 2
+    two: tuple[int, int] = (4, 4)
 
 def share(x, y=True):
     if x and y:
@@ -25,16 +26,18 @@ def test_every_change_is_there_once_and_parses() -> None:
         (3, "Field(gt=0) -> Field()"),
         (3, "0 -> 1"),
         (3, "0.5 -> 1.0"),
-        (6, "True -> False"),
-        (7, "x and y -> not (x and y)"),
-        (7, "x and y -> x or y"),
-        (8, "raise ValueError(f'x {x + 1}') -> pass"),
-        (9, "max -> min"),
-        (9, "-1 -> 1"),
-        (9, "1 -> 2"),
-        (9, "x < len(y) -> x <= len(y)"),
-        (9, "pick(x, mode='first') -> pick(x)"),
-        (9, "'first' -> 'first_'"),
+        (5, "4 -> 5"),
+        (5, "4 -> 5 #2"),
+        (7, "True -> False"),
+        (8, "x and y -> not (x and y)"),
+        (8, "x and y -> x or y"),
+        (9, "raise ValueError(f'x {x + 1}') -> pass"),
+        (10, "max -> min"),
+        (10, "-1 -> 1"),
+        (10, "1 -> 2"),
+        (10, "x < len(y) -> x <= len(y)"),
+        (10, "pick(x, mode='first') -> pick(x)"),
+        (10, "'first' -> 'first_'"),
     ]
     for mutant in mutants:
         start, end = mutant.span

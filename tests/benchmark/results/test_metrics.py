@@ -7,9 +7,18 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmark.results.metrics import decide, macro_f1, per_recording, score, score_both_units
+from benchmark.results.metrics import METRICS, decide, macro_f1, per_recording, score, score_both_units
 
 CLASSES = 4
+
+
+def test_metrics_stand_in_the_order_of_the_columns_under_the_names_of_stored_rows() -> None:
+    assert [(metric.name, metric.title, metric.words, metric.kind) for metric in METRICS.values()] == [
+        ("f1", "F1", "macro F1", "column"),
+        ("auroc", "AUROC", "macro AUROC", "column"),
+        ("acc", "ACC", "ACC", "column"),
+        ("acc_per_label", "ACC per label", "ACC per label", "beside"),
+    ]
 
 
 def one_hot(labels: list[int], classes: int) -> np.ndarray:

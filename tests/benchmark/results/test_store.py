@@ -114,6 +114,13 @@ def test_an_altered_row_is_noticed(store: Store, old: str, new: str) -> None:
         store.load_row(ROW.key)
 
 
+def test_the_order_in_which_json_is_written_does_not_matter(store: Store) -> None:
+    file = store.cells / f"{ROW.key}.json"
+    envelope = json.loads(file.read_bytes())
+    file.write_text(json.dumps({**envelope, "row": dict(reversed(envelope["row"].items()))}))
+    assert store.load_row(ROW.key) == ROW
+
+
 @pytest.mark.parametrize("content", ["[]", "{}", '{"row": 3}', "null", '"text"'])
 def test_other_json_in_a_rows_place_is_noticed(store: Store, content: str) -> None:
     (store.cells / f"{ROW.key}.json").write_text(content)

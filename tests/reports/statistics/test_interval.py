@@ -115,16 +115,18 @@ def test_a_run_compared_with_itself_is_no_difference() -> None:
 @pytest.mark.parametrize(
     ("scores", "patients", "remark"),
     [
-        (np.full((2, 11), np.nan), 50, "no seed has a score"),
+        (np.full((5, 11), np.nan), 50, "no seed has a score"),
         (two_way(0.02, 0.1, 0.1), 1, "one test patient"),
         (np.column_stack([two_way(0.1, 0.1, 0.1)[:, :6], np.full((5, 5), np.nan)]), 50, "undefined in half"),
-        (np.full((2, 11), 0.5), 50, "does not vary over resamples and seeds"),
+        (np.full((5, 11), 0.7), 50, "does not vary over resamples and seeds"),
     ],
 )
 def test_an_error_that_cannot_be_told_is_nan_with_its_reason(scores: Floats, patients: int, remark: str) -> None:
     found = estimate(scores, patients)
-    assert np.isnan([found.low, found.high, found.p]).all()
+    assert np.isnan([found.low, found.high, found.p, found.patients_se, found.seeds_se, found.detectable]).all()
     assert remark in found.remark
+    assert found.seeds == np.isfinite(scores[:, 0]).sum()
+    assert found.mean == pytest.approx(0.7 if found.seeds else np.nan, nan_ok=True)
 
 
 def test_more_than_half_of_the_resamples_are_enough_and_so_are_two_patients() -> None:
