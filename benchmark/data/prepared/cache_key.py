@@ -26,7 +26,7 @@ PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 def cache_key(dataset: Dataset, listing: Listing, segmentation: Segmentation) -> str:
     """Key of a listed dataset under a segmentation: 16 hex digits."""
     versions = {"pipeline": PIPELINE_VERSION, **{name: version(name) for name in PACKAGES}}
-    about = [dataset.name, listing.form, listing.skipped, versions, asdict(segmentation)]
+    about = [dataset.name, listing.form, listing.skipped, listing.warnings, versions, asdict(segmentation)]
     content = hashlib.sha256(json.dumps(about).encode())
     for entry in listing.entries:
         files = [_stamp(path) for path in dataset.files(entry)]

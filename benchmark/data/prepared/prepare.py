@@ -31,7 +31,7 @@ from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing
 from benchmark.results.keys import KEY_LENGTH
 
-INDEX_FORMAT = 4
+INDEX_FORMAT = 5
 """Raised with every change of the index's content; a cache with another one is rebuilt."""
 
 
@@ -61,6 +61,8 @@ class Prepared:
     """Its folder in the cache."""
     others: tuple[str, ...] = ()
     """On-disk forms also present and not read."""
+    warnings: tuple[str, ...] = ()
+    """Of the listing."""
     segmentation: Segmentation = HEARTBEATS
     """Kind and length of the windows."""
 
@@ -161,7 +163,7 @@ def _build(
     simulated = (dataset.root / SIMULATED_MARK).is_file()
     shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
     fingerprint = _fingerprint(index, content.hexdigest())
-    about = {"format": INDEX_FORMAT, "fingerprint": fingerprint, "others": listing.others}
+    about = {"format": INDEX_FORMAT, "fingerprint": fingerprint, "others": listing.others, "warnings": listing.warnings}
     _write_index(folder, index | shown | about)
 
 
@@ -215,5 +217,6 @@ def load_prepared(folder: Path) -> Prepared | None:
         fingerprint=index["fingerprint"],
         folder=folder,
         others=tuple(index["others"]),
+        warnings=tuple(index["warnings"]),
         segmentation=segmentation,
     )
