@@ -40,7 +40,6 @@ class Batch(NamedTuple):
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
-"""Fraction in [0, 1]."""
 
 
 # Strict field by field: a dataclass that is strict as a whole cannot be built from a dict.
@@ -69,14 +68,13 @@ class MethodConfig:
 
 
 class PretrainMethod(nn.Module):
-    """A pretraining method around an encoder. Subclasses set `name`, `title` and `Config`, and define `forward`.
+    """A pretraining method around an encoder. Subclasses set `name`, `title` (in tables), `Config`, define `forward`.
 
     The encoder's dropout is set to the config's `encoder_dropout`; downstream tasks set their own.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    """As printed in a table."""
     Config: ClassVar[type[MethodConfig]] = MethodConfig
     version: ClassVar[int] = 1
     """Results version: raised with any change that can move the method's numbers."""
@@ -86,6 +84,8 @@ class PretrainMethod(nn.Module):
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
     encoder_passes: ClassVar[float] = 4.0
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
+    finetune_dropout: ClassVar[float] = 0.0
+    """Dropout on the encoder's output in the authors' fine-tuning; acts under `preset: paper` alone."""
     mask: Mask | None = None
     """Mask of the embedded input; None: no mask."""
 

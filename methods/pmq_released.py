@@ -69,6 +69,7 @@ class PMQReleased(PretrainMethod):
     title: ClassVar[str] = "PMQ (released code)"
     Config: ClassVar[type[MethodConfig]] = PMQReleasedConfig
     version: ClassVar[int] = 3
+    finetune_dropout: ClassVar[float] = 0.1
 
     def __init__(self, encoder: Encoder, config: PMQReleasedConfig) -> None:
         super().__init__(encoder, config)

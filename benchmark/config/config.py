@@ -174,6 +174,13 @@ class Config(Section):
         per_trial = stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
         return TaskSpec(per_trial, self.data.labels, self.protocol)
 
+    def finetuning(self, method: type[PretrainMethod]) -> Finetune:
+        """The settings of a method's fine-tuning, with its dropout on the encoder's output."""
+        if self.finetune.encoder_dropout is not None:
+            return self.finetune
+        own = method.finetune_dropout if self.pretrain.preset == "paper" else 0.0
+        return self.finetune.model_copy(update={"encoder_dropout": own})
+
     def preset_recipe(self, method: type[PretrainMethod]) -> Recipe:
         """A method's recipe before overrides: the shared one, or that of its paper under `preset: paper`."""
         return self.pretrain.recipe or method.Config().recipe

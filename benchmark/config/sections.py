@@ -105,6 +105,9 @@ class Finetune(Section):
     head_hidden: Count = 128
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """On the logits (PMQ, Implementation Details)."""
+    encoder_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """On the encoder's output, before pooling. None: none, or under `pretrain.preset: paper` that of the method's
+    authors (0.1 for pmq-released)."""
     beats_per_trial: Count = 6
     windows_per_trial: Count = 1
     """Replaces `beats_per_trial` for plain windows."""

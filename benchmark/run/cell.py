@@ -20,6 +20,7 @@ from benchmark.data.tasks.task import Task, make_task
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.failures import Failure
+from benchmark.results.macro_classes import macro_notes
 from benchmark.results.metrics import no_scores, score_both_units
 from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS
 from benchmark.results.rows import Predictions, Row
@@ -92,6 +93,7 @@ def run_cell(job: CellJob, known: Known) -> None:
     else:
         outcome, truth = learn(job, task, known), test.truth()
         scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi)
+        outcome.notes += macro_notes(outcome.probability, truth, test.recording, prepared.classes, multi=task.multi)
     row = Row(
         **place_of(job.cell),
         protocol=spec.protocol,
@@ -128,10 +130,12 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     cell = job.cell
     if cell.evaluation == FEATURES:
         return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=cell.seed)
+    assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key)
     if cell.evaluation == LINEAR:
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
-    return finetune(encoder, task, job.config.finetune, seed=cell.seed, precision=job.precision)
+    settings = job.config.finetuning(cell.pretraining.method)
+    return finetune(encoder, task, settings, seed=cell.seed, precision=job.precision)
 
 
 def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[str, Any]:

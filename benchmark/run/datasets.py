@@ -67,6 +67,8 @@ class Gate:
     """Reasons to refuse the run, unless --allow-leak is given."""
     unscored: list[str]
     """Datasets that cannot be scored, with the reason; their cells are dashes."""
+    doubts: list[str]
+    """What is doubtful about the data and used all the same."""
 
 
 def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
@@ -80,7 +82,8 @@ def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
     if len(unscored) == len(tested):
         raise DatasetError("; ".join(unscored))
-    return Gate([finding.text for finding in findings if finding.severity == "leak"], unscored)
+    leaks = [finding.text for finding in findings if finding.severity == "leak"]
+    return Gate(leaks, unscored, [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables])
 
 
 def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:

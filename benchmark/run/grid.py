@@ -122,20 +122,26 @@ def pretrain_content(
     return content
 
 
-def cell_content(config: Config, pretrain_key: str, evaluation: str, fingerprint: str, mode: Mode) -> dict[str, Any]:
+def cell_content(
+    config: Config, pretraining: Pretraining, evaluation: str, fingerprint: str, mode: Mode
+) -> dict[str, Any]:
     """Content of a cell key, without ratio and seed."""
     spec = config.task_spec(config.finetune)
-    settings = config.finetune if evaluation == FINETUNE else config.linear
-    return {
+    finetuning = config.finetuning(pretraining.method)
+    settings = finetuning if evaluation == FINETUNE else config.linear
+    content: dict[str, Any] = {
         "version": FINETUNE_VERSION if evaluation == FINETUNE else LINEAR_VERSION,
-        "pretrain": pretrain_key,
+        "pretrain": pretraining.key,
         "evaluation": evaluation,
-        "settings": settings.model_dump(exclude={"beats_per_trial", "windows_per_trial"}),
+        "settings": settings.model_dump(exclude={"beats_per_trial", "windows_per_trial", "encoder_dropout"}),
         "per_trial": spec.per_trial,
         "data": fingerprint,
         "task": [SPLIT_VERSION, *spec.rules()],
         "mode": {name: mode[name] for name in ("device", "precision")},
     }
+    if evaluation == FINETUNE and finetuning.encoder_dropout:  # absent at 0, so that keys of earlier results stay valid
+        content["encoder_dropout"] = finetuning.encoder_dropout
+    return content
 
 
 def features_content(config: Config, fingerprint: str) -> dict[str, Any]:
@@ -197,7 +203,7 @@ def expand(
                     if pretraining is None:
                         content = features_content(config, fingerprint)
                     else:
-                        content = cell_content(config, pretraining.key, evaluation, fingerprint, mode)
+                        content = cell_content(config, pretraining, evaluation, fingerprint, mode)
                     key = digest([content, ratio, seed])
                     cells.append(Cell(key, variant, pretraining, evaluation, table, dataset, ratio, seed, content))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))

@@ -8,6 +8,7 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import skip_summary
+from benchmark.data.tasks.task import pretrained_entries
 from benchmark.data.tasks.text import has_text
 from benchmark.results.keys import digest
 from benchmark.results.plan import Plan, PlannedCell
@@ -25,10 +26,21 @@ def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warn
         "variants": {variant.name: variant.title for variant in grid.variants},
         "roles": {variant.name: variant.facts() for variant in grid.variants},
         "datasets": {name: facts_of(prepared[name]) for name in config.data.datasets},
-        "pretraining": facts_of(corpus) | {"name": corpus.name, "without_report": without_report(corpus)},
+        "pretraining": facts_of(corpus) | pretrained_on(corpus, config),
     }
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, warnings=list(warnings), **content)
+
+
+def pretrained_on(corpus: Prepared, config: Config) -> dict[str, Any]:
+    """Name of the pretraining corpus, and what of it is pretrained on."""
+    used = pretrained_entries(corpus, config.task_spec(config.pretrain))
+    return {
+        "name": corpus.name,
+        "without_report": without_report(corpus),
+        "used_recordings": len(used),
+        "used_patients": len({entry.patient for entry in used}),
+    }
 
 
 def without_report(corpus: Prepared) -> int:

@@ -131,7 +131,7 @@ def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple
     if cell.pretraining is None:
         content = features_content(config, fingerprint)
     else:
-        content = cell_content(config, "", cell.evaluation, fingerprint, mode)
+        content = cell_content(config, cell.pretraining, cell.evaluation, fingerprint, mode)
     content |= {"version": versions[cell.evaluation], "task": [versions["split"], *content["task"][1:]]}
     if cell.pretraining is None:
         return content, {}
@@ -151,6 +151,7 @@ def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:
     return {
         f"{cell.evaluation.upper()}_VERSION": content["version"],
         **flat(content["settings"], f"{section}."),
+        "finetune.encoder_dropout": content.get("encoder_dropout"),
         "finetune: windows per pseudo-trial": content["per_trial"],
         f"data fingerprint of {cell.dataset}": content["data"],
         "SPLIT_VERSION": split,

@@ -95,9 +95,11 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
 
 
 def new_classifier(encoder: Encoder, classes: int, settings: Finetune, *, seed: int) -> Classifier:
-    """A classifier around a copy of the encoder; the head's weights depend on the seed alone."""
+    """A classifier around a copy of the encoder with the settings' dropout; the head's weights depend on the seed."""
     seed_torch("head", seed)
-    return Classifier(copy.deepcopy(encoder), classes, settings.head_hidden, settings.dropout)
+    own = copy.deepcopy(encoder)
+    own.dropout = settings.encoder_dropout or 0.0
+    return Classifier(own, classes, settings.head_hidden, settings.dropout)
 
 
 def updates_of(windows: int, settings: Finetune, *, seed: int, epoch: int) -> Iterator[Tensor]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data.tasks.probe_windows import ProbeWindows
-from benchmark.results.health import MEASURES, collapsed
+from benchmark.results.health import MEASURES, UNTRAINED_EPOCH, collapsed
 from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 from methods.parts.positives import Positives
@@ -181,13 +181,18 @@ def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
 
 
 def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> list[str]:
-    """Warnings about the last epoch, one line each; `remedy`: the setting of a lower learning rate."""
+    """Warnings about the last epoch, one line each; `remedy`: the setting of a lower learning rate.
+
+    No setting of the training can help an untrained encoder.
+    """
     if not collapsed(epochs[-1].effective_rank, epochs[-1].mean_cosine):
         return []
+    measured = f"effective rank {course(epochs, 'effective_rank')}, mean cosine {course(epochs, 'mean_cosine')}"
+    if epochs[-1].epoch == UNTRAINED_EPOCH:
+        return [f"{name}: the untrained encoder's features hardly differ between windows ({measured})"]
     return [
-        f"{name}: the features have collapsed, they hardly differ between windows (effective rank "
-        f"{course(epochs, 'effective_rank')}, mean cosine {course(epochs, 'mean_cosine')}); use a lower learning rate "
-        f"({remedy}) or fewer epochs"
+        f"{name}: the features have collapsed, they hardly differ between windows ({measured}); use a lower learning "
+        f"rate ({remedy}) or fewer epochs"
     ]
 
 

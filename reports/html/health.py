@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.results.health import MEASURES, collapsed
+from benchmark.results.health import MEASURES, UNTRAINED_EPOCH, collapsed
 from reports.runs.cards import COUNTS, LOSS, Cards, machine_of
 
 HEADINGS = {name: f"{title[0].upper()}{title[1:]}" for name, title in MEASURES.items()}
@@ -46,7 +46,8 @@ class Learned:
     """In the order of `MEASURES`."""
     chance: str
     """Retrieval by chance."""
-    collapsed: bool
+    collapsed: str
+    """Said of features that hardly differ between windows, else ''."""
 
 
 def learned(cards: Cards, titles: Mapping[str, str]) -> Iterator[Learned]:
@@ -76,8 +77,15 @@ def _learned(title: str, key: str, card: Mapping[str, Any]) -> Learned:
         with_any=_share(last.get("queries_with_positives")),
         measures=tuple(courses.values()),
         chance=course([last.get("retrieval_chance")]).text,
-        collapsed=collapsed(last.get("effective_rank"), last.get("mean_cosine")),
+        collapsed=_collapsed(last),
     )
+
+
+def _collapsed(last: Mapping[str, Any]) -> str:
+    if not collapsed(last.get("effective_rank"), last.get("mean_cosine")):
+        return ""
+    what = "untrained" if last.get("epoch") == UNTRAINED_EPOCH else "collapsed"
+    return f"{what}: the features hardly differ between windows"
 
 
 def _cost(card: Mapping[str, Any], epochs: int) -> str:

@@ -1,6 +1,6 @@
-"""The page's summary: progress, protocol, warnings, and the highest Overall of each block.
+"""The page's summary: progress, protocol, warnings, the highest Overall of each block and how far the gates are.
 
-Rows count as lower than the best only where the difference in Overall is significant.
+Rows count as lower than the best only where the difference in Overall is significant. Gates are not tested.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, SWEEP
+from benchmark.results.macro_classes import F1_OVER, UNTESTED
+from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, SWEEP, UNTRAINED
 from benchmark.results.plan import Plan
 from reports.runs.planned_tables import role_of
 from reports.runs.run import Run
 from reports.statistics.of_table import TableStatistics
-from reports.tables.captions import unit_text
-from reports.tables.table import Block, Table
+from reports.tables.captions import unit_text, used_text
+from reports.tables.table import Block, Line, Table
 
 ROLES = {METHOD: "Methods", ABLATION: "Ablations", SWEEP: "Sweeps", GATE: "Gates (reference rows)"}
 
@@ -35,7 +36,7 @@ def compared(plan: Plan) -> Iterator[tuple[str, str]]:
         if titles:
             yield words, ", ".join(titles)
     yield "Datasets", ", ".join(str(facts["title"]) for facts in plan.datasets.values())
-    yield "Pretrained on", str(plan.pretraining.get("title") or plan.pretraining["name"])
+    yield "Pretrained on", f"{plan.pretraining.get('title') or plan.pretraining['name']}{used_text(plan)}"
 
 
 def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
@@ -51,16 +52,35 @@ def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
         some = "Simulated ECGs" if len(simulated) > len(plan.datasets) else "Some of the ECGs are simulated"
         yield Statement(f"{some}: no ranking of methods follows from these numbers.", warns=True)
     yield from (Statement(f"{warning}.", warns=True) for warning in plan.warnings)
+    yield from (Statement(text, warns=True) for text in untested(run))
     own = str(plan.config.get("caption") or "").strip()
     yield from [Statement(own)] if own else []
 
 
 def leads(tables: Sequence[Table], statistics: Mapping[str, TableStatistics]) -> Iterator[tuple[str, list[str]]]:
-    """Title of each table with statistics, and one sentence per label ratio on its Overall column."""
+    """Title of each table with statistics, and sentences per label ratio on its Overall column."""
     for table in tables:
         found = statistics.get(table.name)
         if found and "intervals" in found.frames:
-            yield table.title, [lead(block, found.frames["intervals"]) for block in table.blocks]
+            intervals, pairs = found.frames["intervals"], found.frames.get("pairwise")
+            sentences: list[str] = []
+            for block in table.blocks:
+                if not all(map(_is_reference, block.lines)):
+                    sentences.append(lead(block, intervals))
+                sentences += references(block, pairs)
+            yield table.title, sentences
+
+
+def untested(run: Run) -> Iterator[str]:
+    """Classes of a dataset without a test window, and whether its rows are means over different classes."""
+    notes: dict[str, dict[str, None]] = {}
+    for row in run.rows.values():
+        notes.setdefault(row.dataset, {}).update(dict.fromkeys(row.notes))
+    for dataset, facts in run.plan.datasets.items():
+        own = notes.get(dataset, {})
+        differ = len([note for note in own if note.startswith(F1_OVER)]) > 1
+        more = "; macro F1 is not over the same classes in every row (see the notes under the table)" if differ else ""
+        yield from (f"{facts['title']}: {note}{more}." for note in own if note.startswith(UNTESTED))
 
 
 def _cells(run: Run) -> Statement:
@@ -94,3 +114,46 @@ def lead(block: Block, intervals: pd.DataFrame) -> str:
         f"scores missing: {told['none']}",
     ]
     return f"{'; '.join(part for part, names in zip(parts, groups.values(), strict=True) if names)}."
+
+
+def references(block: Block, pairs: pd.DataFrame | None) -> Iterator[str]:
+    """How the method with the highest Overall stands to Random and to each gate: difference in points, and its 95 %
+    interval where it was computed (`pairwise`)."""
+    scored = [line for line in block.lines if line.scores[-1].mean is not None]
+    gates = [line for line in scored if _is_reference(line)]
+    methods = [line for line in scored if not _is_reference(line)]
+    if not gates:
+        return
+    if not methods:
+        named = "; ".join(f"{line.title} {line.scores[-1].printed}{line.scores[-1].spread}" for line in gates)
+        yield f"{block.title}: Overall of the reference rows: {named}."
+        return
+    best = max(methods, key=lambda line: (line.scores[-1].n, line.scores[-1].mean))
+    told = "; ".join(_difference(best, line, block.ratio, pairs) for line in gates)
+    yield f"{block.title}: {best.title}, {best.scores[-1].printed}{best.scores[-1].spread}, against {told}."
+
+
+def _is_reference(line: Line) -> bool:
+    return line.gate or line.variant == UNTRAINED
+
+
+def _difference(best: Line, other: Line, ratio: float, pairs: pd.DataFrame | None) -> str:
+    """'Random, 59.3: +2.1 points (95 % interval −0.4 to +4.6)': the difference in Overall of two lines."""
+    own, reference = best.scores[-1], other.scores[-1]
+    name = f"{other.title}, {reference.printed}{reference.spread}"
+    if own.mean is None or reference.mean is None or own.n != reference.n:
+        return f"{name}: not over the same columns"
+    words = f"{name}: {_points(own.mean - reference.mean)} points"
+    if pairs is None:
+        return words
+    overall = pairs[(pairs["ratio"] == ratio) & (pairs["metric"] == OVERALL)]
+    for sign, first, second in ((1, best.variant, other.variant), (-1, other.variant, best.variant)):
+        found = overall[(overall["first"] == first) & (overall["second"] == second)].dropna(subset=["low", "high"])
+        for low, high in found[["low", "high"]].itertuples(index=False):
+            ends = sorted((100 * sign * low, 100 * sign * high))
+            words += f" (95 % interval {_points(ends[0])} to {_points(ends[1])})"
+    return words
+
+
+def _points(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")

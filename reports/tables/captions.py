@@ -19,7 +19,7 @@ from reports.runs.run import Run
 
 SHOWN_DIGITS = 12
 NAMED, LONGEST_ERROR = 3, 160
-"""Groups of cells that a footer names for an error, and length of the error in characters."""
+"""Groups of cells that a footer names for an error, or rows for a note, and length of the error in characters."""
 
 
 def ratio_text(ratio: float) -> str:
@@ -63,7 +63,8 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
     yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield (
         f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}, {plan.config['data']['labels']} "
-        f"labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on {_source_text(plan.pretraining)}."
+        f"labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on {_source_text(plan.pretraining)}"
+        f"{used_text(plan)}."
     )
     yield from _coverage(run, cells)
     yield from _notes(run, cells)
@@ -107,6 +108,14 @@ def _source_text(facts: Mapping[str, Any]) -> str:
     return f"{_title(facts)} ({'simulated' if facts.get('simulated') else 'real'})"
 
 
+def used_text(plan: Plan) -> str:
+    """', 30 of its 90 recordings, of 9 patients': what is pretrained on; '' for a plan that does not say."""
+    facts = plan.pretraining
+    if "used_recordings" not in facts:
+        return ""
+    return f", {facts['used_recordings']} of its {facts['recordings']} recordings, of {facts['used_patients']} patients"
+
+
 def _size_text(facts: Mapping[str, Any]) -> str:
     return f"{_title(facts)} {facts['recordings']} of {facts['patients']}"
 
@@ -142,14 +151,26 @@ def _place(plan: Plan, cell: PlannedCell) -> str:
 
 
 def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Each note of the rows once, with its datasets, ratios and number of cells."""
-    counted: dict[str, Counter[str]] = {}
-    for cell in cells:
-        for note in run.rows[cell.key].notes if cell.key in run.rows else ():
-            counted.setdefault(note, Counter())[_place(run.plan, cell)] += 1
-    for note, places in counted.items():
-        named = "; ".join(f"{place}: {number} cell{'s' if number > 1 else ''}" for place, number in places.items())
+    """Each note of the rows once, with its datasets, ratios and number of cells; their rows where others lack it."""
+    finished = [cell for cell in cells if cell.key in run.rows]
+    there = Counter(_place(run.plan, cell) for cell in finished)
+    noted: dict[str, dict[str, list[PlannedCell]]] = {}
+    for cell in finished:
+        for note in dict.fromkeys(run.rows[cell.key].notes):
+            noted.setdefault(note, {}).setdefault(_place(run.plan, cell), []).append(cell)
+    for note, places in noted.items():
+        named = "; ".join(
+            f"{place}: {len(own)} cell{'s' if len(own) > 1 else ''}"
+            + (f" of {_titles(run.plan, own)}" if len(own) < there[place] else "")
+            for place, own in places.items()
+        )
         yield f"Note: {note} ({named})."
+
+
+def _titles(plan: Plan, cells: Sequence[PlannedCell]) -> str:
+    """'PMQ, MoCo, BYOL and 2 more': the rows of some cells."""
+    titles = list(dict.fromkeys(plan.variants[cell.variant] for cell in cells))
+    return ", ".join(titles[:NAMED]) + (f" and {len(titles) - NAMED} more" if len(titles) > NAMED else "")
 
 
 def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:

@@ -16,6 +16,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.data.prepared.beats import WINDOW
+from benchmark.data.prepared.cutting import Signal
 from benchmark.data.prepared.prepare import Prepared, prepare
 from benchmark.data.readers.base import LEADS, Entry
 from benchmark.data.readers.registry import open_dataset
@@ -118,7 +119,12 @@ def make_prepared(cohorts: dict[str, Prepared], tmp_path: Path) -> Callable[...,
         first_window = np.cumsum([0, *(beats for _, _, beats, _ in recordings)]).astype(np.int64)  # (R + 1,)
         beats = np.random.default_rng(0).normal(size=(first_window[-1], WINDOW, len(LEADS)))
         return replace(
-            cohorts[name], windows=beats.astype(np.float16), first_window=first_window, entries=entries, folder=folder
+            cohorts[name],
+            windows=beats.astype(np.float16),
+            first_window=first_window,
+            entries=entries,
+            signals=tuple(Signal(500.0, 5000, f"{name} {entry.recording}") for entry in entries),
+            folder=folder,
         )
 
     return make

@@ -1,4 +1,4 @@
-"""Problems of a run's data: leaks into the test side, copies, damaged files, classes without recordings.
+"""Problems of a run's data: leaks into the test side, copies, damaged files, odd leads, classes without recordings.
 
 A copy is a recording with the same signal, to the microvolt (`cutting.signal_digest`), whatever its name. A leak is a
 patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. An
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.audit.summary import some
+from benchmark.data.prepared.leads import EXCHANGED, INVERTED
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.readers.base import DatasetError
@@ -27,6 +28,8 @@ from benchmark.data.tasks.task import split_of
 Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})
 """Kinds of reasons for skipping that lie in the ECG, not in a damaged file."""
+BY_LAW = (EXCHANGED, INVERTED)
+"""Kinds of doubts about leads that rest on the limb leads' laws."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Finding:
     severity: Severity
     text: str
     """One sentence with examples, without full stop."""
+    in_tables: bool = False
+    """A warning that a run prints under every table: it uses what is doubtful."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ def audit(prepared: Mapping[str, Prepared], spec: TaskSpec, *, pretrain: str, te
         findings += unusable(data, splits.get(name))
         findings += damaged_files(data)
         findings += repeated_names(data)
+        findings += [Finding((name,), "warning", text, in_tables=True) for text in data.warnings]
+        findings += doubtful_leads(data)
         if name in tested and name in splits:
             findings += shared_patients(data, splits[name])
             if not lacking(splits[name]):
@@ -105,6 +112,20 @@ def damaged_files(data: Prepared) -> Iterator[Finding]:
     for kind, skips in faults.items():
         named = some([skip.recording for skip in skips])
         yield Finding((data.name,), "warning", f"{recordings(len(skips))} cannot be used: {kind} ({named})")
+
+
+def doubtful_leads(data: Prepared) -> Iterator[Finding]:
+    """Recordings that are used although something is wrong with their leads, one finding per kind."""
+    doubtful: dict[str, list[str]] = {}
+    for entry, signal in zip(data.entries, data.signals, strict=True):
+        kind, _, leads = signal.doubt.partition(": ")
+        if kind:
+            doubtful.setdefault(kind, []).append(f"{entry.recording}: {leads}" if leads else entry.recording)
+    for kind, examples in doubtful.items():
+        used = f"{recordings(len(examples))} {'is' if len(examples) == 1 else 'are'} used with"
+        source = ", by Einthoven's law" if kind in BY_LAW else ""
+        text = f"{used} {kind}{source} ({some(examples)})"
+        yield Finding((data.name,), "warning", text, in_tables=True)
 
 
 def repeated_names(data: Prepared) -> Iterator[Finding]:

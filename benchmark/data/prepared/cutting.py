@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.data.prepared.leads import doubt_about
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Dataset, Entry, Unusable
 from benchmark.machine.workers import open_pool
@@ -31,6 +32,8 @@ class Signal(NamedTuple):
     """Per lead."""
     digest: str
     """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
+    doubt: str = ""
+    """What is doubtful about its leads, as kind or 'kind: leads' (benchmark.data.prepared.leads)."""
 
 
 Outcome = tuple[NDArray[np.float16], Signal] | str
@@ -64,7 +67,8 @@ def _prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -
         windows = segmentation.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12)
     except Unusable as reason:
         return str(reason)
-    return windows, Signal(recording.fs, len(recording.signal), signal_digest(recording.signal))
+    signal = recording.signal
+    return windows, Signal(recording.fs, len(signal), signal_digest(signal), doubt_about(signal))
 
 
 def signal_digest(signal: NDArray[np.float32]) -> str:

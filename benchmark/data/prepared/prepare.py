@@ -69,6 +69,8 @@ class Prepared:
     """Its folder in the cache."""
     others: tuple[str, ...] = ()
     """On-disk forms also present and not read."""
+    warnings: tuple[str, ...] = ()
+    """Of the listing."""
     segmentation: Segmentation = HEARTBEATS
     """Kind and length of the windows."""
 
@@ -187,7 +189,7 @@ def _build(
     shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
     fingerprint = _fingerprint(index, content.hexdigest())
     about = {"format": INDEX_FORMAT, "key": key, "fingerprint": fingerprint, "others": listing.others}
-    about["windows_sha256"] = content.hexdigest()
+    about |= {"warnings": listing.warnings, "windows_sha256": content.hexdigest()}
     _write_index(folder, index | shown | about)
 
 
@@ -257,5 +259,6 @@ def _opened(folder: Path, index: dict[str, Any]) -> Prepared:
         fingerprint=index["fingerprint"],
         folder=folder,
         others=tuple(index["others"]),
+        warnings=tuple(index["warnings"]),
         segmentation=segmentation,
     )

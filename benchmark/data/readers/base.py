@@ -67,6 +67,8 @@ class Listing:
     """The on-disk form that was recognised and read, e.g. 'records500'."""
     others: tuple[str, ...] = ()
     """Further forms in the folder; not read, since a recording can be in two of them."""
+    warnings: tuple[str, ...] = ()
+    """What was odd in the tables and could be read in one way only; one sentence each, without full stop."""
 
 
 class Dataset(Protocol):

@@ -43,7 +43,8 @@ def check_extent(samples: int, fs: float) -> None:
 def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
     """A recording of (n, 12) mV, leads in the order of `LEADS`, at fs Hz.
 
-    Single flat leads are allowed. Raises Unusable for NaN, infinite or all-zero signals, and like `check_extent`.
+    Some flat leads are allowed. Raises Unusable for NaN, infinite, all-zero or constant signals, and like
+    `check_extent`.
     """
     check_extent(len(signal), fs)
     for kind, good in (("NaN", ~np.isnan(signal)), ("infinite", np.abs(np.nan_to_num(signal, posinf=np.inf)) < BEYOND)):
@@ -52,4 +53,6 @@ def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
             raise Unusable(f"{kind} samples: lead {', '.join(bad)}")
     if not signal.any():
         raise Unusable("all samples zero")
+    if not np.ptp(signal, axis=0).any():
+        raise Unusable("all leads constant")
     return Recording(signal.astype(np.float32), fs)

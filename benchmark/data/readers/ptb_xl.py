@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+import re
+from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.readers.tables import Row, keyed, listing_of, path_within, read_table, whole_number
+from benchmark.data.readers.tables import (
+    SHOWN,
+    Row,
+    Table,
+    keyed,
+    listing_of,
+    path_within,
+    read_table,
+    spelt_apart,
+    truth,
+    whole_number,
+)
 from benchmark.data.readers.wfdb_record import read_recording, record_files
 
 COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
 FORMS = {"records500": "filename_hr", "records100": "filename_lr"}
 """Form -> column of its file names, the preferred first. A dataset has one sampling rate: forms are never pooled."""
+RATES = {"records500": 500, "records100": 100}
+"""Form -> sampling rate of its files in Hz."""
+FILE_NUMBER = re.compile(r"(\d{1,18})\D*", re.ASCII)
+"""The recording in a file's name, 7 in '00007_hr'."""
 FOLDS = range(1, 11)
 NO_PATIENT = ("", "nan", "-1", "-1.0")
 """Values of patient_id for an unknown patient, in lower case."""
@@ -40,27 +56,72 @@ class PTBXL:
         """Every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
         table = keyed(read_table(self, self.root / "ptbxl_database.csv", COLUMNS), whole_number)
         superclass = self._superclass_of_code()
-        form, *others = self._forms(table.rows)
-        return listing_of(table, lambda row: self._entry(row, form, superclass), form=form, others=others)
+        form, others, warnings = self._forms(table.rows)
+        self._check_file_names(table, form)
+        patients = (row[COLUMNS.index("patient_id")] for row in table.rows)
+        return listing_of(
+            table,
+            lambda row: self._entry(row, form, superclass),
+            form=form,
+            others=others,
+            warnings=[*warnings, *spelt_apart("patient", patients)],
+        )
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Header and signal file."""
         return record_files(self.root / entry.path, ".dat")
 
     def read(self, entry: Entry) -> Recording:
-        """The signal in mV; raises Unusable."""
-        return read_recording(self.root / entry.path)
+        """The signal in mV; raises Unusable, also for another sampling rate than its folder's."""
+        recording = read_recording(self.root / entry.path)
+        for form in RATES.keys() & set(PurePosixPath(entry.path).parts):
+            if recording.fs != RATES[form]:
+                raise Unusable(f"sampling rate is not its folder's: {recording.fs:g} Hz in {form}")
+        return recording
 
-    def _forms(self, rows: list[Row]) -> list[str]:
-        """Forms with a listed recording, the most complete first; records500 on a tie."""
+    def _forms(self, rows: list[Row]) -> tuple[str, list[str], list[str]]:
+        """The form to read, the others that are there, and a warning where it is not the preferred one.
+
+        records500 is read unless it lacks most of the listed recordings and records100 has more of them.
+        """
         held = {form: sum(self._is_here(row[COLUMNS.index(column)]) for row in rows) for form, column in FORMS.items()}
-        forms = sorted((form for form in held if held[form]), key=lambda form: -held[form])
-        if not forms:
+        if not any(held.values()):
             raise DatasetError(
                 f"{self.title}: no recording of ptbxl_database.csv is in {self.root}: "
                 f"looked for their headers in {' and '.join(f'{form}/' for form in FORMS)}. {self.how_to_get}"
             )
-        return forms
+        high, low = held
+        form = low if held[low] > held[high] and 2 * held[high] < len(rows) else high
+        others = [other for other in held if other != form and held[other]]
+        if form == high or not held[high]:
+            return form, others, []
+        return (
+            form,
+            others,
+            [
+                f"{high} has {held[high]} of the {len(rows)} listed recordings, {low} has {held[low]}: {low} is read, "
+                f"{RATES[low]} Hz"
+            ],
+        )
+
+    def _check_file_names(self, table: Table, form: str) -> None:
+        """Raise DatasetError where a file name has another recording's number: the labels of its row are not its own.
+
+        A name without a number says nothing.
+        """
+        column = COLUMNS.index(FORMS[form])
+        wrong = [
+            (line, row[0], row[column])
+            for row, line in zip(table.rows, table.lines, strict=True)
+            if (number := _file_number(row[column])) is not None and number != int(row[0])
+        ]
+        if wrong:
+            line, recording, name = wrong[0]
+            raise DatasetError(
+                f"{self.title}: {self.root / 'ptbxl_database.csv'} line {line}: recording {recording} has the "
+                f"{FORMS[form]} of another recording, {name[:SHOWN]!r} ({len(wrong)} of {len(table.rows)} rows): is a "
+                f"column shifted by a row? {self.how_to_get}"
+            )
 
     def _is_here(self, path: str) -> bool:
         try:
@@ -73,13 +134,22 @@ class PTBXL:
         path = self.root / "scp_statements.csv"
         columns = ("", "diagnostic", "diagnostic_class")  # the column of the codes has no name
         superclass: dict[str, int | None] = {}
-        for code, diagnostic, name in keyed(read_table(self, path, columns), lambda code: code or None).rows:
-            if diagnostic not in ("1", "1.0"):
-                superclass[code] = None
-            elif name in self.classes:
-                superclass[code] = self.classes.index(name)
-            else:
-                raise DatasetError(f"{self.title}: {path}, {code}: unknown diagnostic_class {name!r}")
+        table = keyed(read_table(self, path, columns), lambda code: code or None)
+        for (code, diagnostic, name), line in zip(table.rows, table.lines, strict=True):
+            place = f"{self.title}: {path} line {line}, {code}"
+            is_diagnostic = truth(diagnostic) if diagnostic else False  # blank, as in the official file
+            if is_diagnostic is None:
+                raise DatasetError(
+                    f"{place}: diagnostic is {diagnostic[:SHOWN]!r}, not 1.0 or blank. {self.how_to_get}"
+                )
+            if is_diagnostic and name not in self.classes:
+                raise DatasetError(f"{place}: unknown diagnostic_class {name!r}")
+            if name and not is_diagnostic:
+                raise DatasetError(
+                    f"{place}: diagnostic is {diagnostic or 'blank'}, but diagnostic_class is {name[:SHOWN]!r}: its "
+                    f"labels would be lost. {self.how_to_get}"
+                )
+            superclass[code] = self.classes.index(name) if is_diagnostic else None
         if not any(index is not None for index in superclass.values()):
             raise DatasetError(f"{self.title}: {path} has no diagnostic code. {self.how_to_get}")
         return superclass
@@ -99,6 +169,12 @@ class PTBXL:
         )
 
 
+def _file_number(path: str) -> int | None:
+    """The number at the end of a path's file name; None where there is none."""
+    numbers = FILE_NUMBER.findall(PurePosixPath(path).name)
+    return int(numbers[-1]) if numbers else None
+
+
 def _patient(cell: dict[str, str]) -> str:
     """The patient; a recording of an unknown patient gets one of its own."""
     if cell["patient_id"].lower() in NO_PATIENT:
@@ -115,8 +191,15 @@ def _labels(codes: str, superclass: dict[str, int | None]) -> tuple[int, ...]:
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         stated = None
     if not isinstance(stated, dict):
-        raise Unusable(f"scp_codes is no dictionary: {codes[:60]!r}")
+        raise Unusable(f"scp_codes is no dictionary: {codes[:SHOWN]!r}")
+    odd = [f"{code} {value!r}" for code, value in stated.items() if not _is_likelihood(value)]
+    if odd:
+        raise Unusable(f"likelihood is no number from 0 to 100: {', '.join(odd)[:SHOWN]}")
     unknown = [str(code) for code in stated if code not in superclass]
     if unknown:  # its superclass may be any, or none
-        raise Unusable(f"unknown SCP code: {', '.join(unknown)[:60]}")
+        raise Unusable(f"unknown SCP code: {', '.join(unknown)[:SHOWN]}")
     return tuple(dict.fromkeys(index for code in stated if (index := superclass[code]) is not None))
+
+
+def _is_likelihood(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100

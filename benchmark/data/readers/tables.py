@@ -6,6 +6,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ Row = tuple[str, ...]
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
 LARGEST_TABLE = 2048 * MEBIBYTE
 """Bytes; the largest of MIMIC-IV-ECG has 0.2 GiB."""
+TRUTHS = {"true": True, "t": True, "yes": True, "y": True, "false": False, "f": False, "no": False, "n": False}
+"""Truth values in words, in lower case."""
 SHOWN = 60
 """Characters of a wrong cell that a reason shows."""
 LONGEST_NAME, LONGEST_PATH = 250, 2000
@@ -28,6 +31,8 @@ class Table(NamedTuple):
     rows: list[Row]
     skipped: list[tuple[str, str]]
     """(recording, or file and line where the recording is not known; reason)."""
+    lines: Sequence[int] = ()
+    """Line of each row's end in the file; empty for a table that is no text file."""
 
 
 def read_table(dataset: Dataset, path: Path, columns: Sequence[str]) -> Table:
@@ -68,10 +73,12 @@ def _select(dataset: Dataset, path: Path, file: Iterable[str], columns: Sequence
     if repeated:
         raise DatasetError(f"{dataset.title}: {path} has two columns {', '.join(repeated)}. {dataset.how_to_get}")
     places = [header.index(name) for name in columns]
-    table = Table([], [])
+    lines: list[int] = []
+    table = Table([], [], lines)
     for cells in reader:
         if len(cells) == len(header):
             table.rows.append(tuple(cells[place].strip() for place in places))
+            lines.append(reader.line_num)
         elif cells:
             reason = f"ragged row: {len(cells)} cells, the header has {len(header)}"
             table.skipped.append((f"{path.name} line {reader.line_num}", reason))
@@ -86,20 +93,28 @@ def keyed(table: Table, identify: Callable[[str], str | None]) -> Table:
     `identify` returns the normalised identifier, None for an invalid one. Equal rows count once; differing rows of one
     identifier are all skipped.
     """
-    rows: dict[Row, None] = {}
+    rows: dict[Row, int] = {}
     skipped = list(table.skipped)
-    for text, *rest in table.rows:
+    for (text, *rest), line in zip(table.rows, table.lines or repeat(0), strict=False):
         name = identify(text)
         if name is None:
             skipped.append((text[:SHOWN], f"no identifier: {text[:SHOWN]!r}"))
         else:
-            rows[(name, *rest)] = None
+            rows.setdefault((name, *rest), line)
     times = Counter(row[0] for row in rows)
     skipped += [(name, f"listed twice: {count} rows differ") for name, count in times.items() if count > 1]
-    return Table([row for row in rows if times[row[0]] == 1], skipped)
+    kept = {row: line for row, line in rows.items() if times[row[0]] == 1}
+    return Table(list(kept), skipped, list(kept.values()))
 
 
-def listing_of(table: Table, entry_of: Callable[[Row], Entry], *, form: str, others: Sequence[str] = ()) -> Listing:
+def listing_of(
+    table: Table,
+    entry_of: Callable[[Row], Entry],
+    *,
+    form: str,
+    others: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> Listing:
     """An entry of each row; a row for which `entry_of` raises Unusable is skipped with that reason."""
     entries, skipped = [], list(table.skipped)
     for row in table.rows:
@@ -107,7 +122,7 @@ def listing_of(table: Table, entry_of: Callable[[Row], Entry], *, form: str, oth
             entries.append(entry_of(row))
         except Unusable as reason:
             skipped.append((row[0], str(reason)))
-    return Listing(tuple(entries), tuple(skipped), form, tuple(others))
+    return Listing(tuple(entries), tuple(skipped), form, tuple(others), tuple(warnings))
 
 
 def whole_number(text: str) -> str | None:
@@ -117,6 +132,29 @@ def whole_number(text: str) -> str | None:
     """
     match = WHOLE_NUMBER.fullmatch(text)
     return match.group(1) if match else None
+
+
+def truth(text: str) -> bool | None:
+    """Whether a cell says yes: '1', '1.00', 'True', 'yes', or no: '0', '0.0', 'False', 'no'; None for anything else."""
+    lowered = text.lower()
+    if lowered in TRUTHS:
+        return TRUTHS[lowered]
+    number = whole_number(text)
+    return {"0": False, "1": True}.get(number) if number is not None else None
+
+
+def spelt_apart(what: str, texts: Iterable[str]) -> list[str]:
+    """A warning where cells that `whole_number` takes for one identifier are spelt in several ways, else nothing."""
+    spellings: dict[str, dict[str, None]] = {}
+    for text in texts:
+        number = whole_number(text)
+        if number is not None:
+            spellings.setdefault(number, {})[text] = None
+    several = [list(ways) for ways in spellings.values() if len(ways) > 1]
+    if not several:
+        return []
+    example = " and ".join(map(repr, several[0]))
+    return [f"{len(several)} of {len(spellings)} {what}s are spelt in several ways, each read as one {what}: {example}"]
 
 
 def path_within(text: str) -> str:

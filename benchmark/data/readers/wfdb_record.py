@@ -111,6 +111,8 @@ def _checked_header(record: Path) -> list[str]:
     first = RECORD_LINE.fullmatch(lines[0]) if lines else None
     if first is None:
         raise Unusable(f"damaged header: first line {lines[0][:60]!r}" if lines else "damaged header: empty")
+    if first["name"] != record.name:
+        raise Unusable(f"header names another recording: {first['name'][:60]}")
     check_extent(int(first["samples"] or 1), float(first["fs"]))
     if len(lines) - 1 != int(first["signals"]):
         raise Unusable(f"damaged header: {len(lines) - 1} signal lines, {first['signals']} stated")

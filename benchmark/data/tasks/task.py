@@ -15,7 +15,7 @@ from torch import Tensor
 
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import Trials, trials
-from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.base import DatasetError, Entry
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.pairs import PairSource
 from benchmark.data.tasks.spec import TaskSpec
@@ -102,6 +102,14 @@ def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     if not prepared.classes:
         return np.arange(len(recording))
     return np.flatnonzero(np.isin(recording, split_of(prepared, spec).train))
+
+
+def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
+    """The recordings that are pretrained on, as in `corpus_trials`, without making the pseudo-trials."""
+    whole = np.flatnonzero(np.diff(prepared.first_window) >= spec.per_trial)  # (R',)
+    if prepared.classes:
+        whole = np.intersect1d(whole, split_or_none(prepared, spec)[0].train)
+    return [prepared.entries[r] for r in whole]
 
 
 def pretraining_source(

@@ -52,11 +52,11 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     if found.leaks and not asked.allow_leak:
         terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
         return FAILED
-    for line in found.unscored:
+    for line in (*found.unscored, *found.doubts):
         note(console, f"warning: {line}")
     store = Store(asked.results)
     grid = make_grid(config, prepared, machine, store)
-    plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored])
+    plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored, *found.doubts])
     work = missing(grid, store)
     save_plan(plan, store, work, console)
     for line in work.damaged:

@@ -238,6 +238,17 @@ def test_a_preset_chooses_whose_recipe(method: str) -> None:
     assert paper.pretrain.recipe is None
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_dropout_in_fine_tuning_is_the_authors_under_their_preset_alone(method: str) -> None:
+    def dropout(**overrides: object) -> float | None:
+        return load_config("demo", overrides).finetuning(METHODS[method]).encoder_dropout
+
+    assert dropout() == 0.0
+    assert dropout(**{"pretrain.preset": "paper"}) == (0.1 if method == "pmq-released" else 0.0)
+    assert dropout(**{"pretrain.preset": "paper", "finetune.encoder_dropout": 0.25}) == 0.25
+    assert dropout(**{"finetune.encoder_dropout": 0.0}) == 0.0
+
+
 @pytest.mark.parametrize("preset", ["unified", "paper"])
 def test_a_methods_own_recipe_comes_before_the_preset_field_by_field(preset: str) -> None:
     before = load_config("demo", {"pretrain.preset": preset})

@@ -13,8 +13,10 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.load import validate
 from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.readers.base import Entry
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import make_task as task_of
+from benchmark.results.macro_classes import F1_OVER, UNTESTED, macro_notes
 from benchmark.results.metrics import score_both_units
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
@@ -98,6 +100,26 @@ def test_scores_follow_from_the_stored_predictions(
     assert row.counts["test_windows"] == len(found.truth)
 
 
+@pytest.mark.parametrize("evaluation", ["finetune", "linear", "features"])
+def test_a_row_names_the_classes_that_its_means_are_over(
+    make_job: MakeJob, cohorts: dict[str, Prepared], evaluation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = make_job("chapman", evaluation)
+    assert not [note for note in run(complete).notes if note.startswith((UNTESTED, F1_OVER))]
+    job = make_job("ptb-xl", evaluation)
+    without = replace(cohorts["ptb-xl"], entries=tuple(map(without_cd_in_test, cohorts["ptb-xl"].entries)))
+    monkeypatch.setattr(cell_module, "_prepared", lambda folder: without)
+    row, found = run(job), Store(job.results).predictions(job.cell.key)
+    assert not found.truth[:, 3].any()
+    expected = macro_notes(found.probability, found.truth, found.recording, without.classes, multi=False)
+    assert row.notes[-len(expected) :] == expected
+    assert expected[0].startswith("no test window of class ")
+
+
+def without_cd_in_test(entry: Entry) -> Entry:
+    return replace(entry, labels=()) if entry.fold == 10 and 3 in entry.labels else entry
+
+
 @pytest.mark.parametrize("evaluation", ["finetune", "linear"])
 def test_the_same_job_gives_the_same_row(make_job: MakeJob, evaluation: str) -> None:
     job = make_job(evaluation=evaluation)
@@ -157,9 +179,10 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
     prepared = make_prepared("ptb-xl", [("p1", (0,), 6, 1), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)])
     monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
     row = run(replace(of_cell(make_job("ptb-xl"), ratio=0.01), prepared=tmp_path / "of this test"))
-    assert row.notes == [
+    assert row.notes[:3] == [
         "no labelled window of class MI, STTC, CD, HYP",
         "one labelled window: repeated, since batch normalisation needs two",
+        "no test window of class NORM, STTC, CD, HYP",
     ]
 
 

@@ -58,3 +58,13 @@ def test_a_corpus_too_small_to_be_scored_may_be_pretrained_on(
     small = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (1,), 12, 2)])
     config = small_config({"data.datasets": ["chapman"], "data.pretrain": "ptb-xl"})
     assert gate(config, cohorts | {"ptb-xl": small}).unscored == []
+
+
+def test_what_is_doubtful_and_used_is_told(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
+    chapman = cohorts["chapman"]
+    flat = tuple(signal._replace(doubt="half of the leads or more flat") for signal in chapman.signals[:1])
+    doubtful = replace(chapman, signals=flat + chapman.signals[1:])
+    assert gate(small_config(), cohorts).doubts == []
+    assert gate(small_config(), cohorts | {"chapman": doubtful}).doubts == [
+        f"Chapman: 1 recording is used with half of the leads or more flat ({chapman.entries[0].recording})"
+    ]

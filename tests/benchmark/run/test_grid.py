@@ -47,6 +47,7 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "finetune.least_updates": (5, FINETUNE),
     "finetune.head_hidden": (64, FINETUNE),
     "finetune.dropout": (0.2, FINETUNE),
+    "finetune.encoder_dropout": (0.1, FINETUNE),
     "finetune.beats_per_trial": (4, ALL),
     "linear.strengths": ([1.0], LINEAR),
     "protocol": ("strict", ALL),
@@ -168,6 +169,20 @@ def test_the_keys_of_stored_results_stay_what_they_were() -> None:
     """Pretraining keys of the demo, as the suite made them when it had one encoder only."""
     made = [pretraining.key for pretraining in grid_of(load_config("demo", BASE)).pretrainings]
     assert made == STORED
+
+
+def test_the_authors_dropout_in_fine_tuning_moves_their_codes_keys_alone_and_none_moves_nothing() -> None:
+    paper = {**BASE, "methods": ["random", "pmq", "pmq-released"], "pretrain.preset": "paper"}
+    before = grid_of(load_config("demo", paper))
+    assert moved(before, grid_of(load_config("demo", {**paper, "finetune.encoder_dropout": 0.0}))) == {
+        "pmq-released finetune"
+    }
+    assert moved(before, grid_of(load_config("demo", {**paper, "finetune.encoder_dropout": 0.1}))) == {
+        *("random finetune", "pmq finetune")
+    }
+    unified = {**paper, "pretrain.preset": "unified"}
+    none = grid_of(load_config("demo", {**unified, "finetune.encoder_dropout": 0.0}))
+    assert moved(grid_of(load_config("demo", unified)), none) == set()
 
 
 def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:

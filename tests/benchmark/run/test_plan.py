@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.tasks.task import pretrained_entries, pretraining_source
 from benchmark.results.store import Store
+from benchmark.run.grid import Grid
 from benchmark.run.plan import make_plan
 from benchmark.run.runner import Machine, make_grid
 
@@ -33,9 +36,21 @@ def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallC
     )
     assert sum(facts["skipped"].values()) == len(chapman.skipped)
     assert plan.pretraining["name"] == "mimic-iv-ecg"
+    assert plan.pretraining["used_recordings"] <= plan.pretraining["recordings"]
     store.save_plan(plan)
     assert store.load_plan() == plan
     assert make_plan(config, cohorts, grid).key == plan.key
+
+
+@pytest.mark.parametrize("corpus", ["mimic-iv-ecg", "ptb-xl"])
+def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: SmallConfig, corpus: str) -> None:
+    config = small_config({"data.pretrain": corpus})
+    spec, facts = config.task_spec(config.pretrain), make_plan(config, cohorts, Grid((), (), ())).pretraining
+    source = pretraining_source(cohorts[corpus], spec, torch.device("cpu"))
+    assert facts["used_recordings"] == len(source.recording.unique())
+    assert facts["used_patients"] == len(source.patient.unique())
+    folds = {entry.fold for entry in pretrained_entries(cohorts[corpus], spec)}
+    assert folds <= ({*range(1, 9)} if corpus == "ptb-xl" else {None})
 
 
 def test_another_caption_is_another_plan_of_the_same_cells(cohorts: Cohorts, small_config: SmallConfig) -> None:

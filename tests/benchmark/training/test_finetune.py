@@ -33,6 +33,10 @@ def run(task: Task, settings: Finetune = SETTINGS, *, seed: int = 41, encoder: D
     return finetune(encoder or encoder_of(), task, settings, seed=seed, precision="float32").probability
 
 
+def replace_settings(**changes: float) -> Finetune:
+    return SETTINGS.model_copy(update=changes)
+
+
 def truth_of(task: Task) -> np.ndarray:
     return task.test.target.numpy().astype(np.int64)
 
@@ -50,6 +54,15 @@ def test_the_head_depends_on_the_seed_alone() -> None:
     first = head(encoder_of(0), 41)
     assert torch.equal(head(encoder_of(1), 41), first)
     assert not torch.equal(head(encoder_of(0), 42), first)
+
+
+def test_dropout_on_the_encoders_output_acts_in_training_alone(task: Task) -> None:
+    dropped = replace_settings(encoder_dropout=0.5)
+    assert not np.array_equal(run(task, dropped), run(task))
+    np.testing.assert_array_equal(run(task, replace_settings(encoder_dropout=0.0)), run(task))
+    model, x = new_classifier(encoder_of(), 3, dropped, seed=41), task.train.signal.float()
+    assert not torch.equal(model.encoder.pooled(x), encoder_of().pooled(x))
+    assert torch.equal(model.eval().encoder.pooled(x), encoder_of().eval().pooled(x))
 
 
 def test_batches_are_every_window_once_in_an_order_of_seed_and_epoch() -> None:

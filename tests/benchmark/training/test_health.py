@@ -328,6 +328,14 @@ def test_either_sign_of_a_collapse_is_enough(rank: float, cosine: float, warned:
     assert health_warnings("pmq", [*epochs, EpochHealth(2)], "") == []
 
 
+def test_an_untrained_encoder_gets_no_advice_on_training() -> None:
+    untrained = [EpochHealth(0, effective_rank=1.9, mean_cosine=0.995)]
+    assert health_warnings("random seed 41", untrained, "--set x=1") == [
+        "random seed 41: the untrained encoder's features hardly differ between windows (effective rank 1.90, "
+        "mean cosine 0.99)"
+    ]
+
+
 def test_lines_show_before_and_after() -> None:
     before = EpochHealth(0, effective_rank=6.701, mean_cosine=0.878, alignment=0.3, uniformity=-0.4, retrieval=0.05)
     after = EpochHealth(3, 3.224, 11.613, 0.983, 6.9239, 0.8668, 0.3341, -0.426, 0.0658, 0.005)

@@ -48,8 +48,14 @@ def test_an_untrained_encoder_and_an_empty_card_have_a_line() -> None:
 def test_collapsed_features_are_those_that_a_run_warns_of(rank: float, cosine: float, collapsed: bool) -> None:
     last = {"epoch": 1, "effective_rank": rank, "mean_cosine": cosine}
     (line,) = learned({"pmq": {"key": CARD | {"health": [last]}}}, {"pmq": "PMQ"})
-    assert line.collapsed == collapsed
+    assert line.collapsed == ("collapsed: the features hardly differ between windows" if collapsed else "")
     assert bool(measured.health_warnings("pmq", measured.read_health({"health": [last]}), "")) == collapsed
+
+
+def test_an_untrained_encoder_has_not_collapsed() -> None:
+    card = {"health": [{"epoch": 0, "effective_rank": 1.9, "mean_cosine": 0.995}]}
+    (line,) = learned({"random": {"key": card}}, {"random": "Random"})
+    assert line.collapsed == "untrained: the features hardly differ between windows"
 
 
 def test_the_measures_are_those_that_an_epoch_has() -> None:

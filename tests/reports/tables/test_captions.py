@@ -10,6 +10,7 @@ import pytest
 
 from benchmark.results.failures import Failure
 from benchmark.results.plan import Plan
+from benchmark.results.rows import Row
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
 from reports.tables.captions import caption_of, details_of, footers_of, ratio_text
@@ -40,6 +41,24 @@ def test_a_reader_is_told_what_a_number_needs(store_root: Path) -> None:
         "Note: no labelled window of class HYP (PTB-XL, 1 %: 8 cells).",
         "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite",
         "Code: commit 0123456789ab.",
+    ]
+
+
+def test_what_is_pretrained_on_is_counted(write_store: Callable[..., Path]) -> None:
+    used = {"used_recordings": 70, "used_patients": 7}
+    root = write_store(alter_plan=lambda plan: replace(plan, pretraining=plan.pretraining | used))
+    told = "pretraining on MIMIC-IV-ECG (simulated), 70 of its 90 recordings, of 7 patients."
+    assert footers(root)[1].endswith(told)
+
+
+def test_a_note_that_other_rows_of_the_column_lack_names_its_rows(write_store: Callable[..., Path]) -> None:
+    def noted(row: Row) -> Row:
+        own = ["no test window of class CD"] + (["odd"] if row.variant in ("moco", "pmq") and row.seed == 41 else [])
+        return replace(row, notes=own if (row.dataset, row.ratio) == ("ptb-xl", 0.3) else [])
+
+    assert [line for line in footers(write_store(alter=noted)) if line.startswith("Note")] == [
+        "Note: no test window of class CD (PTB-XL, 30 %: 8 cells).",
+        "Note: odd (PTB-XL, 30 %: 2 cells of MoCo, PMQ).",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,27 @@ def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
         ("warning", "1 recording cannot be used: wrong checksum (s0)"),
         ("warning", "2 recordings cannot be used: file missing (s2, s3)"),
     ]
+
+
+def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> None:
+    corpus = mimic()
+    doubts = ["leads exchanged: I and II", "", "leads exchanged: aVL and aVF", "all leads identical", "", ""]
+    signals = tuple(s._replace(doubt=doubt) for s, doubt in zip(corpus.signals, doubts, strict=True))
+    found = findings(replace(corpus, signals=signals))
+    assert [(f.datasets, f.severity, f.in_tables, f.text) for f in found] == [
+        (
+            ("mimic-iv-ecg",),
+            "warning",
+            True,
+            "2 recordings are used with leads exchanged, by Einthoven's law (40: I and II, 42: aVL and aVF)",
+        ),
+        (("mimic-iv-ecg",), "warning", True, "1 recording is used with all leads identical (43)"),
+    ]
+
+
+def test_what_a_reader_found_odd_is_a_warning_under_every_table() -> None:
+    (found,) = findings(replace(mimic(), warnings=("a column is odd",)))
+    assert (found.severity, found.in_tables, found.text) == ("warning", True, "a column is odd")
 
 
 def test_a_name_listed_twice_is_a_warning() -> None:

@@ -14,7 +14,7 @@ from benchmark.data.prepared.prepare import prepare
 from benchmark.data.prepared.skipped import skip_summary
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Unusable
 from benchmark.data.readers.ptb_xl import COLUMNS, PTBXL
-from benchmark.data.readers.tables import path_within, whole_number
+from benchmark.data.readers.tables import path_within, truth, whole_number
 
 STATEMENTS = ",diagnostic,diagnostic_class\nNORM,1.0,NORM\nIMI,1.0,MI\nSR,,\n"
 PTB_ROW = {
@@ -37,13 +37,21 @@ def csv_text(rows: list[dict[str, str]]) -> str:
 
 
 def ptb_xl(root: Path, *changes: dict[str, str]) -> Path:
-    """A folder with one good row, '1', and one row per set of changes; every header is there."""
-    rows = [PTB_ROW | {"ecg_id": "1"}, *(PTB_ROW | change for change in changes)]
+    """A folder with one good row, '1', and one row per set of changes; every header of 500 Hz is there."""
+    rows = [PTB_ROW | named("1"), *(PTB_ROW | named(change.get("ecg_id", "7")) | change for change in changes)]
     (root / "ptbxl_database.csv").write_text(csv_text(rows))
     (root / "scp_statements.csv").write_text(STATEMENTS)
     (root / "records500").mkdir()
-    (root / "records500" / "7.hea").touch()
+    for row in rows:
+        if row["filename_hr"] == named(row["ecg_id"])["filename_hr"]:
+            (root / f"{row['filename_hr']}.hea").touch()
     return root / "ptbxl_database.csv"
+
+
+def named(ecg_id: str) -> dict[str, str]:
+    """The cells of a row that hold its number."""
+    number = whole_number(ecg_id.strip()) or "7"
+    return {"ecg_id": ecg_id, "filename_lr": f"records100/{number}", "filename_hr": f"records500/{number}"}
 
 
 def others(listing: Listing) -> list[Entry]:
@@ -69,6 +77,12 @@ ROWS_REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "codes NUL": ({"scp_codes": "{'IMI\0': 1}"}, "scp_codes is no dictionary: "),
     "code unknown": ({"scp_codes": "{'IMI': 1, 'XYZ': 0}"}, "unknown SCP code: XYZ"),
     "code in lower case": ({"scp_codes": "{'imi': 1}"}, "unknown SCP code: imi"),
+    "likelihood a word": ({"scp_codes": "{'IMI': 'no'}"}, "likelihood is no number from 0 to 100: IMI 'no'"),
+    "likelihood a truth": ({"scp_codes": "{'IMI': False}"}, "likelihood is no number from 0 to 100: IMI False"),
+    "likelihood none": ({"scp_codes": "{'IMI': None}"}, "likelihood is no number from 0 to 100: IMI None"),
+    "likelihood negative": ({"scp_codes": "{'SR': 1, 'IMI': -1}"}, "likelihood is no number from 0 to 100: IMI -1"),
+    "likelihood above 100": ({"scp_codes": "{'IMI': 101}"}, "likelihood is no number from 0 to 100: IMI 101"),
+    "likelihood infinite": ({"scp_codes": "{'IMI': 1e999}"}, "likelihood is no number from 0 to 100: IMI inf"),
     "fold missing": ({"strat_fold": ""}, "no official fold: ''"),
     "fold zero": ({"strat_fold": "0"}, "no official fold: '0'"),
     "fold eleven": ({"strat_fold": "11"}, "no official fold: '11'"),
@@ -104,11 +118,13 @@ ROWS_READ: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "patient nan": ({"patient_id": "NaN"}, {"patient": "unknown-7"}),
     "patient -1": ({"patient_id": "-1"}, {"patient": "unknown-7"}),
     "fold a float": ({"strat_fold": "10.0"}, {"fold": 10}),
+    "likelihoods 0 and 100": ({"scp_codes": "{'IMI': 0, 'NORM': 100.0}"}, {"labels": (1, 0)}),
     "no codes": ({"scp_codes": "{}"}, {"labels": ()}),
     "codes of one class": ({"scp_codes": "{'SR': 0, 'IMI': 0, 'NORM': 1}"}, {"labels": (1, 0)}),
     "quoted commas": ({"report": 'a, "b", c'}, {"report": 'a, "b", c'}),
     "quoted line end": ({"report": "a\nb"}, {"report": "a\nb"}),
     "unicode": ({"report": "überdrehte R-Zacke ♥"}, {"report": "überdrehte R-Zacke ♥"}),
+    "path without a number": ({"filename_hr": "records500/ecg"}, {"path": "records500/ecg"}),
     "path with blanks": ({"filename_hr": "my records/ä 7"}, {"path": "my records/ä 7"}),
 }
 
@@ -119,8 +135,9 @@ def test_an_odd_row_is_read_right(kind: str, tmp_path: Path) -> None:
     ptb_xl(tmp_path, change)
     listing = PTBXL(tmp_path).listing()
     (entry,) = others(listing)
-    good = {"recording": "7", "patient": "15709", "labels": (1,), "fold": 3, "path": "records500/7", "report": "ekg"}
-    assert vars(entry) == good | expected
+    good = {"recording": "7", "patient": "15709", "labels": (1,), "fold": 3, "report": "ekg"}
+    path = f"records500/{expected.get('recording', '7')}"
+    assert vars(entry) == good | {"path": path} | expected
     assert listing.skipped == ()
 
 
@@ -191,7 +208,11 @@ def test_ragged_and_repeated_rows(tmp_path: Path) -> None:
     [
         (STATEMENTS.replace(",MI", ",XYZ"), "IMI: unknown diagnostic_class 'XYZ'"),
         (STATEMENTS.replace(",MI", ","), "IMI: unknown diagnostic_class ''"),
-        (STATEMENTS.replace("1.0", ""), "has no diagnostic code"),
+        ("," + STATEMENTS.split(",", 1)[1].replace("1.0,NORM", ",").replace("1.0,MI", ","), "has no diagnostic code"),
+        (STATEMENTS.replace("1.0,MI", ",MI"), "line 3, IMI: diagnostic is blank, but diagnostic_class is 'MI'"),
+        (STATEMENTS.replace("1.0,MI", "0.0,MI"), "line 3, IMI: diagnostic is 0.0, but diagnostic_class is 'MI'"),
+        (STATEMENTS.replace("1.0,MI", "maybe,MI"), "line 3, IMI: diagnostic is 'maybe', not 1.0 or blank"),
+        (STATEMENTS.replace("1.0,MI", "2,MI"), "line 3, IMI: diagnostic is '2', not 1.0 or blank"),
         (STATEMENTS.replace(",", "code,", 1), "has no column without a name"),
     ],
 )
@@ -202,12 +223,58 @@ def test_statements_that_do_not_say_the_superclass_are_an_error(tmp_path: Path, 
         PTBXL(tmp_path).listing()
 
 
+@pytest.mark.parametrize("yes", ["1", "1.0", "1.00", "01", "True", "true", "TRUE", "yes", " 1.0 "])
+@pytest.mark.parametrize("no", ["", "0", "0.0", "False", "no"])
+def test_a_truth_value_is_read_however_it_is_spelt(tmp_path: Path, yes: str, no: str) -> None:
+    ptb_xl(tmp_path, {"scp_codes": "{'SR': 0.0, 'IMI': 100.0, 'NORM': 0.0}"})
+    (tmp_path / "scp_statements.csv").write_text(STATEMENTS.replace("SR,", f"SR,{no}").replace("1.0", yes))
+    assert others(PTBXL(tmp_path).listing())[0].labels == (1, 0)
+
+
+@pytest.mark.parametrize("column", ["filename_hr", "ecg_id"])
+def test_a_column_shifted_by_a_row_is_refused_with_its_line(tmp_path: Path, column: str) -> None:
+    ptb_xl(tmp_path, *({"ecg_id": f"{number}", "report": "a\nb"} for number in range(2, 6)))
+    path = tmp_path / "ptbxl_database.csv"
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    shifted = [row | {column: rows[(place + 1) % 5][column]} for place, row in enumerate(rows)]
+    path.write_text(csv_text([rows[0], *shifted[1:]]))
+    with pytest.raises(DatasetError) as caught:
+        PTBXL(tmp_path).listing()
+    line = str(caught.value)
+    assert f"{path} line 4: recording " in line  # of two: the report of each has a line end
+    assert "filename_hr of another recording" in line
+    assert "is a column shifted by a row?" in line
+    assert "\n" not in line
+
+
+def test_a_file_name_of_the_form_that_is_not_read_does_not_matter(tmp_path: Path) -> None:
+    ptb_xl(tmp_path, {"filename_lr": "records100/8"})
+    assert [entry.recording for entry in PTBXL(tmp_path).listing().entries] == ["1", "7"]
+
+
+def test_a_patient_spelt_in_several_ways_is_one_and_is_told(tmp_path: Path) -> None:
+    changes = [
+        {"ecg_id": f"{n}", "patient_id": text} for n, text in enumerate(("15", "15.000", "15.0", "15.", "16"), 2)
+    ]
+    ptb_xl(tmp_path, *changes)
+    listing = PTBXL(tmp_path).listing()
+    assert [entry.patient for entry in listing.entries] == ["15709", "15", "15", "15", "15", "16"]
+    assert listing.warnings == (
+        "1 of 3 patients are spelt in several ways, each read as one patient: '15' and '15.000' and '15.0' and '15.'",
+    )
+
+
 def test_nothing_but_skips_leaves_nothing_but_their_reasons(tmp_path: Path) -> None:
     path = ptb_xl(tmp_path, {})
     path.write_text(path.read_text().replace(",3,", ",,"))
     prepared = prepare(PTBXL(tmp_path), tmp_path / "cache", workers=1)
     assert not prepared.entries
     assert skip_summary(prepared.skipped) == {"no official fold": 2}
+
+
+def test_words_and_numbers_that_say_yes_or_no() -> None:
+    assert [truth(text) for text in ("1", "1.00", "TRUE", "y", "0", "0.0", "False", "N")] == [True] * 4 + [False] * 4
+    assert [truth(text) for text in ("", "2", "10", "-1", "0.5", "1e0", "nan", "x")] == [None] * 8
 
 
 def test_numbers_and_paths_of_tables() -> None:

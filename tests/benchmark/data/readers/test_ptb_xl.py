@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmark.data.readers.base import DatasetError
+from benchmark.data.prepared.prepare import prepare
+from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.ptb_xl import PTBXL
 
+MakeECG = Callable[..., Any]
+WriteRecord = Callable[..., Path]
 STATEMENTS = """,description,diagnostic,form,rhythm,diagnostic_class
 NORM,normal ECG,1.0,,,NORM
 IMI,inferior MI,1.0,,,MI
@@ -53,15 +58,58 @@ def test_a_row_becomes_an_entry(root: Path):
 
 @pytest.mark.parametrize(
     ("low", "high", "form"),
-    [([1, 2, 3], [1, 2, 3], "records500"), ([1, 2, 3], [1], "records100"), ([1], [1, 2], "records500")],
+    [
+        ([1, 2, 3], [1, 2, 3], "records500"),
+        ([1, 2, 3], [1, 2], "records500"),
+        ([1, 2, 3], [1], "records100"),
+        ([1, 2, 3], [], "records100"),
+        ([1], [1], "records500"),
+        ([1], [1, 2], "records500"),
+    ],
 )
-def test_the_rate_that_holds_most_recordings_is_read_alone(root: Path, low: list[int], high: list[int], form: str):
+def test_one_rate_is_read_alone_500_hz_unless_most_of_it_is_missing(
+    root: Path, low: list[int], high: list[int], form: str
+):
     add_headers(root, "records100", low)
     add_headers(root, "records500", high)
     listing = PTBXL(root).listing()
     assert listing.form == form
     assert len(listing.entries) == 3
     assert all(entry.path.startswith(form) for entry in listing.entries)
+    told = "records500 has 1 of the 3 listed recordings, records100 has 3: records100 is read, 100 Hz"
+    assert listing.warnings == ((told,) if form == "records100" and high else ())
+
+
+def test_a_few_missing_500_hz_files_are_skipped_and_counted(root: Path, make_ecg: MakeECG, write_record: WriteRecord):
+    for ecg_id in (1, 2, 3):
+        write_record(root / f"records100/00000/0000{ecg_id}_lr", make_ecg(fs=100), fs=100)
+        write_record(root / f"records500/00000/0000{ecg_id}_hr", make_ecg())
+    (root / "records500/00000/00002_hr.hea").unlink()
+    prepared = prepare(PTBXL(root), root / "cache", workers=1)
+    assert [signal.fs for signal in prepared.signals] == [500, 500]
+    assert [(skip.recording, skip.reason) for skip in prepared.skipped] == [("2", "file missing: header")]
+
+
+@pytest.mark.parametrize("fs", [100, 250, 1000])
+def test_a_header_of_another_rate_is_skipped_with_its_reason(
+    root: Path, make_ecg: MakeECG, write_record: WriteRecord, fs: int
+):
+    for ecg_id in (1, 2, 3):
+        rate = fs if ecg_id == 2 else 500
+        write_record(root / f"records500/00000/0000{ecg_id}_hr", make_ecg(fs=rate), fs=rate)
+    prepared = prepare(PTBXL(root), root / "cache", workers=1)
+    assert [signal.fs for signal in prepared.signals] == [500, 500]
+    reason = f"sampling rate is not its folder's: {fs} Hz in records500"
+    assert [(skip.recording, skip.reason) for skip in prepared.skipped] == [("2", reason)]
+
+
+def test_a_header_of_another_recording_is_skipped(root: Path, make_ecg: MakeECG, write_record: WriteRecord):
+    for ecg_id in (1, 2, 3):
+        write_record(root / f"records500/00000/0000{ecg_id}_hr", make_ecg())
+    header = root / "records500/00000/00002_hr.hea"
+    header.write_text(header.read_text().replace("00002_hr 12", "00003_hr 12"))
+    with pytest.raises(Unusable, match=r"^header names another recording: 00003_hr$"):
+        PTBXL(root).read(PTBXL(root).listing().entries[1])
 
 
 @pytest.mark.parametrize("unknown", ["", "nan", "NaN", "-1", "-1.0"])

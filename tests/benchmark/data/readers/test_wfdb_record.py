@@ -53,6 +53,7 @@ def test_one_flat_lead_stands_and_a_flat_recording_does_not(tmp_path, make_ecg, 
     written[:, 3] = 0
     assert not read_recording(write_record(tmp_path / "one", written)).signal[:, 3].any()
     assert refusal(write_record(tmp_path / "all", 0 * written)) == "all samples zero"
+    assert refusal(write_record(tmp_path / "constant", 0 * written + 1.5)) == "all leads constant"
 
 
 def test_nan_is_refused_with_its_lead(tmp_path, make_ecg, write_record):

@@ -1,0 +1,93 @@
+"""Exchanged, inverted, identical and flat leads are found, and nothing in real or simulated recordings."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmark.data.prepared.leads import FLAT, IDENTICAL, LAWS, doubt_about
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.readers.base import LEADS
+from benchmark.data.readers.wfdb_record import read_recording
+
+Signal = NDArray[np.float32]
+
+
+@pytest.fixture
+def ecg() -> Signal:
+    """(2000, 12) mV: noise of three electrodes and six chest leads, with the limb leads by their definition."""
+    random = np.random.default_rng(0)
+    right, left, foot, *chest = random.normal(0, 0.3, (9, 2000)) * np.linspace(1, 2, 9)[:, None]
+    wilson = (right + left + foot) / 3
+    limbs = [left - right, foot - right, foot - left]
+    augmented = [1.5 * (electrode - wilson) for electrode in (right, left, foot)]
+    return np.stack([*limbs, *augmented, *chest], axis=1).astype(np.float32)
+
+
+def test_the_laws_hold_for_leads_between_electrodes(ecg: Signal) -> None:
+    assert np.abs(ecg @ LAWS.T).max() < 1e-6
+    assert doubt_about(ecg) == ""
+    assert doubt_about(ecg + np.linspace(-2, 2, 12, dtype=np.float32)) == ""  # offsets of amplifiers
+
+
+@pytest.mark.parametrize("pair", [*combinations(range(6), 2), (0, 6), (1, 11), (5, 8)])
+def test_an_exchange_with_a_limb_lead_is_named(ecg: Signal, pair: tuple[int, int]) -> None:
+    ecg[:, list(pair)] = ecg[:, list(pair[::-1])]
+    assert doubt_about(ecg) == f"leads exchanged: {LEADS[pair[0]]} and {LEADS[pair[1]]}"
+
+
+@pytest.mark.parametrize("lead", range(6))
+def test_an_inverted_limb_lead_is_named(ecg: Signal, lead: int) -> None:
+    ecg[:, lead] *= -1
+    assert doubt_about(ecg) == f"lead inverted: {LEADS[lead]}"
+
+
+def test_leads_that_break_the_laws_otherwise_are_not_called_exchanged(ecg: Signal) -> None:
+    assert doubt_about(ecg / ecg.std(axis=0)) == ""  # scaled one by one, as some publishers do
+    ecg[:, 1] = ecg[::-1, 7]
+    assert doubt_about(ecg) == ""
+
+
+def test_equal_leads_are_told_and_equal_pairs_are_not(ecg: Signal) -> None:
+    assert doubt_about(np.repeat(ecg[:, :1], 12, axis=1)) == IDENTICAL
+    ecg[:, 7] = ecg[:, 6]
+    assert doubt_about(ecg) == ""
+
+
+@pytest.mark.parametrize("level", [0.0, -1.5])
+def test_six_flat_leads_are_told_and_five_are_not(ecg: Signal, level: float) -> None:
+    ecg[:, 6:11] = level
+    assert doubt_about(ecg) == ""
+    ecg[:, 0] = level
+    assert doubt_about(ecg) == FLAT
+
+
+def test_nothing_is_said_of_the_simulated_cohorts(cohorts: dict[str, Prepared]) -> None:
+    doubts = {signal.doubt for prepared in cohorts.values() for signal in prepared.signals}
+    assert doubts == {""}
+
+
+@pytest.mark.parametrize(
+    ("folder", "step"),
+    [
+        ("ptb-xl/records100", 20),
+        ("ptb-xl/records500", 4),
+        ("cpsc2018/Training_WFDB", 4),
+        ("cpsc2018/WFDB_CPSC2018", 1),
+        ("chapman/ecg-arrhythmia-1.0.0", 1),
+        ("chapman/WFDB_ChapmanShaoxing", 1),
+    ],
+)
+def test_nothing_is_said_of_real_recordings_but_for_an_exchange(shared_ecgs: Path, folder: str, step: int) -> None:
+    headers = sorted((shared_ecgs / folder).rglob("*.hea"))[::step]
+    signals = [read_recording(header.with_suffix("")).signal for header in headers]
+    assert {doubt_about(signal) for signal in signals} == {""}
+    lawful = [signal for signal in signals if np.abs(signal @ LAWS.T).max() < 0.02]  # mV; others were scaled by lead
+    assert lawful
+    for signal in lawful:
+        signal[:, [0, 1]] = signal[:, [1, 0]]
+    assert {doubt_about(signal) for signal in lawful} == {"leads exchanged: I and II"}
