@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -29,6 +28,7 @@ from benchmark.data.prepared.cutting import Signal, outcomes
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import LEADS, SIMULATED_MARK, Dataset, DatasetError, Entry, Listing
+from benchmark.results.files import temporary_name
 from benchmark.results.keys import KEY_LENGTH
 
 INDEX_FORMAT = 4
@@ -87,8 +87,7 @@ def prepare(
     prepared = load_prepared(folder)
     if prepared is not None:
         return prepared
-    unfinished = cache / f".{folder.name}.{os.getpid()}.tmp"
-    shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process of the same id
+    unfinished = temporary_name(folder)
     unfinished.mkdir(parents=True)
     try:
         _build(unfinished, dataset, listing, segmentation, workers, on_progress)

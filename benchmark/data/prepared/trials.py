@@ -6,7 +6,6 @@ into memory.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from benchmark.data.prepared.beats import normalise_trials
 from benchmark.data.prepared.prepare import Prepared, memory_map
 from benchmark.data.readers.base import LEADS
+from benchmark.results.files import replacing
 
 CHUNK = 128
 """Pseudo-trials normalised at a time."""
@@ -60,13 +60,8 @@ def _write_trials(path: Path, prepared: Prepared, count: NDArray[np.int64], per_
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     within = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) 0, 1, .. in its recording
     first = prepared.first_window[recording] + within * per_trial  # (T,)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            for start in range(0, len(first), CHUNK):
-                index = first[start : start + CHUNK, None] + np.arange(per_trial)  # (CHUNK, per_trial)
-                joined = normalise_trials(prepared.windows[index.ravel()], per_trial)  # (CHUNK, per_trial * S, 12)
-                file.write(joined.astype(np.float16).tobytes())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as file:
+        for start in range(0, len(first), CHUNK):
+            index = first[start : start + CHUNK, None] + np.arange(per_trial)  # (CHUNK, per_trial)
+            joined = normalise_trials(prepared.windows[index.ravel()], per_trial)  # (CHUNK, per_trial * S, 12)
+            file.write(joined.astype(np.float16).tobytes())

@@ -7,7 +7,6 @@ equal bytes, a larger cohort begins with the patients of a smaller one, and coho
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from benchmark.data.simulate.layouts import LAYOUTS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
 from benchmark.data.simulate.population import draw_diagnoses, draw_person
 from benchmark.data.simulate.recording import MOST_SEVERE, record
+from benchmark.results.files import temporary_name
 
 SIMULATOR_VERSION = 2
 """Raised with every change that can alter a signal or a label."""
@@ -51,8 +51,7 @@ def write_cohort(
     layout = _checked(name, settings, seed)
     if folder.exists():
         raise FileExistsError(f"{folder} exists: remove it or choose another folder for the simulated {name}")
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process with the same id
+    temporary = temporary_name(folder)
     try:
         temporary.mkdir(parents=True)
         visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,12 +73,6 @@ def test_an_interrupted_simulation_leaves_nothing_and_goes_on(small_config: Smal
     with pytest.raises(KeyboardInterrupt):
         simulate(small_config(FEW), tmp_path, on_progress=interrupt)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-    assert len(simulate(small_config(FEW), tmp_path).listing().entries) == 2
-
-
-def test_what_a_killed_process_left_behind_is_no_obstacle(small_config: SmallConfig, tmp_path: Path) -> None:
-    folder = cohort_folder("chapman", small_config(FEW).data.simulation, tmp_path)  # type: ignore[arg-type]
-    (folder.parent / f".chapman.{os.getpid()}.tmp").mkdir(parents=True)
     assert len(simulate(small_config(FEW), tmp_path).listing().entries) == 2
 
 
