@@ -11,6 +11,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, INTERRUPTED, USAGE, parse
 from benchmark.data.readers.base import DatasetError
 from benchmark.machine.memory import keep_freed_memory
+from benchmark.machine.stop import Stopped, stops_on_signals
 from benchmark.results.store import NoResults
 from benchmark.screen import console as terminal
 from benchmark.screen.console import open_console
@@ -21,9 +22,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: sys.argv); returns the exit status (benchmark.config.verb)."""
     keep_freed_memory()
     console = open_console()
+
+    def last() -> None:
+        console.show_cursor()
+        terminal.error("ended at once; what was finished before is saved, and the same command goes on from there")
+
     try:
-        verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
-        return verb.do(arguments, console)
+        with stops_on_signals(last):
+            verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
+            return verb.do(arguments, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
         return USAGE
@@ -33,9 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NoResults as problem:
         terminal.error(str(problem))
         return FAILED
-    except KeyboardInterrupt:
-        terminal.error("stopped; what is finished is saved, and the same command goes on from there")
-        return INTERRUPTED
+    except KeyboardInterrupt as stop:
+        saved = f"{stop.saved}; " if isinstance(stop, Stopped) and stop.saved else ""
+        terminal.error(f"stopped; {saved}what is finished is saved, and the same command goes on from there")
+        return stop.status if isinstance(stop, Stopped) else INTERRUPTED
 
 
 if __name__ == "__main__":
