@@ -24,6 +24,8 @@ from typing import NamedTuple, Self
 from benchmark.machine.process import Process, runs, this_process
 from benchmark.results.files import write_atomic
 
+CLAIMS = "claims"
+"""Name of the folder of claims within what is shared."""
 BEAT_SECONDS = 30.0
 STALE_SECONDS = 180.0
 """Longer than network file systems keep a file's modification time in their caches."""

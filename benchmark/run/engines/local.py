@@ -40,7 +40,7 @@ def run_tasks(
     jobs: int,
     threads: int,
     on_start: Callable[[Task], None],
-) -> Iterator[Ended[Task, Result]]:
+) -> Generator[Ended[Task, Result], None, None]:
     """Run every task and yield it as it ends; an exception in one does not stop the others.
 
     Up to `jobs` processes run tasks concurrently, each on `threads` threads; a single job runs in this process. With

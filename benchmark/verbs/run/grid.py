@@ -104,7 +104,15 @@ def work_off(
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
     costs = {task_name(task): passes(task, config, sizes) for task in tasks}
     with GridProgress(console, costs) as progress:
-        watch = Watch(progress.started, progress.inner, progress.finished, progress.failed)
+        watch = Watch(
+            progress.started,
+            progress.inner,
+            progress.finished,
+            progress.failed,
+            progress.elsewhere,
+            progress.waiting,
+            progress.note,
+        )
         return do(work, config, prepared, store, machine, watch)
 
 
