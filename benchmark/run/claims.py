@@ -16,7 +16,8 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -26,6 +27,8 @@ from benchmark.results.files import write_atomic
 
 CLAIMS = "claims"
 """Name of the folder of claims within what is shared."""
+POLL_SECONDS = 1.0
+"""Between two looks at what other runners hold."""
 BEAT_SECONDS = 30.0
 STALE_SECONDS = 180.0
 """Longer than network file systems keep a file's modification time in their caches."""
@@ -180,3 +183,17 @@ def owner_in(content: bytes) -> Process | None:
         return Process(**{name: found[name] for name in Process._fields})
     except (ValueError, KeyError, TypeError):
         return None
+
+
+@contextmanager
+def alone(shared: Path, key: str, on_wait: Callable[[str], None]) -> Iterator[None]:
+    """Within, no other runner has the task `key` of a shared folder; waits for it first, and says once for whom."""
+    told = ""
+    with Claims(shared / CLAIMS) as claims:
+        while not claims.take(key):
+            holder = claims.holder(key)
+            if holder and not told:
+                told = holder
+                on_wait(holder)
+            time.sleep(POLL_SECONDS)
+        yield

@@ -21,14 +21,11 @@ from benchmark.results.failures import Failure
 from benchmark.results.names import ERROR, LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import CellEnd, CellJob, run_together
-from benchmark.run.claims import CLAIMS, Claims
+from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
 from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.pretraining import PretrainingJob, run_pretraining
 from benchmark.training.weights import read_card
-
-POLL_SECONDS = 1.0
-"""Between two looks at what other runners hold."""
 
 
 @dataclass(frozen=True)

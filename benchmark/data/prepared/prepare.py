@@ -93,7 +93,11 @@ def prepare(
         _build(unfinished, dataset, listing, segmentation, workers, on_progress)
         if load_prepared(folder) is None:  # else another process has finished the same meanwhile
             shutil.rmtree(folder, ignore_errors=True)
-            unfinished.rename(folder)
+            try:
+                unfinished.rename(folder)
+            except OSError:
+                if load_prepared(folder) is None:
+                    raise  # else another process was faster
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     prepared = load_prepared(folder)

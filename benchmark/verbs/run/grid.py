@@ -18,6 +18,7 @@ from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import health_of, warnings_of
 from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing, task_name
+from benchmark.run.sweep import sweep, sweep_claims
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
@@ -44,6 +45,7 @@ class GridRequest:
 def run_grid(asked: GridRequest, console: Console) -> int:
     """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
     config, machine = asked.config, asked.machine
+    sweep_all(asked, console)
     prepared = prepare_all(asked, console)
     found = gate(config, prepared)
     if found.leaks and not asked.allow_leak:
@@ -69,6 +71,16 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
+
+
+def sweep_all(asked: GridRequest, console: Console) -> None:
+    """Remove what killed runs left in the store, the cache, the tables and the simulated data."""
+    place = asked.place
+    swept = sweep({asked.results: 2, place.cache: 1, place.simulated: 1, asked.out: 1})
+    for folder in (asked.results, place.cache, place.simulated):
+        sweep_claims(folder)
+    if swept:
+        note(console, f"removed {len(swept)} unfinished files and folders of processes that ended")
 
 
 def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:

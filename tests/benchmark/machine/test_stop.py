@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ with stops_on_signals(lambda: print("last words", flush=True)):
 
 
 @pytest.fixture(autouse=True)
-def as_a_terminal_has_it() -> object:
+def as_a_terminal_has_it() -> Iterator[None]:
     """A shell's background jobs ignore Ctrl-C."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -51,39 +52,56 @@ def test_a_signal_stops_at_once_with_the_status_of_the_shell(number: signal.Sign
     assert signal.getsignal(number) == before
 
 
+def run(step: Callable[[], None]) -> None:
+    """A postponed step in the main thread of a command."""
+    with stops_on_signals(never), postponed():
+        step()
+
+
 def test_a_postponed_stop_lets_the_step_end_and_says_what_was_saved() -> None:
     steps = []
-    with pytest.raises(Stopped) as caught, stops_on_signals(never), postponed() as asked:
-        for step in range(5):
-            if step == 2:
-                signal.raise_signal(signal.SIGTERM)
-            steps.append(step)
-            if asked():
-                raise stopped(f"step {step}")
+
+    def work() -> None:
+        with stops_on_signals(never), postponed() as asked:
+            for step in range(5):
+                if step == 2:
+                    signal.raise_signal(signal.SIGTERM)
+                steps.append(step)
+                if asked():
+                    raise stopped(f"step {step}")
+
+    with pytest.raises(Stopped) as caught:
+        work()
     assert steps == [0, 1, 2]
     assert (caught.value.status, caught.value.saved) == (143, "step 2")
 
 
 def test_a_postponed_stop_comes_at_the_end_where_the_body_never_asks() -> None:
-    done = False
-    with pytest.raises(Stopped), stops_on_signals(never), postponed():
+    done = []
+
+    def step() -> None:
         signal.raise_signal(signal.SIGINT)
-        done = True
-    assert done
+        done.append(True)
+
+    with pytest.raises(Stopped):
+        run(step)
+    assert done == [True]
 
 
 def test_the_next_command_of_the_process_is_not_stopped() -> None:
-    with pytest.raises(Stopped), stops_on_signals(never):
-        signal.raise_signal(signal.SIGINT)
-    with stops_on_signals(never), postponed() as asked:
-        assert not asked()
+    with pytest.raises(Stopped):
+        run(lambda: signal.raise_signal(signal.SIGINT))
+    run(lambda: None)
 
 
 def test_a_stop_is_not_postponed_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stop, "GRACE_SECONDS", 0.05)
-    with pytest.raises(Stopped) as caught, stops_on_signals(never), postponed():
+    def step() -> None:
         signal.raise_signal(signal.SIGTERM)
-        time.sleep(60)
+        time.sleep(600)
+
+    monkeypatch.setattr(stop, "GRACE_SECONDS", 0.05)
+    with pytest.raises(Stopped) as caught:
+        run(step)
     assert caught.value.status == 143
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
@@ -91,15 +109,19 @@ def test_a_stop_is_not_postponed_for_long(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_second_signal_ends_the_postponement_and_an_echo_of_the_first_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    went_on = False
-    with pytest.raises(Stopped), stops_on_signals(never), postponed():
+    reached = []
+
+    def step() -> None:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
-        went_on = True
+        reached.append("echo")
         monkeypatch.setattr(stop, "ECHO_SECONDS", 0.0)
         signal.raise_signal(signal.SIGINT)
-        raise AssertionError("it is stopped")
-    assert went_on
+        reached.append("second")
+
+    with pytest.raises(Stopped):
+        run(step)
+    assert reached == ["echo"]
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 

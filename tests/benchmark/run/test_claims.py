@@ -12,7 +12,7 @@ import pytest
 
 from benchmark.machine.process import Process, this_process
 from benchmark.run import claims as claims_module
-from benchmark.run.claims import STALE_SECONDS, Claims, Sight
+from benchmark.run.claims import STALE_SECONDS, Claims, Sight, alone
 
 HERE = Process("here", "boot", "pid:[1]", 10, "100")
 THERE = Process("there", "other boot", "pid:[1]", 10, "100")
@@ -207,3 +207,20 @@ def test_a_claim_says_whose_it_is(tmp_path: Path) -> None:
         claims.take("a")
         found = json.loads((tmp_path / "a.json").read_text())
     assert {name: found[name] for name in Process._fields} == this_process()._asdict()
+
+
+def test_what_one_makes_alone_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, waits, told = world.runner(THERE), [], []
+    shared = world.folder.parent
+    assert other.take("a")
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            other.release("a")
+
+    monkeypatch.setattr(claims_module.time, "sleep", wait)
+    with alone(shared, "a", told.append):
+        assert not other.take("a")
+    assert (len(waits), told) == (3, ["there:10"])
+    assert other.take("a")
