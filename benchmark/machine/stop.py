@@ -102,3 +102,9 @@ def postponed() -> Iterator[Callable[[], bool]]:
 def stopped(saved: str) -> Stopped:
     """The exception to raise where a stop was asked for; `saved` says what was saved of the running task."""
     return Stopped(_asked.number, saved)
+
+
+def end_without_signals() -> None:
+    """Ignore further signals: the interpreter's own end takes a second, and its status is known."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
