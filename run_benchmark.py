@@ -11,7 +11,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, INTERRUPTED, USAGE, parse
 from benchmark.data.readers.base import DatasetError
 from benchmark.machine.memory import keep_freed_memory
-from benchmark.machine.stop import Stopped, end_without_signals, stops_on_signals
+from benchmark.machine.stop import STOPPED, Stopped, end, stops_on_signals
 from benchmark.results.store import NoResults
 from benchmark.screen import console as terminal
 from benchmark.screen.console import open_console
@@ -53,5 +53,6 @@ if __name__ == "__main__":
     if foreign != checkout:
         sys.exit(f"another package named `methods` ({foreign}) hides this checkout's: remove it from PYTHONPATH")
     status = main()
-    end_without_signals()
+    if status > STOPPED:
+        end(status)
     sys.exit(status)

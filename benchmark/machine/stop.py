@@ -5,28 +5,32 @@ The first raises `Stopped` in the main thread, within `postponed` only after a s
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import NoReturn
 
 GRACE_SECONDS = 4.0
 """Most that a stop is postponed."""
 ECHO_SECONDS = 0.5
 """Least between two signals of a user: a program around this one may pass on what the terminal has sent already."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOPPED = 128
+"""An exit status above it says by which signal a process was stopped."""
 
 
 class Stopped(KeyboardInterrupt):
     """The process was asked to stop."""
 
     def __init__(self, number: int, saved: str = "") -> None:
-        self.status = 128 + number
-        """Exit status by the shell's convention."""
+        self.status = STOPPED + number
         self.saved = saved
         """What was saved of the running task; '' for nothing."""
 
@@ -64,7 +68,7 @@ def stops_on_signals(last: Callable[[], None]) -> Iterator[None]:
             raise Stopped(number)
         else:
             last()
-            os._exit(128 + number)
+            os._exit(STOPPED + number)
 
     def run_out(number: int, frame: FrameType | None) -> None:
         raise Stopped(_asked.number)
@@ -104,7 +108,11 @@ def stopped(saved: str) -> Stopped:
     return Stopped(_asked.number, saved)
 
 
-def end_without_signals() -> None:
-    """Ignore further signals: the interpreter's own end takes a second, and its status is known."""
+def end(status: int) -> NoReturn:
+    """End a process that was stopped: deaf to further signals, and without the second that the interpreter takes."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
