@@ -11,6 +11,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, INTERRUPTED, USAGE, parse
 from benchmark.data.readers.base import DatasetError
 from benchmark.machine.memory import keep_freed_memory
+from benchmark.machine.stop import STOPPED, Stopped, end, stops_on_signals
 from benchmark.results.files import remedy
 from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen import console as terminal
@@ -22,9 +23,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: sys.argv); returns the exit status (benchmark.config.verb)."""
     keep_freed_memory()
     console = open_console()
+
+    def last() -> None:
+        console.show_cursor()
+        terminal.error("ended at once; what was finished before is saved, and the same command goes on from there")
+
     try:
-        verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
-        return verb.do(arguments, console)
+        with stops_on_signals(last):
+            verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
+            return verb.do(arguments, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
         return USAGE
@@ -39,9 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs-per-device"
         )
         return FAILED
-    except KeyboardInterrupt:
-        terminal.error("stopped; what is finished is saved, and the same command goes on from there")
-        return INTERRUPTED
+    except KeyboardInterrupt as stop:
+        saved = f"{stop.saved}; " if isinstance(stop, Stopped) and stop.saved else ""
+        terminal.error(f"stopped; {saved}what is finished is saved, and the same command goes on from there")
+        return stop.status if isinstance(stop, Stopped) else INTERRUPTED
 
 
 if __name__ == "__main__":
@@ -50,4 +58,7 @@ if __name__ == "__main__":
     foreign = Path(found.origin or "" if found else "").resolve().parent.parent
     if foreign != checkout:
         sys.exit(f"another package named `methods` ({foreign}) hides this checkout's: remove it from PYTHONPATH")
-    sys.exit(main())
+    status = main()
+    if status > STOPPED:
+        end(status)
+    sys.exit(status)

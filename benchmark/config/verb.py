@@ -17,7 +17,7 @@ from benchmark.screen.console import Console
 
 PROGRAM = "run_benchmark.py"
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-"""Exit statuses. FAILED: part of the work failed; USAGE: refused before any work."""
+"""Exit statuses. FAILED: part of the work failed; USAGE: refused before any work; after SIGTERM: 143."""
 ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, tabulate."
 
 

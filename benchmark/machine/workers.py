@@ -1,6 +1,7 @@
 """A process pool whose workers ignore Ctrl-C and exit with their parent.
 
-A terminal sends Ctrl-C to all its processes; the parent alone handles it. Workers watch for a killed parent.
+A terminal sends Ctrl-C to all its processes; the parent alone handles it. Workers watch for a killed parent, and are
+killed where the parent stops.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from typing import Any
 
 
@@ -22,10 +23,24 @@ def open_pool(
     pool = ProcessPoolExecutor(
         processes, mp_context=get_context("spawn"), initializer=_begin, initargs=(begin, arguments)
     )
-    with _interrupts_ignored():
-        for _ in range(processes):  # each first task starts a process, which inherits the ignored signal
+    with _interrupts_blocked():
+        for _ in range(processes):  # each first task starts a process, which inherits the blocked signal
             pool.submit(int)
     return pool
+
+
+@contextmanager
+def closing_pool(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Wait for the pool's tasks at the end of the context; leaving it by an exception kills its processes instead."""
+    try:
+        yield
+    except BaseException:
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+        raise
+    pool.shutdown()
 
 
 def _begin(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
@@ -42,12 +57,11 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupts_blocked() -> Iterator[None]:
+    """Processes started within never hear Ctrl-C; this one hears afterwards what was sent meanwhile."""
+    resource_tracker.ensure_running()  # started later, it would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -27,6 +27,14 @@ def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
     return simulated / digest(content) / name
 
 
+def missing_cohort(config: Config, name: str, simulated: Path) -> Path | None:
+    """Folder of a cohort that is still to be simulated; None if it is there, or if the data are real."""
+    if config.data.simulation is None:
+        return None
+    folder = cohort_folder(name, config.data.simulation, simulated)
+    return None if folder.is_dir() else folder
+
+
 def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     """Settings of one cohort."""
     return CohortSettings(
@@ -56,10 +64,13 @@ def locate(
     if simulation is None:
         return open_dataset(name, find_root(name, data_root, paths))
     folder = cohort_folder(name, simulation, simulated)
-    if not folder.is_dir():
+    if missing_cohort(config, name, simulated):
         settings = cohort_settings(name, simulation)
         try:
             write_cohort(name, folder, settings, seed=simulation.seed, on_progress=on_progress)
         except ValueError as error:
             raise ConfigError(f"data.simulation: {error}") from None
+        except FileExistsError:
+            if not folder.is_dir():
+                raise  # else another process has written the same cohort meanwhile
     return open_dataset(name, folder)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
@@ -12,7 +14,9 @@ from benchmark.data.prepared.prepare import Prepared, prepare
 from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.task import split_or_none
-from benchmark.run.cohorts import locate
+from benchmark.results.keys import digest
+from benchmark.run.claims import alone
+from benchmark.run.cohorts import locate, missing_cohort
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import step
 
@@ -22,7 +26,12 @@ MANY_FILES = 1000
 
 def open_data(config: Config, name: str, place: Place, console: Console) -> Dataset:
     """A dataset, simulated first if the config says so. Raises DatasetError if it is missing."""
-    with step(console, f"{DATASETS[name].title}: simulating") as progress:
+    title = DATASETS[name].title
+    folder = missing_cohort(config, name, place.simulated)
+    with (
+        made_once(place.simulated, folder.parent.name, title, console) if folder else nullcontext(),
+        step(console, f"{title}: simulating") as progress,
+    ):
         return locate(
             config,
             name,
@@ -37,7 +46,11 @@ def prepare_data(dataset: Dataset, config: Config, place: Place, console: Consol
     """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable."""
     prefix = config.data.prefix_of(dataset.name)
     segmentation = config.data.cut()
-    with step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress:
+    key = digest([dataset.name, str(dataset.root.resolve()), prefix, asdict(segmentation)])
+    with (
+        made_once(place.cache, key, dataset.title, console),
+        step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress,
+    ):
         return prepare(
             dataset,
             place.cache,
@@ -57,6 +70,11 @@ def reading_note(console: Console, title: str) -> Callable[[int, int], None]:
             note(console, f"{title}: {total} files are new or touched; reading them once, as content decides")
 
     return say
+
+
+def made_once(shared: Path, key: str, title: str, console: Console) -> AbstractContextManager[None]:
+    """Context in which no other runner simulates or prepares the same data in a shared folder."""
+    return alone(shared, key, lambda holder: note(console, f"{title}: waiting for {holder}, which makes the same"))
 
 
 @dataclass(frozen=True)

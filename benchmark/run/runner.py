@@ -1,9 +1,15 @@
-"""Run a grid: find the missing cells, pretrain once per key, evaluate, store. Finished work is not repeated."""
+"""Run a grid: find the missing cells, pretrain once per key, evaluate, store. Finished work is not repeated.
+
+Several runners on one store share the work by claims: each does what is free, and at the end waits for the others.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,14 +21,15 @@ from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.results.cards import BadCard, vouched
 from benchmark.results.failures import Failure
-from benchmark.results.names import CARD, LINEAR
+from benchmark.results.names import CARD, ERROR, LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import CellEnd, CellJob, run_together, source_facts
+from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
 from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.pretraining import PretrainingJob, run_pretraining
 from benchmark.run.stored_keys import as_stored, stored_pretrainings
-from benchmark.training.weights import checked_card
+from benchmark.training.weights import checked_card, read_card
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +43,11 @@ class Watch:
     finished: Callable[[str, float | None], None]
     """(name, seconds); None: measure from `started`."""
     failed: Callable[[str, str], None]
+    elsewhere: Callable[[str], None]
+    """A task that another runner has finished."""
+    waiting: Callable[[str], None]
+    """Called again and again while all that is left is with other runners."""
+    note: Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -124,36 +136,137 @@ def task_name(task: Pretraining | Cell) -> str:
     return f"{task.variant.name} pretrain seed {task.seed}"
 
 
+Failed = tuple[int, int] | None
+"""Time and inode of a failure's file; None if there is none."""
+
+
+@dataclass
+class Left:
+    """The missing work that is not finished, by key, and the number of failures."""
+
+    pretrainings: dict[str, Pretraining]
+    cells: dict[str, Cell]
+    failed_before: dict[str, Failed]
+    """Earlier failures, which are tried again; a later one is of a runner beside this one."""
+    failures: int = 0
+
+    def ready(self) -> list[Cell]:
+        """The cells whose encoder is there."""
+        return [cell for cell in self.cells.values() if cell.pretrain_key not in self.pretrainings]
+
+
 def do(
     work: Work, config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine, watch: Watch
 ) -> int:
-    """Run the missing work; returns the number of failed tasks. Failures are stored and do not stop the rest."""
-    failed = run_pretrainings(work.pretrainings, config, prepared, store, machine, watch)
-    possible = []
-    for cell in work.cells:
-        if cell.pretrain_key in failed:
-            reason = failed[cell.pretrain_key]
-            own = Failure(f"its pretraining failed: {reason.error}", reason.traceback)
-            store.save_failure(cell.key, cell.describe(), own.error, own.traceback)
-            watch.failed(cell.describe(), own.line)
-        else:
-            possible.append(cell)
-    failures = len(work.cells) - len(possible) + len(failed)
-    return failures + run_cells(possible, config, prepared, store, machine, watch)
+    """Run the missing work; returns the number of failed tasks. Failures are stored and do not stop the rest.
+
+    Other runners on the store may do part of it; this one ends when all is done.
+    """
+    tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
+    failed_before = {task.key: failed(failure_file(task, store)) for task in tasks}
+    left = Left({task.key: task for task in work.pretrainings}, {cell.key: cell for cell in work.cells}, failed_before)
+    unshared = ""
+    with Claims(store.root / CLAIMS) as claims:
+        while left.cells:
+            before = len(left.pretrainings) + len(left.cells)
+            run_pretrainings(left, claims, config, prepared, store, machine, watch)
+            run_cells(left, claims, config, prepared, store, machine, watch)
+            if claims.unshared and not unshared:
+                unshared = claims.unshared
+                watch.note(f"warning: no claims ({unshared}): another runner on this store may do the same tasks")
+            if left.cells and len(left.pretrainings) + len(left.cells) == before:
+                keys = [*left.pretrainings, *(cell.key for cell in left.ready())]
+                holders = Counter(map(claims.holder, keys))
+                watch.waiting(waiting_line(holders))
+                time.sleep(POLL_SECONDS)
+    return left.failures
+
+
+def waiting_line(holders: Mapping[str, int]) -> str:
+    """'waiting for 2 tasks of host:pid, 1 of host:pid', from the number of tasks by holder."""
+    words = ", ".join(f"{count} of {holder}" for holder, count in sorted(holders.items()) if holder)
+    return f"waiting for the tasks of other runners: {words}"
+
+
+def failure_file(task: Pretraining | Cell, store: Store) -> Path:
+    """Where a task's failure is stored."""
+    return store.failure_file(task.key) if isinstance(task, Cell) else store.pretrained / task.key / ERROR
+
+
+def failed(file: Path) -> Failed:
+    """Time and inode of a failure's file."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+def begin(task: Pretraining | Cell, left: Left, claims: Claims, store: Store, watch: Watch) -> bool:
+    """Whether the task is this runner's: claimed, and neither finished nor failed by another runner meanwhile."""
+    if not claims.take(task.key):
+        return False
+    file = failure_file(task, store)
+    if is_finished(task, store):
+        watch.elsewhere(task_name(task))
+        finish(task, left, claims)
+    elif (now := failed(file)) is not None and now != left.failed_before[task.key]:
+        give_up(task, store.failures([task.key])[task.key], file, left, claims, store, watch)
+    else:
+        return True
+    return False
+
+
+def is_finished(task: Pretraining | Cell, store: Store) -> bool:
+    """Whether a task's result is stored whole."""
+    if isinstance(task, Pretraining):
+        return read_card(store.pretrained / task.key) is not None
+    try:
+        return store.load_row(task.key) is not None
+    except CorruptRow:
+        return False
+
+
+def finish(task: Pretraining | Cell, left: Left, claims: Claims) -> None:
+    """Take a task off what is left, and release its claim."""
+    if isinstance(task, Cell):
+        del left.cells[task.key]
+    else:
+        del left.pretrainings[task.key]
+    claims.release(task.key)
+
+
+def give_up(
+    task: Pretraining | Cell, failure: Failure, file: Path, left: Left, claims: Claims, store: Store, watch: Watch
+) -> None:
+    """Count a stored failure; the cells of a failed pretraining fail with it."""
+    left.failures += 1
+    watch.failed(task_name(task), where_to_look(failure, file))
+    finish(task, left, claims)
+    if isinstance(task, Cell):
+        return
+    own = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
+    for cell in [cell for cell in left.cells.values() if cell.pretrain_key == task.key]:
+        store.save_failure(cell.key, cell.describe(), own.error, own.traceback)
+        left.failures += 1
+        watch.failed(cell.describe(), own.line)
+        del left.cells[cell.key]
 
 
 def run_pretrainings(
-    pretrainings: Sequence[Pretraining],
+    left: Left,
+    claims: Claims,
     config: Config,
     prepared: Mapping[str, Prepared],
     store: Store,
     machine: Machine,
     watch: Watch,
-) -> dict[str, Failure]:
-    """Run pretrainings in turn; returns the failures by key."""
-    failed: dict[str, Failure] = {}
+) -> None:
+    """Run the free pretrainings in turn."""
     device, precision, compiled = machine.device, machine.precision, machine.compiled
-    for pretraining in pretrainings:
+    for pretraining in list(left.pretrainings.values()):
+        if not begin(pretraining, left, claims, store, watch):
+            continue
         name = task_name(pretraining)
         watch.started(name)
         folder = store.pretrained / pretraining.key
@@ -161,55 +274,64 @@ def run_pretrainings(
             job = PretrainingJob(pretraining, config, prepared, folder, device, precision, compiled)
             run_pretraining(job, partial(watch.inner, name))
         except Exception as error:
-            failure = failed[pretraining.key] = Failure.of(error)
+            failure = Failure.of(error)
             file = store.save_pretraining_failure(pretraining.key, name, failure.error, failure.traceback)
-            watch.failed(name, where_to_look(failure, file))
+            give_up(pretraining, failure, file, left, claims, store, watch)
         else:
             watch.finished(name, None)
-    return failed
+            finish(pretraining, left, claims)
 
 
 def run_cells(
-    cells: Sequence[Cell],
+    left: Left,
+    claims: Claims,
     config: Config,
     prepared: Mapping[str, Prepared],
     store: Store,
     machine: Machine,
     watch: Watch,
-) -> int:
-    """Run cells, `machine.jobs` at a time; returns the number of failures."""
-    names = {cell.key: task_name(cell) for cell in cells}
+) -> None:
+    """Run the free cells whose encoder is there, `machine.jobs` at a time."""
     device, precision, threads = str(machine.device), machine.precision, machine.cell_threads()
     corpus = source_facts(prepared[config.data.pretrain])
-    jobs = [
-        CellJob(
-            cell,
-            config,
-            prepared[cell.dataset].folder,
-            store.root,
-            device,
-            precision,
-            corpus if cell.pretraining and cell.pretraining.method.trains else {},
-        )
-        for cell in cells
-    ]
-    failures = 0
-    for name in {cell.dataset for cell in cells}:  # made and verified here once, so that the processes need not
+    ready = {cell.key: cell for cell in left.ready()}
+    groups = groups_of(
+        [
+            CellJob(
+                cell,
+                config,
+                prepared[cell.dataset].folder,
+                store.root,
+                device,
+                precision,
+                corpus if cell.pretraining and cell.pretraining.method.trains else {},
+            )
+            for cell in ready.values()
+        ]
+    )
+    for name in {cell.dataset for cell in ready.values()}:  # made and verified here, so that the processes need not
         trials(prepared[name], config.task_spec(config.finetune).per_trial)
 
-    def started(group: Sequence[CellJob]) -> None:
-        watch.started(names[group[0].cell.key])
+    def free() -> Iterator[tuple[CellJob, ...]]:
+        for group in groups:
+            own = tuple(job for job in group if begin(job.cell, left, claims, store, watch))
+            if own:
+                yield own
 
-    for ended in run_tasks(run_together, groups_of(jobs), jobs=machine.jobs, threads=threads, on_start=started):
-        for end in killed(ended.task, ended.error, store) if ended.error else ended.result or []:
-            name = names[end.key]
-            if end.failure is None:
-                watch.finished(name, end.seconds)
-                continue
-            failures += 1
-            file = store.save_failure(end.key, name, end.failure.error, end.failure.traceback)
-            watch.failed(name, where_to_look(end.failure, file))
-    return failures
+    def started(group: Sequence[CellJob]) -> None:
+        watch.started(task_name(group[0].cell))
+
+    jobs = min(machine.jobs, len(groups))
+    with closing(run_tasks(run_together, free(), jobs=jobs, threads=threads, on_start=started)) as tasks:
+        for ended in tasks:
+            for end in killed(ended.task, ended.error, store) if ended.error else ended.result or []:
+                cell = ready[end.key]
+                if end.failure is None:
+                    watch.finished(task_name(cell), end.seconds)
+                    finish(cell, left, claims)
+                else:
+                    file = store.save_failure(end.key, task_name(cell), end.failure.error, end.failure.traceback)
+                    give_up(cell, end.failure, file, left, claims, store, watch)
 
 
 def where_to_look(failure: Failure, file: Path) -> str:

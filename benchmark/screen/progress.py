@@ -70,6 +70,7 @@ class GridProgress:
         self._since: dict[str, float] = {}
         self._bars: dict[str, TaskID] = {}
         self._spoke = self._start = clock()
+        self._waited = False
         self._live = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
         self._grid = self._live.add_task("all", total=sum(costs.values()), text="") if self._live else None
 
@@ -120,6 +121,21 @@ class GridProgress:
         where = "" if self._live else f"; {self._tally.counts()}; {self._ahead()}"
         self._say(f"FAILED  {task} ({duration(seconds)}){where}")
         self._say(f"        {reason}")
+
+    def elsewhere(self, task: str) -> None:
+        """Mark a task as done by another runner."""
+        self._tally.elsewhere.append(task)
+        self._refresh()
+
+    def waiting(self, line: str) -> None:
+        """Say what is waited for, at first and then from time to time."""
+        if not self._waited or self._clock() - self._spoke >= INNER_SECONDS:
+            self._waited = True
+            self._say(f"        {line}; {self._tally.counts()}")
+
+    def note(self, line: str) -> None:
+        """Print a line between those of the tasks."""
+        self._say(line)
 
     def _close(self, task: str) -> float:
         """Remove a task from the running ones; returns the seconds it ran."""

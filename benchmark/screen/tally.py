@@ -21,13 +21,15 @@ class Tally:
     """Task -> estimated cost."""
     finished: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    """Done by another runner."""
     running: dict[str, float] = field(default_factory=dict)
     """Task -> share done, 0 to 1."""
 
     def worked(self) -> float:
         """Cost done: finished tasks, and the done shares of running ones."""
         parts = sum(self.costs[task] * part for task, part in self.running.items())
-        return sum(self.costs[task] for task in self.finished) + parts
+        return sum(self.costs[task] for task in (*self.finished, *self.elsewhere)) + parts
 
     def ahead(self) -> float:
         """Remaining cost, without failed tasks."""
@@ -42,9 +44,10 @@ class Tally:
 
     def counts(self) -> str:
         """Counts as text: '5 of 19 done, 13 left, 1 failed'."""
-        left = len(self.costs) - len(self.finished) - len(self.failed)
+        done = len(self.finished) + len(self.elsewhere)
+        others = f" ({len(self.elsewhere)} by other runners)" if self.elsewhere else ""
         failed = f", {len(self.failed)} failed" if self.failed else ""
-        return f"{len(self.finished)} of {len(self.costs)} done, {left} left{failed}"
+        return f"{done} of {len(self.costs)} done{others}, {len(self.costs) - done - len(self.failed)} left{failed}"
 
 
 def duration(seconds: float) -> str:

@@ -1,8 +1,8 @@
 """The training loop of all methods: optimiser, schedule, precision, checkpoint, resume.
 
 `method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
-seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from its
-last epoch is bit-identical.
+seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any
+step is bit-identical. A checkpoint is written after each epoch, within one every `CHECKPOINT_SECONDS`, and at a stop.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from benchmark.data.tasks.probe_windows import ProbeWindows
 from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.seeds import seed_torch
+from benchmark.machine.stop import postponed, stopped
 from benchmark.results.files import write_atomic
 from benchmark.results.seals import seal, unseal
 from benchmark.training.health import count_positives, measure
@@ -31,6 +32,8 @@ from methods.base import MethodConfig, PretrainMethod, Recipe
 
 PRETRAIN_VERSION = 2
 WARMUP_SHARE = 0.05
+CHECKPOINT_SECONDS = 120.0
+"""Within an epoch. A killed run loses at most this."""
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +59,31 @@ class History:
     """Fields of `EpochHealth`, before the first epoch and after each."""
     threads: list[int] = field(default_factory=list)
     """Numbers of CPU threads it was trained on; several if it was resumed on another number."""
+
+
+@dataclass
+class Epoch:
+    """An epoch under way: its sums over n updates, of which `step` are done."""
+
+    losses: torch.Tensor  # (n,)
+    positives: torch.Tensor  # (n, 3)
+    step: int = 0
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the updates of a pretraining share."""
+
+    method: PretrainMethod
+    config: MethodConfig
+    source: PairSource
+    optimiser: torch.optim.Optimizer
+    history: History
+    epochs: int
+    seed: int
+    precision: str
+    checkpoint: Path
+    on_step: OnStep | None
 
 
 def learning_rate(recipe: Recipe, step: int, total: int) -> float:
@@ -98,43 +126,61 @@ def pretrain(
     """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
 
     `probe`: held-out windows for health, measured before the first epoch and after each.
-    Raises TrainingStopped on a non-finite loss or if GPU memory runs out.
+    Raises TrainingStopped on a non-finite loss or if GPU memory runs out, Stopped, with a checkpoint, where the process
+    is asked to stop.
     """
     device = source.signal.device
     trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, config.recipe.batch_size)
-    per_epoch, total = shape.updates, shape.updates * epochs
+    n = shape.updates
     optimiser = make_optimiser(method, config.recipe)
-    history = History([], 0.0, per_epoch * shape.batch_size, total, shape.batch_size)
-    done = resume(checkpoint, method, optimiser, history)
+    history = History([], 0.0, n * shape.batch_size, n * epochs, shape.batch_size)
+    run = Training(method, config, source, optimiser, history, epochs, seed, precision, checkpoint, on_step)
+    epoch = resume(checkpoint, method, optimiser, history)
     history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
-    method.begin(total)
+    method.begin(history.updates)
     method.train()
     if not history.health:
         history.health.append(vars(measure(0, method.exported(), probe)))
-    for epoch in range(done, epochs):
-        started, meter = time.perf_counter(), open_meter(device)
-        batches = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epoch)  # (n, B)
-        batches = batches.to(device)
-        losses = torch.zeros(per_epoch, device=device)  # (n,)
-        positives = torch.zeros(per_epoch, 3, device=device)  # (n, 3)
-        for step in range(per_epoch):
-            rate = learning_rate(config.recipe, epoch * per_epoch + step, total)
-            seed_torch("pretrain", seed, epoch, step)
-            batch = make_batch(source, batches[step], config.pairing)
-            positives[step] = count_positives(method.positives(batch), device)
-            losses[step] = train_step(method, optimiser, batch, rate, precision)
+    for number in range(len(history.loss), epochs):
+        batches = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
+        epoch = epoch or Epoch(torch.zeros(n), torch.zeros(n, 3))
+        epoch = replace(epoch, losses=epoch.losses.to(device), positives=epoch.positives.to(device))
+        train_epoch(run, epoch, number, batches.to(device))
+        history.loss.append(float(epoch.losses.mean()))
+        history.health.append(vars(measure(number + 1, method.exported(), probe, epoch.positives.mean(0))))
+        save_checkpoint(checkpoint, method, optimiser, history, None)
+        epoch = None
+    return history
+
+
+def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor) -> None:
+    """Do the updates that are left of epoch `number`; `batches`: (n, B) pairs. Raises as `pretrain`."""
+    method, recipe, history, n = run.method, run.config.recipe, run.history, len(batches)
+    started, meter = time.perf_counter(), open_meter(batches.device)
+    with postponed() as asked_to_stop:
+        for step in range(epoch.step, n):
+            done = number * n + step + 1
+            seed_torch("pretrain", run.seed, number, step)
+            batch = make_batch(run.source, batches[step], run.config.pairing)
+            rate = learning_rate(recipe, done - 1, history.updates)
+            epoch.positives[step] = count_positives(method.positives(batch), batches.device)
+            epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
+            epoch.step = step + 1
             if meter:
                 meter.look()
-            if on_step:
+            if run.on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
-                on_step(epoch * per_epoch + step + 1, total, f"epoch {epoch + 1}/{epochs} {text}".strip())
-        history.loss.append(finite_mean(losses, method.name, config.recipe, epoch))
-        history.seconds += time.perf_counter() - started
-        history.joules = added_energy(history.joules, meter)
-        history.health.append(vars(measure(epoch + 1, method.exported(), probe, positives.mean(0))))
-        save_checkpoint(checkpoint, method, optimiser, history)
-    return history
+                run.on_step(done, history.updates, f"epoch {number + 1}/{run.epochs} {text}".strip())
+            if asked_to_stop() or time.perf_counter() - started >= CHECKPOINT_SECONDS:
+                refuse_non_finite(epoch.losses[: step + 1], method.name, recipe, number)
+                spend(history, started, meter)
+                save_checkpoint(run.checkpoint, method, run.optimiser, history, epoch)
+                if asked_to_stop():
+                    raise stopped(f"the pretraining of {method.name} is saved at update {done} of {history.updates}")
+                started, meter = time.perf_counter(), open_meter(batches.device)
+    refuse_non_finite(epoch.losses, method.name, recipe, number)
+    spend(history, started, meter)
 
 
 def train_step(
@@ -158,26 +204,41 @@ def train_step(
     return loss.detach()
 
 
-def added_energy(before: float | None, meter: Meter | None) -> float | None:
-    """Joules including those of the epoch; None if either is unknown."""
-    return None if meter is None or before is None else before + meter.total()
+def spend(history: History, started: float, meter: Meter | None) -> None:
+    """Add the seconds since `started`, and the joules of the meter; these are None if a part of them is unknown."""
+    history.seconds += time.perf_counter() - started
+    history.joules = None if meter is None or history.joules is None else history.joules + meter.total()
 
 
-def finite_mean(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> float:
-    """Mean loss of an epoch, with one device synchronisation. Raises TrainingStopped on a non-finite loss."""
+def refuse_non_finite(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> None:
+    """Raise TrainingStopped where one of an epoch's losses (n,) is not finite. Synchronises the device once."""
     bad = torch.nonzero(~torch.isfinite(losses)).flatten()
     if len(bad):
         raise TrainingStopped(
             f"{name}: the loss was {losses[bad[0]].item()} at update {int(bad[0]) + 1} of epoch {epoch + 1}; lower the "
             f"learning rate ({lower_rate(name, recipe)}) or use --precision float32"
         )
-    return float(losses.mean())
 
 
-def save_checkpoint(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> None:
-    """Write all state after an epoch atomically, sealed with the name of its folder, the pretraining's key."""
+def save_checkpoint(
+    path: Path,
+    method: PretrainMethod,
+    optimiser: torch.optim.Optimizer,
+    history: History,
+    epoch: Epoch | None,
+) -> None:
+    """Write all state atomically, sealed with the name of its folder, the pretraining's key.
+
+    `epoch`: the one under way, None between two.
+    """
+    state = {
+        "method": method.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "history": vars(history),
+        "epoch": vars(epoch) if epoch else None,
+    }
     buffer = io.BytesIO()
-    torch.save({"method": method.state_dict(), "optimiser": optimiser.state_dict(), "history": vars(history)}, buffer)
+    torch.save(state, buffer)
     write_atomic(path, seal(path.parent.name, buffer.getvalue()))
 
 
@@ -193,12 +254,12 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
     return state
 
 
-def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> int:
-    """Restore a checkpoint's state; returns its number of epochs, 0 without a usable checkpoint."""
+def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
+    """Restore a checkpoint's state, if it is usable; returns the epoch under way, None between two."""
     state = load_checkpoint(path)
     if state is None:
-        return 0
+        return None
     method.load_state_dict(state["method"])
     optimiser.load_state_dict(state["optimiser"])
     vars(history).update(state["history"])
-    return len(history.loss)
+    return Epoch(**state["epoch"]) if state["epoch"] else None

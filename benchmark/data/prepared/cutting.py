@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmark.data.prepared.leads import doubt_about
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Dataset, Entry, Unusable
-from benchmark.machine.workers import open_pool
+from benchmark.machine.workers import closing_pool, open_pool
 from benchmark.results.keys import KEY_LENGTH
 
 CHUNK = 16
@@ -51,10 +51,8 @@ def outcomes(
         yield from chain.from_iterable(map(work, chunks))
         return
     pool = open_pool(processes)
-    try:
+    with closing_pool(pool):
         yield from chain.from_iterable(pool.map(work, chunks))
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _prepare_chunk(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:

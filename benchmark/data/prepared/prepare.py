@@ -107,7 +107,11 @@ def prepare(
         found = _read(folder)
         if isinstance(found, str) or found.simulated < marked:  # else another process has finished the same meanwhile
             shutil.rmtree(folder, ignore_errors=True)
-            unfinished.rename(folder)
+            try:
+                unfinished.rename(folder)
+            except OSError:
+                if load_prepared(folder) is None:
+                    raise  # else another process was faster
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     prepared = load_prepared(folder)

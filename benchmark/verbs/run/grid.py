@@ -21,6 +21,7 @@ from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import health_of, warnings_of
 from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing, task_name
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
+from benchmark.run.sweep import sweep, sweep_claims
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
@@ -47,6 +48,7 @@ class GridRequest:
 def run_grid(asked: GridRequest, console: Console) -> int:
     """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
     config, machine = asked.config, asked.machine
+    sweep_all(asked, console)
     prepared = prepare_all(asked, console)
     found = gate(config, prepared)
     if found.leaks and not asked.allow_leak:
@@ -84,6 +86,16 @@ def save_plan(plan: Plan, store: Store, work: Work, console: Console) -> None:
         if work.cells or not is_read_only(error):
             raise
         note(console, f"{store.root} cannot be written to ({error.strerror}); its results are only shown")
+
+
+def sweep_all(asked: GridRequest, console: Console) -> None:
+    """Remove what killed runs left in the store, the cache, the tables and the simulated data."""
+    place = asked.place
+    swept = sweep({asked.results: 2, place.cache: 1, place.simulated: 1, asked.out: 1})
+    for folder in (asked.results, place.cache, place.simulated):
+        sweep_claims(folder)
+    if swept:
+        note(console, f"removed {len(swept)} unfinished files and folders of processes that ended")
 
 
 def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
@@ -124,7 +136,15 @@ def work_off(
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
     costs = {task_name(task): passes(task, config, sizes) for task in tasks}
     with GridProgress(console, costs) as progress:
-        watch = Watch(progress.started, progress.inner, progress.finished, progress.failed)
+        watch = Watch(
+            progress.started,
+            progress.inner,
+            progress.finished,
+            progress.failed,
+            progress.elsewhere,
+            progress.waiting,
+            progress.note,
+        )
         return do(work, config, prepared, store, machine, watch)
 
 

@@ -111,3 +111,19 @@ def test_missing_data_say_which_where_and_how_to_get_them(small_config: SmallCon
         assert str(tmp_path) in message
         assert reader.how_to_get in message
         assert "\n" not in message
+
+
+def test_a_cohort_that_another_process_writes_faster_is_taken(
+    small_config: SmallConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def second(unfinished: Path, folder: Path) -> Path:
+        monkeypatch.undo()
+        first.append(simulate(small_config(FEW), tmp_path))
+        return rename(unfinished, folder)
+
+    first: list[Dataset] = []
+    monkeypatch.setattr(Path, "rename", second)
+    assert simulate(small_config(FEW), tmp_path).root == first[0].root
+    assert len(list(tmp_path.glob("*/*"))) == 1

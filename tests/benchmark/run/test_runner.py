@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,16 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
+from benchmark.machine.process import this_process
 from benchmark.results.failures import Failure
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ERROR, ILLUSTRATION
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
+from benchmark.run import runner
 from benchmark.run.cell import CellJob, run_cell
+from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.run.runner import (
     Machine,
@@ -48,6 +53,9 @@ class Heard:
     steps: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    waits: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def watch(self) -> Watch:
         return Watch(
@@ -55,6 +63,9 @@ class Heard:
             inner=lambda task, done, total, text: self.steps.append(f"{task} {done}/{total}"),
             finished=lambda task, seconds: self.done.append(task),
             failed=self.lost.__setitem__,
+            elsewhere=self.others.append,
+            waiting=self.waits.append,
+            note=self.notes.append,
         )
 
 
@@ -318,6 +329,95 @@ def test_ctrl_c_keeps_what_is_finished(bench: Bench, monkeypatch: pytest.MonkeyP
     assert len(bench.rows()) == 1
     assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
     assert len(bench.missing().cells) == 3
+
+
+def beside(bench: Bench, keys: list[str], then: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Work off while another runner holds `keys`, which does `then` and releases them while this one waits."""
+    other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
+    assert all(map(other.take, keys))
+    looks = count()
+
+    def wait(seconds: float) -> None:
+        if next(looks) == 2:
+            then()
+            for key in keys:
+                other.release(key)
+
+    monkeypatch.setattr(runner.time, "sleep", wait)
+    failures = bench.work_off()
+    assert list((bench.store.root / CLAIMS).iterdir()) == []
+    return failures
+
+
+def test_what_another_runner_does_is_waited_for_and_not_done_again(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Bench(bench.config, bench.prepared, Store(tmp_path / "whole"))
+    assert whole.work_off() == 0
+    key, cell = cell_of(bench, "pmq").pretrain_key, cell_of(bench, "random")
+
+    def finish() -> None:
+        for file in (f"pretrained/{key}/{WEIGHTS}", f"pretrained/{key}/{CARD}"):
+            (bench.store.root / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(whole.store.root / file, bench.store.root / file)
+        for suffix in ("npz", "json"):
+            shutil.copy(whole.store.cells / f"{cell.key}.{suffix}", bench.store.cells)
+
+    assert beside(bench, [key, cell.key], finish, monkeypatch) == 0
+    assert bench.heard.others == ["pmq pretrain seed 42", cell.describe()]
+    assert set(bench.heard.done) == set(whole.heard.done) - set(bench.heard.others)
+    assert bench.heard.waits == ["waiting for the tasks of other runners: 2 of there:7"] * 3
+    assert bench.rows() == whole.rows()
+
+
+def test_what_another_runner_gives_up_is_done(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = cell_of(bench, "pmq").pretrain_key
+    assert beside(bench, [key], lambda: None, monkeypatch) == 0
+    assert (len(bench.rows()), bench.heard.others) == (4, [])
+
+
+def test_what_fails_beside_this_runner_has_failed_and_what_failed_before_is_tried_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, cell = cell_of(bench, "pmq").pretrain_key, cell_of(bench, "random")
+    bench.store.save_failure(cell_of(bench, "random", "linear").key, "it", "ValueError: yesterday")
+    bench.store.save_pretraining_failure(key, "it", "ValueError: yesterday")
+
+    def fail() -> None:
+        bench.store.save_pretraining_failure(key, "it", "ValueError: no keys there")
+        bench.store.save_failure(cell.key, "it", "ValueError: no luck there")
+
+    assert beside(bench, [key, cell.key], fail, monkeypatch) == 4
+    assert bench.heard.lost == {
+        "pmq pretrain seed 42": "ValueError: no keys there",
+        "pmq finetune chapman 0.5 seed 41": "its pretraining failed: ValueError: no keys there",
+        "pmq linear chapman 0.5 seed 41": "its pretraining failed: ValueError: no keys there",
+        cell.describe(): "ValueError: no luck there",
+    }
+    assert [row.evaluation for row in bench.rows()] == ["linear"]
+
+
+def test_of_linear_probes_that_go_together_the_free_ones_are_done(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small_config({"ratios": [0.5, 0.2], "methods": ["random"], "evaluate": ["linear"]})
+    bench = Bench(config, cohorts, Store(tmp_path / "runs"))
+    held, free = bench.grid.cells
+    done: list[list[str]] = []
+    assert beside(bench, [held.key], lambda: done.append(list(bench.heard.done)), monkeypatch) == 0
+    assert done == [["random pretrain seed 41", free.describe()]]
+    assert bench.heard.done[-1] == held.describe()
+
+
+def test_without_claims_the_work_is_done_and_a_line_says_so(bench: Bench) -> None:
+    bench.store.root.mkdir()
+    (bench.store.root / CLAIMS).write_text("a file")
+    assert bench.work_off() == 0
+    assert len(bench.rows()) == 4
+    assert bench.heard.notes == [
+        f"warning: no claims ({bench.store.root / CLAIMS}: File exists): another runner on this store may do the same "
+        "tasks"
+    ]
 
 
 def test_an_untrained_encoder_is_drawn_from_the_seed_alone(

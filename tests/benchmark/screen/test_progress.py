@@ -98,3 +98,21 @@ def test_a_pipe_gets_plain_lines() -> None:
     assert lines[3] == "FAILED  fine-tune moco (0 s); 2 of 3 done, 0 left, 1 failed; about 0 s left"
     assert lines[4].startswith("        RuntimeError: the loss is not finite")
     assert lines[-1] == "finished: 2 of 3 done, 0 left, 1 failed, in 60 s"
+
+
+def test_what_other_runners_do_is_counted_and_waiting_is_told_from_time_to_time() -> None:
+    out, clock = StringIO(), Clock()
+    with GridProgress(open_console(out), {"a": 1.0, "b": 1.0, "c": 1.0}, clock) as progress:
+        progress.elsewhere("a")
+        for _ in range(int(2 * INNER_SECONDS)):
+            progress.waiting("waiting for 1 of there:7")
+            clock.now += 1.0
+        progress.elsewhere("b")
+        progress.note("a note")
+    waiting = "        waiting for 1 of there:7; 1 of 3 done (1 by other runners), 2 left"
+    assert out.getvalue().splitlines() == [
+        waiting,
+        waiting,
+        "a note",
+        "finished: 2 of 3 done (2 by other runners), 1 left, in 60 s",
+    ]

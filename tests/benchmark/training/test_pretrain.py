@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from dataclasses import fields, replace
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ from torch import Tensor
 
 from benchmark.data.tasks.pairs import PairSource
 from benchmark.machine.energy import Counter, Meter
+from benchmark.machine.stop import Stopped, stops_on_signals
 from benchmark.training.pretrain import (
     History,
     TrainingStopped,
@@ -62,10 +65,16 @@ def train(
     recipe: Recipe = RECIPE,
     precision: str = "float32",
     stop_at: int | None = None,
+    terminate_at: int | None = None,
+    steps: list[int] | None = None,
 ) -> History:
     def on_step(done: int, total: int, text: str) -> None:
         if done == stop_at:
             raise Interrupted
+        if done == terminate_at:
+            signal.raise_signal(signal.SIGTERM)
+        if steps is not None:
+            steps.append(done)
 
     config = getattr(method, "config", MethodConfig())
     return pretrain(
@@ -130,6 +139,78 @@ def test_a_checkpoint_of_another_pretraining_is_not_resumed(
     file = tmp_path / "other" / "checkpoint.pt"
     assert load_checkpoint(file) is None
     assert caplog.messages == [f"{file} is damaged or of another pretraining; training begins with the first epoch"]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("update", [1, 6, 8])
+def test_a_run_stopped_within_an_epoch_goes_on_with_the_next_update_to_the_same_bits(
+    name: str, update: int, corpus: PairSource, tmp_path: Path
+) -> None:
+    whole, resumed = build(name), build(name)
+    history = train(whole, corpus, tmp_path / "whole")
+    with pytest.raises(Stopped) as caught, stops_on_signals(lambda: None):
+        train(build(name), corpus, tmp_path / "stopped", terminate_at=update)
+    assert caught.value.status == 143
+    assert caught.value.saved == f"the pretraining of {name} is saved at update {update} of {history.updates}"
+    steps: list[int] = []
+    torch.manual_seed(3)
+    again = train(resumed, corpus, tmp_path / "stopped", steps=steps)
+    assert steps == list(range(update + 1, history.updates + 1))
+    assert (again.loss, again.health) == (history.loss, history.health)
+    assert same(resumed, whole)
+
+
+def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, resumed = build("pmq"), build("pmq")
+    history = train(whole, corpus, tmp_path / "whole")
+    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "killed", stop_at=7)
+    steps: list[int] = []
+    again = train(resumed, corpus, tmp_path / "killed", steps=steps)
+    assert steps[0] == 7
+    assert again.loss == history.loss
+    assert again.seconds > 0
+    assert same(resumed, whole)
+
+
+def test_the_energy_of_a_run_with_checkpoints_within_its_epochs_is_that_of_all_its_parts(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = count(step=5)
+    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(
+        "benchmark.training.pretrain.open_meter", lambda device: Meter([Counter(lambda: next(ticks), 1.0, None)])
+    )
+    history = train(build("pmq"), corpus, tmp_path / "file")
+    assert history.joules == 5.0 * (history.updates + EPOCHS)  # one part per update, and one after an epoch's last
+
+
+def test_a_checkpoint_never_holds_a_loss_that_is_not_finite(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(TrainingStopped, match="nan at update 3 of epoch 2"):
+        train(Watched(bad_at=6), corpus, tmp_path / "file")
+    saved = load_checkpoint(tmp_path / "file")
+    assert saved is not None
+    assert saved["epoch"]["step"] == 2
+    assert all(value.isfinite().all() for value in saved["method"].values())
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "file", stop_at=5)
+    before = (tmp_path / "file").read_bytes()
+    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("os.fsync", Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        train(build("pmq"), corpus, tmp_path / "file")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
 
 
 @pytest.mark.parametrize("damage", [cut, flip, empty])

@@ -307,3 +307,19 @@ def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
     assert not same(whole, part)
     with pytest.raises(DatasetError, match=r"none of 4 recordings .* 'elsewhere/'"):
         prepare(dataset, tmp_path / "cache", workers=1, prefix="elsewhere/")
+
+
+def test_a_process_that_finishes_second_takes_what_the_first_has_made(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def second(unfinished: Path, folder: Path) -> Path:
+        monkeypatch.undo()
+        first.append(prepare(dataset, tmp_path / "cache", workers=1))
+        return rename(unfinished, folder)
+
+    first: list[Prepared] = []
+    monkeypatch.setattr(Path, "rename", second)
+    assert same(prepare(dataset, tmp_path / "cache", workers=1), first[0])
+    assert [path for path in (tmp_path / "cache").iterdir() if path.name.endswith(".tmp")] == []

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,31 @@ def test_a_pool_that_breaks_while_nobody_looks_costs_no_task_that_had_not_begun(
     assert begun == ["quick", "endless", "third", "fourth"]
     assert sorted(file.read_text() for file in tmp_path.iterdir()) == sorted(f"{name}\n" for name in begun)
     assert len(pools) == 2
+
+
+@pytest.mark.slow
+def test_a_stop_does_not_wait_for_running_tasks_and_leaves_no_process(tmp_path: Path) -> None:
+    tasks = [(tmp_path, name) for name in ("quick", "endless")]
+    ended = run_tasks(begin, [*tasks, (tmp_path, "never")], jobs=2, threads=1, on_start=nothing)
+    assert next(ended).task == tasks[0]
+    with pytest.raises(KeyboardInterrupt):
+        ended.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
+    wait_until(lambda: not active_children())
+
+
+@pytest.mark.slow
+def test_a_task_is_taken_when_it_can_begin(tmp_path: Path) -> None:
+    taken: list[int] = []
+
+    def tasks() -> Iterator[int]:
+        for task in range(-9, 0):
+            taken.append(task)
+            yield task
+
+    ended = run_tasks(abs, tasks(), jobs=2, threads=1, on_start=nothing)
+    first = next(ended)
+    assert len(taken) == 2
+    assert sorted(end.result for end in (first, *ended) if end.result) == list(range(1, 10))
 
 
 def test_a_pool_that_never_lives_fails_its_tasks_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,226 @@
+"""Runners share tasks: one has each, a dead one's are taken over, a living one's never, whatever its clock says."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from benchmark.machine.process import Process, this_process
+from benchmark.run import claims as claims_module
+from benchmark.run.claims import STALE_SECONDS, Claims, Sight, alone
+
+HERE = Process("here", "boot", "pid:[1]", 10, "100")
+THERE = Process("there", "other boot", "pid:[1]", 10, "100")
+
+
+class World:
+    """Fake hosts and a clock that is moved by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "claims"
+        self.now = 0.0
+        self.dead: set[Process] = set()
+
+    def runner(self, process: Process) -> Claims:
+        """A runner that sees processes of its own host alone. Its heart does not beat by itself."""
+
+        def runs(other: Process) -> bool | None:
+            return other not in self.dead if other[:3] == process[:3] else None
+
+        return Claims(self.folder, process=process, runs=runs, clock=lambda: self.now)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_task_has_one_runner_until_it_is_released(world: World) -> None:
+    one, other = world.runner(HERE), world.runner(HERE._replace(pid=11))
+    assert one.take("a")
+    assert not other.take("a")
+    assert other.take("b")
+    assert (other.holder("a"), other.holder("b"), other.holder("c")) == ("here:10", "here:11", "")
+    one.release("a")
+    assert other.take("a")
+    assert other.holder("a") == "here:11"
+
+
+def test_two_runners_of_one_process_are_two(world: World) -> None:
+    one, other = world.runner(HERE), world.runner(HERE)
+    assert one.take("a")
+    assert not other.take("a")
+    other.release("a")
+    assert one.holder("a") == "here:10"
+
+
+def test_leaving_releases_what_is_held_and_nothing_else(world: World) -> None:
+    with world.runner(THERE) as other:
+        other.take("b")
+        with world.runner(HERE) as one:
+            one.take("a")
+        assert [path.name for path in world.folder.iterdir()] == ["b.json"]
+    assert list(world.folder.iterdir()) == []
+
+
+def test_a_runner_of_this_host_is_gone_when_its_process_is(world: World) -> None:
+    one, other = world.runner(HERE), world.runner(HERE._replace(pid=11))
+    one.take("a")
+    world.now += 100 * STALE_SECONDS  # its heart does not beat, and it runs all the same
+    assert not other.take("a")
+    world.dead.add(HERE)
+    assert other.take("a")
+    assert other.holder("a") == "here:11"
+    one.release("a")  # it was only slow to hear of its end
+    assert other.holder("a") == "here:11"
+
+
+def test_a_runner_of_another_host_is_gone_when_it_was_not_renewed_while_watched(world: World) -> None:
+    one, other = world.runner(THERE), world.runner(HERE)
+    one.take("a")
+    for _ in range(5):
+        assert not other.take("a")
+        world.now += 0.6 * STALE_SECONDS
+        stamp = (world.folder / "a.json").stat().st_mtime_ns
+        os.utime(world.folder / "a.json", ns=(0, stamp - 10**15))  # by a clock that runs backwards
+    assert not other.take("a")
+    world.now += STALE_SECONDS - 1
+    assert not other.take("a")
+    world.now += 1
+    assert other.take("a")
+    assert other.holder("a") == "here:10"
+
+
+def test_the_age_of_a_claim_says_nothing_at_first_sight(world: World) -> None:
+    world.runner(THERE).take("a")
+    os.utime(world.folder / "a.json", (0, 0))
+    assert not world.runner(HERE).take("a")
+
+
+def test_a_heart_that_beats_keeps_a_claim(world: World) -> None:
+    one, other = world.runner(THERE), world.runner(HERE)
+    one.take("a")
+    for _ in range(5):
+        before = (world.folder / "a.json").stat().st_mtime_ns
+        one.renew()
+        assert (world.folder / "a.json").stat().st_mtime_ns > before
+        assert not other.take("a")
+        world.now += STALE_SECONDS - 1
+
+
+def test_a_heart_beats_for_its_own_claims_alone(world: World) -> None:
+    one, other = world.runner(HERE), world.runner(HERE._replace(pid=11))
+    one.take("a")
+    world.dead.add(HERE)
+    other.take("a")
+    before = (world.folder / "a.json").stat().st_mtime_ns
+    one.renew()
+    assert (world.folder / "a.json").stat().st_mtime_ns == before
+
+
+def test_the_heart_of_a_running_runner_beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beaten = threading.Event()
+    monkeypatch.setattr(claims_module, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(Claims, "renew", lambda self: beaten.set())
+    with Claims(tmp_path):
+        assert beaten.wait(60)
+
+
+def test_a_claim_that_is_not_whole_is_judged_by_its_heart(world: World) -> None:
+    world.folder.mkdir()
+    (world.folder / "a.json").write_text('{"host": "here", "bo')
+    runner = world.runner(HERE)
+    assert not runner.take("a")
+    assert runner.holder("a") == "another runner"
+    world.now += STALE_SECONDS
+    assert runner.take("a")
+
+
+def test_a_claim_made_anew_after_it_was_judged_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third = (world.runner(HERE._replace(pid=pid)) for pid in (10, 11, 12))
+    first.take("a")
+    world.dead.add(HERE)
+    judge = Claims._is_stale
+
+    def slow(claims: Claims, key: str, sight: Sight) -> bool:
+        monkeypatch.undo()
+        stale = judge(claims, key, sight)
+        assert second.take("a")  # between the judgement of the third and its taking over
+        return stale
+
+    monkeypatch.setattr(Claims, "_is_stale", slow)
+    assert not third.take("a")
+    assert third.holder("a") == "here:11"
+    assert [path.name for path in world.folder.iterdir()] == ["a.json"]
+
+
+def test_a_runner_that_ended_while_it_took_over_is_in_nobodys_way(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = (world.runner(HERE._replace(pid=pid)) for pid in (10, 11, 12))
+    first.take("a")
+    world.dead.add(HERE)
+    with monkeypatch.context() as patch:
+        patch.setattr(claims_module, "write_atomic", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            second.take("a")
+    assert not third.take("a")
+    world.dead.add(HERE._replace(pid=11))
+    assert third.take("a")
+    assert [path.name for path in world.folder.iterdir()] == ["a.json"]
+
+
+def test_of_many_runners_one_takes_over(world: World) -> None:
+    world.runner(HERE).take("a")
+    world.dead.add(HERE)
+    runners = [world.runner(HERE._replace(pid=pid)) for pid in range(11, 31)]
+    together, taken = threading.Barrier(len(runners)), []
+
+    def take(runner: Claims) -> None:
+        together.wait()
+        taken.append(runner.take("a"))
+
+    threads = [threading.Thread(target=take, args=(runner,)) for runner in runners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken) == 1
+    assert [path.name for path in world.folder.iterdir()] == ["a.json"]
+
+
+def test_without_a_folder_that_can_be_written_all_is_free_and_the_reason_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "claims").write_text("a file")
+    claims = Claims(tmp_path / "claims")
+    assert claims.take("a")
+    assert claims.unshared == f"{tmp_path / 'claims'}: File exists"
+    claims.release("a")
+
+
+def test_a_claim_says_whose_it_is(tmp_path: Path) -> None:
+    with Claims(tmp_path) as claims:
+        claims.take("a")
+        found = json.loads((tmp_path / "a.json").read_text())
+    assert {name: found[name] for name in Process._fields} == this_process()._asdict()
+
+
+def test_what_one_makes_alone_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, waits, told = world.runner(THERE), [], []
+    shared = world.folder.parent
+    assert other.take("a")
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            other.release("a")
+
+    monkeypatch.setattr(claims_module.time, "sleep", wait)
+    with alone(shared, "a", told.append):
+        assert not other.take("a")
+    assert (len(waits), told) == (3, ["there:10"])
+    assert other.take("a")
