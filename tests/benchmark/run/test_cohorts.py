@@ -117,3 +117,13 @@ def test_missing_data_say_which_where_and_how_to_get_them(small_config: SmallCon
         assert str(tmp_path) in message
         assert reader.how_to_get in message
         assert "\n" not in message
+
+
+def test_a_given_folder_that_is_missing_is_named_before_the_corpus(small_config: SmallConfig, tmp_path: Path) -> None:
+    config = small_config({"data.simulation": None, "data.datasets": ["ptb-xl"]})
+    with pytest.raises(DatasetError) as caught:
+        locate(config, "mimic-iv-ecg", simulated=tmp_path, data_root=None, paths={"ptb-xl": tmp_path / "nope"})
+    first, second = str(caught.value).split("; ")
+    assert first == f"PTB-XL: {tmp_path / 'nope'} is not a folder"
+    assert second.startswith("MIMIC-IV-ECG: no folder given")
+    assert second.endswith("or pretrain on a dataset that is given: --pretrain-dataset ptb-xl")

@@ -52,6 +52,12 @@ def test_an_encoder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[
         assert shown.count("\n") == 1
 
 
+def test_a_file_that_exits_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "quits.py").write_text("import sys\nsys.exit(3)\n")
+    assert main(["check-method", str(tmp_path / "quits.py")]) == USAGE
+    assert "quits.py: SystemExit: 3" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_an_encoder_in_a_file(encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sound, broken = tmp_path / "mine.py", tmp_path / "broken.py"
