@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmark.results.files import write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
-from reports.html import pictures_of, read_skipped, report_html
+from reports.html import pictures_of, read_skipped, report_html, titles_in_names
 from reports.runs.failures import unfinished
 from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, wide
@@ -57,7 +57,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
             except UnequalTestSets as problem:
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
-    drawn = write_figures(run, out, units)
+    drawn = write_figures(run, out, units, statistics)
     problems += drawn.problems
     costs = cost_lines(run.cards, run.plan.variants)
     contents = {
@@ -72,7 +72,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
             tables,
             statistics,
             skipped=read_skipped(out / "skipped.csv"),
-            pictures=pictures_of(drawn.files),
+            pictures=pictures_of(drawn.files, titles_in_names(run.plan)),
             problems=problems,
         ),
     }
