@@ -19,8 +19,9 @@ from reports.statistics.columns import UnequalTestSets
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
 from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
+from reports.tables.latex import latex
 from reports.tables.table import Table, make_table, table_name
-from reports.tables.text import latex, long_csv, markdown
+from reports.tables.text import long_csv, markdown
 
 
 @dataclass(frozen=True)

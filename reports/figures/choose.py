@@ -29,11 +29,10 @@ from reports.figures.score_bands import bands, compared, label_curves, panels, s
 from reports.runs.cards import Cards, costs, courses
 from reports.runs.planned_tables import evaluations_of
 from reports.runs.run import Run
-from reports.statistics.differences import differences
+from reports.statistics.differences import FIGURE, differences
 from reports.statistics.of_table import TableStatistics
 
-FOLDER, DIFFERENCES = "figures", "differences"
-"""Folder of the figures, and last part of the name of the one that the page shows first."""
+FOLDER = "figures"
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
         there = {row.variant for own in found for row in own.rows}
         rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
         note = differences_note(plan, evaluation, unit, reference)
-        yield from plots.plot_differences(found, rows, reference, note, shown.stem(evaluation, unit, DIFFERENCES))
+        yield from plots.plot_differences(found, rows, reference, note, shown.stem(evaluation, unit, FIGURE))
 
 
 def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:

@@ -15,6 +15,9 @@ from benchmark.results.names import OVERALL, UNTRAINED
 from reports.statistics.interval import LEVEL
 from reports.statistics.of_table import TableStatistics
 
+FIGURE = "differences-in-overall"
+"""Last part of the name of the figure that draws them, after the table's name."""
+
 
 @dataclass(frozen=True)
 class Difference:
