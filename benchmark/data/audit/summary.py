@@ -17,7 +17,7 @@ from benchmark.data.tasks.split import task_labels
 
 COLUMNS = (
     *(("", heading, "label") for heading in ("dataset", "form")),
-    *(("", heading, "right") for heading in ("recordings", "on disk", "usable", "patients", "windows", "Hz", "seconds")),
+    *(("", name, "right") for name in ("recordings", "on disk", "usable", "patients", "windows", "Hz", "seconds")),
 )
 """Group, heading and kind of the columns of `data summary`."""
 MISSING = "file missing"

@@ -19,7 +19,7 @@ ANY = {"any": Verb("takes every shared flag", lambda arguments, console: OK, sha
 WRONG = [
     (["--ablate", "queue"], "unknown ablation 'queue' (did you mean 'pmq:w/o queue'?)"),
     (["--method", "pmq"], "unknown flag '--method' (did you mean '--methods'?)"),
-    (["--ratios", "30"], "ratios.0: input should be a share of the labels, less than or equal to 1 (did you mean 0.3?)"),
+    (["--ratios", "30"], "share of the labels, less than or equal to 1 (did you mean 0.3?), got 30.0"),
     (["--gates", "rndom"], "gates.0: input should be 'random', 'frozen', 'features' or 'full-labels', got 'rndom'"),
     (["--gates", "none", "random"], "gates.0: input should be"),
     (["--ablate", "w/o queu"], "unknown ablation 'w/o queu' (did you mean 'pmq:w/o queue'?)"),
