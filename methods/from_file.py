@@ -64,7 +64,7 @@ def _load_file(what: str, path: Path, contract: type, taken: tuple[str, ...]) ->
         setattr(module, _TEXT, text)
         exec(compile(text, path, "exec"), vars(module))
         setattr(module, _MODULES, local_modules(path, text))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the file may call sys.exit()
         del sys.modules[module.__name__]
         raise ValueError(f"{what} file {path}: {type(error).__name__}: {error}") from error
     found = [

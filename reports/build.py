@@ -16,7 +16,7 @@ from benchmark.results.files import is_read_only, naming, temporary_name
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.plain_text import csv_cell
 from benchmark.results.store import CorruptRow
-from reports.html import pictures_of, read_skipped, report_html
+from reports.html import pictures_of, read_skipped, report_html, titles_in_names
 from reports.runs.failures import unfinished
 from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, wide
@@ -24,8 +24,9 @@ from reports.statistics.columns import UnequalTestSets
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
 from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
+from reports.tables.latex import latex
 from reports.tables.table import Table, make_table, table_name
-from reports.tables.text import latex, long_csv, markdown
+from reports.tables.text import long_csv, markdown
 
 PAGE = "report.html"
 
@@ -74,7 +75,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
         return _report(run, tables, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"])
     try:
         with naming(out):
-            drawn = write_figures(run, staged, units)
+            drawn = write_figures(run, staged, units, statistics)
             problems += drawn.problems
             contents = _contents(run, tables, statistics)
             for name, text in contents.items():
@@ -84,7 +85,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
                 tables,
                 statistics,
                 skipped=read_skipped(out / "skipped.csv"),
-                pictures=pictures_of(drawn.files),
+                pictures=pictures_of(drawn.files, titles_in_names(run.plan)),
                 problems=problems,
             )
             (staged / PAGE).write_text(page, encoding="utf-8", newline="")

@@ -25,6 +25,8 @@ WHICH, WHAT, HOW = "which config", "what is compared", "how it runs"
 WHERE, REPORTED = "where the data and results are", "how it is reported"
 NAMES = {"nargs": "+", "metavar": "NAME"}
 """One name or several."""
+NO_GATE = "none"
+"""`--gates none` is an empty list of gates."""
 RESULTS, CACHE = "runs", Path("cache")
 
 FLAGS: dict[str, Flag] = {
@@ -51,6 +53,12 @@ FLAGS: dict[str, Flag] = {
         "either",
         "pretrain.preset",
         {"metavar": "NAME"},
+    ),
+    "--gates": Flag(
+        WHAT,
+        "reference rows: random, frozen, features, full-labels (all by default); none for no gate",
+        "gates",
+        NAMES,
     ),
     "--ablations": Flag(WHAT, "every ablation of the compared methods; see `list`", how={"action": "store_true"}),
     "--ablate": Flag(WHAT, "these ablations, e.g. 'w/o queue'", how=NAMES),
@@ -88,7 +96,7 @@ FLAGS: dict[str, Flag] = {
 CONFIG = ("--config", "--set")
 GRID = (
     "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--ratios", "--seeds", "--protocol", "--labels",
-    "--evaluate", "--preset", "--ablations", "--ablate", "--queue-sizes",
+    "--evaluate", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes",
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")
@@ -141,6 +149,8 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
     given = vars(arguments)
     values = {flag.key: given.get(name[2:].replace("-", "_")) for name, flag in FLAGS.items() if flag.key}
     overrides = {key: value for key, value in values.items() if value is not None}
+    if overrides.get("gates") == [NO_GATE]:
+        overrides["gates"] = []
     ablations = [*([ALL_ABLATIONS] if given.get("ablations") else []), *(given.get("ablate") or [])]
     if ablations:
         overrides["ablate"] = ablations

@@ -18,8 +18,8 @@ class ConfigError(ValueError):
 
 
 def unknown(what: str, name: str, allowed: Collection[str]) -> str:
-    """Message for an unknown name: the nearest allowed name and all allowed names."""
-    near = difflib.get_close_matches(name, list(allowed), n=1)
+    """Message for an unknown name: the nearest allowed name, else the first that contains it, and all allowed names."""
+    near = difflib.get_close_matches(name, list(allowed), n=1) or [own for own in allowed if name and name in own]
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
 

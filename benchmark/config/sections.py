@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from benchmark.data.prepared.windows import HEARTBEATS, Kind, Segmentation, plain_seconds
 from benchmark.data.tasks.spec import Labels
@@ -16,7 +16,17 @@ from methods.base import Recipe
 Gate = Literal["random", "frozen", "features", "full-labels"]
 Overrides = dict[str, Any]
 """A method's knob -> its value."""
-Ratio = Annotated[float, Field(gt=0, le=1)]
+
+
+def share_not_percent(ratio: float) -> float:
+    """A ratio as given. Raises ValueError above 1, where a percentage was probably meant."""
+    if ratio > 1:
+        meant = f" (did you mean {ratio / 100:g}?)" if ratio <= 100 else ""
+        raise ValueError(f"input should be a share of the labels, less than or equal to 1{meant}")
+    return ratio
+
+
+Ratio = Annotated[float, Field(gt=0), AfterValidator(share_not_percent)]
 Seed = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 

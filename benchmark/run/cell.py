@@ -85,9 +85,8 @@ def run_cell(job: CellJob, known: Known) -> None:
     spec = job.config.task_spec(job.config.finetune)
     task = make_task(prepared, spec, ratio=job.cell.ratio, seed=job.cell.seed, device=device)
     test = task.test
-    lacks = [side for side, windows in task.sides().items() if not len(windows)]
-    if lacks:
-        scores = dict.fromkeys(UNITS, no_scores(f"no {' and no '.join(lacks)} window", multi=task.multi))
+    if task.unscored:
+        scores = dict.fromkeys(UNITS, no_scores(task.unscored, multi=task.multi))
         outcome, test = Outcome(np.empty((0, test.target.shape[1]), np.float32), {"seconds": 0.0}), test.first(0)
         truth = test.truth()
     else:

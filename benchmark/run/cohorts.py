@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import Simulation
-from benchmark.data.readers.base import Dataset
-from benchmark.data.readers.registry import find_root, open_dataset
+from benchmark.data.readers.base import Dataset, DatasetError
+from benchmark.data.readers.registry import DATASETS, find_root, open_dataset
 from benchmark.data.simulate import SIMULATOR_VERSION, CohortSettings, write_cohort
 from benchmark.results.keys import digest
 
@@ -47,6 +47,16 @@ def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     )
 
 
+def without_folder(paths: Mapping[str, Path]) -> Iterator[str]:
+    """One message per dataset whose given folder does not exist."""
+    yield from (f"{DATASETS[name].title}: {path} is not a folder" for name, path in paths.items() if not path.is_dir())
+
+
+def without_corpus(missing: DatasetError, paths: Mapping[str, Path]) -> str:
+    """Message for a pretraining corpus that is missing although other datasets are given."""
+    return f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {next(iter(paths))}"
+
+
 def locate(
     config: Config,
     name: str,
@@ -62,7 +72,12 @@ def locate(
     """
     simulation = config.data.simulation
     if simulation is None:
-        return open_dataset(name, find_root(name, data_root, paths))
+        try:
+            return open_dataset(name, find_root(name, data_root, paths))
+        except DatasetError as missing:
+            if name != config.data.pretrain or not paths or name in paths:
+                raise
+            raise DatasetError("; ".join([*without_folder(paths), without_corpus(missing, paths)])) from None
     folder = cohort_folder(name, simulation, simulated)
     if missing_cohort(config, name, simulated):
         settings = cohort_settings(name, simulation)

@@ -11,6 +11,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import Segmentation
+from benchmark.data.readers.registry import DATASETS
 from benchmark.results.names import FEATURES, LINEAR
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.pretrain import autocast
@@ -26,6 +27,8 @@ PROBE_PASSES = 1.5
 """Cost of fitting the probes, in encoder passes per labelled window."""
 BOOSTING_PASSES = 2.0
 """Cost of boosting in the same unit, without measuring the features."""
+TREE_SECONDS, TREE_WINDOW_SECONDS = 1e-2, 4e-6
+"""Seconds of one core per tree of the boosting, and per tree and labelled window; measured on 28 to 12,000 windows."""
 ROW_BYTES = 20_000
 SAMPLE_BYTES = 12 * 2
 MEASURED_BATCH = 64
@@ -71,6 +74,16 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
         return labelled * (1 + BOOSTING_PASSES) + 2 * held_out
     seen = max(labelled, config.finetune.least_updates * min(config.finetune.batch_size, labelled))  # per epoch
     return config.finetune.epochs * (3 * seen + held_out) + held_out
+
+
+def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: float) -> float:
+    """Seconds of a cell, from those of an encoder pass over one window; boosting uses no encoder."""
+    if cell.evaluation != FEATURES:
+        return passes(cell, config, sizes) * a_pass
+    boosting = config.boosting
+    trees = boosting.iterations * len(boosting.leaf_windows) * len(DATASETS[cell.dataset].classes)
+    labelled = TRAINING_SHARE * sizes[cell.dataset].windows * cell.ratio
+    return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * labelled)
 
 
 def seconds_per_pass(encoder: Encoder, samples: int, device: torch.device, precision: str, *, threads: int) -> float:

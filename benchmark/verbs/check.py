@@ -10,46 +10,58 @@ from benchmark.config.command_line import shared
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, OK, Verb
 from benchmark.screen.console import Console, note
+from benchmark.screen.progress import step
 
 if TYPE_CHECKING:
     from benchmark.verbs.contract.check import Verdict
 
 T = TypeVar("T")
+QUICK = 3
+"""Promises of a method that trains nothing; more include short trainings."""
+CONTRACT = "docs/METHOD.md"
 
 
 def check_methods(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of a method. Raises ConfigError for an unknown method or encoder."""
-    from benchmark.verbs.contract.check import check_method  # here, because torch loads slowly
+    from benchmark.verbs.contract.check import check_method, promises_of  # here, because torch loads slowly
     from methods import get_method
     from methods.encoders import DEFAULT, get_encoder
 
     encoder = named(get_encoder, arguments.encoder or DEFAULT)
-    return print_verdicts(check_method(named(get_method, arguments.word), encoder), console)
+    method = named(get_method, arguments.word)
+    return print_verdicts(check_method(method, encoder), len(promises_of(method)), arguments.word, console)
 
 
 def check_encoders(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of an encoder. Raises ConfigError for an unknown encoder."""
-    from benchmark.verbs.contract.check import check_encoder  # here, because torch loads slowly
+    from benchmark.verbs.contract.check import ENCODER_PROMISES, check_encoder  # here, because torch loads slowly
     from methods.encoders import get_encoder
 
-    return print_verdicts(check_encoder(named(get_encoder, arguments.word)), console)
+    encoder = named(get_encoder, arguments.word)
+    return print_verdicts(check_encoder(encoder), len(ENCODER_PROMISES), arguments.word, console)
 
 
 def named(get: Callable[[str], T], name: str) -> T:
-    """`get(name)`. Raises ConfigError for an unknown name."""
+    """`get(name)`. Raises ConfigError for an unknown name or a file that cannot be used."""
     try:
         return get(name)
     except ValueError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(f"{error}; {CONTRACT} shows how to write one") from None
 
 
-def print_verdicts(verdicts: Iterable[Verdict], console: Console) -> int:
-    """Print each verdict as it comes; returns the exit status, FAILED if a promise is broken."""
-    kept = True
-    for verdict in verdicts:
-        note(console, str(verdict))
-        kept &= verdict.kept
-    return OK if kept else FAILED
+def print_verdicts(verdicts: Iterable[Verdict], count: int, name: str, console: Console) -> int:
+    """Print each of `count` verdicts on `name` as it comes; returns the exit status, FAILED if a promise is broken."""
+    about = "about a minute" if count > QUICK else "a few seconds"
+    note(console, f"{name}: {count} promises to test, {about} on an idle core")
+    kept = []
+    with step(console, name) as progress:
+        for verdict in verdicts:
+            kept.append(verdict.kept)
+            note(console, str(verdict))
+            progress(len(kept), count)
+    if not all(kept):
+        note(console, f"{kept.count(False)} of {len(kept)} promises tested are broken; {CONTRACT} has the contract")
+    return OK if all(kept) else FAILED
 
 
 CHECK_METHOD = Verb(

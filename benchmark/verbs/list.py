@@ -27,6 +27,7 @@ def listing() -> Iterator[str]:
     yield "methods (--methods)"
     for name, method in METHODS.items():
         yield f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}"
+    yield "  ./mine.py      a file of your own: docs/METHOD.md shows how to write one, `check-method` tests it"
     yield "encoders (--encoder)"
     for name, encoder in ENCODERS.items():
         parameters = sum(parameter.numel() for parameter in encoder().parameters())

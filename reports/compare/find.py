@@ -59,6 +59,11 @@ class Pair:
         return None if self.first is None or self.second is None else self.second.mean - self.first.mean
 
     @property
+    def shared(self) -> bool:
+        """Both runs have the number."""
+        return self.first is not None and self.second is not None
+
+    @property
     def same(self) -> bool:
         """Both numbers rest on the same seeds, and all their cells are equal to the bit."""
         if self.first is None or self.second is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def compare_results(first: str, second: str, out: Path, *, unit: str | None = No
 
 
 def markdown(found: Comparison) -> str:
-    """Summary, settings that differ, and the numbers whose cells are not all equal to the bit."""
+    """Summary, settings that differ, and the numbers of both runs whose cells are not all equal to the bit."""
     parts = ["# Two runs compared", "\n".join(f"- {literal(text)}" for text in words(found))]
     if found.settings:
         rows = [[literal(cell) for cell in row] for row in found.settings]
@@ -61,7 +61,7 @@ def markdown(found: Comparison) -> str:
             ratio_text(pair.ratio), METRICS[pair.metric].title, side_text(pair.first), side_text(pair.second),
             difference_text(pair), _equal_text(pair),
         ]
-        for pair in found.pairs if not pair.same
+        for pair in found.pairs if pair.shared and not pair.same
     ]  # fmt: skip
     if rows:
         header = ["Method", "Evaluation", "Dataset", "Labels", "Metric", "A", "B", "B − A", "Equal cells"]
@@ -76,10 +76,26 @@ def words(found: Comparison) -> Iterator[str]:
     counts = ", ".join(f"{number} {what}" for what, number in found.cells.items())
     yield f"Finished cells: {counts}. Equal: the same scores and predictions to the bit."
     yield f"Numbers: percent, scored per {found.unit}, mean±std over the seeds that both runs have."
-    same = sum(pair.same for pair in found.pairs)
-    yield f"{same} of {len(found.pairs)} numbers have equal cells only and are left out below."
+    both = [pair for pair in found.pairs if pair.shared]
+    same = sum(pair.same for pair in both)
+    yield f"{same} of {len(both)} numbers have equal cells only and are left out below."
+    yield from alone("A", [pair for pair in found.pairs if pair.second is None])
+    yield from alone("B", [pair for pair in found.pairs if pair.first is None])
     if found.reasons:
         yield f"The two are not comparable in one table: in B {'; '.join(found.reasons)}."
+
+
+def alone(name: str, pairs: Sequence[Pair]) -> Iterator[str]:
+    """What only one of the runs has, in one line; nothing where the other has all of it."""
+    if pairs:
+        kinds = {
+            "methods": dict.fromkeys(pair.method for pair in pairs),
+            "datasets": dict.fromkeys(pair.corpus for pair in pairs),
+            "labels": dict.fromkeys(ratio_text(pair.ratio) for pair in sorted(pairs, key=lambda pair: -pair.ratio)),
+            "evaluations": dict.fromkeys(EVALUATION_TITLES.get(pair.evaluation, pair.evaluation) for pair in pairs),
+        }
+        places = "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items())
+        yield f"{len(pairs)} numbers are in {name} alone, left out below, and in compare.csv: {places}."
 
 
 def side_text(side: Side | None) -> str:
@@ -116,7 +132,7 @@ def _csv_side(side: Side | None) -> tuple[object, ...]:
 def comparison_sheet(found: Comparison) -> Sheet:
     """Summary, settings that differ and the largest differences."""
     settings = [f"{name}: {one} in A, {two} in B" for name, one, two in found.settings]
-    rows = [pair for pair in found.pairs if not pair.same]
+    rows = [pair for pair in found.pairs if pair.shared and not pair.same]
     more = len(rows) - ON_TERMINAL
     return Sheet(
         above=(("Two runs compared", "title"), *((text, "faint") for text in [*words(found), *settings])),

@@ -11,6 +11,7 @@ from reports.figures.confusion import Confusion
 from reports.figures.illustrations import MaskedInput, Similarity
 from reports.figures.score_bands import Sweep
 from reports.runs.cards import Cards, Costs
+from reports.statistics.interval import LEVEL
 from reports.tables.captions import ratio_text, unit_text
 
 
@@ -48,6 +49,17 @@ def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = Non
     overall = " Overall: mean of the datasets." if len(plan.datasets) > 1 else ""
     return (
         f"Macro F1 per {unit_text(plan, unit)}, {how}; {seeds_text(plan, evaluation)}.{overall} "
+        f"{caveats(plan, plan.datasets)}"
+    ).strip()
+
+
+def differences_note(plan: Plan, evaluation: str, unit: str, reference: str) -> str:
+    """What a difference is, its interval, and the filled marks."""
+    how = EVALUATION_TITLES.get(evaluation, evaluation).lower()
+    return (
+        f"Overall (mean of all columns) minus that of {reference}, {how}, per {unit_text(plan, unit)}; "
+        f"{seeds_text(plan, evaluation).removeprefix('mean±std over ')}. Lines: {100 * (1 - LEVEL):g} % intervals, not "
+        "adjusted. Filled: significant after Holm's correction over all pairs of rows. "
         f"{caveats(plan, plan.datasets)}"
     ).strip()
 

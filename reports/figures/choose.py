@@ -5,7 +5,7 @@ Figures without data are left out; one that fails is reported, and the others ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from reports.figures import draw as plots
 from reports.figures.captions import (
     compute_note,
     confusion_note,
+    differences_note,
     masking_note,
     score_note,
     similarity_note,
@@ -28,6 +29,8 @@ from reports.figures.score_bands import bands, compared, label_curves, panels, s
 from reports.runs.cards import Cards, costs, courses
 from reports.runs.planned_tables import evaluations_of
 from reports.runs.run import Run
+from reports.statistics.differences import FIGURE, differences
+from reports.statistics.of_table import TableStatistics
 
 FOLDER = "figures"
 
@@ -49,19 +52,21 @@ class Shown:
     cards: Cards
     """Of the compared rows and the gates."""
     folder: Path
+    statistics: Mapping[str, TableStatistics]
+    """By table name."""
 
     def stem(self, *parts: str) -> Path:
         """Path of a figure without suffix, fit for LaTeX."""
         return self.folder / "-".join(parts).replace("_", "-").replace(" ", "-")
 
 
-def write_figures(run: Run, out: Path, units: Sequence[str]) -> Figures:
+def write_figures(run: Run, out: Path, units: Sequence[str], statistics: Mapping[str, TableStatistics]) -> Figures:
     """Draw the figures of a plan under `out`/figures, each as PNG and PDF; figures of scores once per unit.
 
-    units: 'heartbeat', 'recording' or both.
+    units: 'heartbeat', 'recording' or both. statistics: by table name, for the differences.
     """
     cards = {variant: run.cards[variant] for variant in compared(run.plan) if variant in run.cards}
-    shown = Shown(run, cards, out / FOLDER)
+    shown = Shown(run, cards, out / FOLDER, statistics)
     files: list[Path] = []
     problems: list[str] = []
     for what, draw in figures_of(shown, units):
@@ -78,6 +83,7 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
     for evaluation in evaluations_of(plan):
         for unit in units:
             place = f"{evaluation} per {unit}"
+            yield f"differences, {place}", partial(draw_differences, shown, evaluation, unit)
             yield f"sweeps, {place}", partial(draw_sweeps, shown, evaluation, unit)
             yield f"label efficiency, {place}", partial(draw_label_efficiency, shown, evaluation, unit)
             yield f"compute, {place}", partial(draw_compute, shown, evaluation, unit)
@@ -88,6 +94,18 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
     yield "training", partial(draw_training, shown)
     yield "masking", partial(draw_masking, shown)
     yield "similarity", partial(draw_similarity, shown)
+
+
+def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
+    """Differences in Overall of the main table from its reference row."""
+    plan = shown.run.plan
+    found = differences(shown.statistics.get(f"{evaluation}-{unit}"))
+    if found:
+        reference = plan.variants[found[0].reference]
+        there = {row.variant for own in found for row in own.rows}
+        rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
+        note = differences_note(plan, evaluation, unit, reference)
+        yield from plots.plot_differences(found, rows, reference, note, shown.stem(evaluation, unit, FIGURE))
 
 
 def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:

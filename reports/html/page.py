@@ -24,7 +24,9 @@ from reports.html.losses import SkippedRecording, coverage, failures, sources
 from reports.html.matrices import matrices
 from reports.html.pictures import Embedded, Picture, embedded
 from reports.html.summary import compared, leads, statements
+from reports.html.verdict import verdict
 from reports.runs.run import Run
+from reports.statistics.differences import FIGURE
 from reports.statistics.of_table import TableStatistics
 from reports.tables.table import Table
 
@@ -56,8 +58,10 @@ def report_html(
     content: dict[str, Any] = {
         "name": str(plan.config.get("name") or "without a name"),
         "key": plan.key,
+        "first_figure": f"{tables[0].name}-{FIGURE}" if tables else "",
         "compared": list(compared(plan)),
         "config": list(dotted(plan.config)),
+        "verdict": list(verdict(plan, tables, statistics)),
         "statements": list(statements(run, tables)),
         "leads": list(leads(tables, statistics)),
         "tables": [_shown(table, statistics.get(table.name)) for table in tables],
@@ -105,6 +109,7 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
 
 def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> Iterator[tuple[str, str]]:
     """(anchor, title) of each section with content."""
+    yield "verdict", "Verdict"
     yield "summary", "Summary"
     tables = enumerate(content["tables"], start=1)
     yield from ((f"table-{number}", shown["table"].title) for number, shown in tables)

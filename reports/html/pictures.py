@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from struct import unpack
 from typing import NamedTuple
 
 from benchmark.results.names import EVALUATION_TITLES
+from benchmark.results.plan import Plan
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 SIZE_AT = slice(16, 24)
@@ -29,6 +30,8 @@ class Picture(NamedTuple):
 class Embedded:
     """A figure in a page."""
 
+    name: str
+    """Of its file, without ending."""
     title: str
     source: str
     """Its data URI."""
@@ -37,17 +40,36 @@ class Embedded:
     """In pixels of the page."""
 
 
-def pictures_of(files: Iterable[Path]) -> list[Picture]:
-    """The PNG files among some figures, titled by their names: 'Fine-tuned, per heartbeat: label efficiency'."""
-    return [Picture(_title(file.stem), file) for file in files if file.suffix == ".png"]
+def titles_in_names(plan: Plan) -> dict[str, str]:
+    """Dataset or row of a plan, as it stands in the names of figures -> its title."""
+    titles = {name: str(facts["title"]) for name, facts in plan.datasets.items()} | dict(plan.variants)
+    return {name.replace("_", "-").replace(" ", "-"): title for name, title in titles.items()}
 
 
-def _title(stem: str) -> str:
+def pictures_of(files: Iterable[Path], titles: Mapping[str, str]) -> list[Picture]:
+    """The PNG files among some figures, titled by their names: 'Fine-tuned, per heartbeat: confusion, PTB-XL'.
+
+    titles: `titles_in_names`.
+    """
+    return [Picture(_title(file.stem, titles), file) for file in files if file.suffix == ".png"]
+
+
+def _title(stem: str, titles: Mapping[str, str]) -> str:
     evaluation, _, rest = stem.partition("-")
     unit, _, what = rest.partition("-")
     if evaluation not in EVALUATION_TITLES or not what:
         return stem.replace("-", " ").capitalize()
-    return f"{EVALUATION_TITLES[evaluation]}, per {unit}: {what.replace('-', ' ')}"
+    return f"{EVALUATION_TITLES[evaluation]}, per {unit}: {_words(what, titles)}"
+
+
+def _words(what: str, titles: Mapping[str, str]) -> str:
+    """'confusion-ptb-xl' -> 'confusion, PTB-XL'; the longest known name in it is the one meant."""
+    for name in sorted(titles, key=len, reverse=True):
+        before, found, after = f"-{what}-".partition(f"-{name}-")
+        if found:
+            parts = [before.replace("-", " ").strip(), titles[name], after.replace("-", " ").strip()]
+            return ", ".join(filter(None, parts))
+    return what.replace("-", " ")
 
 
 def embedded(pictures: Sequence[Picture], room: int) -> Iterator[Embedded | str]:
@@ -67,4 +89,4 @@ def embedded(pictures: Sequence[Picture], room: int) -> Iterator[Embedded | str]
             continue
         room -= len(source)
         width, height = unpack(">II", content[SIZE_AT])
-        yield Embedded(title, source, round(width / DRAWN_AT), round(height / DRAWN_AT))
+        yield Embedded(file.stem, title, source, round(width / DRAWN_AT), round(height / DRAWN_AT))

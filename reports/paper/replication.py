@@ -26,7 +26,8 @@ from reports.runs.open import every_run
 from reports.runs.run import Run
 
 EVALUATION, UNIT = FINETUNE, HEARTBEAT
-PAPER_ENCODER = {"hidden": 64, "depth": 10, "output": 320}
+PAPER_ENCODER = {"name": "dilated", "hidden": 64, "depth": 10, "output": 320}
+"""Name and sizes; configs and cards do not name the default encoder, which is the paper's."""
 PAPER_SETTING = {
     "protocol": "paper",
     "seeds": [41, 42, 43, 44, 45],
@@ -129,6 +130,8 @@ def seconds_of(runs: Sequence[Run]) -> dict[str, float]:
 def _differences(plan: Plan) -> Iterator[str]:
     for name, stated in PAPER_SETTING.items():
         value = _at(plan.config, name)
+        if name == "encoder.name" and value is None:
+            value = PAPER_ENCODER["name"]
         if value != stated:
             yield f"{name} {'not recorded' if value is None else value} (paper: {stated})"
 
@@ -143,7 +146,7 @@ def _at(config: Mapping[str, Any], dotted: str) -> Any:
 
 def _timed(card: Card) -> bool:
     """Whether a pretraining has a time and the paper's encoder."""
-    encoder = card.get("encoder", {})
+    encoder = {"name": PAPER_ENCODER["name"]} | card.get("encoder", {})
     return bool(card.get("seconds")) and {name: encoder.get(name) for name in PAPER_ENCODER} == PAPER_ENCODER
 
 

@@ -60,6 +60,7 @@ def joined(statistics: Mapping[str, TableStatistics], what: str) -> str:
     frames = [found.frames[what].assign(table=name) for name, found in statistics.items() if what in found.frames]
     if not frames:
         return "table\n"
-    whole = pd.concat(frames, ignore_index=True)
-    whole = whole[["table", *(column for column in whole if column != "table")]]
+    columns = dict.fromkeys(column for frame in frames for column in frame if column != "table")
+    known = [frame.dropna(axis="columns", how="all") for frame in frames]  # pandas warns of columns without a value
+    whole = pd.concat(known, ignore_index=True).reindex(columns=["table", *columns])
     return whole.round(DIGITS).map(csv_cell).to_csv(index=False, lineterminator="\n")

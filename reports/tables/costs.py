@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmark.results.plain_text import csv_text
 from reports.runs.cards import Card, Cards, machine_of
-from reports.tables.text import latex_table, literal, pipe_table
+from reports.tables.latex import latex_table
+from reports.tables.text import literal, pipe_table
 
 HEADER = (
     "Pretraining", "parameters", "epochs", "window pairs", "batch", "updates", "encoder passes", "seconds", "peak GiB",

@@ -10,8 +10,6 @@ from reports.tables.table import Line, Table
 Span = tuple[str, str]
 """Text and its role: 'title', 'block', 'best', 'gate', 'faint', or '' for plain text."""
 Cell = Sequence[Span]
-Column = tuple[str, str, str]
-"""Group ('' for none), heading, and kind: 'label', 'left' or 'right'."""
 NUMBER = 5
 """Characters of '100.0'."""
 SUPERSCRIPTS = str.maketrans("abcdefghijklmnoprstuvwxyz", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
@@ -22,7 +20,8 @@ class Sheet(NamedTuple):
 
     above: tuple[Span, ...]
     """Paragraphs."""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[tuple[str, str, str], ...] = ()
+    """Group ('' for none), heading, and kind: 'label', 'left' or 'right', as benchmark.screen.tables draws them."""
     blocks: tuple[tuple[tuple[Cell, ...], ...], ...] = ()
     """Rows of cells, one per column; a row of one cell is a title."""
     below: tuple[Span, ...] = ()

@@ -25,8 +25,14 @@ FILES = [
     "report.html",
 ]
 FIGURES = [
-    f"finetune-heartbeat-{figure}.{kind}"
-    for figure in ("label-efficiency", "confusion-ptb-xl", "confusion-chapman")
+    f"{figure}.{kind}"
+    for figure in (
+        "finetune-heartbeat-differences-in-overall",
+        "finetune-heartbeat-label-efficiency",
+        "linear-heartbeat-differences-in-overall",
+        "finetune-heartbeat-confusion-ptb-xl",
+        "finetune-heartbeat-confusion-chapman",
+    )
     for kind in ("png", "pdf")
 ]
 

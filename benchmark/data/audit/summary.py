@@ -18,9 +18,11 @@ from benchmark.data.tasks.split import task_labels
 
 COLUMNS = (
     *(("", heading, "label") for heading in ("dataset", "form")),
-    *(("", heading, "right") for heading in ("recordings", "usable", "patients", "windows", "Hz", "seconds")),
+    *(("", name, "right") for name in ("recordings", "on disk", "usable", "patients", "windows", "Hz", "seconds")),
 )
 """Group, heading and kind of the columns of `data summary`."""
+MISSING = "file missing"
+"""Kind of reason of a listed recording whose header or signal is not on disk (readers.wfdb_record)."""
 EXAMPLES = 3
 """Most names listed as examples."""
 
@@ -36,7 +38,7 @@ class Summary:
     listed: int
     """Recordings in the dataset's tables."""
     patients: int
-    """Of the usable recordings if known, else of the listed ones; so are the classes."""
+    """Of the usable recordings if known, else of those on disk; so are the classes."""
     classes: dict[str, dict[str, int]]
     """Task ('single' or 'multi') -> class -> recordings that count for it."""
     usable: int | None = None
@@ -47,6 +49,11 @@ class Summary:
     skipped: tuple[Skipped, ...] = ()
     others: tuple[str, ...] = ()
     """On-disk forms also present and not read."""
+
+    @property
+    def on_disk(self) -> int:
+        """Listed recordings whose files exist."""
+        return self.listed - skip_summary(self.skipped).get(MISSING, 0)
 
 
 def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
@@ -69,15 +76,19 @@ def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
 
 
 def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
-    """Facts from a dataset's tables alone."""
+    """Facts from a dataset's tables and the names of its files."""
+    there = [entry for entry in listing.entries if all(path.is_file() for path in dataset.files(entry))]
+    found = {entry.recording for entry in there}
+    missing = (entry for entry in listing.entries if entry.recording not in found)
     return Summary(
         name=dataset.name,
         title=dataset.title,
         form=listing.form,
         simulated=is_simulated(dataset, listing.entries),
         listed=len(listing.entries) + len(listing.skipped),
-        patients=len({entry.patient for entry in listing.entries}),
-        classes=class_counts(dataset.name, listing.entries, spec),
+        patients=len({entry.patient for entry in there}),
+        classes=class_counts(dataset.name, there, spec),
+        skipped=tuple(Skipped(entry.recording, entry.patient, (), MISSING) for entry in missing),
         others=listing.others,
     )
 
@@ -104,6 +115,7 @@ def table_row(summary: Summary) -> tuple[str, ...]:
         summary.name,
         form_text(summary),
         str(summary.listed),
+        str(summary.on_disk),
         "-" if summary.usable is None else str(summary.usable),
         str(summary.patients),
         "-" if summary.windows is None else str(summary.windows),

@@ -62,6 +62,8 @@ class Task:
     """'heartbeat' (any window) or 'recording': what the validation score counts."""
     notes: list[str] = field(default_factory=list)
     """Remarks on the data that qualify the scores, e.g. a class without a labelled window."""
+    unscored: str = ""
+    """Why a side has no window, so that nothing can be scored; '' where each has one."""
 
     def sides(self) -> dict[str, Windows]:
         """The three splits by name."""
@@ -163,12 +165,13 @@ def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, de
     )  # (R, C)
     recordings = {"train": split.train, "validation": split.validation, "test": split.test}
     sides = {name: np.flatnonzero(np.isin(all_trials.recording, own)) for name, own in recordings.items()}
-    notes = [problem] if problem else []
-    notes += [
+    empty = [problem] if problem else []
+    empty += [
         f"no {name} window: its recordings have fewer than {per_trial} {prepared.segmentation.word}s each"
         for name, own in recordings.items()
         if len(own) and not len(sides[name])
     ]
+    notes = list(empty)
     labelled = np.empty(0, np.int64)  # (n,)
     if len(sides["train"]):
         recording = all_trials.recording[sides["train"]]
@@ -194,6 +197,7 @@ def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, de
         multi=spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[spec.protocol],
         notes=notes,
+        unscored="; ".join(empty),
     )
 
 

@@ -45,7 +45,12 @@ class Verdict:
 
 def check_method(kind: Kind, encoder: type[Encoder] = SHARED) -> Iterator[Verdict]:
     """Test the promises that apply to a method with an encoder."""
-    return in_turn([promise for promise in PROMISES if kind.trains or promise.of_all], kind, encoder)
+    return in_turn(promises_of(kind), kind, encoder)
+
+
+def promises_of(kind: Kind) -> list[Promise[Kind, type[Encoder]]]:
+    """The promises that apply to a method."""
+    return [promise for promise in PROMISES if kind.trains or promise.of_all]
 
 
 def check_encoder(kind: type[Encoder]) -> Iterator[Verdict]:

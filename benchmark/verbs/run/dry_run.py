@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -18,7 +18,15 @@ from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.datasets import reading_note
-from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
+from benchmark.run.estimate import (
+    Size,
+    cell_seconds,
+    disk_bytes,
+    estimated_size,
+    exact_size,
+    passes,
+    seconds_per_pass,
+)
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
@@ -156,7 +164,17 @@ def cost_lines(
     free = shutil.disk_usage(there).free
     yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time, {source}:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
+    gates = tuple(cell for cell in work.cells if is_gate(cell, config))
+    if gates:
+        only = replace(work, pretrainings=(), cells=gates)
+        *_, seconds = seconds_of(config, speed_file, machine, encoder, sizes, only)
+        yield f"  of the cells, {len(gates)} of gates {duration(seconds)}; these are --gates {' '.join(config.gates)}"
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
+
+
+def is_gate(cell: Cell, config: Config) -> bool:
+    """Whether a cell is of a reference row, or of a compared one with all labels for reference."""
+    return cell.variant.role == GATE or cell.ratio not in config.ratios
 
 
 def seconds_of(
@@ -185,5 +203,5 @@ def seconds_from_a_pass(
         for threads in (torch.get_num_threads(), machine.cell_threads())
     )
     pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * together
-    cells = sum(passes(task, config, sizes) for task in work.cells) * alone / machine.jobs
+    cells = sum(cell_seconds(cell, config, sizes, alone) for cell in work.cells) / machine.jobs
     return pretraining, cells

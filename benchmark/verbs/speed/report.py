@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from benchmark.config.config import Config
-from benchmark.run.estimate import PASSES_PER_STEP, Size, passes
+from benchmark.run.estimate import PASSES_PER_STEP, Size, cell_seconds, passes
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
@@ -117,7 +117,7 @@ def grid_seconds(
     pretraining = cells = 0.0
     for task in tasks:
         if isinstance(task, Cell):
-            cells += passes(task, config, sizes) * a_pass / jobs
+            cells += cell_seconds(task, config, sizes, a_pass) / jobs
             continue
         step = speed.step(task.method.name)
         if step is None or not task.method.trains:

@@ -2,6 +2,7 @@
 
 from reports.figures.draw.compute import plot_compute as plot_compute
 from reports.figures.draw.confusion import plot_confusion as plot_confusion
+from reports.figures.draw.differences import plot_differences as plot_differences
 from reports.figures.draw.label_efficiency import plot_label_efficiency as plot_label_efficiency
 from reports.figures.draw.masking import plot_masking as plot_masking
 from reports.figures.draw.score_pairs import PairPanel as PairPanel

@@ -146,6 +146,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (button?.dataset.sort) sortBy(button);
   if (button?.dataset.cells) showCells(button);
+  if (button?.className === "paper") button.ariaPressed = String(button.ariaPressed !== "true");
   if (event.target === dialog) dialog.close();
 });
 window.addEventListener("beforeprint", () => {

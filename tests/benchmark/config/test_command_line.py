@@ -17,6 +17,11 @@ from benchmark.config.verb import OK, Verb, parse
 
 ANY = {"any": Verb("takes every shared flag", lambda arguments, console: OK, shared(*FLAGS))}
 WRONG = [
+    (["--ablate", "queue"], "unknown ablation 'queue' (did you mean 'pmq:w/o queue'?)"),
+    (["--method", "pmq"], "unknown flag '--method' (did you mean '--methods'?)"),
+    (["--ratios", "30"], "share of the labels, less than or equal to 1 (did you mean 0.3?), got 30.0"),
+    (["--gates", "rndom"], "gates.0: input should be 'random', 'frozen', 'features' or 'full-labels', got 'rndom'"),
+    (["--gates", "none", "random"], "gates.0: input should be"),
     (["--ablate", "w/o queu"], "unknown ablation 'w/o queu' (did you mean 'pmq:w/o queue'?)"),
     (["--methods", "moco", "--ablations"], "ablate: no compared method has an ablation; compare pmq too"),
     (["--queue-sizes", "-1"], "methods.pmq.queue_size: input should be greater than or equal to 0, got -1"),
@@ -36,7 +41,7 @@ WRONG = [
     (["--set", "compare=[pmq]"], "config key 'compare' is called 'methods' now"),
     (["--set", "methods={pmq: {momentum: 0.5}}"], "knobs of methods stand under 'knobs' now"),
     (["--ratios", "0"], "ratios.0: input should be greater than 0, got 0.0"),
-    (["--ratios", "0.5", "1.5"], "ratios.1: input should be less than or equal to 1, got 1.5"),
+    (["--ratios", "0.5", "1.5"], "ratios.1: input should be a share of the labels, less than or equal to 1"),
     (["--ratios", "half"], "argument --ratios: invalid float value: 'half'"),
     (["--ratios", "nan"], "ratios.0"),
     (["--ratios", "0.1", "0.1"], "ratios: [0.1, 0.1] names a value twice"),
@@ -171,3 +176,9 @@ def test_a_system_without_affinity_counts_its_cores(monkeypatch: pytest.MonkeyPa
     monkeypatch.delattr(os, "sched_getaffinity")
     _, place, jobs = read(["--device", "cpu"])
     assert (place.workers, jobs) == (os.cpu_count(), os.cpu_count())
+
+
+def test_gates_are_chosen_or_left_out() -> None:
+    assert config_from("").gates == ["random", "frozen", "features", "full-labels"]
+    assert config_from("--gates random full-labels").gates == ["random", "full-labels"]
+    assert config_from("--gates none").gates == []

@@ -157,9 +157,20 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
     monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
     row = run(replace(make_job("ptb-xl", evaluation), prepared=tmp_path / "of this test"))
     assert row.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
-    assert row.undefined["recording"] == dict.fromkeys(("f1", "auroc", "acc"), f"no {side} window")
-    assert f"no {side} window: its recordings have fewer than 6 heartbeats each" in row.notes
+    reason = f"no {side} window: its recordings have fewer than 6 heartbeats each"
+    assert row.undefined["recording"] == dict.fromkeys(("f1", "auroc", "acc"), reason)
+    assert reason in row.notes
     assert Store(tmp_path / "runs").predictions(row.key).probability.shape == (0, 5)
+
+
+def test_a_dataset_that_cannot_be_split_says_why_in_each_dash(
+    make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prepared = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, 9)])
+    monkeypatch.setattr(cell_module, "load_prepared", lambda folder: prepared)
+    row = run(replace(make_job("ptb-xl"), prepared=tmp_path / "of this test"))
+    reason = "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small"
+    assert row.undefined["heartbeat"] == dict.fromkeys(("f1", "auroc", "acc"), reason)
 
 
 def test_who_cannot_be_scored_stands_in_the_row(

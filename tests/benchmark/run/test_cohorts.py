@@ -127,3 +127,13 @@ def test_a_cohort_that_another_process_writes_faster_is_taken(
     monkeypatch.setattr(Path, "rename", second)
     assert simulate(small_config(FEW), tmp_path).root == first[0].root
     assert len(list(tmp_path.glob("*/*"))) == 1
+
+
+def test_a_given_folder_that_is_missing_is_named_before_the_corpus(small_config: SmallConfig, tmp_path: Path) -> None:
+    config = small_config({"data.simulation": None, "data.datasets": ["ptb-xl"]})
+    with pytest.raises(DatasetError) as caught:
+        locate(config, "mimic-iv-ecg", simulated=tmp_path, data_root=None, paths={"ptb-xl": tmp_path / "nope"})
+    first, second = str(caught.value).split("; ")
+    assert first == f"PTB-XL: {tmp_path / 'nope'} is not a folder"
+    assert second.startswith("MIMIC-IV-ECG: no folder given")
+    assert second.endswith("or pretrain on a dataset that is given: --pretrain-dataset ptb-xl")

@@ -12,7 +12,17 @@ from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import HEARTBEATS, plain_seconds
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import make_task
-from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size, passes, seconds_per_pass
+from benchmark.run.estimate import (
+    TREE_SECONDS,
+    TREE_WINDOW_SECONDS,
+    Size,
+    cell_seconds,
+    disk_bytes,
+    estimated_size,
+    exact_size,
+    passes,
+    seconds_per_pass,
+)
 from benchmark.run.grid import Grid, expand
 from methods.encoders.dilated import Dilated, DilatedConfig
 
@@ -86,3 +96,12 @@ def test_disk_grows_with_beats_encoders_and_cells(small_config: SmallConfig) -> 
     assert disk_bytes(config, SIZES | {"chapman": Size(50, 5000, True)}, 1, 10, 1000) > base
     assert disk_bytes(config, SIZES, 2, 10, 1000) == base + 4000
     assert disk_bytes(config, SIZES, 1, 20, 1000) > base
+
+
+def test_boosting_costs_by_trees_and_windows_whatever_the_encoder(small_config: SmallConfig) -> None:
+    config = small_config({"gates": ["features", "full-labels"], "ratios": [0.5]})
+    small, whole = {cell.ratio: cell for cell in grid_of(config).cells if cell.evaluation == "features"}.values()
+    trees = config.boosting.iterations * len(config.boosting.leaf_windows) * 4
+    per_tree = [cell_seconds(cell, config, SIZES, a_pass=1e9) / trees for cell in (small, whole)]
+    assert per_tree == pytest.approx([TREE_SECONDS + TREE_WINDOW_SECONDS * labelled for labelled in (200, 400)])
+    assert cell_seconds(grid_of(config).cells[0], config, SIZES, a_pass=2.0) == 2 * cost(config)

@@ -23,14 +23,18 @@ class Faulty(PretrainMethod):
 
 def test_a_method_that_keeps_its_promises(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-method", "random"]) == OK
-    lines = capsys.readouterr().out.splitlines()
+    heading, *lines, end = capsys.readouterr().out.splitlines()
+    assert heading == "random: 3 promises to test, a few seconds on an idle core"
     assert [line.split(":")[0] for line in lines] == ["kept   builds", "kept   name", "kept   encoder"]
+    assert end.startswith("random: 3 in ")
 
 
 def test_a_method_in_a_file_that_does_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "faulty.py").write_text(FAULTY)
     assert main(["check-method", str(tmp_path / "faulty.py")]) == FAILED
-    assert "BROKEN name: Faulty.title is ''" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "BROKEN name: Faulty.title is ''" in shown
+    assert "1 of 3 promises tested are broken; docs/METHOD.md has the contract" in shown
 
 
 @pytest.mark.parametrize(
@@ -52,14 +56,20 @@ def test_an_encoder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[
         assert shown.count("\n") == 1
 
 
+def test_a_file_that_exits_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "quits.py").write_text("import sys\nsys.exit(3)\n")
+    assert main(["check-method", str(tmp_path / "quits.py")]) == USAGE
+    assert "quits.py: SystemExit: 3" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_an_encoder_in_a_file(encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sound, broken = tmp_path / "mine.py", tmp_path / "broken.py"
     sound.write_text(encoder_text)
     assert main(["check-encoder", str(sound)]) == OK
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "kept   name: mine"
-    assert all(line.startswith("kept ") for line in lines)
+    assert lines[2] == "kept   name: mine"
+    assert all(line.startswith("kept ") for line in lines[1:-1])
     broken.write_text(encoder_text.replace("self.out(embedded.tanh())", "self.out(embedded.tanh()).mT"))
     assert main(["check-encoder", str(broken)]) == FAILED
     assert "BROKEN shapes:" in capsys.readouterr().out

@@ -36,6 +36,7 @@ COMMANDS = [(path.name, words) for path in DOCUMENTS for words in commands_of(pa
 def test_a_command_of_the_documents_is_taken(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_method.py").write_text(MY_METHOD)  # the file that CONTRIBUTING.md names
+    Path("docs").symlink_to(ROOT / "docs")  # METHOD.md names its example
     verb, arguments = parse(VERBS, words)
     if "--config" in verb.flags:
         assert config_of(arguments).methods

@@ -95,6 +95,22 @@ def test_numbers_are_over_the_seeds_that_both_have(compared: Callable[..., Compa
     assert found.comparison.cells == {"in both": 12, "equal to the bit": 12, "only in A": 24, "only in B": 0}
 
 
+def test_numbers_of_one_run_alone_are_a_line_and_no_dashes(compared: Callable[..., Compared]) -> None:
+    def without_random(plan: Plan) -> Plan:
+        return replace(plan, cells=[cell for cell in plan.cells if cell.variant != "random"])
+
+    found = compared(alter=better_pmq, alter_plan=without_random).comparison
+    missing = [pair for pair in found.pairs if pair.second is None]
+    text = markdown(found)
+    (line,) = [line for line in text.splitlines() if "in A alone" in line]
+    assert line.startswith(f"- {len(missing)} numbers are in A alone")
+    assert "methods Random; datasets PTB-XL, Chapman; labels 30 %, 1 %; evaluations Fine-tuned" in line
+    assert "in B alone" not in text
+    assert "| Random" not in text
+    assert "| – " not in text
+    assert {row[0][0][0].split(",")[0] for row in comparison_sheet(found).blocks[0]} == {"PMQ"}
+
+
 def test_settings_data_and_machine_that_differ_are_listed(compared: Callable[..., Compared]) -> None:
     def elsewhere(row: Row) -> Row:
         return replace(row, provenance={"git": row.provenance["git"], "device": {"type": "cuda", "name": "/a/b/c"}})
@@ -136,7 +152,7 @@ def test_a_terminal_shows_the_largest_and_counts_the_rest(compared: Callable[...
     assert {len(row) for row in rows} == {len(sheet.columns)}
     differences = [abs(float(row[-1][0][0])) for row in rows]
     assert differences == sorted(differences, reverse=True)
-    assert sheet.below[-1][0] == f"and {60 - ON_TERMINAL} more in compare.md"
+    assert sheet.below[-1][0] == f"and {59 - ON_TERMINAL} more in compare.md"
 
 
 def test_hostile_text_stays_text(compared: Callable[..., Compared]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -18,6 +19,7 @@ from benchmark.training.illustrate import write_illustration
 from reports.figures import choose as figures
 from reports.figures.choose import Figures, write_figures
 from reports.runs.run import open_run
+from reports.statistics.of_table import TableStatistics
 
 CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
 HEALTH = [
@@ -64,7 +66,7 @@ def full_store(write_store: Callable[..., Path]) -> Path:
 
 
 def draw(root: Path, out: Path, units: Iterable[str] = ("heartbeat",)) -> Figures:
-    return write_figures(open_run(root), out, list(units))
+    return write_figures(open_run(root), out, list(units), {})
 
 
 @pytest.fixture
@@ -159,3 +161,18 @@ def test_the_small_print_says_what_a_reader_must_know(
     assert "x86_64, 2 threads, float32" in undrawn["finetune-heartbeat-compute"]
     assert "heartbeats over 2 seeds" in undrawn["finetune-heartbeat-confusion-ptb-xl"]
     assert "PMQ: 4 keys per query; 1.0 positive besides its own" in undrawn["similarity"]
+
+
+def test_differences_are_drawn_from_the_statistics(full_store: Path, tmp_path: Path, undrawn: dict[str, str]) -> None:
+    pair = {"ratio": 0.3, "dataset": "", "metric": "overall", "difference": 0.02, "low": 0.01, "high": 0.03}
+    frames = {
+        "intervals": pd.DataFrame([{"ratio": 0.3, "metric": "overall", "variant": "random", "mean": 0.5}]),
+        "pairwise": pd.DataFrame([pair | {"first": "pmq", "second": "random", "p_holm": 0.01}]),
+    }
+    statistics = {"finetune-heartbeat": TableStatistics(frames=frames)}
+    write_figures(open_run(full_store), tmp_path, ["heartbeat"], statistics)
+    note = undrawn["finetune-heartbeat-differences-in-overall"]
+    assert note.startswith(
+        "Overall (mean of all columns) minus that of Random, fine-tuned, per heartbeat; seeds 41, 42"
+    )
+    assert set(undrawn) == {*ALL, "finetune-heartbeat-differences-in-overall"}

@@ -217,7 +217,7 @@ def test_a_plan_without_rows_has_a_page(write_store: Callable[..., Path], parts_
     for file in (root / "cells").iterdir():
         file.unlink()
     tree = parse(parts_of(root).page())
-    assert "0 of 36 cells are finished, 36 not run." in tree.all("li")[len(tree.all("nav")[0].all("li"))].text
+    assert "0 of 36 cells are finished, 36 not run." in [line.text for line in tree.all("p")]
     assert {cell["state"] for cell in data_of(tree)["cells"]} == {"not run"}
 
 
@@ -259,3 +259,28 @@ def test_predictions_are_no_part_of_the_page(write_store: Callable[..., Path], p
     page = parts_of(root).page()
     assert "patient-zero" not in page
     assert "p7" not in page
+
+
+def test_the_page_begins_with_a_verdict_and_its_picture(
+    parts: Any, parse: Callable[[str], Any], tmp_path: Path
+) -> None:
+    names = ("finetune-heartbeat-label-efficiency", "finetune-heartbeat-differences-in-overall")
+    for name in names:
+        (tmp_path / f"{name}.png").write_bytes(PNG)
+    tree = parse(parts.page(pictures=[Picture(name, tmp_path / f"{name}.png") for name in names]))
+    first, second, *_ = tree.all("section")
+    assert (first.attributes["id"], second.attributes["id"]) == ("verdict", "summary")
+    assert [image.attributes["alt"] for image in first.all("img")] == [names[1]]
+    assert "Simulated ECGs" in first.words() or "simulated" in first.words()
+    assert "Overall of each row minus that of Random" in first.words()
+    (figures,) = [section for section in tree.all("section") if section.attributes["id"] == "figures"]
+    assert [image.attributes["alt"] for image in figures.all("img")] == [names[0]]
+
+
+def test_figures_fit_the_page_and_turn_dark_with_it() -> None:
+    style = (TEMPLATES / "report.css").read_text()
+    light, dark = re.findall(r"--turned: ([^;]*);", style)
+    assert (light, "invert" in dark) == ("none", True)
+    (image,) = re.findall(r"^\.paper img \{([^}]*)\}", style, re.MULTILINE)
+    assert "max-width: 100%" in image
+    assert "filter: var(--turned)" in image

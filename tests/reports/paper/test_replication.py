@@ -65,6 +65,7 @@ def test_a_grid_run_in_parts_is_read_as_one(write_store: WriteStore) -> None:
         ({"device": "another"}, {"pmq": 100.0}),
         ({"compiled": True}, {"pmq": 100.0}),
         ({"encoder": {"hidden": 16, "depth": 10, "output": 64}}, {"pmq": 100.0}),
+        ({"encoder": {"name": "mine", "hidden": 64, "depth": 10, "output": 320, "source": "0f"}}, {"pmq": 100.0}),
     ],
 )
 def test_times_compare_on_one_machine_at_the_papers_size(
@@ -77,6 +78,15 @@ def test_times_compare_on_one_machine_at_the_papers_size(
         folder.mkdir(parents=True)
         (folder / CARD).write_bytes(card_bytes(card | facts | {"key": folder.name}))
     assert load_replication(root).evidence.seconds == known
+
+
+def test_an_encoder_of_another_name_is_a_difference_even_at_the_papers_sizes(write_store: WriteStore) -> None:
+    sizes = {"hidden": 64, "depth": 10, "output": 320}
+    own = write_store("own", alter_plan=lambda plan: replace(plan, config=plan.config | {"encoder": sizes}))
+    named = {"name": "./mine.py"} | sizes
+    other = write_store("other", alter_plan=lambda plan: replace(plan, config=plan.config | {"encoder": named}))
+    assert not [line for line in load_replication(own).differences if line.startswith("encoder")]
+    assert "encoder.name ./mine.py (paper: dilated)" in load_replication(other).differences
 
 
 def test_times_of_one_variant_on_two_machines_do_not_compare(write_store: WriteStore) -> None:

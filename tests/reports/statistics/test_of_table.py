@@ -15,7 +15,7 @@ from benchmark.results.rows import Predictions
 from reports.build import build_report
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.statistics.of_table import joined, statistics_of
+from reports.statistics.of_table import TableStatistics, joined, statistics_of
 from reports.tables.table import make_table
 
 PATIENTS, SEEDS = 400, (41, 42, 43, 44)
@@ -135,3 +135,13 @@ def test_a_table_and_its_statistics_have_the_same_rows_ratios_and_columns(
         assert set(frame.itertuples(index=False, name=None)) == set(shown)
         assert {key for score in shown.values() for key in score.keys} == {cell.key for cell in layout.competing}
         assert {line.variant for block in table.blocks for line in block.lines if line.gate} == set(layout.gates)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_column_without_a_value_in_one_table_keeps_its_place_and_warns_of_nothing() -> None:
+    frames = [
+        pd.DataFrame({"ratio": [0.3], "low": [float("nan")], "seeds": [1], "remark": ["one seed"]}),
+        pd.DataFrame({"ratio": [0.1], "low": [0.25], "seeds": [2], "remark": [""]}),
+    ]
+    statistics = {name: TableStatistics(frames={"x": frame}) for name, frame in zip("ab", frames, strict=True)}
+    assert joined(statistics, "x") == "table,ratio,low,seeds,remark\na,0.3,,1,one seed\nb,0.1,0.25,2,\n"

@@ -1,12 +1,9 @@
-"""Markdown, LaTeX and CSV of one table: the golden files, and what must hold of any of them."""
+"""Markdown and CSV of one table: the golden file, and what must hold of any of them."""
 
 from __future__ import annotations
 
 import csv
 import re
-import shutil
-import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ import pytest
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
 from reports.tables.table import Table, make_table
-from reports.tables.text import latex, long_csv, markdown
+from reports.tables.text import long_csv, markdown
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -27,10 +24,6 @@ def table(store_root: Path) -> Table:
 
 def test_markdown_is_the_golden_one(table: Table) -> None:
     assert markdown(table) == (GOLDEN / "table.md").read_text(encoding="utf-8")
-
-
-def test_latex_is_the_golden_one(table: Table) -> None:
-    assert latex([table]) == (GOLDEN / "table.tex").read_text(encoding="utf-8")
 
 
 def test_markdown_parses_to_the_numbers_of_the_table(table: Table) -> None:
@@ -53,12 +46,6 @@ def test_markdown_takes_titles_literally(table: Table) -> None:
     assert r"PMQ w/o mask_t & 5 % \| \*" in markdown(table)
 
 
-def test_latex_escapes_what_latex_would_read(table: Table) -> None:
-    text = latex([table])
-    assert r"PMQ w/o mask\_t \& 5 \% \textbar{} *" in text
-    assert text.isascii()
-
-
 def test_csv_traces_each_number_to_its_cells(table: Table, store_root: Path) -> None:
     lines = list(csv.DictReader(long_csv([table]).splitlines()))
     assert len(lines) == 2 * 4 * 7
@@ -71,16 +58,3 @@ def test_csv_traces_each_number_to_its_cells(table: Table, store_root: Path) -> 
     (first, *_) = lines
     assert float(first["mean_percent"]) == pytest.approx(50.0)
     assert float(first["std_percent"]) == pytest.approx(2**0.5)
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-@pytest.mark.parametrize("notes", [1, 30])
-def test_latex_compiles_and_fits_the_page(notes: int, table: Table, tmp_path: Path) -> None:
-    (tmp_path / "results.tex").write_text(latex([replace(table, footers=table.footers * notes)]))
-    document = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{results.tex}\end{document}"
-    (tmp_path / "paper.tex").write_text(document)
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout
-    assert "too large for page" not in done.stdout

@@ -30,25 +30,32 @@ from benchmark.data.tasks.spec import TaskSpec
 PAPER, STRICT = TaskSpec(6, "single", "paper"), TaskSpec(6, "single", "strict")
 
 ENTRIES = (
-    Entry("A1", "A1", "", (1, 5)),
-    Entry("A2", "A2", "", (5,)),
-    Entry("A3", "A3", ""),
-    Entry("A4", "A4", "", (1,)),
+    Entry("A1", "A1", "A1", (1, 5)),
+    Entry("A2", "A2", "A2", (5,)),
+    Entry("A3", "A3", "A3"),
+    Entry("A4", "A4", "A4", (1,)),
 )
 
 
 @pytest.fixture
 def listed(tmp_path: Path) -> Summary:
+    for name in ("A1", "A2", "A3"):
+        (tmp_path / f"{name}.hea").touch()
+        (tmp_path / f"{name}.mat").touch()
+    (tmp_path / "A4.hea").touch()
     listing = Listing(ENTRIES, skipped=(("A5", "not in REFERENCE.csv"),), form="a form")
     return of_listing(CPSC2018(tmp_path), listing, PAPER)
 
 
-def test_a_listing_tells_no_more_than_its_tables(listed: Summary) -> None:
-    assert (listed.listed, listed.patients, listed.simulated) == (5, 4, False)
+def test_a_listing_tells_no_more_than_its_tables_and_files(listed: Summary) -> None:
+    assert (listed.listed, listed.on_disk, listed.patients, listed.simulated) == (5, 4, 3, False)
     assert (listed.usable, listed.windows, listed.signals) == (None, None, None)
-    assert table_row(listed) == ("cpsc2018", "a form", "5", "-", "4", "-", "-", "-")
+    assert table_row(listed) == ("cpsc2018", "a form", "5", "4", "-", "3", "-", "-", "-")
     assert len(table_row(listed)) == len(COLUMNS)
     assert list(below_table(listed))[-1].startswith("  not prepared yet")
+    assert "  skipped     1 file missing (A4)" in below_table(listed)
+    assert listed.classes["multi"]["AF"] == 1  # A1; A4 has no signal
+    assert listed.classes["multi"]["PAC"] == 2
 
 
 def test_classes_are_counted_as_the_task_counts_them() -> None:

@@ -148,7 +148,7 @@ def test_summary_reads_no_signal_and_knows_what_is_prepared(sound: Path, said: S
     said("data", "check", "--data-root", sound, "--datasets", "chapman")
     after = said("data", "summary", "--data-root", sound, "--datasets", "chapman")
     assert before[0] == after[0] == OK
-    assert row_of("chapman", before[1]) == "chapman WFDBRecords (simulated) 40 - 40 - - -"
+    assert row_of("chapman", before[1]) == "chapman WFDBRecords (simulated) 40 40 - 40 - - -"
     assert "not prepared yet" in before[1]
     assert row_of("chapman", after[1]).endswith(" 500 10")
     assert "not prepared yet" not in after[1]

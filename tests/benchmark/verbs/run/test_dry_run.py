@@ -113,6 +113,17 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     assert done_of("pmq finetune", "chapman", after) == "0/6"
 
 
+def test_the_cost_of_gates_is_said(small_config: SmallConfig, place: Place) -> None:
+    def told(*gates: str) -> list[str]:
+        lines = lines_of(small_config({**FEW, "gates": list(gates)}), place)
+        return [line for line in lines if line.startswith("  of the cells")]
+
+    (line,) = told("random", "features")
+    assert line.startswith("  of the cells, 2 of gates ")  # features at two ratios; Random is compared
+    assert line.endswith("; these are --gates random features")
+    assert told() == []
+
+
 def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Place) -> None:
     rows = {"methods": ["random", "moco", "pmq", "clocs"], "sweeps.pmq.recipe.lr": [0.5]}
     shown = lines_of(small_config({**FEW, **rows, "methods.clocs.recipe.lr": 3e-4}), place)

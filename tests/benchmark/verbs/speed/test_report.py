@@ -11,7 +11,7 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
-from benchmark.run.estimate import Size, passes
+from benchmark.run.estimate import Size, cell_seconds, passes
 from benchmark.run.runner import Machine
 from benchmark.screen.console import open_console
 from benchmark.verbs.run.dry_run import unkeyed_grid
@@ -66,7 +66,7 @@ def test_hours_follow_from_windows_epochs_and_the_time_of_an_update(
     grid = unkeyed_grid(config, MACHINE)
     pretraining, cells = grid_seconds(config, grid.cells, sizes, known_speed(pmq=2.0), jobs=2)
     assert pretraining == 0
-    assert cells == pytest.approx(sum(passes(cell, config, sizes) for cell in grid.cells) / 2)
+    assert cells == pytest.approx(sum(cell_seconds(cell, config, sizes, a_pass=1.0) for cell in grid.cells) / 2)
     (pmq,) = (task for task in grid.pretrainings if task.method.name == "pmq")
     pretraining, _ = grid_seconds(config, [pmq], sizes, known_speed(pmq=2.0), jobs=2)
     assert pretraining == pytest.approx(config.pretrain.epochs * 40 * 2.0 / 4)

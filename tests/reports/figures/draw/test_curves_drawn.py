@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 from reports.figures.confusion import Confusion
 from reports.figures.draw.compute import CLOCK, clock_text, plot_compute
 from reports.figures.draw.confusion import plot_confusion
+from reports.figures.draw.differences import plot_differences
 from reports.figures.draw.label_efficiency import plot_label_efficiency
 from reports.figures.draw.style import MARKS
 from reports.figures.draw.sweep import plot_sweep, tick_text
 from reports.figures.draw.training import plot_training
 from reports.figures.score_bands import BAND, Sweep
+from reports.statistics.differences import Difference, Differences
 
 Drawn = Callable[[], Figure]
 
@@ -141,3 +143,19 @@ def test_matrices_are_about_square_and_their_words_apart(drawn: Drawn, tmp_path:
     feet = [axes.xaxis.get_tightbbox(renderer).y0 for axes in panels]
     assert max(heads) < figure.bbox.y1
     assert all(foot > head for foot, head in zip(feet, heads[5:], strict=False))
+
+
+def test_differences_have_a_mark_an_interval_and_a_line_at_zero(drawn: Drawn, tmp_path: Path) -> None:
+    rows = (Difference("pmq", 2.0, 1.0, 3.0, told=True), Difference("moco", -1.0, math.nan, math.nan, told=False))
+    found = [Differences(ratio, "random", rows) for ratio in (0.3, 0.01)]
+    plot_differences(found, {"moco": "MoCo", "pmq": "PMQ"}, "Random", "note", tmp_path / "x")
+    first, second = drawn().axes
+    assert [axes.get_title() for axes in (first, second)] == ["30 % of the labels", "1 % of the labels"]
+    assert [label.get_text() for label in first.get_yticklabels()] == ["MoCo", "PMQ"]
+    assert first.get_xlabel() == "points from Random"
+    xy = [line.get_xydata().tolist() for line in first.lines]
+    assert [[1.0, 1.0], [3.0, 1.0]] in xy
+    assert not [line for line in xy if any(math.isnan(x) for x, _ in line)]
+    filled = {line.get_markerfacecolor() for line in first.lines if line.get_xydata().tolist() == [[2.0, 1.0]]}
+    hollow = {line.get_markerfacecolor() for line in first.lines if line.get_xydata().tolist() == [[-1.0, 0.0]]}
+    assert (filled, hollow) == ({MARKS["pmq"].colour}, {"white"})

@@ -1,0 +1,251 @@
+"""Tables as LaTeX (booktabs) that fits a page of `article` without being scaled down. Pure functions.
+
+Columns that do not fit move to further tables, by whole groups (datasets) where possible, and so do rows; the first
+column is repeated. Numbers are in \\footnotesize; deviations, marks and notes in \\scriptsize (7 pt in a 10 pt class).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+from math import ceil
+from typing import NamedTuple
+
+from benchmark.results.plain_text import harmless
+from reports.tables.table import Block, Column, Line, Score, Table
+
+PREAMBLE = """\
+% Needs \\usepackage{booktabs}. Paste a table, or \\input this file. Columns that do not fit into the width of a page in
+% \\footnotesize, and rows that do not fit into its height, continue in a further table; nothing is scaled down.
+% The cells behind each number stand in results.csv.
+"""
+ESCAPES = {
+    "\\": r"\textbackslash{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    "–": "--",
+    "×": r"$\times$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "≈": r"$\approx$",
+    "µ": r"$\mu$",
+    "τ": r"$\tau$",
+    "λ": r"$\lambda$",
+}
+PUNCTUATION = "‘’“”—…"
+"""Characters beyond Latin-1 in the default fonts of pdflatex."""
+TEXT_WIDTH = 345.0
+"""Points between the margins of `article` in 10 pt, the narrowest common page."""
+LETTER, SMALL_LETTER, GAP = 4.4, 4.0, 6.0
+"""Points of a letter in \\footnotesize and \\scriptsize, and between two columns."""
+WIDEST = 120.0
+"""Points of the widest cell; longer text is wrapped."""
+MOST_LINES, BLOCK_LINES = 36, 2
+"""Lines of a table that fit below a caption and above footnotes, and those of a block's title."""
+
+
+class Float(NamedTuple):
+    """One `table*` environment."""
+
+    caption: str
+    tabular: list[str]
+    notes: list[str]
+    """Lines of LaTeX below the tabular."""
+
+
+def latex(tables: Sequence[Table]) -> str:
+    """All tables as `table*` environments, below a comment that names the package they need."""
+    return PREAMBLE + "".join(f"\n{_score_tables(table)}\n" for table in tables)
+
+
+def latex_table(header: Sequence[str], lines: Sequence[Sequence[str]], caption: str, name: str) -> str:
+    """Tables of texts; the first column to the left, the others to the right."""
+    widths = [max(_width(text) for text in column) for column in zip(header, *lines, strict=True)]
+    floats: list[Float] = []
+    for shown in side_by_side(widths[0], [[width] for width in widths[1:]]):
+        columns = [0, *(place + 1 for place in shown)]
+        rows = [[_cell(line[place]) for place in columns] for line in (header, *lines)]
+        top, *body = [f"{' & '.join(row)} \\\\" for row in rows]
+        inner = [rf"\begin{{tabular}}{{l{'r' * len(shown)}}}", r"\toprule", top, r"\midrule", *body]
+        tabular = [*inner, r"\bottomrule", r"\end{tabular}"]
+        floats.append(Float(caption if not floats else f"{caption.partition('.')[0]}, continued.", tabular, []))
+    return _drawn(floats, name)
+
+
+def side_by_side(label: float, groups: Sequence[Sequence[float]]) -> list[list[int]]:
+    """Indices of the columns of each table: whole groups while they fit, single columns of a group that does not.
+
+    label: width of the repeated first column; groups: widths of the columns of each group, in points.
+    """
+    room = TEXT_WIDTH - label
+    widths = [width + GAP for group in groups for width in group]
+    starts = [0, *(sum(map(len, groups[: n + 1])) for n in range(len(groups)))]
+    tables: list[list[int]] = [[]]
+    for first, last in pairwise(starts):
+        whole = list(range(first, last))
+        for part in [whole] if sum(widths[place] for place in whole) <= room else [[place] for place in whole]:
+            if tables[-1] and sum(widths[place] for place in tables[-1] + part) > room:
+                tables.append([])
+            tables[-1] += part
+    return tables
+
+
+def one_above_another(blocks: Sequence[Block]) -> list[list[Block]]:
+    """The blocks of each table: whole blocks while their lines fit; a longer one is cut into several."""
+    tables: list[list[Block]] = [[]]
+    used = 0
+    for part in (part for block in blocks for part in _cut(block)):
+        height = BLOCK_LINES + sum(map(_height, part.lines))
+        if tables[-1] and used + height > MOST_LINES:
+            tables.append([])
+            used = 0
+        tables[-1].append(part)
+        used += height
+    return tables
+
+
+def _cut(block: Block) -> Iterator[Block]:
+    """A block in parts that fit into a table of their own."""
+    part: list[Line] = []
+    for line in block.lines:
+        if part and BLOCK_LINES + sum(map(_height, [*part, line])) > MOST_LINES:
+            yield replace(block, lines=tuple(part))
+            part = []
+        part.append(line)
+    yield replace(block, lines=tuple(part))
+
+
+def _height(line: Line) -> int:
+    """Lines of print that a row takes with its title wrapped."""
+    return max(1, ceil(LETTER * len(line.title) / WIDEST))
+
+
+def _score_tables(table: Table) -> str:
+    """The floats of a table, and its footers as a paragraph below, which may run over pages."""
+    groups = [list(members) for _, members in groupby(range(len(table.columns)), lambda n: table.columns[n].group)]
+    lines = [line for block in table.blocks for line in block.lines]
+    label = max((_width(line.title) for line in lines), default=0.0)
+    widths = [[_column_width(table, place) for place in group] for group in groups]
+    floats: list[Float] = []
+    for shown in side_by_side(label, widths):
+        for blocks in one_above_another(table.blocks):
+            columns = [table.columns[place] for place in shown]
+            names = ", ".join(dict.fromkeys(column.group or column.title for column in columns))
+            text = f"{table.title}. {table.caption}" if not floats else f"{table.title}, continued: {names}."
+            scores = [[line.scores[place] for place in shown] for block in blocks for line in block.lines]
+            marks = {score.mark for row in scores for score in row}
+            notes = [f"{_raised(mark)}~{_tex(text)}." for mark, text in table.footnotes if mark in marks]
+            floats.append(Float(text, _tabular(columns, blocks, shown), notes))
+    footers = " ".join(map(_tex, table.footers))
+    below = (
+        f"\\par{{\\scriptsize\\raggedright\\noindent Notes to Table~\\ref{{{_label(table.name, 1)}}}: {footers}\\par}}"
+    )
+    return f"{_drawn(floats, table.name)}\n\n{below}"
+
+
+def _drawn(floats: Sequence[Float], name: str) -> str:
+    """The environments, labelled `tab:NAME`, `tab:NAME-2` and so on."""
+    return "\n\n".join(_environment(own, _label(name, number)) for number, own in enumerate(floats, start=1))
+
+
+def _environment(own: Float, label: str) -> str:
+    return "\n".join(
+        [
+            r"\begin{table*}[tp]",
+            r"\centering",
+            f"\\caption{{{_tex(own.caption)}}}",
+            f"\\label{{{label}}}",
+            rf"\par\smallskip\footnotesize\setlength{{\tabcolsep}}{{{GAP / 2:g}pt}}",
+            *own.tabular,
+            *([r"\par\smallskip\scriptsize\raggedright", *own.notes] if own.notes else []),
+            r"\end{table*}",
+        ]
+    )
+
+
+def _label(name: str, number: int) -> str:
+    return f"tab:{name}" if number == 1 else f"tab:{name}-{number}"
+
+
+def _tabular(columns: Sequence[Column], blocks: Sequence[Block], shown: Sequence[int]) -> list[str]:
+    """The `tabular` of some columns, by their places in the table, and blocks."""
+    body = [text for block in blocks for text in _block(block, shown)]
+    spec = "l" * (1 + len(columns))
+    return [f"\\begin{{tabular}}{{{spec}}}", r"\toprule", *_header(columns), *body, r"\bottomrule", r"\end{tabular}"]
+
+
+def _header(columns: Sequence[Column]) -> Iterator[str]:
+    """Each dataset above its metrics, with a rule between; one line where no column has a dataset."""
+    groups, rules, first = [], [], 2
+    for group, members in groupby(columns, key=lambda column: column.group):
+        last = first + len(list(members)) - 1
+        groups.append(f"\\multicolumn{{{last - first + 1}}}{{c}}{{{_tex(group)}}}")
+        if group:
+            rules.append(f"\\cmidrule(lr){{{first}-{last}}}")
+        first = last + 1
+    if rules:
+        yield f" & {' & '.join(groups)} \\\\"
+        yield " ".join(rules)
+    yield f"Method & {' & '.join(_tex(column.title) for column in columns)} \\\\"
+
+
+def _block(block: Block, shown: Sequence[int]) -> Iterator[str]:
+    yield r"\midrule"
+    yield f"\\multicolumn{{{len(shown) + 1}}}{{c}}{{\\textbf{{{_tex(block.title)}}}}} \\\\"
+    yield r"\midrule"
+    for line in block.lines:
+        title = _cell(line.title, r"\textit{{{}}}".format if line.gate else str)
+        yield f"{title} & {' & '.join(_score(line.scores[place]) for place in shown)} \\\\"
+
+
+def _score(score: Score) -> str:
+    mean = f"\\textbf{{{score.printed}}}" if score.best else _tex(score.printed)
+    spread = f"{{\\scriptsize{{}}{_tex(score.spread)}}}" if score.spread else ""
+    tie = r"\,$\approx$" if score.tie else ""
+    return f"{mean}{spread}{tie}" + (_raised(score.mark) if score.mark else "")
+
+
+def _raised(mark: str) -> str:
+    """A footnote mark; LaTeX's own superscript would be smaller than \\scriptsize."""
+    return f"\\raisebox{{.6ex}}{{\\scriptsize {mark}}}"
+
+
+def _column_width(table: Table, place: int) -> float:
+    """Points of the widest score or of the heading of a column."""
+    scores = [line.scores[place] for block in table.blocks for line in block.lines]
+    widths = [
+        LETTER * (len(score.printed) + 2 * score.tie) + SMALL_LETTER * (len(score.spread) + len(score.mark) + 0.5)
+        for score in scores
+    ]
+    return max([*widths, LETTER * len(table.columns[place].title)])
+
+
+def _width(text: str) -> float:
+    return min(LETTER * len(text), WIDEST)
+
+
+def _cell(text: str, styled: Callable[[str], str] = str) -> str:
+    """A text of a table, wrapped where it is wider than `WIDEST`."""
+    inner = styled(_tex(text))
+    if LETTER * len(text) <= WIDEST:
+        return inner
+    return f"\\parbox[t]{{{WIDEST:g}pt}}{{\\raggedright\\strut {inner}\\strut}}"
+
+
+def _tex(text: str) -> str:
+    """Text escaped for pdflatex, on one line; a character missing in its fonts becomes a question mark."""
+    return re.sub(r"\s+", " ", "".join(map(_character, harmless(text))))
+
+
+def _character(character: str) -> str:
+    known = character.isspace() or " " <= character <= "ÿ" or character in PUNCTUATION
+    return ESCAPES.get(character, character if known else "?")

@@ -1,0 +1,51 @@
+"""docs/METHOD.md and its worked example: the example keeps the contract, and the page names what there is."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import torch
+
+from benchmark.config.verb import OK
+from methods.base import Batch, Batching, Pairing, PretrainMethod
+from methods.from_file import find_class
+from run_benchmark import main
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+TEXT = (DOCS / "METHOD.md").read_text(encoding="utf-8")
+EXAMPLE = DOCS / "method" / "vicreg.py"
+
+
+@pytest.mark.slow
+def test_the_example_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-method", str(EXAMPLE)]) == OK
+    assert "BROKEN" not in capsys.readouterr().out
+
+
+def test_the_terms_of_the_example_are_those_of_the_paper() -> None:
+    module = sys.modules[find_class("method", str(EXAMPLE), {}, PretrainMethod).__module__]
+    z = torch.tensor([[1.0, 1.0], [-1.0, -1.0]])  # (B, K): standard deviation 1, covariance 1
+    assert module.spread_loss(z) == pytest.approx(0.0, abs=1e-4)
+    assert module.spread_loss(torch.zeros(4, 2)) == pytest.approx(0.99)
+    assert module.overlap_loss(z) == pytest.approx(1.0)
+    assert module.overlap_loss(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])) == 0.0
+
+
+def test_the_page_names_what_the_contract_has() -> None:
+    for name in (*Batch._fields, *get_args(Pairing), *get_args(Batching)):
+        assert f"`{name}`" in TEXT
+    for name in re.findall(r"^- `(\w+)", TEXT, re.MULTILINE):
+        assert hasattr(PretrainMethod, name), name
+    parts = {path.stem for path in (DOCS.parent / "methods" / "parts").glob("*.py")}
+    (table,) = re.findall(r"\| `methods/parts/`.*?\n\n", TEXT, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`(?=[,` |])", table.split("\n", 2)[2])) - {"positives"} <= parts
+
+
+def test_the_readme_and_the_list_lead_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "docs/METHOD.md" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    main(["list"])
+    assert "docs/METHOD.md" in capsys.readouterr().out

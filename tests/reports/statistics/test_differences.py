@@ -1,0 +1,52 @@
+"""Differences from the reference row: which row that is, and the sign and interval of each."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from reports.statistics.differences import Difference, differences
+from reports.statistics.of_table import TableStatistics
+
+PAIR = ("ratio", "metric", "first", "second", "difference", "low", "high", "p_holm")
+SCORE = ("ratio", "metric", "variant", "mean")
+
+
+def statistics(pairs: list[tuple[object, ...]], scores: list[tuple[object, ...]]) -> TableStatistics:
+    frames = {
+        "pairwise": pd.DataFrame(pairs, columns=list(PAIR)),
+        "intervals": pd.DataFrame(scores, columns=list(SCORE)),
+    }
+    return TableStatistics(frames=frames)
+
+
+def test_each_row_is_held_against_the_untrained_encoder_whatever_its_place_in_the_pair() -> None:
+    found = statistics(
+        [
+            (0.3, "overall", "random", "pmq", -0.02, -0.03, -0.01, 0.01),
+            (0.3, "overall", "moco", "random", 0.01, -0.01, 0.03, 0.4),
+            (0.3, "overall", "moco", "pmq", -0.01, -0.02, 0.0, 0.3),
+            (0.3, "f1", "random", "pmq", -0.5, -0.6, -0.4, 0.01),
+            (0.1, "overall", "random", "pmq", float("nan"), float("nan"), float("nan"), float("nan")),
+        ],
+        [(0.3, "overall", name, score) for name, score in (("random", 0.5), ("pmq", 0.52), ("moco", 0.51))],
+    )
+    (own,) = differences(found)
+    assert (own.ratio, own.reference) == (0.3, "random")
+    assert own.rows == (Difference("pmq", 2.0, 1.0, 3.0, told=True), Difference("moco", 1.0, -1.0, 3.0, told=False))
+
+
+def test_without_an_untrained_encoder_the_best_row_over_all_ratios_is_the_reference() -> None:
+    ratios = (0.3, 0.1)
+    found = statistics(
+        [(ratio, "overall", "moco", "pmq", 0.01, 0.0, 0.02, 0.2) for ratio in ratios],
+        [(ratio, "overall", name, score) for ratio in ratios for name, score in (("moco", 0.5), ("pmq", 0.49))],
+    )
+    assert [(own.ratio, own.reference, own.rows[0].variant, own.rows[0].mean) for own in differences(found)] == [
+        (0.3, "moco", "pmq", -1.0),
+        (0.1, "moco", "pmq", -1.0),
+    ]
+
+
+def test_nothing_tested_is_no_difference() -> None:
+    assert differences(None) == differences(TableStatistics()) == []
+    assert differences(statistics([], [(0.3, "overall", "pmq", 0.5)])) == []
