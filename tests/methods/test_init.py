@@ -66,6 +66,7 @@ def test_a_file_is_a_method(tmp_path: Path) -> None:
         ("x = 1", "defines 0 PretrainMethod classes"),
         (OUTSIDE + "\nclass Other(Small): pass\n", "defines 2 PretrainMethod classes"),
         (OUTSIDE.replace('"small"', '"pmq"'), "give Small a `name`"),
+        (OUTSIDE.replace('"small"', '"../small"'), "the name '../small' is not of letters"),
         ("import nowhere_to_be_found", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
         ("def", "SyntaxError"),
     ],
