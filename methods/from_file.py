@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -14,6 +15,8 @@ from typing import Any, TypeVar
 from methods.local_modules import local_modules
 
 T = TypeVar("T")
+NAME = re.compile(r"\w[\w .+-]{0,99}")
+"""Names become parts of file names (benchmark.results.schema refuses others in a stored plan)."""
 _TEXT = "__text__"
 """Module attribute with the source it was loaded from: the file may be edited during a run."""
 _MODULES = "__local_modules__"
@@ -76,4 +79,7 @@ def _load_file(what: str, path: Path, contract: type, taken: tuple[str, ...]) ->
         raise ValueError(f"{what} file {path} defines {len(found)} {contract.__name__} classes: define exactly one")
     if getattr(found[0], "name", "") in {"", *taken}:
         raise ValueError(f"{what} file {path}: give {found[0].__name__} a `name` that none of {', '.join(taken)} has")
+    name = getattr(found[0], "name", None)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ValueError(f"{what} file {path}: the name {name!r} is not of letters, digits, blanks and _ . + -")
     return found[0]

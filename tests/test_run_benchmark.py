@@ -14,7 +14,7 @@ import run_benchmark
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import Verb
 from benchmark.data.readers.base import DatasetError
-from benchmark.results.store import NoResults
+from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen.console import Console
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,6 +65,12 @@ def test_what_cannot_be_is_one_line_before_any_work(
             "x: No such file or directory; is the place writable?",
         ),
         (NoResults("nothing there"), 1, "nothing there"),
+        (CorruptRow("cells/x.npz: damaged"), 1, "cells/x.npz: damaged"),
+        (
+            MemoryError(),
+            1,
+            "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs-per-device",
+        ),
         (
             KeyboardInterrupt(),
             130,

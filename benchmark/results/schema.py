@@ -72,7 +72,7 @@ KeyOrNone = Annotated[str, AfterValidator(lambda text: text and _key(text))]
 Name = Annotated[str, AfterValidator(_named)]
 NameOrNone = Annotated[str, AfterValidator(lambda text: text and _named(text))]
 """'' for none."""
-Line = Annotated[str, Field(max_length=2000)]
+Line = Annotated[str, Field(max_length=20_000)]
 """Free text, for instance a title or a note."""
 Evaluated = Annotated[str, one_of(*EVALUATIONS, FEATURES)]
 Unit = Annotated[str, one_of(*UNITS)]

@@ -122,7 +122,7 @@ def _extract(archive: ZipFile, packed: int, folder: Path) -> str:
 def _problem(contents: Mapping[str, Any], entries: Sequence[ZipInfo], packed: int) -> str:
     """The error in the contents of a zip of `packed` bytes that has these members; '' for none."""
     if contents["format"] != FORMAT:
-        return f"its format is {str(contents['format'])[:SHOWN]}, this version reads {FORMAT}"
+        return f"its format is {repr(contents['format'])[:SHOWN]}, this version reads {FORMAT}"
     files, names = contents["files"], [entry.filename for entry in entries]
     large = [entry.filename for entry in entries if entry.file_size > _limit(entry.filename)]
     if large:

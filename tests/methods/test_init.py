@@ -54,8 +54,12 @@ def test_a_file_is_a_method(tmp_path: Path) -> None:
     torch.testing.assert_close(loss, 2 * encoder.pooled(x).square().mean())
 
 
-def test_a_file_that_defines_no_new_method_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("pmq", "give Small a `name` that none of random, .* has"), ("../small", "the name '../small' is not of letters")],
+)
+def test_a_file_without_a_new_name_is_refused(tmp_path: Path, name: str, message: str) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(OUTSIDE.replace('"small"', '"pmq"'))
-    with pytest.raises(ValueError, match=r"method file .* give Small a `name` that none of random, .* has"):
+    file.write_text(OUTSIDE.replace('"small"', f'"{name}"'))
+    with pytest.raises(ValueError, match=f"method file .*{message}"):
         get_method(str(file))

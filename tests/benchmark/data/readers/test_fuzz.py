@@ -44,6 +44,10 @@ SNIPPETS = (
     b"../",
     b"\xff",
     b" ",
+    b"\x1b[2J",
+    b"\xe2\x80\xae",
+    b"9" * 30,
+    b"[" * 3000,
 )
 Edits = list[tuple[float, int, bytes]]
 EDITS = st.lists(
