@@ -46,6 +46,8 @@ TOLERANCES = {"pretrain": 1e-3, "linear": 4e-3, "finetune": 1e-3, "features": 1e
 """By stage, relative to values above 1: at least three times what two threads or no vector instructions moved."""
 CPU = torch.device("cpu")
 MOMENTUM = {f"methods.{name}.momentum": 0.8 for name in ("moco", "byol", "pmq", "pmq-released")}
+COLD = {f"methods.{name}.temperature": 0.005 for name in ("clocs", "pclr")}
+"""Without batch normalisation first outputs are nearly equal: a low temperature tells them apart."""
 QUEUES = {f"methods.{name}.queue_size": 16 for name in ("moco", "pmq", "pmq-released")}
 TINY: dict[str, Any] = {
     "methods": list(METHODS),
@@ -58,6 +60,7 @@ TINY: dict[str, Any] = {
     "boosting.iterations": 20,
     **MOMENTUM,
     **QUEUES,
+    **COLD,
 }
 Subject = dict[str, Any]
 """`versions` that vouch for the values, and `values`: numbers or texts."""
