@@ -93,6 +93,7 @@ def test_a_lead_view_keeps_one_lead_in_its_place() -> None:
     for lead, view in enumerate(views):
         assert torch.equal(view[..., lead], x[..., lead])
         assert torch.count_nonzero(view) == torch.count_nonzero(x[..., lead])
+    assert {view.dtype for view in lead_views(x.bfloat16())} == {torch.bfloat16}
 
 
 @pytest.mark.parametrize(("views", "count"), [("cmsc", 2), ("cmlc", 12), ("cmsmlc", 24)])
