@@ -11,8 +11,10 @@ from pathlib import Path
 
 from benchmark.results.files import write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
+from reports.figures.kept import figures_in
 from reports.html import pictures_of, read_skipped, report_html
 from reports.runs.failures import unfinished
+from reports.runs.kept import kept_in
 from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, wide
 from reports.statistics.columns import UnequalTestSets
@@ -43,9 +45,8 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
     """
     if unit not in (None, BOTH, *UNITS):
         raise ValueError(f"score unit {unit!r} is not known: choose {', '.join(UNITS)} or {BOTH}")
-    from reports.figures.choose import write_figures  # here, because matplotlib loads slowly
-
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[run.plan.config["protocol"]],)
+    kept = kept_in(out, run)
     tables: list[Table] = []
     statistics: dict[str, TableStatistics] = {}
     problems: list[str] = []
@@ -53,11 +54,11 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
         for chosen in units:
             name = table_name(layout, chosen)
             try:
-                statistics[name] = statistics_of(run, layout, chosen)
+                statistics[name] = statistics_of(run, layout, chosen, kept)
             except UnequalTestSets as problem:
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
-    drawn = write_figures(run, out, units)
+    drawn = figures_in(run, out, units, kept)
     problems += drawn.problems
     costs = cost_lines(run.cards, run.plan.variants)
     contents = {

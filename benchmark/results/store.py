@@ -19,20 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.results.failures import CorruptRow as CorruptRow
 from benchmark.results.failures import Failure
+from benchmark.results.failures import NoResults as NoResults
 from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
 from benchmark.results.rows import ARRAYS, ROW_FORMAT, Predictions, Row, row_bytes
-
-
-class CorruptRow(Exception):
-    """A row or its predictions are truncated or altered; the message names the file."""
-
-
-class NoResults(Exception):
-    """There is nothing to report; the message says what was looked for."""
 
 
 class Store:
