@@ -62,10 +62,10 @@ class Verb:
     word: str = ""
     """Placeholder in the help of the positional argument; '' for none."""
     word_help: str = ""
-    known: Known | None = None
-    """The names that the positional argument can be; None for any."""
     examples: Mapping[str, str] = field(default_factory=dict)
     """Arguments after `python run_benchmark.py` -> description."""
+    known: Known | None = None
+    """The names that the positional argument can be; None for any."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -127,10 +127,11 @@ def test_help_of_a_group_lists_its_verbs_alone(capsys: pytest.CaptureFixture[str
 )
 def test_a_name_that_is_not_known_is_refused(given: list[str], message: str) -> None:
     kinds = Flag("names", "which", how={"nargs": "+"}, known=Known("kind", ("soup", "stew"), files=False))
-    cook = Verb("cook", lambda arguments, console: OK, {"--kinds": kinds}, "KIND", known=Known("kind", ("soup", "stew")))
+    word = Known("kind", ("soup", "stew"))
+    cook = Verb("cook", lambda arguments, console: OK, {"--kinds": kinds}, "KIND", known=word)
     verb, arguments = parse({"cook": cook}, ["cook", "stew", *given] if given[0] == "--kinds" else ["cook", *given])
     with pytest.raises(ConfigError) as refused:
         refuse_unknown(verb, arguments)
     assert str(refused.value) == message
-    for word in ("soup", "./own.py"):
-        refuse_unknown(*parse({"cook": cook}, ["cook", word, "--kinds", "soup"]))
+    for fine in ("soup", "./own.py"):
+        refuse_unknown(*parse({"cook": cook}, ["cook", fine, "--kinds", "soup"]))
