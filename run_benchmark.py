@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, INTERRUPTED, USAGE, parse
-from benchmark.data.readers.base import DatasetError
+from benchmark.config.verb import FAILED, INTERRUPTED, USAGE, parse, refuse_unknown
+from benchmark.data.readers.errors import DatasetError
 from benchmark.machine.memory import keep_freed_memory
 from benchmark.machine.stop import STOPPED, Stopped, end, stops_on_signals
+from benchmark.results.failures import CorruptRow, NoResults
 from benchmark.results.files import remedy
-from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen import console as terminal
 from benchmark.screen.console import open_console
 from benchmark.verbs import VERBS
@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with stops_on_signals(last):
             verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
+            refuse_unknown(verb, arguments)
             return verb.do(arguments, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))

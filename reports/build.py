@@ -16,8 +16,10 @@ from benchmark.results.files import is_read_only, naming, temporary_name
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.plain_text import csv_cell
 from benchmark.results.store import CorruptRow
+from reports.figures.kept import figures_in
 from reports.html import pictures_of, read_skipped, report_html, titles_in_names
 from reports.runs.failures import unfinished
+from reports.runs.kept import kept_in
 from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, wide
 from reports.statistics.columns import UnequalTestSets
@@ -51,9 +53,8 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
     """
     if unit not in (None, BOTH, *UNITS):
         raise ValueError(f"score unit {unit!r} is not known: choose {', '.join(UNITS)} or {BOTH}")
-    from reports.figures.choose import write_figures  # here, because matplotlib loads slowly
-
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[run.plan.config["protocol"]],)
+    kept = kept_in(out, run)
     tables: list[Table] = []
     statistics: dict[str, TableStatistics] = {}
     problems: list[str] = []
@@ -61,7 +62,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
         for chosen in units:
             name = table_name(layout, chosen)
             try:
-                statistics[name] = statistics_of(run, layout, chosen)
+                statistics[name] = statistics_of(run, layout, chosen, kept)
             except (UnequalTestSets, CorruptRow) as problem:
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
@@ -75,7 +76,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
         return _report(run, tables, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"])
     try:
         with naming(out):
-            drawn = write_figures(run, staged, units, statistics)
+            drawn = figures_in(run, out, staged, units, statistics, kept)
             problems += drawn.problems
             contents = _contents(run, tables, statistics)
             for name, text in contents.items():
@@ -89,8 +90,9 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
                 problems=problems,
             )
             (staged / PAGE).write_text(page, encoding="utf-8", newline="")
-            names = [*map(Path, (*contents, PAGE)), *(file.relative_to(staged) for file in drawn.files)]
-            return _report(run, tables, _publish(staged, out, names), problems)
+            new = [file.relative_to(staged) for file in drawn.files if file.is_relative_to(staged)]
+            files = _publish(staged, out, [*map(Path, (*contents, PAGE)), *new])
+            return _report(run, tables, (*files, *(() if new else drawn.files)), problems)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
 

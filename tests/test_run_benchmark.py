@@ -50,6 +50,36 @@ def test_what_cannot_be_is_one_line_before_any_work(
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "--help",
+            "report --help",
+            "data --help",
+            "reprot",
+            "--sedes 41",
+            "report --methods pmq",
+            "check-method pmqq",
+        ),
+        *("--methods pmqq", "--encoder dilatd", "--datasets ptbxl", "speed --pretrain-dataset mimic"),
+    ],
+)
+def test_help_and_mistyped_names_wait_for_no_library(command: str) -> None:
+    """Quick to answer: what takes seconds to load is not loaded."""
+    slow = {"torch", "numpy", "pandas", "scipy", "pydantic", "yaml", "matplotlib"}
+    code = f"""
+import sys, run_benchmark
+try:
+    run_benchmark.main({command.split()!r})
+finally:
+    print("LOADED", *sorted({slow!r} & set(sys.modules)))
+"""
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.stdout.splitlines()[-1] == "LOADED"
+    assert "--help" in command or found.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
     ("end", "status", "line"),
     [
         (ConfigError("a value"), 2, "a value"),

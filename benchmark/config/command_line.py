@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config.errors import ConfigError, unknown
-from benchmark.config.verb import Flag
-from benchmark.results.names import BOTH, UNITS
+from benchmark.config.verb import Flag, Known
+from benchmark.results.names import BOTH, DATASETS, ENCODERS, METHODS, UNITS
 
 if TYPE_CHECKING:
     import torch
@@ -27,6 +27,9 @@ NAMES = {"nargs": "+", "metavar": "NAME"}
 """One name or several."""
 NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
+METHOD = Known("method", METHODS)
+ENCODER = Known("encoder", ENCODERS)
+DATASET = Known("dataset", DATASETS, files=False)
 RESULTS, CACHE = "runs", Path("cache")
 
 FLAGS: dict[str, Flag] = {
@@ -36,10 +39,10 @@ FLAGS: dict[str, Flag] = {
         "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
         how={"nargs": "+", "action": "extend", "default": [], "metavar": "KEY=VALUE"},
     ),
-    "--methods": Flag(WHAT, "rows of the table; see `list`", "methods", NAMES),
-    "--encoder": Flag(WHAT, "what all methods pretrain; see `list`", "encoder.name", {"metavar": "NAME|FILE"}),
-    "--datasets": Flag(WHAT, "columns of the table", "data.datasets", NAMES),
-    "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME"}),
+    "--methods": Flag(WHAT, "rows of the table; see `list`", "methods", NAMES, METHOD),
+    "--encoder": Flag(WHAT, "what all methods pretrain; see `list`", "encoder.name", {"metavar": "NAME|FILE"}, ENCODER),
+    "--datasets": Flag(WHAT, "columns of the table", "data.datasets", NAMES, DATASET),
+    "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME"}, DATASET),
     "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
     "--seeds": Flag(WHAT, "fine-tuning seeds", "seeds", {"nargs": "+", "type": int, "metavar": "N"}),
     "--protocol": Flag(

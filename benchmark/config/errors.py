@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
-from pydantic import ConfigDict, ValidationError, create_model
-from pydantic.dataclasses import is_pydantic_dataclass
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 T = TypeVar("T")
 
@@ -57,6 +57,9 @@ def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
 
 def built(kind: type[T], values: Mapping[str, Any], prefix: str) -> T:
     """A method's or encoder's config from plain values at the place `prefix`. Raises ValueError in one line."""
+    from pydantic import ValidationError  # here, because errors of the command line need none of it
+    from pydantic.dataclasses import is_pydantic_dataclass
+
     if "__dataclass_fields__" not in vars(kind):
         raise ValueError(f"{kind.__name__}: make it a dataclass(frozen=True), so that its fields are known")
     try:
@@ -70,6 +73,8 @@ def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises ValidationError.
     """
+    from pydantic import ConfigDict, create_model  # here, because errors of the command line need none of it
+
     hints = get_type_hints(kind, include_extras=True)
     given: dict[str, Any] = {own.name: (hints[own.name], ...) for own in fields(kind) if own.name in values}
     strict = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)

@@ -22,6 +22,20 @@ ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, t
 
 
 @dataclass(frozen=True)
+class Known:
+    """The names that a flag or a verb's word takes, besides the paths of .py files where it takes those."""
+
+    what: str
+    names: Sequence[str]
+    files: bool = True
+
+    def refuse(self, given: str) -> None:
+        """Raise ConfigError for another name."""
+        if given not in self.names and not (self.files and given.endswith(".py")):
+            raise ConfigError(unknown(self.what, given, self.names) + (", or a .py file" if self.files else ""))
+
+
+@dataclass(frozen=True)
 class Flag:
     """A flag; its meaning is the same for every verb that takes it."""
 
@@ -32,6 +46,8 @@ class Flag:
     """Config key that it sets; '' for none."""
     how: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of argparse's add_argument: nargs, type, default."""
+    known: Known | None = None
+    """The names that it takes; None for any value."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,8 @@ class Verb:
     word_help: str = ""
     examples: Mapping[str, str] = field(default_factory=dict)
     """Arguments after `python run_benchmark.py` -> description."""
+    known: Known | None = None
+    """The names that the positional argument can be; None for any."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,6 +89,16 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
     if verb.word and arguments.word is None:
         raise ConfigError(f"`{name}` needs {verb.word}, e.g. `{next(iter(verb.examples))}`")
     return verb, arguments
+
+
+def refuse_unknown(verb: Verb, arguments: argparse.Namespace) -> None:
+    """Raise ConfigError for a name that a flag or the word of the verb does not know."""
+    given = vars(arguments)
+    named = [(flag.known, given.get(name[2:].replace("-", "_"))) for name, flag in verb.flags.items()]
+    for known, value in [*named, (verb.known, given.get("word"))]:
+        if known and value:
+            for name in [value] if isinstance(value, str) else value:
+                known.refuse(name)
 
 
 def split(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[str, str, Sequence[str]]:

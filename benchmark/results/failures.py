@@ -1,9 +1,17 @@
-"""Failure of a cell or a pretraining: error text and traceback."""
+"""Failure of a cell or a pretraining: error text and traceback; and the errors of reading results, without numpy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from traceback import format_exception
+
+
+class CorruptRow(Exception):
+    """A row or its predictions are truncated or altered; the message names the file."""
+
+
+class NoResults(Exception):
+    """There is nothing to report; the message says what was looked for."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+METHODS = ("random", "moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-released")
+ENCODERS = ("dilated", "resnet1d")
+DATASETS = ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018")
+"""Names in `methods.METHODS`, `methods.encoders.ENCODERS` and the readers' registry, which load torch and pandas: a
+mistyped name is refused without these."""
+
 UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts."""
 BOTH = "both"

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.results.cards import read_card_file
+from benchmark.results.failures import CorruptRow as CorruptRow
 from benchmark.results.failures import Failure
+from benchmark.results.failures import NoResults as NoResults
 from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR
@@ -39,14 +41,6 @@ from benchmark.results.schema import checked
 LONGEST_KEY = 100
 """Bytes."""
 STORED = ("error", "traceback")
-
-
-class CorruptRow(Exception):
-    """A row or its predictions are truncated or altered; the message names the file."""
-
-
-class NoResults(Exception):
-    """There is nothing to report; the message says what was looked for."""
 
 
 class Store:

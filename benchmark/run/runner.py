@@ -165,6 +165,8 @@ def do(
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
     failed_before = {task.key: failed(failure_file(task, store)) for task in tasks}
     left = Left({task.key: task for task in work.pretrainings}, {cell.key: cell for cell in work.cells}, failed_before)
+    for name in {cell.dataset for cell in work.cells}:  # made and verified here, so that the processes need not
+        trials(prepared[name], config.task_spec(config.finetune).per_trial)
     unshared = ""
     with Claims(store.root / CLAIMS) as claims:
         while left.cells:
@@ -309,8 +311,6 @@ def run_cells(
             for cell in ready.values()
         ]
     )
-    for name in {cell.dataset for cell in ready.values()}:  # made and verified here, so that the processes need not
-        trials(prepared[name], config.task_spec(config.finetune).per_trial)
 
     def free() -> Iterator[tuple[CellJob, ...]]:
         for group in groups:

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from benchmark.config.command_line import shared
+from benchmark.config.command_line import ENCODER, METHOD, shared
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, OK, Verb
 from benchmark.screen.console import Console, note
@@ -70,6 +70,7 @@ CHECK_METHOD = Verb(
     shared("--encoder"),
     word="NAME|FILE",
     word_help="a method of `list`, or a .py file that defines one",
+    known=METHOD,
     examples={"check-method ./mine.py": "what a method of one's own has to hold to"},
 )
 CHECK_ENCODER = Verb(
@@ -77,5 +78,6 @@ CHECK_ENCODER = Verb(
     check_encoders,
     word="NAME|FILE",
     word_help="an encoder of `list`, or a .py file that defines one",
+    known=ENCODER,
     examples={"check-encoder ./mine.py": "what an encoder of one's own has to hold to"},
 )

@@ -25,23 +25,13 @@ from reports.figures.captions import (
 )
 from reports.figures.confusion import confusions
 from reports.figures.illustrations import illustrations_of
+from reports.figures.kept import FOLDER, Figures
 from reports.figures.score_bands import bands, compared, label_curves, panels, sweeps
 from reports.runs.cards import Cards, costs, courses
 from reports.runs.planned_tables import evaluations_of
 from reports.runs.run import Run
 from reports.statistics.differences import FIGURE, differences
 from reports.statistics.of_table import TableStatistics
-
-FOLDER = "figures"
-
-
-@dataclass(frozen=True)
-class Figures:
-    """The figures' files."""
-
-    files: tuple[Path, ...]
-    problems: tuple[str, ...]
-    """One line per figure that could not be drawn."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ bin are approximate, about 1/B of all, and their weights e_p e_q have mean zero.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,17 +45,46 @@ class ResampledLines(Lines):
         """(1+R, K) sums of (n, K) values."""
         return resampled_sums(self.test, by_patient(self.test, values))
 
+    @property
+    def positives(self) -> NDArray[Any]:
+        """(1+R, C) number of lines of each class; the same for every method."""
+        return self.test.positives
+
+    @property
+    def negatives(self) -> NDArray[Any]:
+        """(1+R, C) number of lines not of each class."""
+        return self.test.negatives
+
     def areas(self) -> Floats:
         """(1+R, C) share of the (positive, negative) pairs in which the positive has the higher score, ties half."""
         won = np.zeros_like(self.positives)  # (1+R, C)
-        for c in range(self.truth.shape[1]):
-            if self.positives[0, c] and self.negatives[0, c]:
-                won[:, c] = _pairs_won(self.test, self.probability[:, c], self.truth[:, c] == 1)
+        both = np.flatnonzero((self.positives[0] > 0) & (self.negatives[0] > 0))
+        if len(both):
+            won[:, both] = _pairs_won(self.test, self.probability[:, both], self.truth[:, both] == 1)
         return share(won, self.positives * self.negatives)
 
 
+class Placed(NamedTuple):
+    """The terms of p(w) for one class."""
+
+    won: np.float64
+    """p(1), in float64 like the sum of all terms."""
+    gradient: NDArray[np.float32]
+    """(P,) g"""
+    above: NDArray[np.float32]
+    """(P, B) positives of each patient in each bin."""
+    beaten: Floats
+    """(P, B) negatives that a positive in the bin is above; A is above @ beaten.T."""
+
+
 def _pairs_won(test: ResampledTestSet, scores: NDArray[np.float32], positive: NDArray[np.bool_]) -> Floats:
-    """(1+R,) weighted number of (positive, negative) pairs with the positive higher, ties half."""
+    """(1+R, C) weighted number of (positive, negative) pairs with the positive higher, ties half, of (n, C) lines."""
+    placed = [_placed(test, *column) for column in zip(scores.T, positive.T, strict=True)]
+    exact = [own.won + test.excess @ own.gradient for own in placed]  # C of (1+R,)
+    return np.stack(exact, axis=1) + _curvature(test, placed)
+
+
+def _placed(test: ResampledTestSet, scores: NDArray[np.float32], positive: NDArray[np.bool_]) -> Placed:
     order = np.argsort(scores, kind="stable")
     sign, patient, ranked = positive[order], test.patient[order], scores[order]  # (n,) each
     level = np.cumsum(np.r_[False, ranked[1:] != ranked[:-1]])  # (n,) equal scores share a level
@@ -71,5 +101,17 @@ def _pairs_won(test: ResampledTestSet, scores: NDArray[np.float32], positive: ND
     histograms = np.bincount(place, minlength=2 * test.patients * count).astype(np.float32)
     below, above = histograms.reshape(2, test.patients, count)  # (P, B) negatives, (P, B) positives
     won_over = np.cumsum(below, axis=1) - below / 2  # (P, B)
-    curvature = np.einsum("rb,rb->r", test.excess @ above, test.excess @ won_over)  # (1+R,)
-    return np.asarray(beaten[sign].sum() + test.excess @ gradient.astype(np.float32) + curvature)
+    return Placed(np.float64(beaten[sign].sum()), gradient.astype(np.float32), above, won_over)
+
+
+def _curvature(test: ResampledTestSet, placed: Sequence[Placed]) -> NDArray[np.float32]:
+    """(1+R, C) e'Ae; all classes share one product with the resamples, since reading these is what takes time."""
+    excess, bins = test.excess, placed[0].above.shape[1]
+    if test.patients <= 2 * bins:  # A has fewer entries than its two factors
+        forms = np.concatenate([own.above @ own.beaten.T for own in placed], axis=1)  # (P, C * P)
+        rows = (excess @ forms).reshape(len(excess), len(placed), -1)  # (1+R, C, P)
+        return np.asarray(np.einsum("rcp,rp->rc", rows, excess))
+    factors = np.concatenate([factor for own in placed for factor in (own.above, own.beaten)], axis=1)  # (P, 2 * C * B)
+    drawn = np.hsplit(excess @ factors, 2 * len(placed))  # 2 * C of (1+R, B)
+    pairs = zip(drawn[::2], drawn[1::2], strict=True)
+    return np.stack([np.einsum("rb,rb->r", above.copy(), beaten.copy()) for above, beaten in pairs], axis=1)

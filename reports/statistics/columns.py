@@ -68,41 +68,57 @@ def score_columns(
     unit: 'heartbeat' or 'recording'. cells: those of one table, at most one per variant, dataset, ratio and seed.
     metrics: its columns on each dataset. Raises UnequalTestSets.
     """
-    planned = {(cell.variant, cell.ratio) for cell in cells}
+    return [
+        column
+        for ratio in dict.fromkeys(cell.ratio for cell in cells)
+        for column in columns_at(run, cells, ratio, unit, metrics=metrics, resamples=resamples, seed=seed)
+    ]
+
+
+def columns_at(
+    run: Run,
+    cells: Sequence[PlannedCell],
+    ratio: float,
+    unit: str,
+    *,
+    metrics: Sequence[str] = COLUMNS,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> list[ScoreColumn]:
+    """The columns at one label ratio of the cells, Overall last; arguments as for `score_columns`.
+
+    The scores of one ratio are what has to be in memory at a time. Raises UnequalTestSets.
+    """
     seeds = tuple(sorted({cell.seed for cell in cells}))
+    planned = {cell.variant for cell in cells if cell.ratio == ratio}
+    variants = tuple(variant for variant in run.plan.variants if variant in planned)
     columns: list[ScoreColumn] = []
     for dataset in run.plan.datasets:
         own = [cell for cell in cells if cell.dataset == dataset and cell.key in run.rows]
-        if not own:
+        there = [cell for cell in own if cell.ratio == ratio]
+        if not there:
             continue
-        scored, patients = _scored(run, own, unit, resamples, seed)
-        for ratio in dict.fromkeys(cell.ratio for cell in own):
-            there = [cell for cell in own if cell.ratio == ratio]
-            variants = tuple(variant for variant in run.plan.variants if (variant, ratio) in planned)
-            for metric in metrics:
-                values = {cell: scored[cell.key][metric] for cell in there}
-                scores = _laid_out(values, variants, seeds, np.full(1 + resamples, np.nan))  # (V, S, 1+R)
-                keys = {cell: np.array(run.rows[cell.key].pretrain_key) for cell in there}
-                encoders = _laid_out(keys, variants, seeds, np.array(""))  # (V, S)
-                columns.append(ScoreColumn(unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores))
-    ordered: list[ScoreColumn] = []
-    for ratio in dict.fromkeys(cell.ratio for cell in cells):
-        at_ratio = [column for column in columns if column.ratio == ratio]
-        ordered += [*at_ratio, *_overall(at_ratio)]
-    return ordered
+        scored, patients = _scored(run, there, own[0].key, unit, resamples, seed)
+        keys = {cell: np.array(run.rows[cell.key].pretrain_key) for cell in there}
+        encoders = _laid_out(keys, variants, seeds, np.array(""))  # (V, S)
+        for metric in metrics:
+            values = {cell: scored[cell.key][metric] for cell in there}
+            scores = _laid_out(values, variants, seeds, np.full(1 + resamples, np.nan))  # (V, S, 1+R)
+            columns.append(ScoreColumn(unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores))
+    return [*columns, *_overall(columns)]
 
 
 def _scored(
-    run: Run, cells: Sequence[PlannedCell], unit: str, resamples: int, seed: int
+    run: Run, cells: Sequence[PlannedCell], first: str, unit: str, resamples: int, seed: int
 ) -> tuple[dict[str, Scored], int]:
-    """Cell key -> its scores under the resamples of the shared test set; and the number of test patients."""
+    """Cell key -> its scores under the resamples of the test set of the cell `first`; and its number of patients."""
     keys = list(dict.fromkeys(cell.key for cell in cells))
-    expected = run.store.predictions(keys[0])
+    expected = run.store.predictions(first)
     test = resampled_test_set(expected, unit, resamples=resamples, seed=seed)
 
     def score(key: str) -> Scored:
         row, found = run.rows[key], run.store.predictions(key)
-        _must_agree(expected, found, keys[0], key, row.dataset)
+        _must_agree(expected, found, first, key, row.dataset)
         return resampled_scores(test, found.probability, multi=row.labels == "multi")
 
     # One BLAS thread per cell: more would contend, and could change the order of summation.
@@ -133,6 +149,9 @@ def _overall(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
     filled = [column for column in columns if np.isfinite(column.scores[..., 0]).any()]
     if not filled:
         return []
-    mean = np.mean([column.scores for column in filled], axis=0)  # (V, S, 1+R)
+    mean = np.zeros_like(filled[0].scores)  # (V, S, 1+R)
+    for column in filled:  # one by one, since a stack would double what is in memory
+        mean += column.scores
+    mean /= len(filled)
     first, fewest = filled[0], min(column.patients for column in filled)
     return [replace(first, dataset="", metric=OVERALL, patients=fewest, scores=mean)]

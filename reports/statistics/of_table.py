@@ -5,15 +5,17 @@ Gates are not tested, so that they enlarge no family of tests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
 from benchmark.results.plain_text import csv_cell
+from reports.runs.kept import Kept
 from reports.runs.planned_tables import Layout
 from reports.runs.run import Run
-from reports.statistics.columns import score_columns
+from reports.statistics.columns import ScoreColumn, columns_at
 from reports.statistics.components import components
 from reports.statistics.limits import method, reach
 from reports.statistics.pairwise import intervals, pairwise, ties
@@ -38,21 +40,64 @@ class TableStatistics:
     """'intervals', 'pairwise', 'components'."""
 
 
-def statistics_of(run: Run, layout: Layout, unit: str) -> TableStatistics:
-    """The statistics of a table in one score unit, from the stored predictions. Raises UnequalTestSets."""
-    columns = score_columns(run, layout.competing, unit, metrics=layout.metrics)
-    if not columns:
-        return TableStatistics()
-    pairs = pairwise(columns)
-    marked = ties(intervals(columns), pairs)
+def statistics_of(run: Run, layout: Layout, unit: str, kept: Kept | None = None) -> TableStatistics:
+    """The statistics of a table in one score unit, from the stored predictions. Raises UnequalTestSets.
+
+    kept: where they are looked up and left for the next report.
+    """
+    place = "statistics", layout.evaluation, layout.name, unit
+    known = kept.get(*place) if kept else None
+    if known:
+        return _as_stored(known)
+    found = _computed(run, layout, unit)
+    if kept:
+        kept.put(_to_store(found), *place)
+    return found
+
+
+def _to_store(found: TableStatistics) -> dict[str, Any]:
+    """JSON values, exact to the bit."""
+    frames = {
+        what: {"types": {name: str(kind) for name, kind in frame.dtypes.items()}, "columns": frame.to_dict("list")}
+        for what, frame in found.frames.items()
+    }
+    return {"words": found.words, "details": found.details, "frames": frames}
+
+
+def _as_stored(value: Mapping[str, Any]) -> TableStatistics:
+    frames = {what: pd.DataFrame(own["columns"]).astype(own["types"]) for what, own in value["frames"].items()}
+    return TableStatistics(_tied(frames), tuple(value["words"]), tuple(value["details"]), frames)
+
+
+def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
+    if not frames:
+        return frozenset()
+    marked = frames["intervals"]
     tied = marked.loc[marked["tie"], ["ratio", "dataset", "metric", "variant"]]
-    strict = run.plan.config["protocol"] == "strict"
-    return TableStatistics(
-        tied=frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False)),
-        words=tuple(reach(run, columns, pairs)),
-        details=tuple(method(run, columns)),
-        frames={"intervals": marked, "pairwise": pairs, "components": components(columns, strict=strict)},
-    )
+    return frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False))
+
+
+def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
+    frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": []}
+    outlines: list[ScoreColumn] = []
+    details: list[str] = []
+    for ratio in layout.ratios:
+        columns = columns_at(run, layout.competing, ratio, unit, metrics=layout.metrics)
+        pairs = pairwise(columns)
+        frames["pairwise"].append(pairs)
+        frames["intervals"].append(ties(intervals(columns), pairs))
+        frames["components"].append(components(columns, strict=run.plan.config["protocol"] == "strict"))
+        details = details or method(run, columns)
+        outlines += [replace(column, scores=column.scores[..., :1].copy()) for column in columns]
+    if not outlines:
+        return TableStatistics()
+    whole = {what: _joined(parts) for what, parts in frames.items()}
+    return TableStatistics(_tied(whole), tuple(reach(run, outlines, whole["pairwise"])), tuple(details), whole)
+
+
+def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames of equal columns below each other; the empty ones count only where all are."""
+    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
 def joined(statistics: Mapping[str, TableStatistics], what: str) -> str:

@@ -8,6 +8,7 @@ and score unit has the same resamples.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,16 @@ class ResampledTestSet:
     def patients(self) -> int:
         """P."""
         return int(self.excess.shape[1])
+
+    @cached_property
+    def positives(self) -> Floats:
+        """(1+R, C) number of lines of each class."""
+        return resampled_sums(self, by_patient(self, self.truth))
+
+    @cached_property
+    def negatives(self) -> Floats:
+        """(1+R, C) number of lines not of each class."""
+        return resampled_sums(self, by_patient(self, 1 - self.truth))
 
 
 def resampled_test_set(predictions: Predictions, unit: str, *, resamples: int, seed: int = 0) -> ResampledTestSet:

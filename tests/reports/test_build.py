@@ -16,8 +16,11 @@ from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from reports.__main__ import main
 from reports.build import build_report
-from reports.figures.choose import Figures
+from reports.figures import choose
+from reports.figures.kept import Figures
+from reports.runs.kept import FOLDER
 from reports.runs.run import open_run
+from reports.statistics import columns
 
 FILES = [
     *("results.md", "results.tex", "results.csv", "cells.csv"),
@@ -41,10 +44,45 @@ def test_writes_all_files(store_root: Path, tmp_path: Path) -> None:
     report = build_report(open_run(store_root), tmp_path / "out")
     assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
     assert [file.name for file in report.files] == [*FILES, *FIGURES]
-    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted([*FILES, "figures"])
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted([*FILES, "figures", ".kept"])
     assert sorted(file.name for file in (tmp_path / "out" / "figures").iterdir()) == sorted(FIGURES)
     assert report.problems == ()
     assert len((tmp_path / "out" / "cells.csv").read_text().splitlines()) == 1 + 33
+
+
+def files_of(out: Path) -> dict[str, bytes]:
+    """All files of a report but the values kept for the next one."""
+    return {
+        str(file.relative_to(out)): file.read_bytes()
+        for file in out.rglob("*.*")
+        if file.is_file() and FOLDER not in file.parts
+    }
+
+
+def test_a_second_report_resamples_and_draws_nothing(
+    store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("worked out again")
+
+    first = build_report(open_run(store_root), tmp_path)
+    written = files_of(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(columns, "resampled_scores", refuse)
+        patched.setattr(choose, "write_figures", refuse)
+        assert build_report(open_run(store_root), tmp_path) == first
+    assert files_of(tmp_path) == written
+    for file in (*(tmp_path / FOLDER).iterdir(), *(tmp_path / "figures").iterdir()):
+        file.write_bytes(b"damaged")
+    assert build_report(open_run(store_root), tmp_path) == first
+    assert files_of(tmp_path) == written
+
+
+def test_a_row_that_changed_is_in_the_next_report(write_store: Callable[..., Path], tmp_path: Path) -> None:
+    build_report(open_run(write_store()), tmp_path / "out")
+    build_report(open_run(write_store(complete=True)), tmp_path / "out")
+    build_report(open_run(write_store("again", complete=True)), tmp_path / "fresh")
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "fresh")
 
 
 @pytest.mark.parametrize(

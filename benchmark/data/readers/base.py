@@ -14,18 +14,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.data.readers.errors import DatasetError as DatasetError
+from benchmark.data.readers.errors import Unusable as Unusable
+
 LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
-
-
-class Unusable(Exception):
-    """One recording cannot be used. The message is the reason: kind, colon, details of this recording.
-
-    Kinds are counted in tables ('heart rate below 50/min'), so they hold no number and no path that varies.
-    """
-
-
-class DatasetError(Exception):
-    """A dataset as a whole cannot be used: the message says what was looked for, where, and how to get it."""
 
 
 @dataclass(frozen=True)

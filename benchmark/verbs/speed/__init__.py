@@ -7,12 +7,12 @@ from argparse import Namespace
 from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, config_of, place_of, shared
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console, note
-from benchmark.screen.progress import step
 
 
 def speed(arguments: Namespace, console: Console) -> int:
     """Measure, print and write speed.json, which --dry-run reads."""
-    from benchmark.verbs.run.dry_run import sizes_of, unkeyed_grid  # here, because torch loads slowly
+    from benchmark.screen.progress import step  # here, because --help has no use for it and torch loads slowly
+    from benchmark.verbs.run.dry_run import sizes_of, unkeyed_grid
     from benchmark.verbs.run.machine import machine_of
     from benchmark.verbs.speed.measure import FULL, QUICK, measure_speed
     from benchmark.verbs.speed.record import save_speed

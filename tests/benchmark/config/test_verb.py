@@ -7,7 +7,7 @@ from argparse import Namespace
 import pytest
 
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK, Flag, Verb, parse
+from benchmark.config.verb import OK, Flag, Known, Verb, parse, refuse_unknown
 from benchmark.screen.console import Console
 
 
@@ -116,3 +116,22 @@ def test_help_of_a_group_lists_its_verbs_alone(capsys: pytest.CaptureFixture[str
     assert shown.startswith("usage: run_benchmark.py shop [ACTION] [FLAG ...]\n")
     assert "  shop list  say what is missing (the default)\n  shop buy   buy it\n" in shown
     assert "taste" not in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--kinds", "soup", "sop"], "unknown kind 'sop' (did you mean 'soup'?); there are: soup, stew"),
+        (["sop"], "unknown kind 'sop' (did you mean 'soup'?); there are: soup, stew, or a .py file"),
+    ],
+)
+def test_a_name_that_is_not_known_is_refused(given: list[str], message: str) -> None:
+    kinds = Flag("names", "which", how={"nargs": "+"}, known=Known("kind", ("soup", "stew"), files=False))
+    word = Known("kind", ("soup", "stew"))
+    cook = Verb("cook", lambda arguments, console: OK, {"--kinds": kinds}, "KIND", known=word)
+    verb, arguments = parse({"cook": cook}, ["cook", "stew", *given] if given[0] == "--kinds" else ["cook", *given])
+    with pytest.raises(ConfigError) as refused:
+        refuse_unknown(verb, arguments)
+    assert str(refused.value) == message
+    for fine in ("soup", "./own.py"):
+        refuse_unknown(*parse({"cook": cook}, ["cook", fine, "--kinds", "soup"]))

@@ -39,7 +39,7 @@ def test_a_method_in_a_file_that_does_not(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize(
     ("word", "line"),
-    [("pmqq", "unknown method 'pmqq': did you mean 'pmq'?"), ("missing.py", "missing.py does not exist")],
+    [("pmqq", "unknown method 'pmqq' (did you mean 'pmq'?)"), ("missing.py", "missing.py does not exist")],
 )
 def test_a_method_that_is_not_there_is_one_line(word: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-method", word]) == USAGE
@@ -52,7 +52,7 @@ def test_an_encoder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[
     for argv in (["check-encoder", "dilatd"], ["check-method", "random", "--encoder", "dilatd"]):
         assert main(argv) == USAGE
         shown = capsys.readouterr().err
-        assert "unknown encoder 'dilatd': did you mean 'dilated'?" in shown
+        assert "unknown encoder 'dilatd' (did you mean 'dilated'?)" in shown
         assert shown.count("\n") == 1
 
 

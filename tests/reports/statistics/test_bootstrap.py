@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from benchmark.results.metrics import COLUMNS, score, score_both_units
 from benchmark.results.rows import Predictions
+from reports.statistics import bootstrap
 from reports.statistics.bootstrap import CELLS, FEWEST_BINS, resampled_scores
 from reports.statistics.test_set import ResampledTestSet, pooled, resampled_test_set
 
@@ -59,6 +60,16 @@ def test_a_resample_scores_as_its_repeated_lines(predictions: Predictions, unit:
         error = scores[metric][1:] - np.array([float(values[metric] or np.nan) for values in expected])
         allowed = 0.05 * float(scores["auroc"].std()) if metric == "auroc" else 1e-9
         assert np.abs(error).max() < allowed, metric
+
+
+def test_of_few_patients_pairs_are_counted_as_of_many(predictions: Predictions) -> None:
+    """The pairs of patients, and the product of bins, give the same bits; 120 patients are few for 333 bins."""
+    test = resampled_test_set(predictions, "heartbeat", resamples=30)
+    bins, truth = CELLS // 120, predictions.truth == 1
+    placed = [bootstrap._placed(test, predictions.probability[:, c], truth[:, c]) for c in range(truth.shape[1])]
+    assert test.patients <= 2 * bins == 2 * placed[0].above.shape[1]
+    by_bins = [((test.excess @ own.above) * (test.excess @ own.beaten)).sum(axis=1) for own in placed]
+    np.testing.assert_array_equal(bootstrap._curvature(test, placed), np.stack(by_bins, axis=1))
 
 
 def test_auroc_of_few_tied_scores_is_exact(predictions: Predictions) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from benchmark.results.rows import Predictions
 from reports.build import build_report
+from reports.runs.kept import kept_in
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
@@ -50,6 +51,16 @@ def test_what_cannot_be_told_from_the_best_is_a_tie_and_what_can_is_none(root: P
     assert len(acc) == 1
     assert acc < {"one", "other"}
     assert any(line.startswith("≈: not significantly different from the best") for line in statistics.words)
+
+
+def test_statistics_that_were_kept_are_the_same_to_the_bit(root: Path, tmp_path: Path) -> None:
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    first, again = (statistics_of(run, layout, "heartbeat", kept_in(tmp_path, run)) for _ in range(2))
+    assert replace(first, frames={}) == replace(again, frames={})
+    assert first.frames.keys() == again.frames.keys() == {"intervals", "pairwise", "components"}
+    for name, frame in first.frames.items():
+        pd.testing.assert_frame_equal(again.frames[name], frame, check_exact=True)
 
 
 def test_ties_are_marked_in_the_table_but_not_on_what_is_bold(root: Path) -> None:
