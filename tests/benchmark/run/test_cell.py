@@ -222,7 +222,7 @@ def test_probes_together_look_at_each_window_once_and_score_the_same(
 
     monkeypatch.setattr(linear_module, "features", counted)
     jobs = [
-        of_cell(make_job(evaluation="linear"), key=f"{ratio}-{seed}", ratio=ratio, seed=seed)
+        of_cell(make_job(evaluation="linear"), key=f"{100 * ratio:g}-{seed}", ratio=ratio, seed=seed)
         for ratio in (0.5, 0.2)
         for seed in (41, 42)
     ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmark.results.plan import Plan
@@ -145,5 +146,5 @@ def test_an_outcome_is_scores_and_predictions_not_times(write_store: WriteStore)
     assert same_outcome(own, key, later, key)
     assert not same_outcome(own, key, better, key)
     found: Predictions = later.store.predictions(key)
-    later.store.save_row(later.rows[key], replace(found, probability=found.probability * (1 - 1e-6)))
+    later.store.save_row(later.rows[key], replace(found, probability=found.probability * np.float32(1 - 1e-7)))
     assert not same_outcome(own, key, later, key)
