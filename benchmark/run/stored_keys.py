@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from benchmark.config.load import validate
+from benchmark.results.cards import BadCard
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD, FEATURES
 from benchmark.results.plan import Plan
@@ -112,7 +113,7 @@ def differences(cell: Cell, key: str, plan: Plan, store: Store) -> tuple[str, ..
         before = (store.card(row["pretrain_key"]) or {}).get("key_content")
         if not content or (cell.pretraining and not before):
             content, before = contents_of_config(cell, row["provenance"], plan)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration, BadCard):
         return (UNKNOWN,)
     ours, old = parts_of_cell(cell, cell.content), parts_of_cell(cell, content)
     if cell.pretraining:

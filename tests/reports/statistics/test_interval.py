@@ -73,6 +73,12 @@ def test_seeds_alone_give_the_t_interval() -> None:
     assert found.detectable == pytest.approx(half + student.ppf(0.8, 4) * 0.01 / np.sqrt(5))
 
 
+def test_two_seeds_are_enough_for_a_variance() -> None:
+    found = estimate(two_way(0.0, 0.01, 0.0, seeds=2), patients=1000)
+    assert (found.patients_se, found.seeds_se) == (0.0, pytest.approx(0.01 / np.sqrt(2)))
+    assert found.high - found.mean == pytest.approx(student.ppf(0.975, 1) * 0.01 / np.sqrt(2))
+
+
 def test_patients_alone_give_their_bootstrap_deviation() -> None:
     """Five runs that are the same, as those of a linear probe on one encoder."""
     found = estimate(two_way(0.02, 0.0, 0.0), patients=1000)

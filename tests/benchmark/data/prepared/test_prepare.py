@@ -137,6 +137,19 @@ def test_nothing_is_read_for_an_empty_cache(dataset: CPSC2018, tmp_path: Path):
     assert not (tmp_path / "cache").exists()
 
 
+def test_as_many_windows_of_other_values_have_another_fingerprint(
+    dataset: CPSC2018, tmp_path: Path, make_ecg: Callable[..., np.ndarray], write_record: Callable[..., Path]
+):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    signal = make_ecg(rate=75)
+    signal[:, -1] *= -1
+    write_record(dataset.root / "Training_WFDB" / "A0001", signal, comments=["Dx: AF"], mat=True)
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert after.entries == before.entries
+    assert np.array_equal(after.first_window, before.first_window)
+    assert after.fingerprint != before.fingerprint
+
+
 def test_a_changed_signal_is_noticed(dataset: CPSC2018, tmp_path: Path, make_ecg, write_record):
     before = prepare(dataset, tmp_path / "cache", workers=1)
     record = dataset.root / "Training_WFDB" / "A0001"

@@ -42,9 +42,27 @@ def test_without_reference_the_headers_labels_stand(root: Path):
 
 
 def test_codes_and_texts_are_both_read(root: Path):
-    add(root, "Training_WFDB", "A0003", "284470004")
-    add(root, "Training_WFDB", "A0004", "270492004,59118001,251146004")
-    assert [entry.labels for entry in CPSC2018(root).listing().entries[2:]] == [(5,), (2, 4)]
+    codes = [
+        "426783006",
+        "164889003",
+        "270492004",
+        "164909002",
+        "59118001",
+        "284470004",
+        "164884008",
+        "429622005",
+        "164931005",
+    ]
+    for number, code in enumerate(codes):
+        add(root, "Training_WFDB", f"A001{number}", f"251146004,{code}")
+    add(root, "Training_WFDB", "A0020", "270492004,59118001,251146004")
+    assert [entry.labels for entry in CPSC2018(root).listing().entries[2:]] == [*((c,) for c in range(9)), (2, 4)]
+
+
+def test_a_recording_is_its_header_and_its_signal_file(root: Path):
+    dataset = CPSC2018(root)
+    names = [path.name for path in dataset.files(dataset.listing().entries[0])]
+    assert names == ["A0001.hea", "A0001.mat"]
 
 
 def test_a_recording_that_reference_does_not_name_is_skipped(root: Path):

@@ -1,11 +1,14 @@
-"""CSV tables are read as text."""
+"""CSV tables are read as text, their rows known by a unique identifier, their paths kept inside the folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.chapman import Chapman
-from benchmark.data.readers.tables import read_table
+from benchmark.data.readers.tables import Table, keyed, path_within, read_table, whole_number
 
 
 def test_cells_stay_text_in_the_order_asked_for(tmp_path: Path):
@@ -14,3 +17,28 @@ def test_cells_stay_text_in_the_order_asked_for(tmp_path: Path):
     table = read_table(Chapman(tmp_path), path, ("b", "a"))
     assert table.rows == [("NA", "1.0"), ("x", "007")]
     assert table.skipped == []
+
+
+def test_a_column_that_lacks_is_named_even_without_a_name(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,c\n1,2\n")
+    with pytest.raises(DatasetError, match=r"t\.csv has no column without a name, b\."):
+        read_table(Chapman(tmp_path), path, ("", "b", "a"))
+
+
+def test_equal_rows_count_once_and_differing_ones_of_one_identifier_not_at_all():
+    rows = [("7.0", "x"), ("7", "x"), ("8", "x"), ("8", "y"), ("9", "z"), ("", "w")]
+    table = keyed(Table(rows, [("t.csv line 2", "ragged row")]), whole_number)
+    assert table.rows == [("7", "x"), ("9", "z")]
+    assert table.skipped == [
+        ("t.csv line 2", "ragged row"),
+        ("", "no identifier: ''"),
+        ("8", "listed twice: 2 rows differ"),
+    ]
+
+
+@pytest.mark.parametrize("path", ["/a", "../a", "a/../../b", "", "a\0b", "a" * 300, "a/" * 3000 + "a"])
+def test_a_path_stays_inside_its_folder(path: str):
+    with pytest.raises(Unusable, match="path refused: "):
+        path_within(path)
+    assert path_within("a/b.hea") == "a/b.hea"
