@@ -108,7 +108,7 @@ def test_a_full_disk_leaves_the_old_files_together(
     write_store: Callable[..., Path], disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every file of the old report or every file of the new one: the disk fills up with the page."""
-    monkeypatch.setattr("reports.figures.choose.write_figures", lambda run, out, units: Figures((), ()))
+    monkeypatch.setattr("reports.figures.choose.write_figures", lambda *given: Figures((), ()))
     run, out = open_run(write_store("one", complete=True)), disk / "out"
     build_report(run, out)
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -122,7 +122,7 @@ def test_a_full_disk_leaves_the_old_files_together(
 def test_new_tables_never_stand_beside_an_old_page(
     store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reports.figures.choose.write_figures", lambda run, out, units: Figures((), ()))
+    monkeypatch.setattr("reports.figures.choose.write_figures", lambda *given: Figures((), ()))
     build_report(open_run(store_root), tmp_path)
     rename, moved = os.replace, []
 
