@@ -131,7 +131,7 @@ IDS = ("recording", "patient")
 def key_problem(row: Mapping[str, Any]) -> str:
     """Why the fields of a row do not give its key; '' if they do, or if it holds no content of its key (older rows)."""
     content = row["provenance"].get("key_content")
-    if content is None:
+    if not content:
         return ""
     if digest([content, row["ratio"], row["seed"]]) != row["key"]:
         return "what the row says of its key does not give the key"

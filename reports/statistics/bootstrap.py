@@ -100,7 +100,7 @@ def _placed(test: ResampledTestSet, scores: NDArray[np.float32], positive: NDArr
     place = (patient + sign * test.patients) * count + bins
     histograms = np.bincount(place, minlength=2 * test.patients * count).astype(np.float32)
     below, above = histograms.reshape(2, test.patients, count)  # (P, B) negatives, (P, B) positives
-    won_over = np.cumsum(below, axis=1) - below / 2  # (P, B)
+    won_over = np.cumsum(below, axis=1, dtype=np.float32) - below / np.float32(2)  # (P, B)
     return Placed(np.float64(beaten[sign].sum()), gradient.astype(np.float32), above, won_over)
 
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,8 @@ def score_columns(
     unit: 'heartbeat' or 'recording'. cells: those of one table, at most one per variant, dataset, ratio and seed.
     metrics: its columns on each dataset. Raises UnequalTestSets.
     """
-    return [
-        column
-        for ratio in dict.fromkeys(cell.ratio for cell in cells)
-        for column in columns_at(run, cells, ratio, unit, metrics=metrics, resamples=resamples, seed=seed)
-    ]
+    at = partial(columns_at, run, cells, unit=unit, metrics=metrics, resamples=resamples, seed=seed)
+    return [column for ratio in dict.fromkeys(cell.ratio for cell in cells) for column in at(ratio)]
 
 
 def columns_at(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -77,22 +77,38 @@ def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
     return frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False))
 
 
+class _AtRatio(NamedTuple):
+    """What is left of one label ratio when its scores are out of memory."""
+
+    frames: dict[str, pd.DataFrame]
+    outlines: list[ScoreColumn]
+    """Its columns with the scores of the test set alone."""
+    details: list[str]
+
+
 def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
-    frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": []}
-    outlines: list[ScoreColumn] = []
-    details: list[str] = []
-    for ratio in layout.ratios:
-        columns = columns_at(run, layout.competing, ratio, unit, metrics=layout.metrics)
-        pairs = pairwise(columns)
-        frames["pairwise"].append(pairs)
-        frames["intervals"].append(ties(intervals(columns), pairs))
-        frames["components"].append(components(columns, strict=run.plan.config["protocol"] == "strict"))
-        details = details or method(run, columns)
-        outlines += [replace(column, scores=column.scores[..., :1].copy()) for column in columns]
-    if not outlines:
+    found = [at for ratio in layout.ratios if (at := _at_ratio(run, layout, ratio, unit)).outlines]
+    if not found:
         return TableStatistics()
-    whole = {what: _joined(parts) for what, parts in frames.items()}
-    return TableStatistics(_tied(whole), tuple(reach(run, outlines, whole["pairwise"])), tuple(details), whole)
+    frames = {what: _joined([at.frames[what] for at in found]) for what in found[0].frames}
+    outlines = [column for at in found for column in at.outlines]
+    return TableStatistics(
+        _tied(frames), tuple(reach(run, outlines, frames["pairwise"])), tuple(found[0].details), frames
+    )
+
+
+def _at_ratio(run: Run, layout: Layout, ratio: float, unit: str) -> _AtRatio:
+    columns = columns_at(run, layout.competing, ratio, unit, metrics=layout.metrics)
+    if not columns:
+        return _AtRatio({}, [], [])
+    pairs = pairwise(columns)
+    frames = {
+        "intervals": ties(intervals(columns), pairs),
+        "pairwise": pairs,
+        "components": components(columns, strict=run.plan.config["protocol"] == "strict"),
+    }
+    outlines = [replace(column, scores=column.scores[..., :1].copy()) for column in columns]
+    return _AtRatio(frames, outlines, method(run, columns))
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

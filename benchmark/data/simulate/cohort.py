@@ -64,12 +64,13 @@ def write_cohort(
             layout.write_tables(temporary, rows)
             mark = {"simulator_version": SIMULATOR_VERSION, "cohort": name, "seed": seed, "settings": asdict(settings)}
             (temporary / SIMULATED_MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
-            try:
+        try:
+            with naming(folder):
                 temporary.rename(folder)
-            except OSError:
-                if folder.is_dir():
-                    raise FileExistsError(f"{folder} was written by another process meanwhile") from None
-                raise
+        except OSError:
+            if folder.is_dir():
+                raise FileExistsError(f"{folder} was written by another process meanwhile") from None
+            raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
