@@ -13,7 +13,7 @@ from benchmark.data.readers.errors import DatasetError
 from benchmark.machine.memory import keep_freed_memory
 from benchmark.machine.stop import STOPPED, Stopped, end, stops_on_signals
 from benchmark.results.failures import CorruptRow, NoResults
-from benchmark.results.files import remedy
+from benchmark.results.files.write import remedy
 from benchmark.screen import console as terminal
 from benchmark.screen.console import open_console
 from benchmark.verbs import VERBS

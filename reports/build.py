@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files import is_read_only, naming, temporary_name
+from benchmark.results.files.write import is_read_only, naming, temporary_name
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.plain_text import csv_cell
 from benchmark.results.store import CorruptRow

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.idle import without_idle
-from benchmark.results.reading import DEEPEST, MEBIBYTE, bounded, read_regular
+from benchmark.results.files.read import DEEPEST, MEBIBYTE, bounded, read_regular
 from methods.encoders import DEFAULT
 
 LARGEST_CONFIG = MEBIBYTE

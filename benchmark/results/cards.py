@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmark.results.files.read import LARGEST_JSON, bounded, read_regular
 from benchmark.results.keys import digest
-from benchmark.results.reading import LARGEST_JSON, bounded, read_regular
 from benchmark.results.schema import check_card
 
 OWN_DIGEST = "card_sha256"

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from pydantic import with_config
 from typing_extensions import TypedDict
 
+from benchmark.results.files.arrays import read_arrays
+from benchmark.results.files.read import MEBIBYTE
 from benchmark.results.keys import digest
-from benchmark.results.reading import MEBIBYTE, read_arrays
 from benchmark.results.schema import (
     OPEN,
     Count,

@@ -21,11 +21,12 @@ from benchmark.results.cards import read_card_file
 from benchmark.results.failures import CorruptRow as CorruptRow
 from benchmark.results.failures import Failure
 from benchmark.results.failures import NoResults as NoResults
-from benchmark.results.files import npz_bytes, write_atomic
+from benchmark.results.files.arrays import npz_bytes
+from benchmark.results.files.read import LARGEST_JSON, bounded, read_json, read_regular
+from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
-from benchmark.results.reading import LARGEST_JSON, bounded, read_json, read_regular
 from benchmark.results.rows import (
     ARRAYS,
     LARGEST_PREDICTIONS,

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from benchmark.machine.process import Process, runs, this_process
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 
 CLAIMS = "claims"
 """Name of the folder of claims within what is shared."""

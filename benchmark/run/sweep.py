@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from benchmark.results.files import owner_of, this_host
+from benchmark.results.files.write import owner_of, this_host
 from benchmark.run.claims import CLAIMS, Claims
 
 EARLIER = re.compile(r"\..+\.[0-9]+\.tmp")

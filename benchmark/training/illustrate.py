@@ -20,7 +20,8 @@ from torch import Tensor
 from benchmark.data.tasks.pairs import PairSource, make_batch
 from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.seeds import seed_torch
-from benchmark.results.files import npz_bytes, write_atomic
+from benchmark.results.files.arrays import npz_bytes
+from benchmark.results.files.write import write_atomic
 from benchmark.results.names import ATTRACTS, ILLUSTRATION, KEY_KINDS, OTHER, OWN, SAME
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.parts.masks import Mask, Masks

@@ -24,8 +24,8 @@ from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.stop import postponed, stopped
-from benchmark.results.files import write_atomic
-from benchmark.results.seals import seal, unseal
+from benchmark.results.files.seals import seal, unseal
+from benchmark.results.files.write import write_atomic
 from benchmark.training.health import count_positives, measure
 from benchmark.training.remedies import lower_rate, smaller_batch
 from methods.base import MethodConfig, PretrainMethod, Recipe

@@ -14,7 +14,7 @@ from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
 from benchmark.results.cards import BadCard, card_bytes, read_card_file
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.names import CARD
 from methods.encoders import DEFAULT, get_encoder, identity
 from methods.encoders.base import Encoder

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import EVALUATION_TITLES
 from benchmark.results.plain_text import csv_text

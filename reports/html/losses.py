@@ -10,10 +10,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmark.results.files.read import MEBIBYTE, read_regular
 from benchmark.results.names import SKIPPED_COLUMNS
 from benchmark.results.plain_text import harmless
 from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.reading import MEBIBYTE, read_regular
 from reports.runs.failures import unfinished
 from reports.runs.run import Run
 from reports.tables.captions import ratio_text

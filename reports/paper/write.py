@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.plain_text import csv_text
 from reports.paper.figure import paper_and_store
 from reports.paper.printed import METRICS

@@ -24,11 +24,11 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from benchmark.results.cards import BadCard, card_bytes, vouched
-from benchmark.results.files import write_atomic
+from benchmark.results.files.read import LARGEST_JSON, MEBIBYTE, SHOWN, parse_json, require_regular, unfit_members
+from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD
 from benchmark.results.plain_text import harmless
-from benchmark.results.reading import LARGEST_JSON, MEBIBYTE, SHOWN, parse_json, require_regular, unfit_members
 from benchmark.results.rows import LARGEST_PREDICTIONS, Row, read_predictions, row_bytes
 from benchmark.results.store import NoResults, Store
 from reports.runs.compatible import tested_on

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import results
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ILLUSTRATION
 from reports.runs.run import Run

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
 
 Stamp = tuple[int, int, int]

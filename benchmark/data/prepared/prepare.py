@@ -34,7 +34,7 @@ from benchmark.data.prepared.verify import intact
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Entry, Listing
 from benchmark.data.readers.simulated import is_marked, is_simulated
-from benchmark.results.files import naming, temporary_name
+from benchmark.results.files.write import naming, temporary_name
 from benchmark.results.keys import KEY_LENGTH
 
 INDEX_FORMAT = 5

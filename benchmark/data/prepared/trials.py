@@ -23,7 +23,7 @@ from benchmark.data.prepared.beats import normalise_trials
 from benchmark.data.prepared.prepare import Prepared, memory_map
 from benchmark.data.prepared.verify import intact
 from benchmark.data.readers.base import LEADS
-from benchmark.results.files import replacing, write_atomic
+from benchmark.results.files.write import replacing, write_atomic
 
 CHUNK = 128
 """Pseudo-trials normalised at a time."""

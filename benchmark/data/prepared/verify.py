@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 
 FRESH_NS = 2_000_000_000
 """A file changed this short ago may change again without a new time (file systems count in up to 2 s): no stamp yet."""

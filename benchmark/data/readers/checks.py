@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
-from benchmark.results.reading import MEBIBYTE, require_regular
+from benchmark.results.files.read import MEBIBYTE, require_regular
 
 LARGEST_HEADER, LARGEST_SIGNAL = MEBIBYTE, 1024 * MEBIBYTE
 """Bytes of one recording's files."""

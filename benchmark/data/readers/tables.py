@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Unusable
-from benchmark.results.reading import MEBIBYTE, require_regular
+from benchmark.results.files.read import MEBIBYTE, require_regular
 
 Row = tuple[str, ...]
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)

@@ -19,7 +19,7 @@ from benchmark.data.simulate.layouts import LAYOUTS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
 from benchmark.data.simulate.population import draw_diagnoses, draw_person
 from benchmark.data.simulate.recording import MOST_SEVERE, record
-from benchmark.results.files import naming, temporary_name
+from benchmark.results.files.write import naming, temporary_name
 
 SIMULATOR_VERSION = 2
 """Raised with every change that can alter a signal or a label."""

@@ -20,9 +20,9 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.data.readers.base import DatasetError
-from benchmark.results.files import write_atomic
+from benchmark.results.files.seals import seal, unseal
+from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
-from benchmark.results.seals import seal, unseal
 
 TEXT_VERSION = 1
 """Raised with any change that can move an embedding."""

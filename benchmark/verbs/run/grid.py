@@ -10,7 +10,7 @@ from benchmark.config.config import Config
 from benchmark.config.verb import FAILED, OK
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import skip_summary, write_skipped
-from benchmark.results.files import is_read_only
+from benchmark.results.files.write import is_read_only
 from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from benchmark.run.cohorts import names_of

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from benchmark.machine.versions import git_state, versions
-from benchmark.results.files import write_atomic
-from benchmark.results.reading import LARGEST_JSON, read_regular
+from benchmark.results.files.read import LARGEST_JSON, read_regular
+from benchmark.results.files.write import write_atomic
 from benchmark.verbs.speed.timing import Ratio
 
 

@@ -18,7 +18,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.names import FEATURES, FROZEN, UNTRAINED
 
 DPI = 200

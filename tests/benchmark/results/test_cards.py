@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmark.results.cards import BadCard, card_bytes, read_card_file, vouched
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD
 

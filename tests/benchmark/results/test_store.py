@@ -17,7 +17,7 @@ import pytest
 
 from benchmark.results.cards import BadCard, card_bytes
 from benchmark.results.failures import Failure
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.plan import Plan, PlannedCell

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from benchmark.config.load import load_config
+from benchmark.results.cards import card_bytes
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD
 from benchmark.results.plan import Plan, PlannedCell
@@ -39,6 +40,9 @@ def grid_of(overrides: dict[str, Any] | None = None, data: str = "data", mode: d
     return expand(config, corpus="corpus", fingerprints={"chapman": data}, mode=mode or MODE)
 
 
+SIZES = {"title": "Chapman", "recordings": 4, "patients": 4}
+
+
 def keep(grid: Grid, store: Store, overrides: dict[str, Any] | None = None, *, contents: bool = True) -> None:
     """Store the rows, cards and plan of a grid; without `contents` as earlier versions did."""
     config = load_config("demo", BASE | (overrides or {})).model_dump(mode="json")
@@ -56,11 +60,20 @@ def keep(grid: Grid, store: Store, overrides: dict[str, Any] | None = None, *, c
     for pretraining in grid.pretrainings:
         card = {"key_content": pretraining.content} if contents else {}
         (store.pretrained / pretraining.key).mkdir(parents=True, exist_ok=True)
-        (store.pretrained / pretraining.key / CARD).write_text(json.dumps(card))
+        (store.pretrained / pretraining.key / CARD).write_bytes(card_bytes({"key": pretraining.key} | card))
     cells = [PlannedCell(c.key, c.variant.name, c.table, c.dataset, c.ratio, c.seed) for c in grid.cells]
     names = {cell.variant: cell.variant for cell in cells}
     key = digest([cell.key for cell in cells])
-    store.save_plan(Plan(key, config, names, {"chapman": {}}, {"fingerprint": "corpus"}, cells=cells))
+    store.save_plan(
+        Plan(
+            key,
+            config,
+            names,
+            {"chapman": SIZES},
+            {"name": "mimic-iv-ecg", "fingerprint": "corpus"} | SIZES,
+            cells=cells,
+        )
+    )
 
 
 def why(grid: Grid, store: Store) -> list[str]:

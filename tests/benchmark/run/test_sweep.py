@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.machine.process import this_process
-from benchmark.results.files import owner_of, temporary_name, this_host
+from benchmark.results.files.write import owner_of, temporary_name, this_host
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.sweep import DAY_SECONDS, QUIET_SECONDS, sweep, sweep_claims
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files.write import write_atomic
 from benchmark.results.plan import Plan
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store

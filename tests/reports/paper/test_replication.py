@@ -62,7 +62,7 @@ def test_a_grid_run_in_parts_is_read_as_one(write_store: WriteStore) -> None:
     ("change", "known"),
     [
         ({}, {"pmq": 100.0, "moco": 250.0}),
-        ({"device": "another"}, {"pmq": 100.0}),
+        ({"device": {"name": "another"}}, {"pmq": 100.0}),
         ({"compiled": True}, {"pmq": 100.0}),
         ({"encoder": {"hidden": 16, "depth": 10, "output": 64}}, {"pmq": 100.0}),
         ({"encoder": {"name": "mine", "hidden": 64, "depth": 10, "output": 320, "source": "0f"}}, {"pmq": 100.0}),
@@ -72,7 +72,7 @@ def test_times_compare_on_one_machine_at_the_papers_size(
     write_store: WriteStore, change: dict[str, Any], known: dict[str, float]
 ) -> None:
     root = write_store()
-    card = {"encoder": {"hidden": 64, "depth": 10, "output": 320}, "device": "one", "precision": "float32"}
+    card = {"encoder": {"hidden": 64, "depth": 10, "output": 320}, "device": {"name": "one"}, "precision": "float32"}
     for variant, facts in (("pmq", {"seconds": 100.0}), ("moco", {"seconds": 250.0} | change)):
         folder = Store(root).pretrained / digest(variant)
         folder.mkdir(parents=True)

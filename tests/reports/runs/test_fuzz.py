@@ -30,8 +30,9 @@ from reports.runs.open import open_results
 from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, open_run, wide
 from reports.tables.costs import cost_files, cost_lines
+from reports.tables.latex import latex
 from reports.tables.table import make_table
-from reports.tables.text import latex, long_csv, markdown
+from reports.tables.text import long_csv, markdown
 
 pytestmark = pytest.mark.slow
 BOUNDED = settings(

@@ -131,10 +131,10 @@ def test_statements_without_their_superclasses_are_refused(root: Path):
     add_headers(root, "records500", [1])
     statements = root / "scp_statements.csv"
     statements.write_text(STATEMENTS.replace(",,,HYP", ",,,HYPER"))
-    with pytest.raises(DatasetError, match=r"scp_statements\.csv, LVH: unknown diagnostic_class 'HYPER'"):
+    with pytest.raises(DatasetError, match=r"scp_statements\.csv line 5, LVH: unknown diagnostic_class 'HYPER'"):
         PTBXL(root).listing()
     statements.write_text(STATEMENTS.replace("1.0,,,", ",,,"))
-    with pytest.raises(DatasetError, match=r"scp_statements\.csv has no diagnostic code"):
+    with pytest.raises(DatasetError, match=r"scp_statements\.csv line 2, NORM: diagnostic is blank"):
         PTBXL(root).listing()
 
 

@@ -173,6 +173,7 @@ def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepare
 def test_a_corpus_of_plain_windows_may_be_cut_anywhere(make_prepared: MakePrepared) -> None:
     beats = make_prepared("mimic-iv-ecg", [("p1", (), 4, None), ("p2", (), 3, None)])
     plain = replace(beats, windows=np.zeros((7, 625, 12), np.float16), segmentation=plain_seconds(2.5))
+    plain = replace(plain, fingerprint="plain")
     assert not pretraining_source(beats, TaskSpec(3, "single", "paper"), torch.device("cpu")).anywhere
     source = pretraining_source(plain, TaskSpec(3, "single", "paper"), torch.device("cpu"))
     assert source.anywhere

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import stat
 from collections.abc import Sequence
-from io import BytesIO
 from os import stat_result
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
-
-import numpy as np
-from numpy.typing import NDArray
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipInfo
 
 from benchmark.results.plain_text import harmless
 
@@ -26,8 +21,6 @@ DEEPEST = 50
 LARGEST_INTEGER = 2**63
 SHOWN = 100
 """Characters of a message or name that is not ours."""
-MOST_ARRAYS = 100
-"""Of an .npz file."""
 
 
 def read_regular(path: Path, limit: int) -> bytes:
@@ -89,30 +82,6 @@ def bounded(value: Any, levels: int = DEEPEST) -> Any:
     if value is not None and not isinstance(value, int | float):  # YAML has dates, bytes and sets
         raise ValueError(f"a value of the type {type(value).__name__}")
     return value
-
-
-def read_arrays(content: bytes, limit: int) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file, at most `limit` bytes unpacked; none of objects. Raises ValueError in one line."""
-    try:
-        with ZipFile(BytesIO(content)) as archive:
-            problem = unfit_members(archive.infolist(), most=MOST_ARRAYS, limit=limit)
-            if problem:
-                raise ValueError(problem)
-            return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
-    except Exception as error:  # zipfile and numpy raise any kind of error on damaged content
-        raise ValueError(f"no readable .npz file: {' '.join(harmless(str(error)).split())[:SHOWN]}") from None
-
-
-def _array(content: bytes) -> NDArray[Any]:
-    """An array whose header states as many bytes as there are: numpy would allocate whatever it states."""
-    file = BytesIO(content)
-    version = np.lib.format.read_magic(file)
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read_header(file)
-    if dtype.hasobject or file.tell() + math.prod(shape) * dtype.itemsize != len(content):
-        raise ValueError(f"an array of {dtype} {shape} in {len(content)} bytes")
-    array: NDArray[Any] = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
-    return array
 
 
 def unfit_members(entries: Sequence[ZipInfo], *, most: int, limit: int) -> str:

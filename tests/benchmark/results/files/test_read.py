@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.results.reading import parse_json, read_json, read_regular
+from benchmark.results.files.read import parse_json, read_json, read_regular
 
 
 def test_a_file_of_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Atomic file writes under temporary names that no two processes share, errors that name the file, .npz as bytes."""
+"""Atomic file writes under temporary names that no two processes share, errors that name the file."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import IO
 
 TEMPORARY = re.compile(r"\..+\.([A-Za-z0-9-]+)\.([0-9]+)\.[0-9a-f]{16}\.tmp")
 """`.NAME.HOST.PID.TOKEN.tmp`: a file or folder that a process is writing, NAME when it is whole."""
@@ -94,10 +90,3 @@ def write_atomic(path: Path, content: bytes) -> None:
     """Write a file atomically."""
     with replacing(path) as handle:
         handle.write(content)
-
-
-def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """The content of an .npz file of named arrays."""
-    buffer = BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.results.files import is_read_only, naming, owner_of, remedy, replacing, temporary_name, write_atomic
+from benchmark.results.files.write import (
+    is_read_only,
+    naming,
+    owner_of,
+    remedy,
+    replacing,
+    temporary_name,
+    write_atomic,
+)
 
 
 def test_names_of_equal_hosts_and_processes_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
