@@ -1,7 +1,7 @@
 """Pytest plugin: `--reliability FILE` writes a table of attacks, made from the tests marked `attack(title)`.
 
-A row is a title: how many cases were tried, and how many held. A test counts as one case, or as many as it records with
-`record_property("tried", n)`. `make reliability` runs the marked tests alone.
+A row is a title: how many cases were tried, and how many held. A test is one case, a property of hypothesis as many as
+it generates. `make reliability` runs the marked tests alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import is_hypothesis_test
 
 HEAD = """# Reliability
 
@@ -55,10 +56,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for mark in item.iter_markers("attack"):
-            item.user_properties.append(("attack", mark.args[0]))
+            item.user_properties += [("attack", mark.args[0]), ("tried", _cases(item))]
     if config.getoption("--reliability"):
         config.hook.pytest_deselected(items=[item for item in items if not _is_attack(item)])
         items[:] = [item for item in items if _is_attack(item)]
+
+
+def _cases(item: pytest.Item) -> int:
+    """Inputs that a test tries; hypothesis has no public name for the settings of a test."""
+    test = getattr(item, "obj", None)
+    return int(test._hypothesis_internal_use_settings.max_examples) if is_hypothesis_test(test) else 1
 
 
 def _is_attack(item: pytest.Item) -> bool:
@@ -75,7 +82,7 @@ class _Counter:
         properties = dict(report.user_properties)
         if "attack" not in properties or (report.when != "call" and report.passed):
             return
-        count, cases = self.counts[str(properties["attack"])], int(str(properties.get("tried", 1)))
+        count, cases = self.counts[str(properties["attack"])], int(str(properties["tried"]))
         if report.skipped:
             count.skipped += cases
         else:

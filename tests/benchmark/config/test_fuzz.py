@@ -26,6 +26,7 @@ EDITS = st.lists(
 """Where, how many bytes go, and what comes instead."""
 
 
+@pytest.mark.attack("random bytes in a config")
 @pytest.mark.parametrize("name", ["demo", "paper"])
 @settings(
     max_examples=200,

@@ -30,6 +30,7 @@ def test_a_whole_card_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert card_bytes(card) == (tmp_path / KEY / CARD).read_bytes()
 
 
+@pytest.mark.attack("cards edited, swapped or damaged")
 def test_a_flipped_bit_in_any_byte_is_noticed(tmp_path: Path) -> None:
     file = write(tmp_path)
     content = file.read_bytes()
@@ -41,6 +42,7 @@ def test_a_flipped_bit_in_any_byte_is_noticed(tmp_path: Path) -> None:
             read_card_file(file)
 
 
+@pytest.mark.attack("cards edited, swapped or damaged")
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -68,6 +68,7 @@ def test_leaving_releases_what_is_held_and_nothing_else(world: World) -> None:
     assert list(world.folder.iterdir()) == []
 
 
+@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_runner_of_this_host_is_gone_when_its_process_is(world: World) -> None:
     one, other = world.runner(HERE), world.runner(HERE._replace(pid=11))
     one.take("a")
@@ -80,6 +81,7 @@ def test_a_runner_of_this_host_is_gone_when_its_process_is(world: World) -> None
     assert other.holder("a") == "here:11"
 
 
+@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_runner_of_another_host_is_gone_when_it_was_not_renewed_while_watched(world: World) -> None:
     one, other = world.runner(THERE), world.runner(HERE)
     one.take("a")
@@ -131,6 +133,7 @@ def test_the_heart_of_a_running_runner_beats(tmp_path: Path, monkeypatch: pytest
         assert beaten.wait(60)
 
 
+@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_claim_that_is_not_whole_is_judged_by_its_heart(world: World) -> None:
     world.folder.mkdir()
     (world.folder / "a.json").write_text('{"host": "here", "bo')
@@ -141,6 +144,7 @@ def test_a_claim_that_is_not_whole_is_judged_by_its_heart(world: World) -> None:
     assert runner.take("a")
 
 
+@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_claim_made_anew_after_it_was_judged_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = (world.runner(HERE._replace(pid=pid)) for pid in (10, 11, 12))
     first.take("a")
@@ -159,6 +163,7 @@ def test_a_claim_made_anew_after_it_was_judged_is_left_alone(world: World, monke
     assert [path.name for path in world.folder.iterdir()] == ["a.json"]
 
 
+@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_runner_that_ended_while_it_took_over_is_in_nobodys_way(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +180,7 @@ def test_a_runner_that_ended_while_it_took_over_is_in_nobodys_way(
     assert [path.name for path in world.folder.iterdir()] == ["a.json"]
 
 
+@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_of_many_runners_one_takes_over(world: World) -> None:
     world.runner(HERE).take("a")
     world.dead.add(HERE)

@@ -180,6 +180,7 @@ def written(file: Path, body: bytes, root: Path) -> None:
         file.write_bytes(own)
 
 
+@pytest.mark.attack("random changes of a plan")
 @BOUNDED
 @given(edits=EDITS)
 def test_any_plan(edits: Edits, root: Path) -> None:
@@ -187,6 +188,7 @@ def test_any_plan(edits: Edits, root: Path) -> None:
     written(file, json.dumps(edited(json.loads(file.read_bytes()), edits)).encode(), root)
 
 
+@pytest.mark.attack("random changes of a row under a valid digest")
 @BOUNDED
 @given(edits=EDITS)
 def test_any_row_that_vouches_for_itself(edits: Edits, root: Path) -> None:
@@ -198,6 +200,7 @@ def test_any_row_that_vouches_for_itself(edits: Edits, root: Path) -> None:
     written(file, json.dumps(envelope | {"row": body} | sums).encode(), root)
 
 
+@pytest.mark.attack("random changes of a card")
 @BOUNDED
 @given(edits=EDITS)
 def test_any_card(edits: Edits, root: Path) -> None:
@@ -206,6 +209,7 @@ def test_any_card(edits: Edits, root: Path) -> None:
         break
 
 
+@pytest.mark.attack("random changes of a stored failure")
 @settings(BOUNDED, max_examples=100)
 @given(edits=EDITS)
 def test_any_failure(edits: Edits, root: Path) -> None:
@@ -217,6 +221,7 @@ def test_any_failure(edits: Edits, root: Path) -> None:
     reported_or_refused(root)
 
 
+@pytest.mark.attack("random bytes in any file of a store")
 @pytest.mark.parametrize("name", ["plans/latest", "plans/plan-of-the-test.json", "row", "npz", "card"])
 @settings(BOUNDED, max_examples=100)
 @given(edits=BYTES)
@@ -237,6 +242,7 @@ def opened_or_refused(capsule: Path) -> None:
     assert sorted(capsule.parent.iterdir()) == before
 
 
+@pytest.mark.attack("random bytes in a capsule")
 @BOUNDED
 @given(edits=BYTES)
 def test_any_bytes_of_a_capsule(edits: list[tuple[float, int, bytes]], root: Path, tmp_path: Path) -> None:
@@ -246,6 +252,7 @@ def test_any_bytes_of_a_capsule(edits: list[tuple[float, int, bytes]], root: Pat
     opened_or_refused(capsule)
 
 
+@pytest.mark.attack("random changes of a capsule under a valid digest")
 @BOUNDED
 @given(edits=EDITS, which=st.floats(0, 0.9999), name=st.sampled_from([None, None, "../../x", "/x", "cells/../x.json"]))
 def test_any_capsule_that_vouches_for_itself(
@@ -270,6 +277,7 @@ def test_any_capsule_that_vouches_for_itself(
     opened_or_refused(capsule)
 
 
+@pytest.mark.attack("text that steers a terminal, a page or a spreadsheet")
 def test_a_store_full_of_hostile_text_gives_a_report_of_harmless_files(
     write_store: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -298,6 +306,7 @@ def test_a_store_full_of_hostile_text_gives_a_report_of_harmless_files(
         assert not [cell for cell in cells if cell[:1] in ("=", "@")]
 
 
+@pytest.mark.attack("names that are paths")
 def test_a_dataset_named_as_a_path_writes_nothing_outside(write_store: Callable[..., Path], tmp_path: Path) -> None:
     name = "../../../escaped"
 
@@ -314,6 +323,7 @@ def test_a_dataset_named_as_a_path_writes_nothing_outside(write_store: Callable[
     assert not list(tmp_path.rglob("*escaped*"))
 
 
+@pytest.mark.attack("names that are paths")
 def test_a_capsule_of_forged_values_is_unpacked_where_it_should_be(root: Path, tmp_path: Path) -> None:
     pack(open_run(root), tmp_path / "results.zip")
     store = unpack(tmp_path / "results.zip", tmp_path / "a" / "b")

@@ -37,6 +37,7 @@ def simulated(run: Run) -> set[bool]:
     return {facts["simulated"] for facts in (*run.plan.datasets.values(), run.plan.pretraining)}
 
 
+@pytest.mark.attack("simulated data passed off as real")
 @pytest.mark.parametrize(
     ("planned", "rows", "counts", "disagree"),
     [(True, True, True, False), (False, False, False, False), (False, True, True, True), (True, False, True, True)],
@@ -52,6 +53,7 @@ def test_of_plan_and_rows_simulated_counts(
     assert all(line.endswith("is simulated; it counts as simulated") for line in told)
 
 
+@pytest.mark.attack("simulated data passed off as real")
 def test_an_edited_plan_makes_nothing_real(write_store: WriteStore, tmp_path: Path) -> None:
     root = write_store(alter=rows_that_say(simulated=True), alter_plan=plan_that_says(simulated=True))
     (file,) = (root / "plans").glob("*.json")
@@ -71,6 +73,7 @@ def test_rows_of_earlier_versions_leave_the_plan_as_it_is(write_store: WriteStor
     assert open_run(root).plan.warnings == []
 
 
+@pytest.mark.attack("simulated data passed off as real")
 def test_a_plan_of_other_data_than_its_rows_is_told(write_store: WriteStore) -> None:
     root = write_store(alter=rows_that_say(fingerprint="a"), alter_plan=plan_that_says(fingerprint="b"))
     plan = open_run(root).plan

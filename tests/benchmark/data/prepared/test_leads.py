@@ -34,12 +34,14 @@ def test_the_laws_hold_for_leads_between_electrodes(ecg: Signal) -> None:
     assert doubt_about(ecg + np.linspace(-2, 2, 12, dtype=np.float32)) == ""  # offsets of amplifiers
 
 
+@pytest.mark.attack("leads exchanged, inverted, equal or flat")
 @pytest.mark.parametrize("pair", [*combinations(range(6), 2), (0, 6), (1, 11), (5, 8)])
 def test_an_exchange_with_a_limb_lead_is_named(ecg: Signal, pair: tuple[int, int]) -> None:
     ecg[:, list(pair)] = ecg[:, list(pair[::-1])]
     assert doubt_about(ecg) == f"leads exchanged: {LEADS[pair[0]]} and {LEADS[pair[1]]}"
 
 
+@pytest.mark.attack("leads exchanged, inverted, equal or flat")
 @pytest.mark.parametrize("lead", range(6))
 def test_an_inverted_limb_lead_is_named(ecg: Signal, lead: int) -> None:
     ecg[:, lead] *= -1
@@ -52,12 +54,14 @@ def test_leads_that_break_the_laws_otherwise_are_not_called_exchanged(ecg: Signa
     assert doubt_about(ecg) == ""
 
 
+@pytest.mark.attack("leads exchanged, inverted, equal or flat")
 def test_equal_leads_are_told_and_equal_pairs_are_not(ecg: Signal) -> None:
     assert doubt_about(np.repeat(ecg[:, :1], 12, axis=1)) == IDENTICAL
     ecg[:, 7] = ecg[:, 6]
     assert doubt_about(ecg) == ""
 
 
+@pytest.mark.attack("leads exchanged, inverted, equal or flat")
 @pytest.mark.parametrize("level", [0.0, -1.5])
 def test_six_flat_leads_are_told_and_five_are_not(ecg: Signal, level: float) -> None:
     ecg[:, 6:11] = level

@@ -174,6 +174,7 @@ def test_where_the_files_lie_is_not_in_the_fingerprint(dataset: CPSC2018, tmp_pa
     assert prepare(inside, tmp_path / "cache", workers=1).fingerprint == before.fingerprint
 
 
+@pytest.mark.attack("prepared data damaged, cut or swapped")
 @pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
 @pytest.mark.parametrize("damage", ["cut", "gone"])
 def test_a_damaged_cache_is_made_anew(dataset: CPSC2018, tmp_path: Path, name: str, damage: str):
@@ -188,6 +189,7 @@ def test_a_damaged_cache_is_made_anew(dataset: CPSC2018, tmp_path: Path, name: s
     assert after.fingerprint == before.fingerprint
 
 
+@pytest.mark.attack("prepared data damaged, cut or swapped")
 @pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
 @pytest.mark.parametrize("share", [0.0, 0.4, 0.999])
 def test_a_flipped_bit_is_noticed_and_told(
@@ -211,6 +213,7 @@ def test_a_flipped_bit_is_noticed_and_told(
     assert line.endswith("it is not used, and prepared again from the recordings")
 
 
+@pytest.mark.attack("prepared data damaged, cut or swapped")
 def test_a_swapped_file_or_folder_is_refused(
     dataset: CPSC2018, tmp_path: Path, make_ecg, write_record, caplog: pytest.LogCaptureFixture
 ):
@@ -247,6 +250,7 @@ def test_windows_are_read_once_per_change(dataset: CPSC2018, tmp_path: Path, mon
     assert len(read) == 2
 
 
+@pytest.mark.attack("simulated data passed off as real")
 def test_a_mark_deleted_later_does_not_make_it_real(dataset: CPSC2018, tmp_path: Path):
     (dataset.root / SIMULATED_MARK).touch()
     assert prepare(dataset, tmp_path / "cache", workers=1).simulated
@@ -257,6 +261,7 @@ def test_a_mark_deleted_later_does_not_make_it_real(dataset: CPSC2018, tmp_path:
     assert prepare(dataset, tmp_path / "another cache", workers=1).simulated
 
 
+@pytest.mark.attack("simulated data passed off as real")
 def test_a_simulated_cohort_is_known_without_its_mark(tmp_path: Path):
     write_cohort("cpsc2018", tmp_path / "cpsc2018", CohortSettings(patients=2), seed=1)
     (tmp_path / "cpsc2018" / SIMULATED_MARK).unlink()

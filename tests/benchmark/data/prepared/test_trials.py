@@ -62,6 +62,7 @@ def test_the_cache_is_used_and_a_damaged_one_replaced(prepared: Prepared, monkey
     assert {path.name for path in prepared.folder.iterdir()} == {"trials-3.f16", "trials-3.json"}
 
 
+@pytest.mark.attack("prepared data damaged, cut or swapped")
 @pytest.mark.parametrize("name", ["trials-3.f16", "trials-3.json"])
 def test_a_flipped_bit_anywhere_is_noticed_and_told(
     prepared: Prepared, name: str, flip: Flip, caplog: pytest.LogCaptureFixture
@@ -83,6 +84,7 @@ def test_a_flipped_bit_anywhere_is_noticed_and_told(
     )
 
 
+@pytest.mark.attack("prepared data damaged, cut or swapped")
 def test_trials_of_other_windows_or_of_another_number_are_refused(prepared: Prepared, tmp_path: Path):
     other_folder = tmp_path / "other"
     other_folder.mkdir()
@@ -99,6 +101,7 @@ def test_trials_of_other_windows_or_of_another_number_are_refused(prepared: Prep
     np.testing.assert_array_equal(trials(prepared, 2).signal, twos)
 
 
+@pytest.mark.attack("two processes of one id, as in containers")
 def test_two_processes_of_one_id_make_the_same_file(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
     """Containers count their processes from 1: the second one writes and reads while the first is halfway."""
     monkeypatch.setattr(os, "getpid", lambda: 1)

@@ -65,6 +65,7 @@ def edited(content: bytes, edits: Edits) -> bytes:
     return content
 
 
+@pytest.mark.attack("random changes of a WFDB header")
 @BOUNDED
 @given(edits=EDITS)
 def test_any_header_is_read_or_refused(
@@ -126,6 +127,7 @@ def listed(dataset: Dataset) -> Listing | str:
         return str(error)
 
 
+@pytest.mark.attack("random changes of a dataset's tables")
 @pytest.mark.parametrize("name", TABLES)
 @BOUNDED
 @given(edits=EDITS)

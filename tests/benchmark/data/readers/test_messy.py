@@ -136,6 +136,7 @@ def void(_: object) -> None:
     """For a lambda whose value is not wanted."""
 
 
+@pytest.mark.attack("recordings that are damaged or hostile")
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_damaged_record_is_refused_with_its_reason(
     kind: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
@@ -234,6 +235,7 @@ CSV_REFUSED: dict[str, tuple[bytes, str]] = {
 }
 
 
+@pytest.mark.attack("recordings that are damaged or hostile")
 @pytest.mark.parametrize("kind", CSV_REFUSED)
 def test_a_damaged_csv_recording_is_refused(kind: str, tmp_path: Path) -> None:
     content, reason = CSV_REFUSED[kind]
@@ -277,6 +279,7 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:3000])
 
 
+@pytest.mark.attack("recordings that are damaged or hostile")
 @pytest.mark.parametrize("kind", STRUCT_REFUSED)
 def test_a_damaged_struct_is_refused(kind: str, tmp_path: Path) -> None:
     make, reason = STRUCT_REFUSED[kind]
@@ -299,6 +302,7 @@ def test_a_file_without_permission_is_refused(
         read_recording(record)
 
 
+@pytest.mark.attack("recordings that are damaged or hostile")
 def test_no_hostile_recording_stops_a_dataset(tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord) -> None:
     kinds = [None, *REFUSED]
     (tmp_path / "scp_statements.csv").write_text(",diagnostic,diagnostic_class\nNORM,1.0,NORM\n")

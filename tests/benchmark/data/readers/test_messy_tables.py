@@ -95,6 +95,7 @@ ROWS_REFUSED: dict[str, tuple[dict[str, str], str]] = {
 }
 
 
+@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize("kind", ROWS_REFUSED)
 def test_a_bad_row_is_a_counted_skip(kind: str, tmp_path: Path) -> None:
     change, reason = ROWS_REFUSED[kind]
@@ -154,6 +155,7 @@ WHOLE_TABLE: dict[str, tuple[Callable[[str], bytes | None], str]] = {
 }
 
 
+@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize("kind", WHOLE_TABLE)
 def test_a_table_that_is_none_is_one_error_line(kind: str, tmp_path: Path) -> None:
     change, message = WHOLE_TABLE[kind]
@@ -203,6 +205,7 @@ def test_ragged_and_repeated_rows(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize(
     ("statements", "message"),
     [
@@ -223,6 +226,7 @@ def test_statements_that_do_not_say_the_superclass_are_an_error(tmp_path: Path, 
         PTBXL(tmp_path).listing()
 
 
+@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize("yes", ["1", "1.0", "1.00", "01", "True", "true", "TRUE", "yes", " 1.0 "])
 @pytest.mark.parametrize("no", ["", "0", "0.0", "False", "no"])
 def test_a_truth_value_is_read_however_it_is_spelt(tmp_path: Path, yes: str, no: str) -> None:
@@ -231,6 +235,7 @@ def test_a_truth_value_is_read_however_it_is_spelt(tmp_path: Path, yes: str, no:
     assert others(PTBXL(tmp_path).listing())[0].labels == (1, 0)
 
 
+@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize("column", ["filename_hr", "ecg_id"])
 def test_a_column_shifted_by_a_row_is_refused_with_its_line(tmp_path: Path, column: str) -> None:
     ptb_xl(tmp_path, *({"ecg_id": f"{number}", "report": "a\nb"} for number in range(2, 6)))
@@ -252,6 +257,7 @@ def test_a_file_name_of_the_form_that_is_not_read_does_not_matter(tmp_path: Path
     assert [entry.recording for entry in PTBXL(tmp_path).listing().entries] == ["1", "7"]
 
 
+@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 def test_a_patient_spelt_in_several_ways_is_one_and_is_told(tmp_path: Path) -> None:
     changes = [
         {"ecg_id": f"{n}", "patient_id": text} for n, text in enumerate(("15", "15.000", "15.0", "15.", "16"), 2)

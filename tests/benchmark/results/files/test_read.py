@@ -17,6 +17,7 @@ def test_a_file_of_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path) -> 
         read_regular(tmp_path / "file", 4)
 
 
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
 def test_what_is_not_regular_is_refused_and_not_waited_for(tmp_path: Path, make: object) -> None:
     make(tmp_path / "file")  # type: ignore[operator]
@@ -24,6 +25,7 @@ def test_what_is_not_regular_is_refused_and_not_waited_for(tmp_path: Path, make:
         read_json(tmp_path / "file")
 
 
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

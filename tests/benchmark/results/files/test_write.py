@@ -21,6 +21,7 @@ from benchmark.results.files.write import (
 )
 
 
+@pytest.mark.attack("two processes of one id, as in containers")
 def test_names_of_equal_hosts_and_processes_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 1)
     names = {temporary_name(tmp_path / "trials-6.f16").name for _ in range(100)}
@@ -47,6 +48,7 @@ def test_another_name_has_no_owner(name: str) -> None:
     assert owner_of(Path(name)) is None
 
 
+@pytest.mark.attack("two processes of one id, as in containers")
 def test_two_writers_of_one_process_id_do_not_touch_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 1)
     path = tmp_path / "file"
@@ -74,6 +76,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.attack("full disks and read-only places")
 def test_a_full_disk_is_named_with_the_file_and_leaves_the_old_one(disk: Path) -> None:
     path = disk / "cells" / "row.json"
     write_atomic(path, b"old")
@@ -86,6 +89,7 @@ def test_a_full_disk_is_named_with_the_file_and_leaves_the_old_one(disk: Path) -
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.attack("full disks and read-only places")
 def test_a_read_only_place_is_named_with_the_file(disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     with pytest.raises(OSError, match="Read-only file system") as caught:
