@@ -111,7 +111,13 @@ def found(
     machine = Machine(CPU, "float32", 1)
     grid = make_grid(config, cohorts, machine)
     failed: list[str] = []
-    watch = Watch(lambda name: None, lambda *step: None, lambda *ended: None, lambda *why: failed.append(" ".join(why)))
+
+    def ignore(*_: object) -> None: ...
+
+    def keep(*why: str) -> None:
+        failed.append(" ".join(why))
+
+    watch = Watch(ignore, ignore, ignore, keep, elsewhere=ignore, waiting=ignore, note=ignore)
     cells = tuple(cell for cell in grid.cells if cell.evaluation != FINETUNE or cell.variant.name == UNTRAINED)
     work = replace(missing(grid, store), cells=cells)
     do(work, config, cohorts, store, machine, watch)
