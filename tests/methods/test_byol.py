@@ -75,6 +75,8 @@ def test_the_target_follows_ever_more_slowly() -> None:
         expected = momentum * before + (1 - momentum) * method.encoder.input.weight
         torch.testing.assert_close(method.target_encoder.input.weight, expected)
     assert method.momentum() == 1.0
+    method.after_step()
+    assert method.momentum() == 1.0  # more updates than were announced
 
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])

@@ -136,6 +136,14 @@ def test_a_mask_hides_stretches_of_the_samples_whatever_the_step(steps: int) -> 
     assert method(short).isfinite()
 
 
+def test_a_level_without_weight_costs_no_pass() -> None:
+    method = make_comet(observation_weight=0.0, sample_weight=0.0, patient_weight=0.0, trial_weight=1.0)
+    passes: list[object] = []
+    method.encoder.register_forward_hook(lambda module, given, output: passes.append(output))
+    method(make_batch())
+    assert len(passes) == 2  # the trial level's two views
+
+
 def test_every_weight_scales_its_own_level() -> None:
     names = ("observation", "sample", "trial", "patient")
     off = {f"{name}_weight": 0.0 for name in names}

@@ -19,6 +19,8 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
+ALIKE = (None, "strict", "device")
+"""Keywords that are not dropped: `**`; a check of lengths; and what only an accelerator would notice."""
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "sum": "mean", "mean": "sum"}
 
 
@@ -60,7 +62,7 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
             yield changed(attr=NAMES[name])
         case ast.Call(keywords=keywords):
             yield from (
-                changed(keywords=[k for k in keywords if k is not drop]) for drop in keywords if drop.arg != "strict"
+                changed(keywords=[k for k in keywords if k is not drop]) for drop in keywords if drop.arg not in ALIKE
             )
         case ast.Raise() | ast.Expr(value=ast.Call()) | ast.Break():
             yield ast.Pass()

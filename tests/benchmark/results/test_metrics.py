@@ -108,6 +108,13 @@ def test_a_class_absent_from_the_truth_is_no_auroc_of_zero() -> None:
     assert score(probability, one_hot([0, 1, 1], 3), multi=False).values["auroc"] == pytest.approx(1.0)
 
 
+def test_one_line_of_a_sign_is_enough_for_an_auroc() -> None:
+    """Class 0: its one line is second of three. Class 1: the one line without it is the last."""
+    probability = np.array([[0.6, 0.9], [0.5, 0.8], [0.4, 0.7]], dtype=np.float32)
+    truth = np.array([[0, 1], [1, 1], [0, 0]])
+    assert score(probability, truth, multi=True).values["auroc"] == (0.5 + 1.0) / 2
+
+
 def test_what_cannot_be_computed_is_none_with_its_reason() -> None:
     one_class = score(certain([0, 0], 3), one_hot([0, 0], 3), multi=False)
     assert one_class.values == {"f1": 1.0, "auroc": None, "acc": 1.0}

@@ -102,3 +102,7 @@ def test_probes_that_do_not_converge_are_noted(
     assert probe(encoder, make_task(THREE * 4, THREE, THREE), 0.1, 1.0).notes == [
         "2 of 2 probes stopped after 1 iterations"
     ]
+    labels = [[0], [0, 1]]  # the first class always, which needs no fit, the second now and then
+    assert probe(encoder, make_task(labels * 4, labels, labels, classes=2, multi=True)).notes == [
+        "1 of 1 probes stopped after 1 iterations"
+    ]

@@ -42,6 +42,26 @@ def test_one_way_analysis_of_variance_by_hand() -> None:
     assert nested_variances(np.array([1.0, 3.0, 3.0, 1.0]), np.array(["a", "a", "b", "b"]))[0] == 0
 
 
+def test_groups_may_differ_in_size() -> None:
+    """Groups (1, 3) and (5, 7, 9): within 10 / 3, between 30; a group counts for 5 - 13 / 5 = 2.4 runs."""
+    between, within = nested_variances(np.array([1.0, 3.0, 5.0, 7.0, 9.0]), np.array(["a", "a", "b", "b", "b"]))
+    assert (between, within) == (pytest.approx((30 - 10 / 3) / 2.4), pytest.approx(10 / 3))
+
+
+@pytest.mark.parametrize(
+    ("patients", "resamples", "reason"),
+    [(1, 10, "one test patient"), (2, 1, "undefined in the resamples"), (1, 1, "one test patient")],
+)
+def test_without_resamples_of_patients_nothing_is_estimated(patients: int, resamples: int, reason: str) -> None:
+    scores = np.random.default_rng(0).normal(size=(3, 11))
+    scores[:, 1 + resamples :] = np.nan
+    (only,) = sources(scores, patients, np.array(["a"] * 3), strict=False)
+    assert (only.source, only.remark) == (PATIENTS, f"cannot be estimated here: {reason}")
+    assert np.isnan(only.sd)
+    first, *_ = sources(np.random.default_rng(0).normal(size=(3, 3)), 2, np.array(["a"] * 3), strict=False)
+    assert np.isfinite(first.sd)
+
+
 def test_planted_deviations_are_found() -> None:
     planted = {"patients": 0.02, "alone": 0.01, "pretraining": 0.05, "run": 0.03}
     scores, encoders = drawn(900, planted, encoders=300)

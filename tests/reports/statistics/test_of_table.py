@@ -63,6 +63,17 @@ def test_statistics_that_were_kept_are_the_same_to_the_bit(root: Path, tmp_path:
         pd.testing.assert_frame_equal(again.frames[name], frame, check_exact=True)
 
 
+@pytest.mark.parametrize(("protocol", "shared"), [("paper", True), ("strict", False)])
+def test_components_say_one_labelled_subset_where_the_protocol_shares_it(
+    root: Path, protocol: str, shared: bool
+) -> None:
+    run = open_run(root)
+    run = replace(run, plan=replace(run.plan, config={**run.plan.config, "protocol": protocol}))
+    (layout,) = layouts(run.plan, "finetune")
+    remarks = statistics_of(run, layout, "heartbeat").frames["components"]["remark"]
+    assert remarks.str.endswith("one labelled subset").any() == shared
+
+
 def test_ties_are_marked_in_the_table_but_not_on_what_is_bold(root: Path) -> None:
     run = open_run(root)
     (layout,) = layouts(run.plan, "finetune")

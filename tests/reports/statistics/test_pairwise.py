@@ -40,6 +40,12 @@ def test_pairs_are_all_pairs_in_order_and_antisymmetric(f1: ScoreColumn) -> None
     assert turned["probability_of_improvement"].tolist() == pytest.approx(ahead.tolist())
 
 
+def test_the_probability_of_improvement_counts_every_seed_and_resample_and_not_the_test_set(f1: ScoreColumn) -> None:
+    one, other = np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]), np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
+    column = replace(f1, variants=f1.variants[:2], scores=np.stack([one, other]), seeds=f1.seeds[:2])
+    assert pairwise([column])["probability_of_improvement"].tolist() == [(0.5 + 0 + 1 + 1) / 4]
+
+
 def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> None:
     first = pairwise([f1]).iloc[0]
     means = intervals([f1]).set_index("variant")["mean"]

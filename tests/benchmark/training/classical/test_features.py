@@ -92,6 +92,15 @@ def test_q_wave_and_fragmentation() -> None:
     assert notch["QRS fragmentation V4"][0] > plain["QRS fragmentation V4"][0] + 0.5
 
 
+def test_the_steepest_rise_and_fall_are_those_of_the_qrs_complex() -> None:
+    """Up to 1 mV in 5 samples, back in 10: 0.2 and -0.1 mV a sample; upside down the other way round."""
+    up = np.interp(np.arange(300), [145, 150, 160], [0, 1, 0]).astype(np.float32)
+    for sign, rise, fall in ((1, 0.2, -0.1), (-1, 0.1, -0.2)):
+        found = named(padded(sign * np.repeat(up[:, None], 12, axis=1)) + np.float32(0.1))
+        assert found["QRS steepest rise II"] == pytest.approx(rise, abs=1e-3)
+        assert found["QRS steepest fall II"] == pytest.approx(fall, abs=1e-3)
+
+
 @pytest.mark.parametrize("axis", [-75, -20, 40, 100, 170])
 def test_axes_survive_the_normalisation_of_each_lead(axis: float) -> None:
     signal = beat(axis=axis, t_axis=axis - 50)

@@ -103,6 +103,19 @@ def test_the_median_beat_forgets_one_that_is_different() -> None:
     np.testing.assert_allclose(median_beats(odd).signal, median_beats(regular).signal, atol=1e-3)
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+def test_the_median_beat_and_the_spread_are_those_of_sorted_beats(count: int) -> None:
+    """Beats of 1.0, 1.1, ...: the median of their heights, and the distance of the fourths of the sorted beats."""
+    heights = 1 + 0.1 * np.arange(count)
+    times = 250 * np.arange(1, count + 1)
+    windows = sum(height * beats_at(1750, [time]) for height, time in zip(heights, times, strict=True))
+    beats = median_beats(np.asarray(windows, np.float32))
+    unit = median_beats(beats_at(1750, [250])).signal
+    np.testing.assert_allclose(beats.signal, np.median(heights) * unit, atol=1e-3)
+    width = heights[3 * count // 4] - heights[count // 4]
+    np.testing.assert_allclose(beats.rhythm["beat spread"], width * unit.mean(axis=1), atol=1e-3)
+
+
 def test_equal_neighbours_are_one_beat() -> None:
     window = np.zeros((1, 500, LEADS), np.float32)
     window[:, 245:255] = np.arange(10, dtype=np.float32)[:, None]
