@@ -111,12 +111,12 @@ def test_a_full_disk_leaves_the_old_files_together(
     monkeypatch.setattr("reports.figures.choose.write_figures", lambda *given: Figures((), ()))
     run, out = open_run(write_store("one", complete=True)), disk / "out"
     build_report(run, out)
-    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    before = files_of(out)
     (disk / "ballast").write_bytes(bytes(max(0, os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 40_000)))
     with pytest.raises(OSError, match="No space left on device") as caught:
         build_report(open_run(write_store("two")), out)
     assert caught.value.filename == str(out)
-    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert files_of(out) == before
 
 
 def test_new_tables_never_stand_beside_an_old_page(
