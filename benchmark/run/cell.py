@@ -130,7 +130,7 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     if cell.evaluation == FEATURES:
         return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=cell.seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
-    encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key)
+    encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
     if cell.evaluation == LINEAR:
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
     settings = job.config.finetuning(cell.pretraining.method)

@@ -29,7 +29,7 @@ from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.pretraining import PretrainingJob, run_pretraining
 from benchmark.run.stored_keys import as_stored, stored_pretrainings
-from benchmark.training.weights import checked_card, read_card
+from benchmark.training.weights import checked_card, other_encoder, read_card
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +122,8 @@ def is_made(pretraining: Pretraining, store: Store) -> bool:
     card = checked_card(folder)
     if card is None:
         return False
+    if problem := other_encoder(card["encoder"], pretraining.content["encoder"]):
+        raise BadCard(f"{folder / CARD}: {problem}")
     if not vouched(card):
         if (card.get("method"), card.get("seed")) != (pretraining.method.name, pretraining.seed):
             raise BadCard(f"{folder / CARD}: this is the card of another pretraining")

@@ -125,8 +125,11 @@ def differences(cell: Cell, key: str, plan: Plan, store: Store) -> tuple[str, ..
 def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
     """Key contents of a row that holds none, and of its pretraining, from its config, data and results versions.
 
-    Raises ValueError, KeyError or StopIteration if today's version has no such config or variant.
+    Raises ValueError, KeyError or StopIteration if today's version has no such config or variant, and ValueError for
+    one that names code.
     """
+    if names_code(told["config"]):
+        raise ValueError("the stored config names a .py file; code that a store names is not loaded")
     config, fingerprint, versions = validate(told["config"]), told["data"]["fingerprint"], told["results_versions"]
     mode = {"device": told["device"]["type"], "precision": told["precision"]}
     if cell.pretraining is None:
@@ -143,6 +146,15 @@ def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple
     before = pretraining.content if pretraining else {}
     changed = {"version": versions["pretraining"], "method_version": versions[cell.pretraining.method.name]}
     return content, before | {name: value for name, value in changed.items() if name in before}
+
+
+def names_code(config: Any) -> bool:
+    """Whether a key or value anywhere in a config is the path of a .py file, which validation would load and execute."""
+    if isinstance(config, Mapping):
+        return any(names_code(part) for pair in config.items() for part in pair)
+    if isinstance(config, list):
+        return any(map(names_code, config))
+    return isinstance(config, str) and config.endswith(".py")
 
 
 def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:

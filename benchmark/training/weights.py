@@ -1,11 +1,13 @@
 """A pretrained encoder on disk: weights (safetensors) and a card (JSON) with key, name, sizes, history and digests.
 
-The source file of a user's own encoder is stored beside its weights, so that the folder is self-contained.
+The source file of a user's own encoder is stored beside its weights, to be read by others. It is never executed: a store
+may come from others, so an encoder's class is what the caller gives, and the card must be of the same content.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,15 @@ from benchmark.config.errors import built
 from benchmark.results.cards import BadCard, card_bytes, read_card_file
 from benchmark.results.files.write import write_atomic
 from benchmark.results.names import CARD
-from methods.encoders import DEFAULT, get_encoder, identity
+from methods.encoders import DEFAULT, identity
 from methods.encoders.base import Encoder
 from methods.from_file import sources_of, text_of
 
 WEIGHTS = "encoder.safetensors"
 SOURCE = "encoder.py"
 CHECKPOINT = "checkpoint.pt"
+NOT_SIZES = ("name", "source", "modules")
+"""Entries of a card's encoder that are no fields of its config."""
 
 
 def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
@@ -77,24 +81,34 @@ def read_card(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def load_encoder(folder: Path) -> Encoder:
-    """Load a pretrained encoder; a card without an encoder's name (older form) means the default encoder.
+def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
+    """Load a pretrained encoder of the class `kind`; a card without an encoder's name (older form) means the default.
 
-    Raises FileNotFoundError if it is missing or damaged, ValueError if the card fits no known encoder.
+    Raises FileNotFoundError if it is missing or damaged, ValueError if it is of another encoder than `kind`.
     """
     card = read_card(folder)
     if card is None:
         raise FileNotFoundError(
             f"no pretrained encoder in {folder}: it is missing or damaged; run the same command again"
         )
-    sizes = {key: value for key, value in card["encoder"].items() if key not in ("name", "source", "modules")}
-    name = str(folder / SOURCE) if "source" in card["encoder"] else card["encoder"].get("name", DEFAULT)
+    sizes = {key: value for key, value in card["encoder"].items() if key not in NOT_SIZES}
     try:
-        kind = get_encoder(name)
+        if problem := other_encoder(card["encoder"], {"name": kind.name, **sources_of(kind)}):
+            raise ValueError(problem)
         encoder = kind(built(kind.Config, sizes, "encoder."))
-        if sources_of(kind).get("modules") != card["encoder"].get("modules"):
-            raise ValueError("a module that its encoder.py imports has changed since the pretraining")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CARD}: {error}; delete the folder and run the same command again") from None
     encoder.load_state_dict(load_tensors((folder / WEIGHTS).read_bytes()), strict=True)
     return encoder
+
+
+def other_encoder(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """How the name or the code of a stored encoder differs from the one that is asked for; '' if they are the same."""
+    own, wanted = (values.get("name", DEFAULT) for values in (stored, asked))
+    if own != wanted:
+        return f"these are weights of the encoder {own!r}, not of {wanted!r}"
+    if stored.get("source") != asked.get("source"):
+        return f"these weights were made with another code of the encoder {own!r} than this run has"
+    if stored.get("modules") != asked.get("modules"):
+        return f"a module that the file of the encoder {own!r} imports has changed since the pretraining"
+    return ""

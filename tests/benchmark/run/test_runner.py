@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.machine.process import this_process
+from benchmark.results.cards import card_bytes
 from benchmark.results.failures import Failure
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ERROR, ILLUSTRATION
@@ -37,7 +39,8 @@ from benchmark.run.runner import (
     task_name,
 )
 from benchmark.training.linear import Known
-from benchmark.training.weights import CHECKPOINT, WEIGHTS, load_encoder
+from benchmark.training.weights import CHECKPOINT, SOURCE, WEIGHTS, load_encoder
+from methods.encoders.dilated import Dilated
 from methods.pmq import PMQ
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
@@ -211,6 +214,28 @@ def test_swapped_encoders_are_made_again_and_told(finished: Bench) -> None:
     assert finished.work_off() == 0
     assert [(folder / WEIGHTS).read_bytes() for folder in folders] == weights
     assert finished.rows() == rows
+
+
+@pytest.mark.attack("code that lies in a results store")
+def test_a_pretraining_that_brings_code_is_made_again_and_the_code_never_executed(
+    finished: Bench, tmp_path: Path
+) -> None:
+    cell, rows = cell_of(finished, "pmq"), finished.rows()
+    folder = finished.store.pretrained / cell.pretrain_key
+    code = f"open({str(tmp_path / 'acted')!r}, 'w').close()\n"
+    card = json.loads((folder / CARD).read_bytes())
+    card["encoder"]["source"] = hashlib.sha256(code.encode()).hexdigest()
+    (folder / SOURCE).write_text(code)
+    (folder / CARD).write_bytes(card_bytes(card))
+    (finished.store.cells / f"{cell.key}.json").unlink()
+    (line,) = finished.missing().damaged
+    assert (
+        line == f"{folder / CARD}: these weights were made with another code of the encoder 'dilated' than this run has"
+    )
+    assert finished.work_off() == 0
+    assert finished.heard.done == ["pmq pretrain seed 42", cell.describe()]
+    assert finished.rows() == rows
+    assert not (tmp_path / "acted").exists()
 
 
 def test_an_older_card_is_used_and_told_and_not_for_another_method(
@@ -427,7 +452,7 @@ def test_an_untrained_encoder_is_drawn_from_the_seed_alone(
     assert other.work_off() == 0
     key = cell_of(finished, "random").pretraining.key
     assert cell_of(other, "random").pretraining.key == key
-    first, second = (load_encoder(b.store.pretrained / key).state_dict() for b in (finished, other))
+    first, second = (load_encoder(b.store.pretrained / key, Dilated).state_dict() for b in (finished, other))
     assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 
@@ -435,7 +460,7 @@ def test_methods_start_from_the_same_encoder(finished: Bench, small_config: Smal
     still = {"pretrain.seed": 41, "pretrain.recipe.lr": 1e-30, "pretrain.recipe.weight_decay": 0.0}
     bench = Bench(small_config(still), finished.prepared, Store(tmp_path / "still"))
     assert bench.work_off() == 0
-    random, pmq = (load_encoder(bench.store.pretrained / p.key).state_dict() for p in bench.grid.pretrainings)
+    random, pmq = (load_encoder(bench.store.pretrained / p.key, Dilated).state_dict() for p in bench.grid.pretrainings)
     assert all(torch.equal(value, pmq[name]) for name, value in random.items())
 
 

@@ -211,6 +211,21 @@ def test_a_row_of_which_nothing_is_known_is_told_of_as_such(store: Store) -> Non
     assert why(grid_of(), store) == ["4 stored cells do not match: made before the contents of keys were kept"]
 
 
+@pytest.mark.attack("code that lies in a results store")
+@pytest.mark.parametrize("place", ["methods", "knobs", "ablations", "sweeps", "encoder"])
+def test_code_that_the_config_of_a_row_names_is_not_loaded(store: Store, tmp_path: Path, place: str) -> None:
+    keep(grid_of({"pretrain.epochs": 9}), store, contents=False)
+    code = tmp_path / "code.py"
+    code.write_text(f"open({str(tmp_path / 'acted')!r}, 'w').close()")
+    named = {"methods": [str(code)], "encoder": {"name": str(code)}}.get(place, {str(code): {}})
+    for path in store.cells.glob("*.json"):
+        body = json.loads(path.read_text())
+        body["row"]["provenance"]["config"][place] = named
+        path.write_text(json.dumps(body))
+    assert why(grid_of(), store) == ["4 stored cells do not match: made before the contents of keys were kept"]
+    assert not (tmp_path / "acted").exists()
+
+
 def test_many_reasons_are_summed_up(store: Store) -> None:
     methods = ["moco", "byol", "clocs", "pclr", "comet", "etp", "pmq"]
     keep(grid_of({"methods": methods}), store, {"methods": methods})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from benchmark.results.cards import BadCard, card_bytes
 from benchmark.results.names import CARD
 from benchmark.training.weights import SOURCE, WEIGHTS, checked_card, load_encoder, read_card, save_encoder
 from methods.encoders import ENCODERS, get_encoder
+from methods.encoders.base import Encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 SIZE = DilatedConfig(hidden=4, depth=2, output=8, dropout=0.1)
@@ -55,7 +57,7 @@ def folder(tmp_path: Path, encoder: Dilated) -> Path:
 
 
 def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(folder: Path, encoder: Dilated) -> None:
-    loaded = load_encoder(folder)
+    loaded = load_encoder(folder, Dilated)
     assert loaded.state_dict().keys() == encoder.state_dict().keys()
     assert all(torch.equal(value, loaded.state_dict()[name]) for name, value in encoder.state_dict().items())
     assert loaded.dropout == loaded.config.dropout == 0.0
@@ -91,7 +93,7 @@ def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damage: str) 
         file.write_bytes(altered)
     assert read_card(folder) is None
     with pytest.raises(FileNotFoundError, match=r"missing or damaged; run the same command again"):
-        load_encoder(folder)
+        load_encoder(folder, Dilated)
 
 
 def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_weights_of_another_size_are_refused(folder: Path, size: dict[str, int])
     card["encoder"] |= size
     (folder / CARD).write_bytes(card_bytes(card))
     with pytest.raises(RuntimeError, match="state_dict"):
-        load_encoder(folder)
+        load_encoder(folder, Dilated)
 
 
 def test_every_encoder_comes_back_as_itself(tmp_path: Path) -> None:
@@ -127,7 +129,7 @@ def test_every_encoder_comes_back_as_itself(tmp_path: Path) -> None:
         encoder = kind(kind.Config.small()).train()
         encoder(torch.randn(3, 40, 12))  # what batch normalisation counts comes back too
         save_encoder(tmp_path / name, encoder, {})
-        loaded = load_encoder(tmp_path / name)
+        loaded = load_encoder(tmp_path / name, kind)
         card = read_card(tmp_path / name)
         assert card is not None
         assert (type(loaded), loaded.config, card["encoder"]["name"]) == (kind, encoder.config, name)
@@ -140,13 +142,13 @@ def test_a_card_without_a_name_is_of_the_default_encoder(folder: Path, encoder: 
     card = json.loads((folder / CARD).read_text())
     del card["encoder"]["name"]
     (folder / CARD).write_bytes(card_bytes(card))
-    assert load_encoder(folder).config == replace(encoder.config, dropout=0.0)
+    assert load_encoder(folder, Dilated).config == replace(encoder.config, dropout=0.0)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "gone"}, "unknown encoder 'gone'.*; delete the folder"),
+        ({"name": "gone"}, "weights of the encoder 'gone', not of 'dilated'; delete the folder"),
         ({"wings": 2}, "unknown config key 'encoder.wings'"),
     ],
 )
@@ -155,29 +157,68 @@ def test_a_card_that_fits_no_encoder_is_one_line(folder: Path, change: dict[str,
     card["encoder"] |= change
     (folder / CARD).write_bytes(card_bytes(card))
     with pytest.raises(ValueError, match=message) as caught:
-        load_encoder(folder)
+        load_encoder(folder, Dilated)
     assert "\n" not in str(caught.value)
 
 
 @pytest.fixture
-def from_file(tmp_path: Path) -> Path:
-    """A folder with an encoder from a file, which is gone by now."""
-    file = tmp_path / "mine.py"
-    file.write_text(MINE)
-    kind = get_encoder(str(file))
+def mine(tmp_path: Path) -> type[Encoder]:
+    """An encoder from a file, as a command names it."""
+    (tmp_path / "mine.py").write_text(MINE)
+    return get_encoder(str(tmp_path / "mine.py"))
+
+
+@pytest.fixture
+def from_file(mine: type[Encoder], tmp_path: Path) -> Path:
+    """A folder with weights of that encoder."""
     torch.manual_seed(0)
-    save_encoder(tmp_path / "key", kind(), {})
-    file.unlink()
+    save_encoder(tmp_path / "key", mine(), {})
     return tmp_path / "key"
 
 
-def test_an_encoder_from_a_file_loads_wherever_its_folder_goes(from_file: Path, tmp_path: Path) -> None:
+def test_an_encoder_from_a_file_comes_back_wherever_its_folder_goes(
+    from_file: Path, mine: type[Encoder], tmp_path: Path
+) -> None:
     assert (from_file / SOURCE).read_text() == MINE
     (tmp_path / "elsewhere").mkdir()
-    moved = from_file.rename(tmp_path / "elsewhere" / "key")
-    loaded = load_encoder(moved)
-    assert (loaded.name, loaded.config.output) == ("mine", 3)
+    loaded = load_encoder(from_file.rename(tmp_path / "elsewhere" / "key"), mine)
+    assert type(loaded) is mine
     assert loaded.pooled(torch.randn(2, 9, 12)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("other", [MINE + "# edited", MINE.replace('"mine"', '"yours"')], ids=["edited", "renamed"])
+def test_weights_of_another_file_of_the_user_are_refused(from_file: Path, tmp_path: Path, other: str) -> None:
+    (tmp_path / "other.py").write_text(other)
+    kind = get_encoder(str(tmp_path / "other.py"))
+    wrong = "another code of the encoder 'mine'" if kind.name == "mine" else "the encoder 'mine', not of 'yours'"
+    with pytest.raises(ValueError, match=f"{wrong}.*; delete the folder and run the same command again"):
+        load_encoder(from_file, kind)
+
+
+def test_weights_made_with_another_content_of_an_imported_module_are_refused(from_file: Path, tmp_path: Path) -> None:
+    card = json.loads((from_file / CARD).read_text())
+    card["encoder"]["modules"] = {"blocks": "0" * 64}
+    (from_file / CARD).write_bytes(card_bytes(card))
+    with pytest.raises(ValueError, match="a module that the file of the encoder 'mine' imports has changed"):
+        load_encoder(from_file, get_encoder(str(tmp_path / "mine.py")))
+
+
+@pytest.mark.attack("code that lies in a results store")
+@pytest.mark.parametrize("name", ["dilated", "mine", "hostile"])
+def test_the_code_beside_weights_is_never_executed(
+    mine: type[Encoder], from_file: Path, tmp_path: Path, name: str
+) -> None:
+    """A store of others: an encoder.py that acts when it is loaded, with digests that fit."""
+    code = f"open({str(tmp_path / 'acted')!r}, 'w').close()\n{MINE}".replace('"mine"', f'"{name}"')
+    card = json.loads((from_file / CARD).read_text())
+    card["encoder"] |= {"name": name, "source": hashlib.sha256(code.encode()).hexdigest()}
+    (from_file / SOURCE).write_text(code)
+    (from_file / CARD).write_bytes(card_bytes(card))
+    assert read_card(from_file) is not None
+    for kind in (Dilated, mine):
+        with pytest.raises(ValueError, match="; delete the folder and run the same command again"):
+            load_encoder(from_file, kind)
+    assert not (tmp_path / "acted").exists()
 
 
 @pytest.mark.parametrize("text", [None, MINE + "# altered"])
