@@ -50,6 +50,9 @@ def read_card_file(path: Path) -> dict[str, Any]:
             raise BadCard(f"{path}: this is the card of {card.get('key')}")
         if "key_content" in card and digest(card["key_content"]) != key:
             raise BadCard(f"{path}: what the card says of its key does not give the key")
+        for name in ("method", "seed"):
+            if name in card and card[name] != card.get("key_content", card).get(name, card[name]):
+                raise BadCard(f"{path}: the card's {name} is not that of its key")
     return dict(read)
 
 

@@ -26,6 +26,12 @@ EVALUATION_TITLES: dict[str, str] = {FINETUNE: "Fine-tuned", LINEAR: "Linear pro
 UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
 """Names of the gate rows. `FEATURES` is also the evaluation of its cells, which need no encoder."""
 
+
+def evaluation_of(variant: str, table: str) -> str:
+    """The evaluation of a variant's cells in a table: 'finetune', 'linear' or 'features'."""
+    return {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant, table)
+
+
 Role = Literal["method", "ablation", "sweep", "gate"]
 """Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, or baseline."""
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -136,13 +136,25 @@ def key_problem(row: Mapping[str, Any]) -> str:
         return ""
     if digest([content, row["ratio"], row["seed"]]) != row["key"]:
         return "what the row says of its key does not give the key"
+    data = row["provenance"].get("data", {})
+    _, *rules = content.get("task", [None])
+    labels, protocol = rules[:2] if rules else (row["labels"], row["protocol"])
     stated = {
-        "evaluation": row["evaluation"],
-        "pretrain": row["pretrain_key"] or None,
-        "data": row["provenance"].get("data", {}).get("fingerprint"),
+        "evaluation": (row["evaluation"], content.get("evaluation")),
+        "pretrain": (row["pretrain_key"] or None, content.get("pretrain")),
+        "data": (data.get("fingerprint"), content.get("data")),
+        "dataset": (row["dataset"], data.get("name", row["dataset"])),
+        "labels": (row["labels"], labels),
+        "protocol": (row["protocol"], protocol),
     }
-    wrong = [name for name, own in stated.items() if content.get(name) != own]
+    wrong = [name for name, (own, expected) in stated.items() if own != expected]
     return f"the row's {wrong[0]} is not that of its key" if wrong else ""
+
+
+def place_problem(row: Row, place: Mapping[str, Any]) -> str:
+    """Which field of a row has another value than the place it is read for; '' if none."""
+    wrong = [name for name, value in place.items() if getattr(row, name) != value]
+    return f"the row's {wrong[0]} is {getattr(row, wrong[0])!r}, not {place[wrong[0]]!r} as planned" if wrong else ""
 
 
 def row_bytes(row: Row, predictions: bytes) -> bytes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from benchmark.results.rows import (
     Predictions,
     Row,
     key_problem,
+    place_problem,
     read_predictions,
     row_bytes,
 )
@@ -60,8 +61,11 @@ class Store:
         write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
         self.failure_file(row.key).unlink(missing_ok=True)
 
-    def load_row(self, key: str) -> Row | None:
-        """The finished row of a key, or None. Raises CorruptRow if it is damaged."""
+    def load_row(self, key: str, place: Mapping[str, Any] | None = None) -> Row | None:
+        """The finished row of a key, or None. Raises CorruptRow if it is damaged or not of its `place`.
+
+        place: fields of the row -> the values of the cell for which the row is read.
+        """
         path = self.cells / f"{key}.json"
         if not path.is_file():
             return None
@@ -78,7 +82,7 @@ class Store:
             row = checked(Row, bounded(body))
             if row.key != key:
                 raise CorruptRow(f"{path}: this is no row of key {key}")
-            if problem := key_problem(body):
+            if problem := key_problem(body) or place_problem(row, place or {}):
                 raise CorruptRow(f"{path}: {problem}")
         except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
             raise CorruptRow(f"{path}: {error}") from error

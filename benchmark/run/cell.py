@@ -24,7 +24,7 @@ from benchmark.results.macro_classes import macro_notes
 from benchmark.results.metrics import no_scores, score_both_units
 from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS
 from benchmark.results.rows import Predictions, Row
-from benchmark.results.store import Store
+from benchmark.results.store import CorruptRow, Store
 from benchmark.run.grid import Cell
 from benchmark.training.classical.boosting import boost
 from benchmark.training.classical.features import FEATURES_VERSION
@@ -122,6 +122,20 @@ def place_of(cell: Cell) -> dict[str, Any]:
         "seed": cell.seed,
         "pretrain_seed": cell.pretraining.seed if cell.pretraining else None,
     }
+
+
+def stored_row(cell: Cell, store: Store) -> Row | None:
+    """The finished row of a cell, or None. Raises CorruptRow if it is damaged, of another cell or of other data.
+
+    The variant is not compared: two variants of equal settings share a cell and its row.
+    """
+    place = {name: value for name, value in place_of(cell).items() if name != "variant"}
+    row = store.load_row(cell.key, place)
+    for entry in cell.simulated if row else ():
+        if row and row.provenance.get(entry, {}).get("simulated") is False:
+            file = store.cells / f"{cell.key}.json"
+            raise CorruptRow(f"{file}: the row says that its {entry} is real, and here the same data are simulated")
+    return row
 
 
 def learn(job: CellJob, task: Task, known: Known) -> Outcome:

@@ -9,7 +9,7 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,16 @@ from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.text import embedder_identity
 from benchmark.results.keys import digest
-from benchmark.results.names import FEATURES, FINETUNE, FROZEN, GATE, LINEAR, SWEEP, UNTRAINED
+from benchmark.results.names import (
+    FEATURES,
+    FINETUNE,
+    FROZEN,
+    GATE,
+    LINEAR,
+    SWEEP,
+    UNTRAINED,
+    evaluation_of,
+)
 from benchmark.run.variants import Variant, variants_of
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION
@@ -66,6 +75,8 @@ class Cell:
     seed: int
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """`key` is the digest of [content, ratio, seed]."""
+    simulated: tuple[str, ...] = ()
+    """Entries of a row's provenance, of 'data' and 'corpus', whose data are marked as simulated on this machine."""
 
     @property
     def pretrain_key(self) -> str:
@@ -165,7 +176,7 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
     for table in config.evaluate:
         if variant.name == FROZEN and table == LINEAR:
             continue  # same as the untrained row of that table
-        evaluation = {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant.name, table)
+        evaluation = evaluation_of(variant.name, table)
         yield from ((table, evaluation, ratio) for ratio in ratios)
         if gate_ratio and (variant.role == GATE or variant.name == UNTRAINED):
             yield table, evaluation, ALL_LABELS
@@ -184,11 +195,18 @@ def pretraining_of(
 
 
 def expand(
-    config: Config, *, corpus: str, fingerprints: Mapping[str, str], mode: Mode, form: Form = lambda content: content
+    config: Config,
+    *,
+    corpus: str,
+    fingerprints: Mapping[str, str],
+    mode: Mode,
+    form: Form = lambda content: content,
+    simulated: Collection[str] = (),
 ) -> Grid:
     """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
 
-    form: content of a pretraining -> the form of it that the store's key was made from.
+    form: content of a pretraining -> the form of it that the store's key was made from. simulated: names of the
+    datasets that are marked as simulated.
     """
     variants = variants_of(config)
     pretrainings: dict[str, Pretraining] = {}
@@ -205,5 +223,9 @@ def expand(
                     else:
                         content = cell_content(config, pretraining, evaluation, fingerprint, mode)
                     key = digest([content, ratio, seed])
-                    cells.append(Cell(key, variant, pretraining, evaluation, table, dataset, ratio, seed, content))
+                    sources = {"data": dataset, "corpus": config.data.pretrain}
+                    marked = tuple(entry for entry, name in sources.items() if name in simulated)
+                    cells.append(
+                        Cell(key, variant, pretraining, evaluation, table, dataset, ratio, seed, content, marked)
+                    )
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))

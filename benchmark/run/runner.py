@@ -23,13 +23,13 @@ from benchmark.results.cards import BadCard, vouched
 from benchmark.results.failures import Failure
 from benchmark.results.names import CARD, ERROR, LINEAR
 from benchmark.results.store import CorruptRow, Store
-from benchmark.run.cell import CellEnd, CellJob, run_together, source_facts
+from benchmark.run.cell import CellEnd, CellJob, run_together, source_facts, stored_row
 from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
 from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.pretraining import PretrainingJob, run_pretraining
 from benchmark.run.stored_keys import as_stored, stored_pretrainings
-from benchmark.training.weights import checked_card, other_encoder, read_card
+from benchmark.training.weights import checked_card, other_encoder
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,8 @@ def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine
     fingerprints = {name: prepared[name].fingerprint for name in config.data.datasets}
     form = partial(as_stored, stored=stored_pretrainings(store) if store else {})
     corpus = prepared[config.data.pretrain].fingerprint
-    return expand(config, corpus=corpus, fingerprints=fingerprints, mode=machine.mode(), form=form)
+    simulated = {name for name, data in prepared.items() if data.simulated}
+    return expand(config, corpus=corpus, fingerprints=fingerprints, mode=machine.mode(), form=form, simulated=simulated)
 
 
 def missing(grid: Grid, store: Store) -> Work:
@@ -96,7 +97,7 @@ def missing(grid: Grid, store: Store) -> Work:
     cells = []
     for cell in grid.cells:
         try:
-            done = store.load_row(cell.key) is not None
+            done = stored_row(cell, store) is not None
         except CorruptRow as error:
             damaged.append(str(error))
             done = False
@@ -223,11 +224,9 @@ def begin(task: Pretraining | Cell, left: Left, claims: Claims, store: Store, wa
 
 def is_finished(task: Pretraining | Cell, store: Store) -> bool:
     """Whether a task's result is stored whole."""
-    if isinstance(task, Pretraining):
-        return read_card(store.pretrained / task.key) is not None
     try:
-        return store.load_row(task.key) is not None
-    except CorruptRow:
+        return is_made(task, store) if isinstance(task, Pretraining) else stored_row(task, store) is not None
+    except (BadCard, CorruptRow):
         return False
 
 
@@ -344,7 +343,7 @@ def where_to_look(failure: Failure, file: Path) -> str:
 def killed(jobs: Sequence[CellJob], error: Exception, store: Store) -> list[CellEnd]:
     """Outcomes of a group whose process was killed; cells that were stored before count as done."""
     failure = Failure.of(error)
-    return [CellEnd(job.cell.key, 0.0, None if store.load_row(job.cell.key) else failure) for job in jobs]
+    return [CellEnd(job.cell.key, 0.0, None if is_finished(job.cell, store) else failure) for job in jobs]
 
 
 def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:

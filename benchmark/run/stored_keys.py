@@ -149,7 +149,7 @@ def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple
 
 
 def names_code(config: Any) -> bool:
-    """Whether a key or value anywhere in a config is the path of a .py file, which validation would load and execute."""
+    """Whether a key or value anywhere in a config is a .py file's path, which validation would load and execute."""
     if isinstance(config, Mapping):
         return any(names_code(part) for pair in config.items() for part in pair)
     if isinstance(config, list):

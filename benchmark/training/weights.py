@@ -1,7 +1,7 @@
 """A pretrained encoder on disk: weights (safetensors) and a card (JSON) with key, name, sizes, history and digests.
 
-The source file of a user's own encoder is stored beside its weights, to be read by others. It is never executed: a store
-may come from others, so an encoder's class is what the caller gives, and the card must be of the same content.
+The source file of a user's own encoder is stored beside its weights, to be read by others. It is never executed: a
+store may come from others, so an encoder's class is what the caller gives, and the card must be of the same content.
 """
 
 from __future__ import annotations

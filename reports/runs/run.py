@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.results.failures import Failure
+from benchmark.results.names import evaluation_of
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import CorruptRow, Store
@@ -94,9 +95,12 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     """The run of a plan, stored or not, in a store; source: the path that the user named."""
     rows: dict[str, Row] = {}
     damaged: dict[str, str] = {}
-    for key in dict.fromkeys(cell.key for cell in plan.cells):
+    first: dict[str, PlannedCell] = {}
+    for cell in plan.cells:
+        first.setdefault(cell.key, cell)
+    for key, cell in first.items():
         try:
-            row = store.load_row(key)
+            row = store.load_row(key, place_of(cell, plan))
         except CorruptRow as error:
             damaged[key] = str(error)
             continue
@@ -105,6 +109,20 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
     plan = as_rows_say(plan, rows.values())
     return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged)
+
+
+def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:
+    """Fields of a row and the values they must have to be that of a planned cell."""
+    place = {
+        "evaluation": evaluation_of(cell.variant, cell.evaluation),
+        "dataset": cell.dataset,
+        "ratio": cell.ratio,
+        "seed": cell.seed,
+        "protocol": plan.config["protocol"],
+        "labels": plan.config["data"]["labels"],
+    }
+    role = plan.roles.get(cell.variant)
+    return place | ({"method": role["of"] or cell.variant} if role else {})
 
 
 def _cell(cell: PlannedCell) -> dict[str, Any]:

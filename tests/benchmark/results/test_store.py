@@ -363,11 +363,17 @@ def test_plans_are_listed_with_the_latest_first(tmp_path: Path) -> None:
     assert store.plan_keys() == ["c", "a", "b"]
 
 
-CONTENT = {"evaluation": "finetune", "pretrain": ROW.pretrain_key, "data": "dd"}
+CONTENT = {
+    "evaluation": "finetune",
+    "pretrain": ROW.pretrain_key,
+    "data": "dd",
+    "task": [1, "single", "paper", {"further": True}],
+}
+DATA = {"name": "ptb-xl", "fingerprint": "dd", "simulated": True}
 KEYED = replace(
     ROW,
     key=digest([CONTENT, ROW.ratio, ROW.seed]),
-    provenance=ROW.provenance | {"key_content": CONTENT, "data": {"fingerprint": "dd", "simulated": True}},
+    provenance=ROW.provenance | {"key_content": CONTENT, "data": DATA},
 )
 
 
@@ -384,12 +390,42 @@ def test_a_row_with_the_content_of_its_key_is_read(store: Store) -> None:
         ({"provenance": KEYED.provenance | {"data": {"fingerprint": "ee"}}}, "the row's data is not that of its key"),
         ({"pretrain_key": "another"}, "the row's pretrain is not that of its key"),
         ({"evaluation": "linear"}, "the row's evaluation is not that of its key"),
+        ({"dataset": "chapman"}, "the row's dataset is not that of its key"),
+        ({"ratio": 0.3}, "what the row says of its key does not give the key"),
+        ({"protocol": "strict"}, "the row's protocol is not that of its key"),
+        ({"labels": "multi"}, "the row's labels is not that of its key"),
     ],
 )
+@pytest.mark.attack("rows and cards of another cell under valid digests")
 def test_a_row_that_is_not_of_its_key_is_refused(store: Store, change: dict[str, Any], problem: str) -> None:
     store.save_row(replace(KEYED, **change), PREDICTIONS)
     with pytest.raises(CorruptRow, match=problem):
         store.load_row(KEYED.key)
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("dataset", "chapman"), ("method", "moco"), ("ratio", 0.3), ("seed", 42), ("evaluation", "linear")],
+)
+def test_a_row_is_refused_in_the_place_of_another_cell(store: Store, name: str, value: Any) -> None:
+    place = {field: getattr(ROW, field) for field in ("dataset", "method", "ratio", "seed", "evaluation")}
+    assert store.load_row(ROW.key, place) == ROW
+    with pytest.raises(CorruptRow, match=f"{ROW.key}.json: the row's {name} is .*, not '?{value}'? as planned"):
+        store.load_row(ROW.key, place | {name: value})
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize("change", [{"method": "moco"}, {"seed": 1}])
+def test_a_card_that_is_not_of_its_key_is_refused(store: Store, change: dict[str, Any]) -> None:
+    content = {"method": "pmq", "seed": 42}
+    key = digest(content)
+    file = store.pretrained / key / CARD
+    write_atomic(file, card_bytes({"key": key, "key_content": content} | content))
+    assert store.card(key) is not None
+    write_atomic(file, card_bytes({"key": key, "key_content": content} | content | change))
+    with pytest.raises(BadCard, match=f"the card's {next(iter(change))} is not that of its key"):
+        store.card(key)
 
 
 def test_what_a_row_says_of_its_data_is_under_its_digest(store: Store) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -213,6 +214,44 @@ def test_swapped_encoders_are_made_again_and_told(finished: Bench) -> None:
     assert sorted(finished.missing().damaged) == sorted(told)
     assert finished.work_off() == 0
     assert [(folder / WEIGHTS).read_bytes() for folder in folders] == weights
+    assert finished.rows() == rows
+
+
+def reseal(store: Store, key: str, change: Callable[[Row], Row]) -> None:
+    """Change a stored row by hand, under a digest that fits."""
+    row = store.load_row(key)
+    assert row is not None
+    store.save_row(change(row), store.predictions(key))
+
+
+@pytest.mark.attack("simulated data passed off as real")
+@pytest.mark.parametrize("entry", ["data", "corpus"])
+def test_a_resealed_row_that_calls_simulated_data_real_is_done_again(finished: Bench, entry: str) -> None:
+    key, rows = cell_of(finished, "pmq").key, finished.rows()
+
+    def call_real(row: Row) -> Row:
+        facts = row.provenance[entry] | {"simulated": False}
+        return replace(row, provenance=row.provenance | {entry: facts})
+
+    reseal(finished.store, key, call_real)
+    work = finished.missing()
+    assert [cell.key for cell in work.cells] == [key]
+    (line,) = work.damaged
+    assert line.endswith(f"{key}.json: the row says that its {entry} is real, and here the same data are simulated")
+    assert finished.work_off() == 0
+    assert finished.rows() == rows
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize("change", [{"dataset": "ptb-xl"}, {"method": "moco"}, {"ratio": 0.1}, {"seed": 7}])
+def test_a_row_of_another_cell_without_the_content_of_its_key_is_done_again(
+    finished: Bench, change: dict[str, Any]
+) -> None:
+    key, rows = cell_of(finished, "pmq").key, finished.rows()
+    reseal(finished.store, key, lambda row: replace(row, provenance={**row.provenance, "key_content": None}, **change))
+    (line,) = finished.missing().damaged
+    assert f"the row's {next(iter(change))} is " in line
+    assert finished.work_off() == 0
     assert finished.rows() == rows
 
 
