@@ -1,17 +1,18 @@
 """Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page.
 
 The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. All
-are written aside and put in place together, the page last, so that new tables never stand beside an old page.
+are written aside and put in place together, the page last, so that new tables never stand beside an old page. Of two
+reports into one folder the second waits for the first; files of an earlier report that this one does not write go.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmark.results.files.together import alone_in, publish
 from benchmark.results.files.write import is_read_only, naming, temporary_name
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.plain_text import csv_cell
@@ -75,7 +76,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
             raise
         return _report(run, tables, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"])
     try:
-        with naming(out):
+        with naming(out), alone_in(out):
             drawn = figures_in(run, out, staged, units, statistics, kept)
             problems += drawn.problems
             contents = _contents(run, tables, statistics)
@@ -91,8 +92,9 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
             )
             (staged / PAGE).write_text(page, encoding="utf-8", newline="")
             new = [file.relative_to(staged) for file in drawn.files if file.is_relative_to(staged)]
-            files = _publish(staged, out, [*map(Path, (*contents, PAGE)), *new])
-            return _report(run, tables, (*files, *(() if new else drawn.files)), problems)
+            names, there = [*map(Path, (*contents, PAGE)), *new], () if new else drawn.files
+            publish(staged, out, names, last=Path(PAGE), stay=[file.relative_to(out) for file in there])
+            return _report(run, tables, (*(out / name for name in names), *there), problems)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
 
@@ -108,15 +110,6 @@ def _contents(run: Run, tables: list[Table], statistics: Mapping[str, TableStati
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
     }
-
-
-def _publish(staged: Path, out: Path, names: Sequence[Path]) -> tuple[Path, ...]:
-    """Move files from one folder to another; an old page goes first and the new one comes last."""
-    (out / PAGE).unlink(missing_ok=True)
-    for name in sorted(names, key=lambda name: name == Path(PAGE)):
-        (out / name).parent.mkdir(exist_ok=True)
-        os.replace(staged / name, out / name)
-    return tuple(out / name for name in names)
 
 
 def _report(run: Run, tables: list[Table], files: tuple[Path, ...], problems: list[str]) -> Report:

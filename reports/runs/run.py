@@ -118,8 +118,6 @@ def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:
         "dataset": cell.dataset,
         "ratio": cell.ratio,
         "seed": cell.seed,
-        "protocol": plan.config["protocol"],
-        "labels": plan.config["data"]["labels"],
     }
     role = plan.roles.get(cell.variant)
     return place | ({"method": role["of"] or cell.variant} if role else {})

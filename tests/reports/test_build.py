@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from reports.build import build_report
 from reports.figures import choose
 from reports.figures.kept import Figures
 from reports.runs.kept import FOLDER
-from reports.runs.run import open_run
+from reports.runs.run import Run, open_run
 from reports.statistics import columns
 
 FILES = [
@@ -145,6 +147,42 @@ def test_tables_come_without_files_where_nothing_can_be_written(store_root: Path
     assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
     assert report.files == ()
     assert report.problems == (f"every file: {disk / 'out'} cannot be written to (Read-only file system)",)
+
+
+def write_figure_of_run(run: Run, folder: Path, *_: object) -> Figures:
+    """In place of the figures: one named and filled by the run; other reports have time to come between."""
+    file = folder / "figures" / f"{run.source.name}.png"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(16) + run.source.name.encode())
+    time.sleep(0.2)
+    return Figures((file,), ())
+
+
+@pytest.mark.attack("two reports into one folder")
+def test_two_reports_at_once_leave_one_of_them_whole(
+    write_store: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choose, "write_figures", write_figure_of_run)
+    runs = [open_run(write_store("one", complete=True)), open_run(write_store("two"))]
+    alone = []
+    for run in runs:
+        build_report(run, tmp_path / run.source.name / "alone")
+        alone.append(files_of(tmp_path / run.source.name / "alone"))
+    for _ in range(3):
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda run: build_report(run, tmp_path / "out"), runs))
+        assert files_of(tmp_path / "out") in alone
+
+
+def test_figures_of_an_earlier_report_go_and_those_of_the_user_stay(
+    write_store: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choose, "write_figures", write_figure_of_run)
+    build_report(open_run(write_store("one")), tmp_path / "out")
+    (tmp_path / "out" / "figures" / "mine.png").write_bytes(b"the user's")
+    build_report(open_run(write_store("two")), tmp_path / "out")
+    build_report(open_run(write_store("two")), tmp_path / "out")  # draws nothing
+    assert {file.name for file in (tmp_path / "out" / "figures").iterdir()} == {"two.png", "mine.png"}
 
 
 def test_an_unknown_unit_is_refused(store_root: Path, tmp_path: Path) -> None:
