@@ -14,7 +14,7 @@ from rich.table import Column
 
 from benchmark.screen.console import note
 from benchmark.screen.harmless import harmless
-from benchmark.screen.tally import Tally, duration
+from benchmark.screen.tally import Cost, Tally, duration, left
 
 INNER_SECONDS = 30.0
 """Least seconds between two plain lines about a running task."""
@@ -57,22 +57,27 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
 class GridProgress:
     """Context manager that shows the progress of a grid: bars on a terminal, plain lines elsewhere.
 
-    costs: unique, printed name of every task -> its estimated cost, in any one unit. Several tasks may run at once.
-    Leaving the context, also by Ctrl-C, restores the terminal.
+    costs: unique, printed name of every task -> what it is expected to take; earlier: as in `Tally`. Several tasks may
+    run at once. Leaving the context, also by Ctrl-C, restores the terminal.
     """
 
     def __init__(
-        self, console: Console, costs: Mapping[str, float], clock: Callable[[], float] = time.monotonic
+        self,
+        console: Console,
+        costs: Mapping[str, Cost],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        earlier: Mapping[str, float] | None = None,
     ) -> None:
         self._console = console
         self._clock = clock
-        self._tally = Tally(costs)
+        self._tally = Tally(costs, earlier or {})
         self._since: dict[str, float] = {}
         self._bars: dict[str, TaskID] = {}
         self._spoke = self._start = clock()
         self._waited = False
         self._live = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
-        self._grid = self._live.add_task("all", total=sum(costs.values()), text="") if self._live else None
+        self._grid = self._live.add_task("all", total=self._tally.total(), text="") if self._live else None
 
     def __enter__(self) -> Self:
         if self._live:
@@ -90,14 +95,14 @@ class GridProgress:
 
     def started(self, task: str) -> None:
         """Mark a task as running."""
-        self._tally.running[task] = 0.0
+        self._tally.running[task] = 0.0, 0.0
         self._since[task] = self._clock()
         if self._live:
             self._bars[task] = self._live.add_task(task, total=1.0, text="")
 
     def inner(self, task: str, done: int, total: int, text: str) -> None:
         """Update a running task: `done` of `total` steps, and a short text, e.g. 'epoch 3/10 loss 1.234'."""
-        self._tally.running[task] = done / total
+        self._tally.running[task] = done / total, self._clock() - self._since[task]
         if self._live:
             self._live.update(self._bars[task], completed=done / total, text=text)
             self._refresh()
@@ -108,7 +113,7 @@ class GridProgress:
         """Mark a task as done. seconds: its duration, if other than the time since `started`."""
         since_started = self._close(task)
         seconds = since_started if seconds is None else seconds
-        self._tally.finished.append(task)
+        self._tally.finished[task] = seconds
         self._refresh()
         if not self._live:
             self._say(f"done    {task} ({duration(seconds)}); {self._tally.counts()}; {self._ahead()}")
@@ -146,13 +151,13 @@ class GridProgress:
         return now - self._since.pop(task, now)
 
     def _ahead(self) -> str:
-        seconds = self._tally.seconds_left(self._clock() - self._start)
-        return "time left not known yet" if seconds is None else f"about {duration(seconds)} left"
+        return left(self._tally.seconds_left())
 
     def _refresh(self) -> None:
         if self._live and self._grid is not None:
-            through = sum(self._tally.costs.values()) - self._tally.ahead()
-            self._live.update(self._grid, completed=through, text=f"{self._tally.counts()}, {self._ahead()}")
+            self._live.update(
+                self._grid, completed=self._tally.through(), text=f"{self._tally.counts()}, {self._ahead()}"
+            )
 
     def _say(self, line: str) -> None:
         self._spoke = self._clock()

@@ -14,12 +14,13 @@ def run(arguments: Namespace, console: Console) -> int:
     from benchmark.verbs.run.dry_run import print_dry_run  # here, because torch loads slowly
     from benchmark.verbs.run.grid import GridRequest, run_grid
     from benchmark.verbs.run.machine import machine_of
+    from benchmark.verbs.speed.record import SPEED_FILE
 
     config, place = config_of(arguments), place_of(arguments)
     machine = machine_of(arguments, config)
     results, out = arguments.results, arguments.out
     if arguments.dry_run:
-        print_dry_run(console, config, place, machine, results, out / "speed.json")
+        print_dry_run(console, config, place, machine, results, out / SPEED_FILE)
         return OK
     asked = GridRequest(config, place, machine, results, out, allow_leak=arguments.allow_leak, unit=arguments.unit)
     return run_grid(asked, console)

@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-
-import torch
 
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
-from benchmark.machine.device import device_facts
-from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
+from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, SWEEP, UNTRAINED
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.datasets import reading_note
-from benchmark.run.estimate import (
-    Size,
-    cell_seconds,
-    disk_bytes,
-    estimated_size,
-    exact_size,
-    passes,
-    seconds_per_pass,
-)
-from benchmark.run.grid import Cell, Grid, Pretraining, expand
+from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
+from benchmark.run.grid import Cell, Grid, expand
 from benchmark.run.runner import Machine, Work, make_grid, missing
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.variants import Variant
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
-from benchmark.verbs.speed.record import load_speed
-from benchmark.verbs.speed.report import grid_seconds
+from benchmark.verbs.run.costs import Seconds, seconds_of, summed
 from methods.base import PretrainMethod
-from methods.encoders import identity
-from methods.encoders.base import Encoder
 
 GIB = 2**30
+GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features"}
+"""Name of a gate's row -> the gate, as `--gates` names it."""
+FULL_LABELS = "full-labels"
 
 
 def print_dry_run(
@@ -155,53 +144,42 @@ def print_cells(console: Console, grid: Grid, work: Work) -> None:
 def cost_lines(
     config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
 ) -> Iterator[str]:
-    """Hours by stage, from a measurement on this machine, and disk space."""
-    encoder = config.encoder_class()(config.encoder_config())
-    source, pretraining, cells = seconds_of(config, speed_file, machine, encoder, sizes, work)
-    parameters = sum(p.numel() for p in encoder.parameters())
+    """Hours by stage, from a measurement on this machine, those of each gate, and disk space."""
+    source, seconds = seconds_of(config, speed_file, machine, sizes)
+    pretraining, cells = summed(work, seconds, machine.jobs)
+    parameters = sum(p.numel() for p in config.encoder_class()(config.encoder_config()).parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     there = next(folder for folder in results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(there).free
     yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time, {source}:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
-    gates = tuple(cell for cell in work.cells if is_gate(cell, config))
-    if gates:
-        only = replace(work, pretrainings=(), cells=gates)
-        *_, seconds = seconds_of(config, speed_file, machine, encoder, sizes, only)
-        yield f"  of the cells, {len(gates)} of gates {duration(seconds)}; these are --gates {' '.join(config.gates)}"
+    yield from gate_lines(config, work, seconds, machine.jobs)
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
 
 
-def is_gate(cell: Cell, config: Config) -> bool:
-    """Whether a cell is of a reference row, or of a compared one with all labels for reference."""
-    return cell.variant.role == GATE or cell.ratio not in config.ratios
+def gate_lines(config: Config, work: Work, seconds: Seconds, jobs: int) -> Iterator[str]:
+    """The number and hours of the gates' cells, all and by gate, and their share of all cells."""
+    whole = sum(map(seconds, work.cells))
+    by_gate: dict[str, list[Cell]] = {}
+    for cell in work.cells:
+        if gate := gate_of(cell, config):
+            by_gate.setdefault(gate, []).append(cell)
+    if not by_gate:
+        return
+    named = {gate: cost_text(by_gate[gate], seconds, jobs, whole) for gate in config.gates if gate in by_gate}
+    every = cost_text([cell for cells in by_gate.values() for cell in cells], seconds, jobs, whole)
+    yield f"  of the cells, {every} of gates; --gates chooses among these, and --gates none leaves them out:"
+    yield from (f"    {gate}: {text}" for gate, text in named.items())
 
 
-def seconds_of(
-    config: Config, speed_file: Path, machine: Machine, encoder: Encoder, sizes: Mapping[str, Size], work: Work
-) -> tuple[str, float, float]:
-    """Source of the estimate, and seconds of the pretrainings and of the cells."""
-    speed = load_speed(speed_file)
-    if speed is None:
-        source = "from an encoder pass timed just now; `speed` looks closer"
-        return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
-    which = identity(type(encoder), encoder.config)
-    misfit = speed.misfit(which, config.data.cut().samples, device_facts(machine.device), machine.precision)
-    if misfit:
-        source = f"from an encoder pass timed just now, since {speed_file} is of another {misfit}"
-        return source, *seconds_from_a_pass(config, machine, encoder, sizes, work)
-    tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
-    return f"from {speed_file}, which `speed` wrote", *grid_seconds(config, tasks, sizes, speed, machine.jobs)
+def cost_text(cells: Sequence[Cell], seconds: Seconds, jobs: int, whole: float) -> str:
+    """'24 in 5 min (31 %)': number, hours and share of some cells."""
+    own = sum(map(seconds, cells))
+    return f"{len(cells)} in {duration(own / jobs)} ({own / whole:.0%})".replace("%", " %")
 
 
-def seconds_from_a_pass(
-    config: Config, machine: Machine, encoder: Encoder, sizes: Mapping[str, Size], work: Work
-) -> tuple[float, float]:
-    """Seconds of the pretrainings and of the cells, from one measured encoder pass."""
-    together, alone = (
-        seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision, threads=threads)
-        for threads in (torch.get_num_threads(), machine.cell_threads())
-    )
-    pretraining = sum(passes(task, config, sizes) for task in work.pretrainings) * together
-    cells = sum(cell_seconds(cell, config, sizes, alone) for cell in work.cells) / machine.jobs
-    return pretraining, cells
+def gate_of(cell: Cell, config: Config) -> str:
+    """The gate that a cell belongs to, as `--gates` names it; '' for a compared row at a compared ratio."""
+    if cell.ratio not in config.ratios:
+        return FULL_LABELS
+    return GATE_OF_ROW[cell.variant.name] if cell.variant.role == GATE else ""

@@ -15,11 +15,11 @@ from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from benchmark.run.cohorts import names_of
 from benchmark.run.datasets import gate, open_data, prepare_data
-from benchmark.run.estimate import exact_size, passes
-from benchmark.run.grid import Cell, Grid, Pretraining
+from benchmark.run.estimate import exact_size
+from benchmark.run.grid import Grid
 from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import health_of, warnings_of
-from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing, task_name
+from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.sweep import sweep, sweep_claims
 from benchmark.screen import console as terminal
@@ -27,6 +27,8 @@ from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
 from benchmark.training.health import health_lines
 from benchmark.verbs.report import show_report
+from benchmark.verbs.run.costs import costs_of, earlier_rates, seconds_of
+from benchmark.verbs.speed.record import SPEED_FILE
 from reports.runs.run import run_of
 
 
@@ -68,7 +70,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
     for line in (*earlier_lines(grid), *unmatched_lines(work.cells, grid, store)):
         note(console, line)
-    failures = work_off(work, config, prepared, store, machine, console) if work.cells else 0
+    failures = work_off(work, prepared, store, asked, console) if work.cells else 0
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
     show_report(run_of(store, plan, asked.results), asked.out, asked.unit, console)
@@ -128,14 +130,13 @@ def prepared_line(prepared: Prepared) -> str:
     return f"{line}; skipped {len(prepared.skipped)} ({reasons})"
 
 
-def work_off(
-    work: Work, config: Config, prepared: dict[str, Prepared], store: Store, machine: Machine, console: Console
-) -> int:
+def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
     """Run the work under a progress display; returns the number of failed tasks."""
+    config, machine = asked.config, asked.machine
     sizes = {name: exact_size(data) for name, data in prepared.items()}
-    tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
-    costs = {task_name(task): passes(task, config, sizes) for task in tasks}
-    with GridProgress(console, costs) as progress:
+    _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes)
+    earlier = earlier_rates(work, seconds, store)
+    with GridProgress(console, costs_of(work, seconds, machine.jobs), earlier=earlier) as progress:
         watch = Watch(
             progress.started,
             progress.inner,

@@ -15,7 +15,7 @@ def speed(arguments: Namespace, console: Console) -> int:
     from benchmark.verbs.run.dry_run import sizes_of, unkeyed_grid
     from benchmark.verbs.run.machine import machine_of
     from benchmark.verbs.speed.measure import FULL, QUICK, measure_speed
-    from benchmark.verbs.speed.record import save_speed
+    from benchmark.verbs.speed.record import SPEED_FILE, save_speed
     from benchmark.verbs.speed.report import hours_line, print_speed
 
     config = config_of(arguments)
@@ -24,7 +24,7 @@ def speed(arguments: Namespace, console: Console) -> int:
     with step(console, "measuring") as progress:
         found = measure_speed(config, machine, QUICK if arguments.quick else FULL, progress)
     print_speed(console, found)
-    file = arguments.out / "speed.json"
+    file = arguments.out / SPEED_FILE
     save_speed(found, file)
     grid = unkeyed_grid(config, machine)
     note(console, hours_line(config, [*grid.pretrainings, *grid.cells], sizes, found, machine.jobs))

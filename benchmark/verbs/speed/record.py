@@ -15,6 +15,9 @@ from benchmark.results.files.read import LARGEST_JSON, read_regular
 from benchmark.results.files.write import write_atomic
 from benchmark.verbs.speed.timing import Ratio
 
+SPEED_FILE = "speed.json"
+"""Name of the file under --out."""
+
 
 @dataclass(frozen=True)
 class StepSpeed:

@@ -9,8 +9,13 @@ from rich.console import Console
 
 from benchmark.screen.console import open_console
 from benchmark.screen.progress import INNER_SECONDS, GridProgress
+from benchmark.screen.tally import Cost
 
-COSTS = {"pretrain pmq seed 42": 4.0, "fine-tune pmq, PTB-XL, 30 %, seed 41": 1.0, "fine-tune moco": 1.0}
+COSTS = {
+    "pretrain pmq seed 42": Cost(4.0, "pretraining"),
+    "fine-tune pmq, PTB-XL, 30 %, seed 41": Cost(1.0, "finetune"),
+    "fine-tune moco": Cost(1.0, "finetune"),
+}
 ESCAPE = "\x1b"
 
 
@@ -40,7 +45,7 @@ def run_grid(console: Console, clock: Clock) -> None:
 
 def test_inner_lines_are_throttled_in_a_pipe() -> None:
     out, clock = StringIO(), Clock()
-    with GridProgress(open_console(out), {"a": 1.0}, clock) as progress:
+    with GridProgress(open_console(out), {"a": Cost(1.0)}, clock) as progress:
         progress.started("a")
         for step in range(1000):
             clock.now += 0.1
@@ -55,7 +60,7 @@ def terminal(out: StringIO, width: int = 100) -> Console:
 @pytest.mark.parametrize("width", [40, 100])
 def test_a_terminal_gets_bars_and_keeps_the_reason_of_a_failure(width: int) -> None:
     out, clock = StringIO(), Clock()
-    with GridProgress(terminal(out, width), {"pretrain": 4.0, "fine-tune": 1.0}, clock) as progress:
+    with GridProgress(terminal(out, width), {"pretrain": Cost(4.0), "fine-tune": Cost(1.0)}, clock) as progress:
         progress.started("pretrain")
         clock.now += 4.0
         progress.inner("pretrain", 1, 4, "loss [1.2]")
@@ -77,7 +82,7 @@ def interrupt(progress: GridProgress) -> None:
 def test_ctrl_c_gives_the_terminal_back() -> None:
     out = StringIO()
     with pytest.raises(KeyboardInterrupt):
-        interrupt(GridProgress(terminal(out), {"a": 1.0}))
+        interrupt(GridProgress(terminal(out), {"a": Cost(1.0)}))
     hidden, shown = f"{ESCAPE}[?25l", f"{ESCAPE}[?25h"
     assert out.getvalue().count(hidden) == out.getvalue().count(shown) == 1
     assert out.getvalue().rindex(shown) > out.getvalue().rindex(hidden)
@@ -91,9 +96,9 @@ def test_a_pipe_gets_plain_lines() -> None:
     assert ESCAPE not in out.getvalue()
     assert max(map(len, lines)) <= 120
     assert lines[:3] == [
-        "        pretrain pmq seed 42: epoch 8/10 loss [1.234]; about 28 s left",  # 3.2 of 6 units in 32 s
-        "done    pretrain pmq seed 42 (40 s); 1 of 3 done, 2 left; about 20 s left",
-        "done    fine-tune pmq, PTB-XL, 30 %, seed 41 (20 s); 2 of 3 done, 1 left; about 12 s left",
+        "        pretrain pmq seed 42: epoch 8/10 loss [1.234]; 18 s to 48 s left",  # 0.8 at 10, 2 at 10, half or twice
+        "done    pretrain pmq seed 42 (40 s); 1 of 3 done, 2 left; 10 s to 40 s left",
+        "done    fine-tune pmq, PTB-XL, 30 %, seed 41 (20 s); 2 of 3 done, 1 left; about 20 s left",
     ]
     assert lines[3] == "FAILED  fine-tune moco (0 s); 2 of 3 done, 0 left, 1 failed; about 0 s left"
     assert lines[4].startswith("        RuntimeError: the loss is not finite")
@@ -102,7 +107,7 @@ def test_a_pipe_gets_plain_lines() -> None:
 
 def test_what_other_runners_do_is_counted_and_waiting_is_told_from_time_to_time() -> None:
     out, clock = StringIO(), Clock()
-    with GridProgress(open_console(out), {"a": 1.0, "b": 1.0, "c": 1.0}, clock) as progress:
+    with GridProgress(open_console(out), dict.fromkeys("abc", Cost(1.0)), clock) as progress:
         progress.elsewhere("a")
         for _ in range(int(2 * INNER_SECONDS)):
             progress.waiting("waiting for 1 of there:7")

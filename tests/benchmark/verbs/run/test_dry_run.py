@@ -18,10 +18,12 @@ from benchmark.data.readers.base import DatasetError
 from benchmark.machine.device import device_facts
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
+from benchmark.run.cell import place_of
 from benchmark.run.cohorts import locate, names_of
+from benchmark.run.grid import Cell
 from benchmark.run.runner import Machine, make_grid
 from benchmark.screen.console import open_console
-from benchmark.verbs.run import dry_run
+from benchmark.verbs.run import costs
 from benchmark.verbs.run.dry_run import print_dry_run
 from benchmark.verbs.speed.record import Speed, save_speed
 from methods.encoders import identity
@@ -34,7 +36,7 @@ FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 4}, "evaluate"
 @pytest.fixture(autouse=True)
 def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass takes a millisecond here, without measuring."""
-    monkeypatch.setattr(dry_run, "seconds_per_pass", lambda *size, **how: 1e-3)
+    monkeypatch.setattr(costs, "seconds_per_pass", lambda *size, **how: 1e-3)
 
 
 @pytest.fixture
@@ -60,16 +62,14 @@ def prepare_all(config: Config, place: Place) -> dict[str, Prepared]:
     }
 
 
-def finish(key: str, store: Store) -> None:
+def finish(cell: Cell, store: Store, **training: float) -> None:
     """Put a row in the place of a cell."""
-    text = {"variant": "pmq", "method": "pmq", "evaluation": "linear", "dataset": "chapman", "pretrain_key": ""}
-    text |= {"protocol": "paper", "labels": "single"}
-    numbers = {"ratio": 0.5, "seed": 41, "pretrain_seed": 42}
+    text = {"protocol": "paper", "labels": "single"}
     facts: dict[str, dict[str, object]] = {
-        name: {} for name in ("scores", "undefined", "counts", "coverage", "training", "provenance")
+        name: {} for name in ("scores", "undefined", "counts", "coverage", "provenance")
     }
     nothing = np.empty(0)
-    row = Row(key=key, notes=[], **text, **numbers, **facts)  # type: ignore[arg-type]
+    row = Row(**place_of(cell), notes=[], training=training, **text, **facts)  # type: ignore[arg-type]
     store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
 
 
@@ -108,21 +108,23 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     assert done_of("pmq finetune", "chapman", before) == "0/6"
     grid = make_grid(config, prepare_all(config, place), MACHINE)
     for cell in grid.cells[:2]:
-        finish(cell.key, store)
+        finish(cell, store)
     after = lines_of(config, place)
     assert done_of("random finetune", "chapman", after) == "2/6"
     assert done_of("pmq finetune", "chapman", after) == "0/6"
 
 
-def test_the_cost_of_gates_is_said(small_config: SmallConfig, place: Place) -> None:
+def test_the_cost_of_each_gate_is_said(small_config: SmallConfig, place: Place) -> None:
     def told(*gates: str) -> list[str]:
         lines = lines_of(small_config({**FEW, "gates": list(gates)}), place)
-        return [line for line in lines if line.startswith("  of the cells")]
+        start = next((at for at, line in enumerate(lines) if line.startswith("  of the cells, ")), len(lines))
+        return [" ".join(line.split()[:2]) for line in lines[start:] if line.startswith("    ")]
 
-    (line,) = told("random", "features")
-    assert line.startswith("  of the cells, 2 of gates ")  # features at two ratios; Random is compared
-    assert line.endswith("; these are --gates random features")
+    assert told("random", "features") == ["features: 2"]  # at two ratios; Random is compared
+    assert told("features", "frozen", "full-labels") == ["features: 2", "frozen: 2", "full-labels: 3"]
     assert told() == []
+    (line,) = (line for line in lines_of(small_config({**FEW, "gates": ["frozen"]}), place) if "    frozen: " in line)
+    assert line.endswith(" %)")
 
 
 def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Place) -> None:
@@ -144,7 +146,7 @@ def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place, 
     grid = make_grid(config, prepare_all(config, place), MACHINE)
     assert "together 0 s" not in "\n".join(lines_of(config, place))
     for cell in grid.cells:
-        finish(cell.key, store)
+        finish(cell, store)
     assert "  pretraining 0 s, cells 0 s, together 0 s" in lines_of(config, place)
 
 

@@ -1,0 +1,106 @@
+"""Expected seconds of the tasks of a run, for `--dry-run` and the time left: from `speed`, else from a timed pass."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from benchmark.config.config import Config
+from benchmark.machine.device import device_facts
+from benchmark.results.cards import BadCard
+from benchmark.results.store import CorruptRow, Store
+from benchmark.run.cell import stored_row
+from benchmark.run.estimate import Size, cell_seconds, passes, seconds_per_pass
+from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.runner import Machine, Work, task_name
+from benchmark.screen.tally import Cost
+from benchmark.verbs.speed.record import Speed, load_speed
+from benchmark.verbs.speed.report import grid_seconds
+from methods.encoders import identity
+from methods.encoders.base import Encoder
+
+PRETRAINING = "pretraining"
+"""Kind of the pretrainings; that of a cell is its evaluation."""
+MOST_READ = 20
+"""Stored results of a kind that its earlier speed is taken from."""
+
+Task = Pretraining | Cell
+Seconds = Callable[[Task], float]
+
+
+def seconds_of(config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size]) -> tuple[str, Seconds]:
+    """Source of the estimate, and the expected seconds of a task on its own."""
+    with torch.random.fork_rng(devices=[]):
+        encoder = config.encoder_class()(config.encoder_config())
+    speed, misfit = load_speed(speed_file), ""
+    if speed is not None:
+        which = identity(type(encoder), encoder.config)
+        misfit = speed.misfit(which, config.data.cut().samples, device_facts(machine.device), machine.precision)
+        if not misfit:
+            return f"from {speed_file}, which `speed` wrote", partial(seconds_at, speed, config, sizes)
+    source = f"since {speed_file} is of another {misfit}" if misfit else "`speed` looks closer"
+    timed = timed_passes(encoder, config, machine)
+    return f"from an encoder pass timed just now{',' if misfit else ';'} {source}", partial(
+        from_a_pass, timed, config, sizes
+    )
+
+
+def seconds_at(speed: Speed, config: Config, sizes: Mapping[str, Size], task: Task) -> float:
+    """Expected seconds of a task at a measured speed."""
+    return sum(grid_seconds(config, [task], sizes, speed, jobs=1))
+
+
+def timed_passes(encoder: Encoder, config: Config, machine: Machine) -> tuple[float, float]:
+    """Seconds of an encoder pass on the threads of a pretraining, and on those of a cell."""
+    samples, alone = config.data.cut().samples, machine.cell_threads()
+    with torch.random.fork_rng(devices=[]):
+        together, single = (
+            seconds_per_pass(encoder, samples, machine.device, machine.precision, threads=threads)
+            for threads in (torch.get_num_threads(), alone)
+        )
+    return together, single
+
+
+def from_a_pass(timed: tuple[float, float], config: Config, sizes: Mapping[str, Size], task: Task) -> float:
+    """Expected seconds of a task from those of an encoder pass."""
+    together, alone = timed
+    return (
+        cell_seconds(task, config, sizes, alone) if isinstance(task, Cell) else passes(task, config, sizes) * together
+    )
+
+
+def summed(work: Work, seconds: Seconds, jobs: int) -> tuple[float, float]:
+    """Seconds of the missing pretrainings, and of the missing cells at `jobs` concurrent ones."""
+    return sum(map(seconds, work.pretrainings)), sum(map(seconds, work.cells)) / jobs
+
+
+def costs_of(work: Work, seconds: Seconds, jobs: int) -> dict[str, Cost]:
+    """Name of each missing task -> what it is expected to take."""
+    pretrainings = {task_name(task): Cost(seconds(task), PRETRAINING) for task in work.pretrainings}
+    return pretrainings | {task_name(cell): Cost(seconds(cell), cell.evaluation, jobs) for cell in work.cells}
+
+
+def earlier_rates(work: Work, seconds: Seconds, store: Store) -> dict[str, float]:
+    """Kind -> seconds per expected second of the stored results of this grid, of the kinds that have some."""
+    missing = {task.key for task in (*work.pretrainings, *work.cells)}
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for task in (*work.grid.pretrainings, *work.grid.cells):
+        kind = task.evaluation if isinstance(task, Cell) else PRETRAINING
+        if task.key not in missing and len(found[kind]) < MOST_READ and (took := stored_seconds(task, store)):
+            found[kind].append((took, seconds(task)))
+    return {kind: sum(took for took, _ in own) / sum(cost for _, cost in own) for kind, own in found.items() if own}
+
+
+def stored_seconds(task: Task, store: Store) -> float | None:
+    """Seconds that a stored result took; None if it says nothing of it or is damaged."""
+    try:
+        if isinstance(task, Pretraining):
+            return (store.card(task.key) or {}).get("seconds")
+        row = stored_row(task, store)
+        return row.training.get("seconds") if row else None
+    except (BadCard, CorruptRow):
+        return None
