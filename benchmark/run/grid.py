@@ -40,6 +40,10 @@ from methods.from_file import sources_of
 Mode = Mapping[str, str | int]
 Form = Callable[[dict[str, Any]], dict[str, Any]]
 ALL_LABELS = 1.0
+FULL_LABELS = "full-labels"
+"""The gate of rows that are there anyway, with all labels."""
+GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features"}
+"""Name of a gate's row -> the gate, as `--gates` names it."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class Cell:
     """`key` is the digest of [content, ratio, seed]."""
     simulated: tuple[str, ...] = ()
     """Entries of a row's provenance, of 'data' and 'corpus', whose data are marked as simulated on this machine."""
+    gate: str = ""
+    """The gate that it belongs to, as `--gates` names it; '' for a compared row at a compared ratio."""
 
     @property
     def pretrain_key(self) -> str:
@@ -169,17 +175,18 @@ def features_content(config: Config, fingerprint: str) -> dict[str, Any]:
     }
 
 
-def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]]:
-    """(table, evaluation, ratio) of a variant's cells for one dataset and seed."""
+def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, str]]:
+    """(table, evaluation, ratio, gate) of a variant's cells for one dataset and seed."""
+    own = GATE_OF_ROW[variant.name] if variant.role == GATE else ""
     ratios = config.ratios if variant.role != SWEEP else [min(config.ratios)]
-    gate_ratio = "full-labels" in config.gates and ALL_LABELS not in config.ratios
+    gate_ratio = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
         if variant.name == FROZEN and table == LINEAR:
             continue  # same as the untrained row of that table
         evaluation = evaluation_of(variant.name, table)
-        yield from ((table, evaluation, ratio) for ratio in ratios)
+        yield from ((table, evaluation, ratio, own) for ratio in ratios)
         if gate_ratio and (variant.role == GATE or variant.name == UNTRAINED):
-            yield table, evaluation, ALL_LABELS
+            yield table, evaluation, ALL_LABELS, FULL_LABELS
 
 
 def pretraining_of(
@@ -216,7 +223,7 @@ def expand(
             pretraining = pretraining_of(config, variant, seed, corpus, mode, form)
             if pretraining is not None:
                 pretraining = pretrainings.setdefault(pretraining.key, pretraining)
-            for table, evaluation, ratio in planned(config, variant):
+            for table, evaluation, ratio, gate in planned(config, variant):
                 for dataset, fingerprint in fingerprints.items():
                     if pretraining is None:
                         content = features_content(config, fingerprint)
@@ -225,7 +232,6 @@ def expand(
                     key = digest([content, ratio, seed])
                     sources = {"data": dataset, "corpus": config.data.pretrain}
                     marked = tuple(entry for entry, name in sources.items() if name in simulated)
-                    cells.append(
-                        Cell(key, variant, pretraining, evaluation, table, dataset, ratio, seed, content, marked)
-                    )
+                    place = (evaluation, table, dataset, ratio, seed)
+                    cells.append(Cell(key, variant, pretraining, *place, content, marked, gate))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))

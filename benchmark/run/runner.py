@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -113,8 +113,21 @@ def missing(grid: Grid, store: Store) -> Work:
             done = False
         if not done:
             pretrainings.append(pretraining)
-    unique = {cell.key: cell for cell in cells}
-    return Work(grid, tuple(pretrainings), tuple(unique.values()), tuple(damaged))
+    return Work(grid, tuple(pretrainings), tuple(in_turn(cells)), tuple(damaged))
+
+
+def in_turn(cells: Iterable[Cell]) -> list[Cell]:
+    """Each cell once, in the order of work: dataset by dataset, of each the compared rows before the gates.
+
+    So the first column of a table can be read early. A cell that is a gate in one table and compared in another counts
+    as compared.
+    """
+    unique: dict[str, Cell] = {}
+    for cell in cells:
+        if not (cell.gate and cell.key in unique):
+            unique[cell.key] = cell
+    datasets = {name: place for place, name in enumerate(dict.fromkeys(cell.dataset for cell in unique.values()))}
+    return sorted(unique.values(), key=lambda cell: (datasets[cell.dataset], bool(cell.gate)))
 
 
 def is_made(pretraining: Pretraining, store: Store) -> bool:

@@ -178,7 +178,7 @@ def test_figures_of_an_earlier_report_go_and_those_of_the_user_stay(
     write_store: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choose, "write_figures", write_figure_of_run)
-    build_report(open_run(write_store("one")), tmp_path / "out")
+    build_report(open_run(write_store("one", complete=True)), tmp_path / "out")
     (tmp_path / "out" / "figures" / "mine.png").write_bytes(b"the user's")
     build_report(open_run(write_store("two")), tmp_path / "out")
     build_report(open_run(write_store("two")), tmp_path / "out")  # draws nothing

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
-from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, SWEEP, UNTRAINED
+from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.datasets import reading_note
@@ -27,9 +27,6 @@ from benchmark.verbs.run.costs import Seconds, seconds_of, summed
 from methods.base import PretrainMethod
 
 GIB = 2**30
-GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features"}
-"""Name of a gate's row -> the gate, as `--gates` names it."""
-FULL_LABELS = "full-labels"
 
 
 def print_dry_run(
@@ -162,8 +159,8 @@ def gate_lines(config: Config, work: Work, seconds: Seconds, jobs: int) -> Itera
     whole = sum(map(seconds, work.cells))
     by_gate: dict[str, list[Cell]] = {}
     for cell in work.cells:
-        if gate := gate_of(cell, config):
-            by_gate.setdefault(gate, []).append(cell)
+        if cell.gate:
+            by_gate.setdefault(cell.gate, []).append(cell)
     if not by_gate:
         return
     named = {gate: cost_text(by_gate[gate], seconds, jobs, whole) for gate in config.gates if gate in by_gate}
@@ -176,10 +173,3 @@ def cost_text(cells: Sequence[Cell], seconds: Seconds, jobs: int, whole: float) 
     """'24 in 5 min (31 %)': number, hours and share of some cells."""
     own = sum(map(seconds, cells))
     return f"{len(cells)} in {duration(own / jobs)} ({own / whole:.0%})".replace("%", " %")
-
-
-def gate_of(cell: Cell, config: Config) -> str:
-    """The gate that a cell belongs to, as `--gates` names it; '' for a compared row at a compared ratio."""
-    if cell.ratio not in config.ratios:
-        return FULL_LABELS
-    return GATE_OF_ROW[cell.variant.name] if cell.variant.role == GATE else ""

@@ -128,6 +128,22 @@ def test_all_of_a_new_grid_is_missing_and_looking_writes_nothing(bench: Bench, t
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dataset_at_a_time_and_its_gates_last(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
+    gates = ["frozen", "features", "full-labels"]
+    config = small_config({"data.datasets": ["chapman", "cpsc2018"], "gates": gates, "seeds": [1, 2]})
+    bench = Bench(config, cohorts, Store(tmp_path / "runs"))
+    cells = bench.missing().cells
+    assert {cell.key for cell in cells} == {cell.key for cell in bench.grid.cells}
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert [cell.dataset for cell in cells] == sorted(cell.dataset for cell in cells)
+    for name in ("chapman", "cpsc2018"):
+        gate = [cell.gate for cell in cells if cell.dataset == name]
+        assert gate == sorted(gate, key=bool)
+        assert {"features", "full-labels"} <= set(gate)
+    frozen = {cell.key for cell in bench.grid.cells if cell.variant.name == "random-frozen" and cell.ratio == 0.5}
+    assert {cell.gate for cell in cells if cell.key in frozen} == {""}  # the untrained row of the linear table
+
+
 def test_all_is_done_once(finished: Bench) -> None:
     assert len(finished.rows()) == 4
     assert finished.heard.begun == finished.heard.done
