@@ -1,4 +1,8 @@
-"""Remove what killed processes left: temporary files and folders, and claims."""
+"""Remove what killed processes left: temporary files and folders, and claims.
+
+Each run looks once, when it starts. What a process of this host left goes 60 s after its last write, what one of
+another host left after a day: younger files stay until the next run, and disturb nothing.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ tasks; of a kind without any, from earlier runs, else from the other kinds, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,6 +15,8 @@ LEAST_SHARE = 0.02
 """Share of a kind's expected seconds that is to be done before the kind is known."""
 UNSURE = 2.0
 """Factor by which a kind that is not known may take more or less than expected."""
+LEAST_RATE = 1e-6
+"""For the logarithm of a rate: a clock may tell that a task took no time."""
 ABOUT = 1.3
 """Ratio of the ends of a range up to which it is told as one number."""
 
@@ -60,7 +63,7 @@ class Tally:
 
     def seconds_left(self) -> tuple[float, float] | None:
         """Least and most seconds left; None while nothing is known of any kind."""
-        rates = self.earlier | self._rates()
+        rates = {**self.earlier, **self._rates()}
         if not rates:
             return None
         ahead = self._ahead()
@@ -108,10 +111,7 @@ class Tally:
 
     def _around(self, rates: Mapping[str, float]) -> float:
         """The rate that is expected of a kind without one: the geometric mean of the others, each as one."""
-        product = 1.0
-        for rate in rates.values():
-            product *= rate
-        return product ** (1 / len(rates))
+        return math.exp(sum(math.log(max(rate, LEAST_RATE)) for rate in rates.values()) / len(rates))
 
 
 def left(bounds: tuple[float, float] | None) -> str:

@@ -5,6 +5,9 @@ into memory.
 
     trials-K.f16     pseudo-trials of K windows
     trials-K.json    their digest, the fingerprint of the windows they were made of, K
+
+No claim is made on them: processes that make them at once write the same bytes, each under a name of its own, and the
+digest is in place before the pseudo-trials are.
 """
 
 from __future__ import annotations
@@ -56,8 +59,7 @@ def trials(prepared: Prepared, per_trial: int) -> Trials:
     path = prepared.folder / f"trials-{per_trial}.f16"
     whose = {"fingerprint": prepared.fingerprint, "per_trial": per_trial}
     if not _usable(path, whose):
-        content = _write_trials(path, prepared, count, per_trial)
-        write_atomic(path.with_suffix(".json"), json.dumps(whose | {"sha256": content}).encode())
+        _write_trials(path, prepared, count, whose)
     number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
     patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
     recording = np.repeat(np.arange(len(count), dtype=np.int64), count)  # (T,)
@@ -84,8 +86,9 @@ def _usable(path: Path, whose: dict[str, Any]) -> bool:
     return False
 
 
-def _write_trials(path: Path, prepared: Prepared, count: NDArray[np.int64], per_trial: int) -> str:
-    """Write the pseudo-trials atomically; returns their SHA-256."""
+def _write_trials(path: Path, prepared: Prepared, count: NDArray[np.int64], whose: dict[str, Any]) -> None:
+    """Write the digest and the pseudo-trials, each atomically."""
+    per_trial: int = whose["per_trial"]
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     within = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) 0, 1, .. in its recording
     first = prepared.first_window[recording] + within * per_trial  # (T,)
@@ -97,4 +100,4 @@ def _write_trials(path: Path, prepared: Prepared, count: NDArray[np.int64], per_
             data = joined.astype(np.float16).tobytes()
             content.update(data)
             file.write(data)
-    return content.hexdigest()
+        write_atomic(path.with_suffix(".json"), json.dumps(whose | {"sha256": content.hexdigest()}).encode())

@@ -42,10 +42,10 @@ def publish(staged: Path, folder: Path, names: Sequence[Path], *, last: Path, st
     for name in sorted(names, key=lambda name: name == last):
         (folder / name).parent.mkdir(exist_ok=True)
         os.replace(staged / name, folder / name)
-    for name in before.keys() - after.keys():
+    for gone in before.keys() - after.keys():
         with suppress(OSError, ValueError):  # a name that no file can have
-            if _digest(folder / name) == before[name]:
-                (folder / name).unlink()
+            if _digest(folder / gone) == before[gone]:
+                (folder / gone).unlink()
     _write_set(folder, after)
 
 

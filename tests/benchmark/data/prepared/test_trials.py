@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -118,3 +120,60 @@ def test_two_processes_of_one_id_make_the_same_file(prepared: Prepared, monkeypa
     seen.append(np.array(trials(prepared, 3).signal))
     np.testing.assert_array_equal(seen[0], expected)
     np.testing.assert_array_equal(seen[1], expected)
+
+
+MAKER = """
+import logging, sys, time
+from pathlib import Path
+import numpy as np
+from benchmark.data.prepared import trials as module
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.readers.base import Entry
+logging.basicConfig(level=logging.WARNING)
+module.CHUNK = 1
+folder = Path(sys.argv[1])
+with np.load(folder / "windows.npz") as arrays:
+    windows, first = arrays["windows"], arrays["first"]
+entries = tuple(Entry(f"r{index}", "p", "") for index in range(len(first) - 1))
+prepared = Prepared("x", "X", (), "", False, windows, first, entries, (), (), "f", folder / "made")
+(folder / f"ready-{sys.argv[2]}").touch()
+while len(list(folder.glob("ready-*"))) < 2:
+    time.sleep(0.001)
+made = module.trials(prepared, 3)
+np.save(folder / f"seen-{sys.argv[2]}.npy", made.signal)
+"""
+
+
+@pytest.mark.attack("prepared data made by two processes at once")
+def test_two_processes_at_once_end_with_the_same_whole_file(prepared: Prepared):
+    folder = prepared.folder
+    (folder / "made").mkdir()
+    np.savez(folder / "windows.npz", windows=prepared.windows, first=prepared.first_window)
+    command = [sys.executable, "-c", MAKER, str(folder)]
+    makers = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in ("one", "two")]
+    told = [maker.communicate()[1] for maker in makers]
+    assert told == ["", ""]
+    expected = trials(replace(prepared, folder=folder / "alone"), 3).signal
+    for name in ("one", "two"):
+        np.testing.assert_array_equal(np.load(folder / f"seen-{name}.npy"), expected)
+    assert {file.name for file in (folder / "made").iterdir()} == {"trials-3.f16", "trials-3.json"}
+    assert (folder / "made" / "trials-3.f16").read_bytes() == np.ascontiguousarray(expected).tobytes()
+
+
+@pytest.mark.attack("prepared data made by two processes at once")
+def test_pseudo_trials_are_never_there_without_their_digest(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """Another process looks right after each file is put in place."""
+    replace_file, looked = os.replace, []
+
+    def look_after(source: Path, target: Path) -> None:
+        replace_file(source, target)
+        if not looked:
+            looked.append(target)
+            trials(prepared, 3)
+
+    monkeypatch.setattr(os, "replace", look_after)
+    trials(prepared, 3)
+    assert looked
+    assert caplog.messages == []
