@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where to write (out)")
     parser.add_argument("--unit", choices=(*UNITS, BOTH), help="what is scored (default: as the protocol says)")
+    parser.add_argument("--latex-landscape", action="store_true", help="results.tex: tables across the page")
     asked = parser.parse_args(argv)
     if asked.compare and (asked.capsule or asked.unit == BOTH):
         parser.error("--compare takes neither --capsule nor --unit both")
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(asked: argparse.Namespace) -> list[Path]:
     with open_results(asked.results) as opened:
         run = opened.run
-        report = build_report(run, asked.out, unit=asked.unit)
+        report = build_report(run, asked.out, unit=asked.unit, landscape=asked.latex_landscape)
         page = f"; traceback in {asked.out / 'report.html'}"
         failed = [f"failed: {line}{page if file else ''}" for line, file in report.failures]
         _say([*opened.said, *failed, *(f"left out: {problem}" for problem in report.problems)])

@@ -27,7 +27,7 @@ from reports.statistics.columns import UnequalTestSets
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
 from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
-from reports.tables.latex import latex
+from reports.tables.latex import LANDSCAPE, UPRIGHT, Page, latex
 from reports.tables.table import Table, make_table, table_name
 from reports.tables.text import long_csv, markdown
 
@@ -46,11 +46,11 @@ class Report:
     """Per error: one line with its cells and the error; the file with the first cell's traceback, None without one."""
 
 
-def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
+def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: bool = False) -> Report:
     """Write the tables of a run, one per layout and score unit, with statistics, figures and the page, under `out`.
 
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
-    Raises ValueError for an unknown unit.
+    landscape: the tables of LaTeX across the page. Raises ValueError for an unknown unit.
     """
     if unit not in (None, BOTH, *UNITS):
         raise ValueError(f"score unit {unit!r} is not known: choose {', '.join(UNITS)} or {BOTH}")
@@ -79,7 +79,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
         with naming(out), alone_in(out):
             drawn = figures_in(run, out, staged, units, statistics, kept)
             problems += drawn.problems
-            contents = _contents(run, tables, statistics)
+            contents = _contents(run, tables, statistics, LANDSCAPE if landscape else UPRIGHT)
             for name, text in contents.items():
                 (staged / name).write_text(text, encoding="utf-8", newline="")
             page = report_html(
@@ -99,12 +99,12 @@ def build_report(run: Run, out: Path, *, unit: str | None = None) -> Report:
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def _contents(run: Run, tables: list[Table], statistics: Mapping[str, TableStatistics]) -> dict[str, str]:
+def _contents(run: Run, tables: list[Table], statistics: Mapping[str, TableStatistics], page: Page) -> dict[str, str]:
     """Name -> text of the files other than figures and page."""
     costs = cost_lines(run.cards, run.plan.variants)
     return {
         "results.md": "# Results\n\n" + "\n".join(map(markdown, tables)),
-        "results.tex": latex(tables),
+        "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},

@@ -95,6 +95,11 @@ FLAGS: dict[str, Flag] = {
     "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": int, "metavar": "N"}),
     "--jobs-per-device": Flag(HOW, "cells at a time (CPU: one a core; GPU: 1)", how={"type": int, "metavar": "N"}),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
+    "--latex-landscape": Flag(
+        REPORTED,
+        "results.tex: tables across the page, for wide ones; needs the package rotating",
+        how={"action": "store_true"},
+    ),
 }
 CONFIG = ("--config", "--set")
 GRID = (

@@ -29,7 +29,7 @@ def report(arguments: Namespace, console: Console) -> int:
         for line in opened.said:
             note(console, line)
         kept = run.store.root in {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
-        show_report(run, arguments.out, arguments.unit, console, kept=kept)
+        show_report(run, arguments.out, arguments.unit, console, kept=kept, landscape=arguments.latex_landscape)
         if arguments.capsule:
             contents = pack(run, arguments.capsule)
             note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
@@ -37,12 +37,12 @@ def report(arguments: Namespace, console: Console) -> int:
 
 
 def compare(arguments: Namespace, console: Console) -> int:
-    """Run `--compare`. Raises ConfigError if --results, --capsule or --unit both is also given."""
+    """Run `--compare`. Raises ConfigError if a flag of reports alone is also given."""
     from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
     from reports.compare.write import compare_results, comparison_sheet
 
-    if arguments.results or arguments.capsule or arguments.unit == "both":
-        raise ConfigError("--compare A B takes neither --results, --capsule nor --unit both")
+    if arguments.results or arguments.capsule or arguments.unit == "both" or arguments.latex_landscape:
+        raise ConfigError("--compare A B takes neither --results, --capsule, --latex-landscape nor --unit both")
     first, second = arguments.compare
     found = compare_results(first, second, arguments.out, unit=arguments.unit)
     for line in found.said:
@@ -54,16 +54,19 @@ def compare(arguments: Namespace, console: Console) -> int:
     return OK
 
 
-def show_report(run: Run, out: Path, unit: str | None, console: Console, *, kept: bool = True) -> None:
+def show_report(
+    run: Run, out: Path, unit: str | None, console: Console, *, kept: bool = True, landscape: bool = False
+) -> None:
     """Write and print the tables, failures and paths of written files.
 
-    kept: the store persists, so its traceback files can be named; else the HTML report is.
+    kept: the store persists, so its traceback files can be named; else the HTML report is. landscape: LaTeX tables lie
+    across the page.
     """
     from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
     from reports.build import build_report
     from reports.tables.terminal import score_sheet
 
-    built = build_report(run, out, unit=unit)
+    built = build_report(run, out, unit=unit, landscape=landscape)
     for table in built.tables:
         print_sheet(console, *score_sheet(table, starred=console.color_system is None))
     for line, file in built.failures:
@@ -89,7 +92,7 @@ REPORT = Verb(
             f"results store ({RESULTS}), capsule, or DIR@KEY for one run; several are put together",
             how={"nargs": "+", "metavar": "DIR|FILE"},
         ),
-        **shared("--out", "--unit"),
+        **shared("--out", "--unit", "--latex-landscape"),
         "--capsule": Flag(
             REPORTED, "pack the results reported, without signals", how={"type": Path, "metavar": "FILE"}
         ),

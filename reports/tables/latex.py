@@ -43,18 +43,32 @@ ESCAPES = {
 }
 PUNCTUATION = "‘’“”—…"
 """Characters beyond Latin-1 in the default fonts of pdflatex."""
-TEXT_WIDTH = 345.0
-"""Points between the margins of `article` in 10 pt, the narrowest common page."""
 LETTER, SMALL_LETTER, GAP = 4.4, 4.0, 6.0
 """Points of a letter in \\footnotesize and \\scriptsize, and between two columns."""
 WIDEST = 120.0
 """Points of the widest cell; longer text is wrapped."""
-MOST_LINES, BLOCK_LINES = 36, 2
-"""Lines of a table that fit below a caption and above footnotes, and those of a block's title."""
+BLOCK_LINES = 2
+"""Lines of a block's title."""
+
+
+class Page(NamedTuple):
+    """What fits on a page of `article` in 10 pt, the narrowest common one."""
+
+    width: float
+    """Points between the margins."""
+    lines: int
+    """Of a table, below a caption and above footnotes."""
+    environment: str
+
+
+UPRIGHT, LANDSCAPE = Page(345.0, 36, "table*"), Page(550.0, 22, "sidewaystable*")
+ROTATING = """\
+% The tables are set across the page: needs \\usepackage{rotating} too.
+"""
 
 
 class Float(NamedTuple):
-    """One `table*` environment."""
+    """One `table*` or `sidewaystable*` environment."""
 
     caption: str
     tabular: list[str]
@@ -62,31 +76,32 @@ class Float(NamedTuple):
     """Lines of LaTeX below the tabular."""
 
 
-def latex(tables: Sequence[Table]) -> str:
-    """All tables as `table*` environments, below a comment that names the package they need."""
-    return PREAMBLE + "".join(f"\n{_score_tables(table)}\n" for table in tables)
+def latex(tables: Sequence[Table], page: Page = UPRIGHT) -> str:
+    """All tables as environments of a page, below a comment that names the packages they need."""
+    above = PREAMBLE + (ROTATING if page is LANDSCAPE else "")
+    return above + "".join(f"\n{_score_tables(table, page)}\n" for table in tables)
 
 
 def latex_table(header: Sequence[str], lines: Sequence[Sequence[str]], caption: str, name: str) -> str:
     """Tables of texts; the first column to the left, the others to the right."""
     widths = [max(_width(text) for text in column) for column in zip(header, *lines, strict=True)]
     floats: list[Float] = []
-    for shown in side_by_side(widths[0], [[width] for width in widths[1:]]):
+    for shown in side_by_side(widths[0], [[width] for width in widths[1:]], UPRIGHT):
         columns = [0, *(place + 1 for place in shown)]
         rows = [[_cell(line[place]) for place in columns] for line in (header, *lines)]
         top, *body = [f"{' & '.join(row)} \\\\" for row in rows]
         inner = [rf"\begin{{tabular}}{{l{'r' * len(shown)}}}", r"\toprule", top, r"\midrule", *body]
         tabular = [*inner, r"\bottomrule", r"\end{tabular}"]
         floats.append(Float(caption if not floats else f"{caption.partition('.')[0]}, continued.", tabular, []))
-    return _drawn(floats, name)
+    return _drawn(floats, name, UPRIGHT)
 
 
-def side_by_side(label: float, groups: Sequence[Sequence[float]]) -> list[list[int]]:
+def side_by_side(label: float, groups: Sequence[Sequence[float]], page: Page) -> list[list[int]]:
     """Indices of the columns of each table: whole groups while they fit, single columns of a group that does not.
 
     label: width of the repeated first column; groups: widths of the columns of each group, in points.
     """
-    room = TEXT_WIDTH - label
+    room = page.width - label
     widths = [width + GAP for group in groups for width in group]
     starts = [0, *(sum(map(len, groups[: n + 1])) for n in range(len(groups)))]
     tables: list[list[int]] = [[]]
@@ -99,13 +114,13 @@ def side_by_side(label: float, groups: Sequence[Sequence[float]]) -> list[list[i
     return tables
 
 
-def one_above_another(blocks: Sequence[Block]) -> list[list[Block]]:
+def one_above_another(blocks: Sequence[Block], page: Page) -> list[list[Block]]:
     """The blocks of each table: whole blocks while their lines fit; a longer one is cut into several."""
     tables: list[list[Block]] = [[]]
     used = 0
-    for part in (part for block in blocks for part in _cut(block)):
+    for part in (part for block in blocks for part in _cut(block, page.lines)):
         height = BLOCK_LINES + sum(map(_height, part.lines))
-        if tables[-1] and used + height > MOST_LINES:
+        if tables[-1] and used + height > page.lines:
             tables.append([])
             used = 0
         tables[-1].append(part)
@@ -113,11 +128,11 @@ def one_above_another(blocks: Sequence[Block]) -> list[list[Block]]:
     return tables
 
 
-def _cut(block: Block) -> Iterator[Block]:
+def _cut(block: Block, most: int) -> Iterator[Block]:
     """A block in parts that fit into a table of their own."""
     part: list[Line] = []
     for line in block.lines:
-        if part and BLOCK_LINES + sum(map(_height, [*part, line])) > MOST_LINES:
+        if part and BLOCK_LINES + sum(map(_height, [*part, line])) > most:
             yield replace(block, lines=tuple(part))
             part = []
         part.append(line)
@@ -129,15 +144,15 @@ def _height(line: Line) -> int:
     return max(1, ceil(LETTER * len(line.title) / WIDEST))
 
 
-def _score_tables(table: Table) -> str:
+def _score_tables(table: Table, page: Page) -> str:
     """The floats of a table, and its footers as a paragraph below, which may run over pages."""
     groups = [list(members) for _, members in groupby(range(len(table.columns)), lambda n: table.columns[n].group)]
     lines = [line for block in table.blocks for line in block.lines]
     label = max((_width(line.title) for line in lines), default=0.0)
     widths = [[_column_width(table, place) for place in group] for group in groups]
     floats: list[Float] = []
-    for shown in side_by_side(label, widths):
-        for blocks in one_above_another(table.blocks):
+    for shown in side_by_side(label, widths, page):
+        for blocks in one_above_another(table.blocks, page):
             columns = [table.columns[place] for place in shown]
             names = ", ".join(dict.fromkeys(column.group or column.title for column in columns))
             text = f"{table.title}. {table.caption}" if not floats else f"{table.title}, continued: {names}."
@@ -149,25 +164,25 @@ def _score_tables(table: Table) -> str:
     below = (
         f"\\par{{\\scriptsize\\raggedright\\noindent Notes to Table~\\ref{{{_label(table.name, 1)}}}: {footers}\\par}}"
     )
-    return f"{_drawn(floats, table.name)}\n\n{below}"
+    return f"{_drawn(floats, table.name, page)}\n\n{below}"
 
 
-def _drawn(floats: Sequence[Float], name: str) -> str:
+def _drawn(floats: Sequence[Float], name: str, page: Page) -> str:
     """The environments, labelled `tab:NAME`, `tab:NAME-2` and so on."""
-    return "\n\n".join(_environment(own, _label(name, number)) for number, own in enumerate(floats, start=1))
+    return "\n\n".join(_environment(own, _label(name, number), page) for number, own in enumerate(floats, start=1))
 
 
-def _environment(own: Float, label: str) -> str:
+def _environment(own: Float, label: str, page: Page) -> str:
     return "\n".join(
         [
-            r"\begin{table*}[tp]",
+            rf"\begin{{{page.environment}}}{'[tp]' if page is UPRIGHT else ''}",
             r"\centering",
             f"\\caption{{{_tex(own.caption)}}}",
             f"\\label{{{label}}}",
             rf"\par\smallskip\footnotesize\setlength{{\tabcolsep}}{{{GAP / 2:g}pt}}",
             *own.tabular,
             *([r"\par\smallskip\scriptsize\raggedright", *own.notes] if own.notes else []),
-            r"\end{table*}",
+            rf"\end{{{page.environment}}}",
         ]
     )
 

@@ -185,6 +185,17 @@ def test_figures_of_an_earlier_report_go_and_those_of_the_user_stay(
     assert {file.name for file in (tmp_path / "out" / "figures").iterdir()} == {"two.png", "mine.png"}
 
 
+def test_tables_of_latex_lie_across_the_page_where_asked(
+    store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(choose, "write_figures", lambda *given: Figures((), ()))
+    for flags, environment in (([], "table*"), (["--latex-landscape"], "sidewaystable*")):
+        main(["--results", str(store_root), "--out", str(tmp_path / "out"), *flags])
+        text = (tmp_path / "out" / "results.tex").read_text()
+        assert f"\\begin{{{environment}}}" in text
+    capsys.readouterr()
+
+
 def test_an_unknown_unit_is_refused(store_root: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="score unit 'beat' is not known: choose heartbeat, recording or both"):
         build_report(open_run(store_root), tmp_path / "out", unit="beat")

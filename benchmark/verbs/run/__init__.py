@@ -22,7 +22,16 @@ def run(arguments: Namespace, console: Console) -> int:
     if arguments.dry_run:
         print_dry_run(console, config, place, machine, results, out / SPEED_FILE)
         return OK
-    asked = GridRequest(config, place, machine, results, out, allow_leak=arguments.allow_leak, unit=arguments.unit)
+    asked = GridRequest(
+        config,
+        place,
+        machine,
+        results,
+        out,
+        allow_leak=arguments.allow_leak,
+        unit=arguments.unit,
+        landscape=arguments.latex_landscape,
+    )
     return run_grid(asked, console)
 
 
@@ -35,7 +44,7 @@ RUN = Verb(
         "--allow-leak": Flag(
             HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
         ),
-        **shared("--unit"),
+        **shared("--unit", "--latex-landscape"),
     },
     examples={
         "": "simulated cohorts, minutes on a laptop",

@@ -45,6 +45,8 @@ class GridRequest:
     """Run although the audit found leaks."""
     unit: str | None = None
     """Unit of scoring; None: that of the protocol."""
+    landscape: bool = False
+    """LaTeX tables across the page."""
 
 
 def run_grid(asked: GridRequest, console: Console) -> int:
@@ -73,7 +75,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     failures = work_off(work, prepared, store, asked, console) if work.cells else 0
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
-    show_report(run_of(store, plan, asked.results), asked.out, asked.unit, console)
+    show_report(run_of(store, plan, asked.results), asked.out, asked.unit, console, landscape=asked.landscape)
     show_health(grid, store, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")

@@ -12,7 +12,7 @@ import pytest
 
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.tables.latex import MOST_LINES, latex, latex_table, one_above_another, side_by_side
+from reports.tables.latex import LANDSCAPE, UPRIGHT, latex, latex_table, one_above_another, side_by_side
 from reports.tables.table import Block, Line, Table, make_table
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -61,19 +61,29 @@ def test_each_number_stands_in_one_table(table: Table) -> None:
 
 
 def test_columns_stay_together_by_dataset_and_move_on_where_they_do_not_fit() -> None:
-    assert side_by_side(100.0, [[50.0] * 3, [50.0] * 3, [50.0]]) == [[0, 1, 2], [3, 4, 5, 6]]
-    assert side_by_side(100.0, [[20.0], [20.0], [20.0]]) == [[0, 1, 2]]
-    assert side_by_side(100.0, [[100.0] * 3]) == [[0, 1], [2]]
-    assert side_by_side(100.0, [[30.0], [100.0] * 3]) == [[0, 1], [2, 3]]
+    assert side_by_side(100.0, [[50.0] * 3, [50.0] * 3, [50.0]], UPRIGHT) == [[0, 1, 2], [3, 4, 5, 6]]
+    assert side_by_side(100.0, [[20.0], [20.0], [20.0]], UPRIGHT) == [[0, 1, 2]]
+    assert side_by_side(100.0, [[100.0] * 3], UPRIGHT) == [[0, 1], [2]]
+    assert side_by_side(100.0, [[30.0], [100.0] * 3], UPRIGHT) == [[0, 1], [2, 3]]
+
+
+def test_across_the_page_more_columns_and_fewer_rows_fit(table: Table) -> None:
+    assert side_by_side(100.0, [[50.0] * 3, [50.0] * 3, [50.0]], LANDSCAPE) == [[0, 1, 2, 3, 4, 5, 6]]
+    wide = wide_and_long(table)
+    wide = replace(wide, blocks=(replace(wide.blocks[0], lines=wide.blocks[0].lines[:5]),))
+    upright, across = latex([wide]), latex([wide], LANDSCAPE)
+    assert across.count(r"\begin{sidewaystable*}") < upright.count(r"\begin{table*}[tp]")
+    assert "rotating" in across
+    assert "sideways" not in upright
 
 
 def test_rows_move_on_by_blocks_and_a_long_block_is_cut() -> None:
     def block(rows: int) -> Block:
         return Block(0.1, "x", tuple(Line(str(row), "", ()) for row in range(rows)))
 
-    assert [len(own) for own in one_above_another([block(10), block(10), block(10), block(10)])] == [3, 1]
-    tables = one_above_another([block(MOST_LINES + 5)])
-    assert [len(own.lines) for (own,) in tables] == [MOST_LINES - 2, 7]
+    assert [len(own) for own in one_above_another([block(10), block(10), block(10), block(10)], UPRIGHT)] == [3, 1]
+    tables = one_above_another([block(UPRIGHT.lines + 5)], UPRIGHT)
+    assert [len(own.lines) for (own,) in tables] == [UPRIGHT.lines - 2, 7]
 
 
 def fonts(pdf: bytes) -> set[int]:
@@ -81,10 +91,10 @@ def fonts(pdf: bytes) -> set[int]:
     return {int(size) for size in re.findall(rb"/FontName\s*/[A-Z]+\+CM[A-Z]+(\d+)", pdf)}
 
 
-def compiled(text: str, folder: Path, columns: str = "onecolumn") -> bytes:
+def compiled(text: str, folder: Path, columns: str = "onecolumn", packages: str = "booktabs") -> bytes:
     """The PDF of a paper that holds some tables."""
     (folder / "results.tex").write_text(text)
-    head = rf"\pdfcompresslevel=0\pdfobjcompresslevel=0\documentclass[{columns}]{{article}}\usepackage{{booktabs}}"
+    head = rf"\pdfcompresslevel=0\pdfobjcompresslevel=0\documentclass[{columns}]{{article}}\usepackage{{{packages}}}"
     (folder / "paper.tex").write_text(rf"{head}\begin{{document}}\input{{results.tex}}\end{{document}}")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
@@ -101,6 +111,14 @@ def test_tables_fit_the_page_at_no_less_than_seven_points(
 ) -> None:
     tables = [replace(table, footers=table.footers * notes), replace(wide_and_long(table), name="long")]
     sizes = fonts(compiled(latex(tables), tmp_path, columns))
+    assert min(sizes) == SMALLEST
+
+
+@NEEDS_PDFLATEX
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
+def test_tables_across_the_page_fit_it(columns: str, table: Table, tmp_path: Path) -> None:
+    tables = [table, replace(wide_and_long(table), name="long")]
+    sizes = fonts(compiled(latex(tables, LANDSCAPE), tmp_path, columns, "booktabs,rotating"))
     assert min(sizes) == SMALLEST
 
 
