@@ -102,10 +102,10 @@ def _percent(ratios: Sequence[float]) -> str:
 
 def _open(overall: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[str]:
     """The largest difference that is not significant, and the seeds or patients that it would take."""
-    undecided = overall[(overall["p_holm"] >= LEVEL) & (overall["detectable"] > 0)]
-    if undecided.empty:
+    undecided = overall[(overall["p_holm"] >= LEVEL) & (overall["detectable"] > 0)].to_dict("records")
+    if not undecided:
         return
-    pair = undecided.loc[undecided["difference"].abs().idxmax()]
+    pair = max(undecided, key=lambda line: abs(line["difference"]))
     above, below = (pair["first"], pair["second"])[:: 1 if pair["difference"] > 0 else -1]
     yield (
         f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
