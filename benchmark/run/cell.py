@@ -62,9 +62,9 @@ class CellEnd:
 def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
     """Run cells in turn; an error in one does not stop the others.
 
-    Linear probes among them must share one encoder: features are computed once per set of windows.
+    Linear probes among them must share one encoder: nothing is computed twice (`Known`).
     """
-    known: Known = {}
+    known = Known()
     ends = []
     for job in jobs:
         started, failure = time.perf_counter(), None

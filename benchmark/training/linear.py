@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -15,7 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from benchmark.data.tasks.task import Task
+from benchmark.data.tasks.task import Task, Windows
+from benchmark.results.keys import digest
 from benchmark.training.finetune import EVALUATION_BATCH, Outcome, validation_score
 from benchmark.training.pretrain import autocast
 from methods.encoders.base import Encoder
@@ -26,8 +28,16 @@ MAX_ITERATIONS = 1000
 Floats = NDArray[np.float32]
 Probe = Callable[[Floats], Floats]
 """Standardised features (n, K) -> class probabilities (n, C)."""
-Known = MutableMapping[str, Floats]
-"""SHA-256 of windows -> features (n, K) by one encoder; probes at several label ratios share windows."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What probes on one encoder in one precision share, by SHA-256 of their input."""
+
+    features: dict[str, Floats] = field(default_factory=dict)
+    """Windows -> (n, K); label ratios share windows."""
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    """Task and strengths -> outcome; seeds share a task under `protocol: paper`, and the probe is deterministic."""
 
 
 @torch.no_grad()
@@ -41,25 +51,38 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     return np.asarray(torch.cat(pooled).cpu().numpy(), dtype=np.float32)
 
 
-def features_once(encoder: Encoder, signal: Tensor, precision: str, known: Known) -> Floats:
-    """`features`, from `known` if there, else computed and added."""
-    digest = hashlib.sha256(signal.cpu().contiguous().numpy().data).hexdigest()
-    if digest not in known:
-        known[digest] = features(encoder, signal, precision)
-    return known[digest]
-
-
 def linear_probe(
     encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, known: Known | None = None
 ) -> Outcome:
     """Fit a logistic regression on frozen features for each strength C and predict the test windows with the best.
 
-    `known`: cache of this encoder's features in this precision; new ones are added.
+    `known`: what earlier probes on this encoder in this precision found; this probe's results are added.
     """
     started = time.perf_counter()
     encoder = encoder.to(task.train.signal.device)
-    known = {} if known is None else known
-    raw = [features_once(encoder, split.signal, precision, known) for split in task.sides().values()]
+    known = Known() if known is None else known
+    sides = list(task.sides().values())
+    names = [_digest(side.signal) for side in sides]
+    whole = digest([*names, *map(_labels, sides), task.multi, task.unit, *strengths])
+    if whole not in known.outcomes:
+        for name, side in zip(names, sides, strict=True):
+            if name not in known.features:
+                known.features[name] = features(encoder, side.signal, precision)
+        known.outcomes[whole] = _probe(task, strengths, [known.features[name] for name in names], started)
+    found = known.outcomes[whole]
+    return replace(found, training=dict(found.training), notes=list(found.notes))
+
+
+def _digest(values: Tensor) -> str:
+    return hashlib.sha256(values.cpu().contiguous().numpy().data).hexdigest()
+
+
+def _labels(side: Windows) -> list[str]:
+    """What a probe's outcome depends on besides the windows."""
+    return [_digest(side.target), digest(side.recording.tolist())]
+
+
+def _probe(task: Task, strengths: Sequence[float], raw: Sequence[Floats], started: float) -> Outcome:
     scaler = StandardScaler().fit(raw[0])
     train, validation, test = (scaler.transform(x) if len(x) else x for x in raw)
     target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)

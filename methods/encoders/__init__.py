@@ -6,7 +6,6 @@ To add an encoder, add its file and a line in `ENCODERS`; the path of a .py file
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from typing import Any
 
 from torch import Tensor
@@ -46,4 +45,4 @@ def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
     The default encoder has no name here, which keeps the keys of results older than the other encoders.
     """
     name = {} if kind.name == DEFAULT else {"name": kind.name}
-    return name | asdict(replace(config, dropout=0.0)) | sources_of(kind)
+    return name | config.content() | sources_of(kind)

@@ -10,7 +10,8 @@ state is in parameters and buffers: `state_dict()` and the config restore an enc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from dataclasses import asdict, replace
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -34,6 +35,10 @@ class EncoderConfig:
     """K, the width of a representation."""
     dropout: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Dropout on the output of each time step, in training mode; a method sets its own while pretraining."""
+
+    def content(self) -> dict[str, Any]:
+        """What determines the encoder's numbers, for content keys; without dropout, which a method sets."""
+        return asdict(replace(self, dropout=0.0))
 
     @classmethod
     def small(cls) -> EncoderConfig:

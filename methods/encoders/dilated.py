@@ -1,15 +1,16 @@
 """A dilated convolution network over time, the encoder of the paper (PMQ, section "Implementation details").
 
 Linear leads -> hidden, `depth` residual blocks and an output block; block i is GELU-Conv-GELU-Conv with kernel 3 and
-dilation 2^i. A mask acts on the linear layer's output, (B, S, hidden). Two exact shortcuts save time: taps that read
-only padding are not computed, and the mean over time is taken before the last convolution.
+dilation 2^i. A mask acts on the linear layer's output, (B, S', hidden), S' = S unless `pool` averages samples first.
+Two exact shortcuts save time: taps that read only padding are not computed, and the mean over time is taken before the
+last convolution.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +32,13 @@ class DilatedConfig(EncoderConfig):
     depth: Annotated[int, Field(ge=0)] = 10
     """Hidden blocks, before the output block."""
     output: Size = 320
+    pool: Size = 1
+    """Consecutive samples averaged into one time step, not in the paper: 3 takes 250 Hz to 83 Hz at a third of the
+    cost."""
+
+    def content(self) -> dict[str, Any]:
+        """See `EncoderConfig.content`. `pool` is absent at 1: keys of earlier results stay valid."""
+        return {name: value for name, value in super().content().items() if name != "pool" or value != 1}
 
     @classmethod
     def small(cls) -> DilatedConfig:
@@ -134,8 +142,10 @@ class Dilated(Encoder):
         self.output = Block(self.config.hidden, 2**self.config.depth, self.config.output)
 
     def embed(self, x: Tensor) -> Tensor:
-        """Leads -> hidden channels: (B, S, L) -> (B, S, D)."""
-        embedded: Tensor = self.input(x)  # (B, S, D)
+        """Leads -> hidden channels: (B, S, L) -> (B, S', D), S' = ceil(S / pool)."""
+        if self.config.pool > 1:
+            x = F.avg_pool1d(x.mT, self.config.pool, ceil_mode=True).mT  # (B, S', L)
+        embedded: Tensor = self.input(x)  # (B, S', D)
         return embedded
 
     def steps(self, embedded: Tensor) -> Tensor:

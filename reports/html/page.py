@@ -23,8 +23,7 @@ from reports.html.intervals import interval_texts
 from reports.html.losses import SkippedRecording, coverage, failures, sources
 from reports.html.matrices import matrices
 from reports.html.pictures import Embedded, Picture, embedded
-from reports.html.summary import compared, leads, statements
-from reports.html.verdict import verdict
+from reports.html.summary import against_gates, compared, statements
 from reports.runs.run import Run
 from reports.statistics.differences import FIGURE
 from reports.statistics.of_table import TableStatistics
@@ -61,9 +60,9 @@ def report_html(
         "first_figure": f"{tables[0].name}-{FIGURE}" if tables else "",
         "compared": list(compared(plan)),
         "config": list(dotted(plan.config)),
-        "verdict": list(verdict(plan, tables, statistics)),
+        "verdict": tables[0].verdict if tables else (),
         "statements": list(statements(run, tables)),
-        "leads": list(leads(tables, statistics)),
+        "gates": list(against_gates(tables, statistics)),
         "tables": [_shown(table, statistics.get(table.name)) for table in tables],
         "behind": Behind(run),
         "learned": list(learned(run.cards, plan.variants)),

@@ -1,6 +1,6 @@
-"""The page's summary: progress, protocol, warnings, the highest Overall of each block and how far the gates are.
+"""The page's summary: progress, protocol, warnings, and how the best method stands to the reference rows.
 
-Rows count as lower than the best only where the difference in Overall is significant. Gates are not tested.
+Gates are not tested.
 """
 
 from __future__ import annotations
@@ -57,18 +57,15 @@ def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
     yield from [Statement(own)] if own else []
 
 
-def leads(tables: Sequence[Table], statistics: Mapping[str, TableStatistics]) -> Iterator[tuple[str, list[str]]]:
-    """Title of each table with statistics, and sentences per label ratio on its Overall column."""
+def against_gates(
+    tables: Sequence[Table], statistics: Mapping[str, TableStatistics]
+) -> Iterator[tuple[str, list[str]]]:
+    """Title of each table with statistics, and per label ratio how its best method stands to the reference rows."""
     for table in tables:
         found = statistics.get(table.name)
         if found and "intervals" in found.frames:
-            intervals, pairs = found.frames["intervals"], found.frames.get("pairwise")
-            sentences: list[str] = []
-            for block in table.blocks:
-                if not all(map(_is_reference, block.lines)):
-                    sentences.append(lead(block, intervals))
-                sentences += references(block, pairs)
-            yield table.title, sentences
+            pairs = found.frames.get("pairwise")
+            yield table.title, [sentence for block in table.blocks for sentence in references(block, pairs)]
 
 
 def untested(run: Run) -> Iterator[str]:
@@ -93,27 +90,6 @@ def _cells(run: Run) -> Statement:
     counts["not run"] = len(keys) - done - sum(counts.values())
     rest = "".join(f", {count} {what}" for what, count in counts.items() if count)
     return Statement(f"{done} of {len(keys)} cells are finished{rest}.", warns=done < len(keys))
-
-
-def lead(block: Block, intervals: pd.DataFrame) -> str:
-    """The row of a block with the highest Overall, and which others differ from it significantly."""
-    lines = {line.variant: line for line in block.lines}
-    overall = intervals[(intervals["ratio"] == block.ratio) & (intervals["metric"] == OVERALL)]
-    own = overall[overall["variant"].isin(list(lines))]
-    groups: dict[str, list[str]] = {"best": [], "tie": [], "behind": [], "none": []}
-    for found in own.to_dict("records"):
-        kind = "none" if pd.isna(found["mean"]) else "best" if found["best"] else "tie" if found["tie"] else "behind"
-        groups[kind].append(found["variant"])
-    if not groups["best"]:
-        return f"{block.title}: too few rows have all their scores for a comparison of Overall."
-    told = {kind: ", ".join(lines[name].title for name in names) for kind, names in groups.items()}
-    parts = [
-        f"{block.title}: highest Overall {lines[groups['best'][0]].scores[-1].printed}, {told['best']}",
-        f"not significantly different: {told['tie']}",
-        f"significantly lower: {told['behind']}",
-        f"scores missing: {told['none']}",
-    ]
-    return f"{'; '.join(part for part, names in zip(parts, groups.values(), strict=True) if names)}."
 
 
 def references(block: Block, pairs: pd.DataFrame | None) -> Iterator[str]:

@@ -19,6 +19,7 @@ from reports.runs.planned_tables import Layout
 from reports.runs.run import Run
 from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import caption_of, details_of, footers_of, ratio_text, unit_text
+from reports.tables.verdict import verdict
 
 DASH = "–"
 LETTERS = "abcdefghijklmnoprstuvwxyz"
@@ -105,6 +106,8 @@ class Table:
     """Lines below the table, in every form."""
     details: tuple[str, ...] = ()
     """Further lines, on the page only."""
+    verdict: tuple[str, ...] = ()
+    """Sentences above the table (`reports.tables.verdict`)."""
 
 
 def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics | None = None) -> Table:
@@ -130,6 +133,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
         footers=(*footers_of(run, layout.cells, unit), *(statistics.words if statistics else ())),
         details=(*details_of(run, layout.cells), *(statistics.details if statistics else ())),
+        verdict=tuple(verdict(run.plan, statistics)),
     )
 
 

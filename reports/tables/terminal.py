@@ -28,14 +28,20 @@ class Sheet(NamedTuple):
 
 
 def score_sheet(table: Table, *, starred: bool = False) -> Sheet:
-    """Title and caption, the blocks, footnotes and footers.
+    """Title, verdict and caption, the blocks, footnotes and footers.
 
     `starred` marks the best numbers with a star and gates with brackets, for output without bold and italics.
     """
     gates = any(line.gate for block in table.blocks for line in block.lines)
     legend = f"*: best of its block{'; (gate): a reference row, not ranked' if gates else ''}."
     return Sheet(
-        above=(("", ""), (table.title, "title"), (table.caption, "faint"), *([(legend, "faint")] if starred else [])),
+        above=(
+            ("", ""),
+            (table.title, "title"),
+            *((f"- {sentence}", "") for sentence in table.verdict),
+            (table.caption, "faint"),
+            *([(legend, "faint")] if starred else []),
+        ),
         columns=(
             ("", "Method", "label"),
             *((column.group, f"{column.title:>{NUMBER}}", "left") for column in table.columns),

@@ -17,8 +17,11 @@ CSV_HEADER = (
 
 
 def markdown(table: Table) -> str:
-    """Heading, caption, one pipe table per block, footnotes and footers. Best scores are **bold**."""
-    parts = [f"## {literal(table.title)}", literal(table.caption)]
+    """Heading, verdict, caption, one pipe table per block, footnotes and footers. Best scores are **bold**."""
+    parts = [f"## {literal(table.title)}"]
+    if table.verdict:
+        parts.append("\n".join(f"- {literal(sentence)}" for sentence in table.verdict))
+    parts.append(literal(table.caption))
     header = ["Method", *(literal(f"{column.group} {column.title}".strip()) for column in table.columns)]
     for block in table.blocks:
         lines = [[_md_title(line), *map(_md_score, line.scores)] for line in block.lines]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmark.data.tasks.task import Task
 from benchmark.training import linear as linear_module
 from benchmark.training.finetune import Outcome
-from benchmark.training.linear import features, linear_probe
+from benchmark.training.linear import Known, features, linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 MakeTask = Callable[..., Task]
@@ -106,3 +107,24 @@ def test_probes_that_do_not_converge_are_noted(
     assert probe(encoder, make_task(labels * 4, labels, labels, classes=2, multi=True)).notes == [
         "1 of 1 probes stopped after 1 iterations"
     ]
+
+
+def test_the_same_task_is_probed_once_and_each_outcome_is_its_own(
+    encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), Known()
+    first = linear_probe(encoder, task, (1.0,), precision="float32", known=known)
+    first.notes.append("of the first alone")
+    monkeypatch.setattr(linear_module, "fit_probe", lambda *_, **__: pytest.fail("fitted again"))
+    second = linear_probe(encoder, task, (1.0,), precision="float32", known=known)
+    np.testing.assert_array_equal(second.probability, first.probability)
+    assert (second.training, second.notes) == (first.training, [])
+
+
+def test_other_labels_on_the_same_windows_are_another_task(encoder: Dilated, make_task: MakeTask) -> None:
+    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), Known()
+    turned = replace(task, train=replace(task.train, target=task.train.target.roll(1, dims=1)))
+    for own in (task, turned):
+        shared = linear_probe(encoder, own, (1.0,), precision="float32", known=known)
+        np.testing.assert_array_equal(shared.probability, probe(encoder, own, 1.0).probability)
+    assert (len(known.outcomes), len(known.features)) == (2, 3)

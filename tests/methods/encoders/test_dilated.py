@@ -191,3 +191,34 @@ def test_activations_and_their_gradients_lie_step_by_step_in_memory(length: int)
     encoder.pooled(x, lambda h: torch.fft.irfft(torch.fft.rfft(h, dim=1), n=length, dim=1)).sum().backward()
     assert len(seen) == 12
     assert {strides[1] for strides in seen} == {1}
+
+
+def test_pooling_averages_samples_before_the_first_layer() -> None:
+    encoder, x = small(pool=3), torch.randn(2, 300, 12)
+    same = small()
+    same.load_state_dict(encoder.state_dict())
+    coarse = x.unflatten(1, (100, 3)).mean(2)  # (B, S', L)
+    torch.testing.assert_close(encoder(x), same(coarse))
+    torch.testing.assert_close(encoder.pooled(x), same.pooled(coarse))
+
+
+def test_a_last_step_of_fewer_samples_is_their_mean() -> None:
+    encoder, x = small(pool=4), torch.randn(2, 10, 12)
+    coarse = torch.stack([x[:, :4].mean(1), x[:, 4:8].mean(1), x[:, 8:].mean(1)], 1)  # (B, S', L)
+    torch.testing.assert_close(encoder.embed(x), encoder.input(coarse))
+
+
+def test_a_mask_acts_on_the_pooled_steps() -> None:
+    seen: list[torch.Size] = []
+
+    def mask(embedded: Tensor) -> Tensor:
+        seen.append(embedded.shape)
+        return embedded
+
+    small(pool=3).pooled(torch.randn(2, 300, 12), mask)
+    assert seen == [torch.Size([2, 100, 4])]
+
+
+def test_only_a_pooling_encoder_says_so_in_keys() -> None:
+    assert "pool" not in DilatedConfig().content()
+    assert DilatedConfig(pool=3).content()["pool"] == 3

@@ -272,7 +272,7 @@ def test_the_page_begins_with_a_verdict_and_its_picture(
     assert (first.attributes["id"], second.attributes["id"]) == ("verdict", "summary")
     assert [image.attributes["alt"] for image in first.all("img")] == [names[1]]
     assert "Simulated ECGs" in first.words() or "simulated" in first.words()
-    assert "Overall of each row minus that of Random" in first.words()
+    assert "Overall minus that of Random in points" in first.words()
     (figures,) = [section for section in tree.all("section") if section.attributes["id"] == "figures"]
     assert [image.attributes["alt"] for image in figures.all("img")] == [names[0]]
 

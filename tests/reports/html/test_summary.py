@@ -11,43 +11,11 @@ import pandas as pd
 import pytest
 
 from benchmark.results.rows import Row
-from reports.html.summary import compared, lead, leads, references, statements
+from reports.html.summary import against_gates, compared, references, statements
 from reports.runs.run import open_run
 from reports.tables.table import Block, Line, Score
 
 NAN = float("nan")
-
-
-def block() -> Block:
-    score = Score(71.24, None, 1, 1, ())
-    return Block(0.1, "10 % of the labels", tuple(Line(name, name.upper(), (score,)) for name in "abcd"))
-
-
-def frame(*lines: tuple[str, float, bool, bool]) -> pd.DataFrame:
-    columns = ["variant", "mean", "best", "tie"]
-    return pd.DataFrame(lines, columns=columns).assign(ratio=0.1, metric="overall")
-
-
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        (
-            [("a", 0.7, True, False), ("b", 0.6, False, True), ("c", 0.5, False, False), ("d", NAN, False, False)],
-            "highest Overall 71.2, A; not significantly different: B; significantly lower: C; scores missing: D.",
-        ),
-        (
-            [("a", 0.7, True, False), ("b", 0.7, True, False), ("c", 0.5, False, False)],
-            "highest Overall 71.2, A, B; significantly lower: C.",
-        ),
-        (
-            [("a", 0.7, False, False), ("b", NAN, False, False), ("elsewhere", NAN, False, False)],
-            "too few rows have all their scores for a comparison of Overall.",
-        ),
-    ],
-)
-def test_a_lead_names_what_can_and_cannot_be_told_from_it(lines: Any, words: str) -> None:
-    sentence = lead(block(), frame(*lines))
-    assert sentence.removeprefix("10 % of the labels: ") == words
 
 
 def line(variant: str, overall: float | None, columns: int = 2, gate: bool = False) -> Line:
@@ -100,9 +68,9 @@ def test_reference_rows_alone_are_listed_and_none_is_no_sentence() -> None:
 
 
 def test_a_page_says_how_its_best_stands_to_the_reference_rows(parts: Any) -> None:
-    ((_, sentences), *_) = leads(parts.tables, parts.statistics)
-    assert [sentence.split(":")[0] for sentence in sentences] == ["30 % of the labels"] * 2 + ["1 % of the labels"] * 2
-    assert sentences[1].endswith(", against Random, 62.5: +20.0 points.")
+    ((_, sentences), *_) = against_gates(parts.tables, parts.statistics)
+    assert [sentence.split(":")[0] for sentence in sentences] == ["30 % of the labels", "1 % of the labels"]
+    assert sentences[0].endswith(", against Random, 62.5: +20.0 points.")
 
 
 def test_a_class_without_a_test_window_is_a_warning(write_store: Callable[..., Path]) -> None:

@@ -1,0 +1,127 @@
+"""The sentences above a table: which rows differ in Overall, by how much, which do not, and what it would take.
+
+Made from the statistics alone (`reports.statistics`): a row is above another where the difference is significant after
+Holm's correction over all pairs of the column. `reports.figures` draws the same differences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from benchmark.results.names import OVERALL
+from benchmark.results.plan import Plan
+from reports.statistics.differences import Difference, Differences, differences
+from reports.statistics.interval import LEVEL
+from reports.statistics.needed import MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
+from reports.statistics.of_table import TableStatistics
+from reports.tables.captions import ratio_text
+
+MOST_RATIOS = 3
+"""Label ratios with a sentence of their own: the largest."""
+Ordered = tuple[str, str]
+"""A row, and one significantly below it."""
+
+
+def verdict(plan: Plan, statistics: TableStatistics | None) -> Iterator[str]:
+    """What is compared, the rows against the reference at each label ratio, the other pairs, and what is left open.
+
+    Nothing where no two rows have the scores for a comparison of Overall.
+    """
+    found = differences(statistics)
+    if not found or statistics is None:
+        return
+    pairs = statistics.frames["pairwise"]
+    overall = pairs[(pairs["metric"] == OVERALL) & pairs["p_holm"].notna()]
+    yield _scope(plan, found, overall)
+    yield from (sentence(own, plan.variants) for own in found[:MOST_RATIOS])
+    yield from _others(overall, found[0].reference, plan.variants)
+    yield from _open(overall, plan.variants)
+
+
+def _scope(plan: Plan, found: Sequence[Differences], overall: pd.DataFrame) -> str:
+    seeds = int(overall["seeds"].max()) if len(overall) else 1
+    if plan.config["protocol"] == "strict" and seeds > 1:
+        of = f"of methods ({seeds} pretrainings each)"
+    else:
+        of = "of these encoders (one pretraining each), not of the methods"
+    reference = plan.variants[found[0].reference]
+    return f"Overall minus that of {reference} in points, with {100 * (1 - LEVEL):g} % intervals; differences {of}."
+
+
+def sentence(found: Differences, titles: Mapping[str, str]) -> str:
+    """Rows significantly above and below the reference, then the others; the largest difference first."""
+    rows = sorted(found.rows, key=lambda row: -row.mean)
+    groups = {
+        "significantly above": [row for row in rows if row.told and row.mean > 0],
+        "significantly below": [row for row in rows if row.told and row.mean <= 0],
+        "not significantly different": [row for row in rows if not row.told],
+    }
+    parts = [f"{what}: {', '.join(_text(row, titles) for row in own)}" for what, own in groups.items() if own]
+    return f"{ratio_text(found.ratio)} of the labels: {'; '.join(parts)}."
+
+
+def _text(row: Difference, titles: Mapping[str, str]) -> str:
+    """'PMQ +3.1 (1.2 to 5.0)'."""
+    interval = "no interval" if math.isnan(row.low) else f"{_points(row.low)} to {_points(row.high)}"
+    return f"{titles[row.variant]} {_points(row.mean, '+')} ({interval})"
+
+
+def _points(value: float, sign: str = "") -> str:
+    return f"{round(value, 1) + 0.0:{sign}.1f}".replace("-", "−")
+
+
+def _others(overall: pd.DataFrame, reference: str, titles: Mapping[str, str]) -> Iterator[str]:
+    """Significant pairs without the reference, 'PCLR above MoCo, PMQ (30, 10 %)', and the number of the others."""
+    pairs = overall[(overall["first"] != reference) & (overall["second"] != reference)]
+    if pairs.empty:
+        return
+    told: dict[Ordered, list[float]] = {}
+    for pair in pairs[pairs["p_holm"] < LEVEL].to_dict("records"):
+        above, below = (pair["first"], pair["second"])[:: 1 if pair["difference"] > 0 else -1]
+        told.setdefault((above, below), []).append(float(pair["ratio"]))
+    by_row: dict[tuple[str, tuple[float, ...]], list[str]] = {}
+    for (above, below), ratios in told.items():
+        by_row.setdefault((above, tuple(ratios)), []).append(titles[below])
+    shares = pairs["ratio"].nunique() > 1
+    parts = [
+        f"{titles[above]} above {', '.join(rows)}" + (f" ({_percent(ratios)})" if shares else "")
+        for (above, ratios), rows in sorted(by_row.items(), key=lambda item: -len(item[1]) * len(item[0][1]))
+    ]
+    count = len({frozenset(pair) for pair in pairs[["first", "second"]].itertuples(index=False, name=None)})
+    left = count - len({frozenset(pair) for pair in told})
+    parts.append(f"no significant difference in {left} of {count} pairs")
+    yield f"Among the other rows: {'; '.join(parts)}."
+
+
+def _percent(ratios: Sequence[float]) -> str:
+    return ", ".join(f"{100 * ratio:g}" for ratio in ratios) + " %"
+
+
+def _open(overall: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[str]:
+    """The largest difference that is not significant, and the seeds or patients that it would take."""
+    undecided = overall[(overall["p_holm"] >= LEVEL) & (overall["detectable"] > 0)].to_dict("records")
+    if not undecided:
+        return
+    pair = max(undecided, key=lambda line: abs(line["difference"]))
+    above, below = (pair["first"], pair["second"])[:: 1 if pair["difference"] > 0 else -1]
+    yield (
+        f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
+        f"{_points(100 * abs(pair['difference']))} points at {ratio_text(pair['ratio'])} of the labels. "
+        f"{_what_it_takes(float(pair['difference']), pair['patients_se'], pair['seeds_se'], int(pair['seeds']))}"
+    )
+
+
+def _what_it_takes(difference: float, patients_se: float, seeds_se: float, seeds: int) -> str:
+    """The seeds or test patients for power 80 % if the difference is true."""
+    more = seeds_needed(difference, patients_se, seeds_se, seeds)
+    times = patients_needed(difference, patients_se, seeds_se, seeds)
+    condition = "(if it is true; power 80 %, without Holm's correction)"
+    if times == 1:
+        return f"Enough for one comparison alone, not for all pairs {condition}."
+    ways = [*([f"{more} seeds"] if more else []), *([f"{times} times the test patients"] if times else [])]
+    if not ways:
+        return f"Neither {MOST_SEEDS} seeds nor {MOST_TIMES} times the test patients alone would show it {condition}."
+    return f"It would take {' or '.join(ways)} {condition}."
