@@ -88,7 +88,8 @@ def earlier_rates(work: Work, seconds: Seconds, store: Store) -> dict[str, float
     """Kind -> seconds per expected second of the stored results of this grid, of the kinds that have some."""
     missing = {task.key for task in (*work.pretrainings, *work.cells)}
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for task in (*work.grid.pretrainings, *work.grid.cells):
+    tasks: tuple[Task, ...] = (*work.grid.pretrainings, *work.grid.cells)
+    for task in tasks:
         kind = task.evaluation if isinstance(task, Cell) else PRETRAINING
         if task.key not in missing and len(found[kind]) < MOST_READ and (took := stored_seconds(task, store)):
             found[kind].append((took, seconds(task)))
