@@ -86,9 +86,10 @@ def costs_of(work: Work, seconds: Seconds, jobs: int) -> dict[str, Cost]:
 
 def earlier_rates(work: Work, seconds: Seconds, store: Store) -> dict[str, float]:
     """Kind -> seconds per expected second of the stored results of this grid, of the kinds that have some."""
-    missing = {task.key for task in (*work.pretrainings, *work.cells)}
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    to_do: tuple[Task, ...] = (*work.pretrainings, *work.cells)
     tasks: tuple[Task, ...] = (*work.grid.pretrainings, *work.grid.cells)
+    missing = {task.key for task in to_do}
     for task in tasks:
         kind = task.evaluation if isinstance(task, Cell) else PRETRAINING
         if task.key not in missing and len(found[kind]) < MOST_READ and (took := stored_seconds(task, store)):
