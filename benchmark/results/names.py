@@ -26,10 +26,10 @@ EVALUATION_TITLES: dict[str, str] = {FINETUNE: "Fine-tuned", LINEAR: "Linear pro
 UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
 """Names of the gate rows. `FEATURES` is also the evaluation of its cells, which need no encoder."""
 
-Role = Literal["method", "ablation", "sweep", "gate"]
-"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, or baseline."""
+Role = Literal["method", "ablation", "sweep", "gate", "snapshot"]
+"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, or a point of a budget curve."""
 ROLES: tuple[Role, ...] = get_args(Role)
-METHOD, ABLATION, SWEEP, GATE = ROLES
+METHOD, ABLATION, SWEEP, GATE, SNAPSHOT = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""

@@ -25,6 +25,7 @@ from benchmark.training.pretrain import (
     make_optimiser,
     pretrain,
 )
+from benchmark.training.schedule import learning_rate
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -349,22 +350,6 @@ def test_bf16_trains_float32_weights(name: str, corpus: PairSource, tmp_path: Pa
     assert {p.dtype for p in rough.parameters()} == {torch.float32}
 
 
-def test_the_learning_rate_warms_up_and_falls_to_nothing() -> None:
-    recipe = Recipe(lr=0.5)
-    rates = [learning_rate(recipe, step, 100) for step in range(100)]
-    assert rates[:5] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
-    assert rates[5] == 0.5
-    assert rates[52] == pytest.approx(0.25, abs=0.01)  # half of the cosine
-    assert 0 < rates[99] < 0.001
-    assert all(later < earlier for earlier, later in pairwise(rates[5:]))
-
-
-def test_a_constant_rate_is_constant_and_a_single_update_has_the_whole_one() -> None:
-    constant = Recipe(lr=0.5, schedule="constant")
-    assert {learning_rate(constant, step, 10) for step in range(10)} == {0.5}
-    assert learning_rate(Recipe(lr=0.5), 0, 1) == 0.5
-
-
 @pytest.mark.parametrize(("optimiser", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
 def test_optimisers_take_the_recipe_and_leave_momentum_copies_alone(optimiser: str, kind: type) -> None:
     method = build("pmq")
@@ -386,5 +371,5 @@ def test_the_rate_of_each_update_is_the_schedules(corpus: PairSource, tmp_path: 
     saved = load_checkpoint(tmp_path / "file")
     assert saved is not None
     total = 4 * EPOCHS
-    expected = learning_rate(replace(RECIPE, lr=1e-30), total - 1, total)
+    expected = learning_rate(replace(RECIPE, lr=1e-30), total - 1, total, 4)
     assert saved["optimiser"]["param_groups"][0]["lr"] == expected
