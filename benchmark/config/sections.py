@@ -109,8 +109,8 @@ class Pretrain(Section):
     """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
     encoder passes, as many as these windows cost PMQ (docs/BUDGETS.md)."""
     snapshots: list[Epochs] = []
-    """Further values of `epochs`: a row of each per method, at the smallest label ratio. Under `recipe.schedule: stable`
-    they share the updates before the decay."""
+    """Further values of `epochs`: a row of each per method, at the smallest label ratio. Under `recipe.schedule:
+    stable` they share the updates before the decay."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Literal["unified", "paper"] = "unified"
@@ -137,7 +137,7 @@ class Pretrain(Section):
 
     @model_serializer(mode="wrap")
     def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without `budget` and `snapshots` at their defaults: configs of plans made before there were these are equal."""
+        """Without `budget` and `snapshots` at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
         later = {"budget": "epochs", "snapshots": []}
         return {name: value for name, value in values.items() if name not in later or value != later[name]}

@@ -27,7 +27,7 @@ UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
 """Names of the gate rows. `FEATURES` is also the evaluation of its cells, which need no encoder."""
 
 Role = Literal["method", "ablation", "sweep", "gate", "snapshot"]
-"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, or a point of a budget curve."""
+"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve."""
 ROLES: tuple[Role, ...] = get_args(Role)
 METHOD, ABLATION, SWEEP, GATE, SNAPSHOT = ROLES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from dataclasses import fields, replace
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -20,7 +20,6 @@ from benchmark.machine.stop import Stopped, stops_on_signals
 from benchmark.training.pretrain import (
     History,
     TrainingStopped,
-    learning_rate,
     load_checkpoint,
     make_optimiser,
     pretrain,
