@@ -19,12 +19,13 @@ from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.stop import Stopped, stops_on_signals
 from benchmark.training.pretrain import (
     History,
+    Stem,
     TrainingStopped,
     load_checkpoint,
     make_optimiser,
     pretrain,
 )
-from benchmark.training.schedule import learning_rate
+from benchmark.training.schedule import learning_rate, stem_updates
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -62,6 +63,8 @@ def train(
     corpus: PairSource,
     checkpoint: Path,
     *,
+    epochs: float = EPOCHS,
+    stem: Stem | None = None,
     recipe: Recipe = RECIPE,
     precision: str = "float32",
     stop_at: int | None = None,
@@ -81,10 +84,11 @@ def train(
         method,
         replace(config, recipe=recipe),
         corpus,
-        epochs=EPOCHS,
+        epochs=epochs,
         seed=42,
         precision=precision,
         checkpoint=checkpoint,
+        stem=stem,
         on_step=on_step,
     )
 
@@ -127,6 +131,59 @@ def test_a_resumed_run_gives_the_same_bits(name: str, corpus: PairSource, tmp_pa
     assert again.loss == history.loss
     assert same(resumed, whole)
     assert not same(build(name), whole)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_longer_pretraining_from_a_shorter_ones_stem_has_the_bits_of_one_from_the_first_update(
+    name: str, corpus: PairSource, tmp_path: Path
+) -> None:
+    recipe, longer = replace(RECIPE, schedule="stable"), build(name)
+    alone = train(longer, corpus, tmp_path / "alone", recipe=recipe)
+    per_epoch = alone.updates // EPOCHS
+    total = round(1.5 * per_epoch)
+    stem = Stem(tmp_path / "stem", frozenset({stem_updates(total), stem_updates(alone.updates)}))
+    shorter = build(name)
+    history = train(shorter, corpus, tmp_path / "shorter", epochs=total / per_epoch, stem=stem, recipe=recipe)
+    assert (history.updates, len(history.loss)) == (total, 2 if total > per_epoch else 1)
+    assert [int(path.stem) for path in stem.folder.iterdir()] == [stem_updates(total)]
+    steps: list[int] = []
+    continued = build(name)
+    torch.manual_seed(2)
+    again = train(continued, corpus, tmp_path / "continued", stem=stem, recipe=recipe, steps=steps)
+    assert steps == list(range(stem_updates(total) + 1, alone.updates + 1))
+    assert (again.loss, again.updates) == (alone.loss, alone.updates)
+    assert same(continued, longer)
+    assert not same(shorter, longer)
+
+
+def test_a_stem_is_not_longer_than_the_constant_part_and_an_own_checkpoint_comes_first(
+    corpus: PairSource, tmp_path: Path
+) -> None:
+    recipe = replace(RECIPE, schedule="stable")
+    stem = Stem(tmp_path / "stem", frozenset({stem_updates(4 * EPOCHS)}))
+    train(build("pmq"), corpus, tmp_path / "longer", stem=stem, recipe=recipe)
+    assert stem.longest(stem_updates(4 * EPOCHS) - 1) is None
+    steps: list[int] = []
+    train(build("pmq"), corpus, tmp_path / "shorter", epochs=1, stem=stem, recipe=recipe, steps=steps)
+    assert steps == [1, 2, 3, 4]
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "own", recipe=recipe, stop_at=5)
+    train(build("pmq"), corpus, tmp_path / "own", stem=stem, recipe=recipe, steps=(own := []))
+    assert own[0] == 5
+
+
+def test_a_last_epoch_may_end_early(corpus: PairSource, tmp_path: Path) -> None:
+    whole, part = build("moco"), build("moco")
+    constant = replace(RECIPE, schedule="constant")
+    expected = train(whole, corpus, tmp_path / "whole", recipe=constant)
+    history = train(part, corpus, tmp_path / "part", epochs=1.25, recipe=constant)
+    assert (history.updates, len(history.loss), len(history.health)) == (5, 2, 3)
+    assert history.loss[0] == expected.loss[0]
+    with pytest.raises(Interrupted):
+        train(build("moco"), corpus, tmp_path / "cut", epochs=1.25, recipe=constant, stop_at=5)
+    resumed = build("moco")
+    assert train(resumed, corpus, tmp_path / "cut", epochs=1.25, recipe=constant).loss == history.loss
+    assert same(resumed, part)
 
 
 def test_a_checkpoint_of_another_pretraining_is_not_resumed(
