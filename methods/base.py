@@ -51,8 +51,8 @@ class Recipe:
     lr: Annotated[float, Field(gt=0, strict=True)] = 1e-3
     weight_decay: Annotated[float, Field(ge=0, strict=True)] = 1e-2
     """Decoupled for adamw, an L2 term of the gradient for adam."""
-    schedule: Literal["warmup-cosine", "constant"] = "warmup-cosine"
-    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero."""
+    schedule: Literal["warmup-cosine", "constant", "stable"] = "warmup-cosine"
+    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero; stable: docs/BUDGETS.md."""
     batch_size: Annotated[int, Field(ge=2, strict=True)] = 256
 
 
@@ -95,7 +95,7 @@ class PretrainMethod(nn.Module):
         self.encoder.dropout = config.encoder_dropout
 
     def begin(self, updates: int) -> None:
-        """Called before the first update, and again after a resume, with the total number of updates."""
+        """Called before the first update, and again after a resume, with the number of updates; 0: not to be known."""
 
     def forward(self, batch: Batch) -> Tensor:
         """The scalar loss of a batch, with its graph."""

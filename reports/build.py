@@ -8,7 +8,7 @@ reports into one folder the second waits for the first; files of an earlier repo
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, wide
 from reports.statistics.columns import UnequalTestSets
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
+from reports.tables.budget import BudgetTable, budget_files, budget_markdown, budget_tables
 from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
 from reports.tables.latex import LANDSCAPE, UPRIGHT, Page, latex
@@ -79,7 +80,8 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
         with naming(out), alone_in(out):
             drawn = figures_in(run, out, staged, units, statistics, kept)
             problems += drawn.problems
-            contents = _contents(run, tables, statistics, LANDSCAPE if landscape else UPRIGHT)
+            budgets = budget_tables(run, units)
+            contents = _contents(run, tables, statistics, budgets, LANDSCAPE if landscape else UPRIGHT)
             for name, text in contents.items():
                 (staged / name).write_text(text, encoding="utf-8", newline="")
             page = report_html(
@@ -88,6 +90,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
                 statistics,
                 skipped=read_skipped(out / "skipped.csv"),
                 pictures=pictures_of(drawn.files, titles_in_names(run.plan)),
+                budgets=budgets,
                 problems=problems,
             )
             (staged / PAGE).write_text(page, encoding="utf-8", newline="")
@@ -99,16 +102,23 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def _contents(run: Run, tables: list[Table], statistics: Mapping[str, TableStatistics], page: Page) -> dict[str, str]:
+def _contents(
+    run: Run,
+    tables: list[Table],
+    statistics: Mapping[str, TableStatistics],
+    budgets: Sequence[BudgetTable],
+    page: Page,
+) -> dict[str, str]:
     """Name -> text of the files other than figures and page."""
     costs = cost_lines(run.cards, run.plan.variants)
     return {
-        "results.md": "# Results\n\n" + "\n".join(map(markdown, tables)),
+        "results.md": "# Results\n\n" + "\n".join([*map(markdown, tables), *map(budget_markdown, budgets)]),
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
+        **(budget_files(budgets) if budgets else {}),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
+from benchmark.config.change import is_knob, refuse_unswept, with_settings
 from benchmark.config.encoder import whole_encoder
 from benchmark.config.errors import built, unknown
 from benchmark.config.overrides import dotted, laid_over
@@ -63,7 +64,8 @@ class Config(Section):
     ablate: list[str] = []
     """Ablations to run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
     sweeps: dict[str, dict[str, list[Any]]] = {}
-    """Method -> knob (e.g. queue_size, recipe.lr) -> values, each run at the smallest label ratio."""
+    """Method -> knob (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden, finetune.lr) ->
+    values, each run at the smallest label ratio."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
     """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels."""
     data: Data = Data()
@@ -84,7 +86,7 @@ class Config(Section):
     @field_validator("sweeps", mode="before")
     @classmethod
     def _swept_fields(cls, sweeps: Any) -> Any:
-        """Accept `--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` as a sweep of the knob 'recipe.lr'."""
+        """Accept `--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` as a sweep of 'recipe.lr'."""
         if not isinstance(sweeps, Mapping):
             return sweeps
         return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
@@ -112,8 +114,9 @@ class Config(Section):
                 self.method_config(method, overrides)
         for method, knobs in self.sweeps.items():
             for knob, values in knobs.items():
+                refuse_unswept(self, self.method_class(method), knob)
                 for value in values:
-                    self.method_config(method, {knob: value})
+                    self.swept(method, knob, value)
         for name in self.ablate:
             if not self.ablations_of(name):
                 known = [f"{method}:{own}" for method in self.compared() for own in self.ablations.get(method, {})]
@@ -160,6 +163,16 @@ class Config(Section):
         for own in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
             values = laid_over(values, own)
         return built(method.Config, values, f"methods.{name}.")
+
+    def swept(self, name: str, knob: str, value: Any) -> tuple[dict[str, Any], MethodConfig]:
+        """What a value of a sweep sets: config keys (`with_settings`), and the method's config under them.
+
+        Raises ValueError in one line for a bad value.
+        """
+        if is_knob(self.method_class(name), knob):
+            return {}, self.method_config(name, {knob: value})
+        settings = {knob: value}
+        return settings, with_settings(self, settings).method_config(name)
 
     def encoder_class(self) -> type[Encoder]:
         """The encoder that all methods share."""

@@ -38,7 +38,7 @@ IDLE = (
     Idle("finetune.beats_per_trial", "data.segmentation", ("windows",), _HEARTBEATS),
     *(
         Idle(f"{section}.{name}", "", (None,), _UNTRAINED)
-        for section in ("knobs", "ablations", "sweeps")
+        for section in ("knobs", "ablations")
         for name, method in METHODS.items()
         if not method.trains
     ),

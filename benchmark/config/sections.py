@@ -7,13 +7,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
 from benchmark.data.prepared.windows import HEARTBEATS, Kind, Segmentation, plain_seconds
 from benchmark.data.tasks.spec import Labels
 from methods.base import Recipe
 
 Gate = Literal["random", "frozen", "features", "full-labels"]
+Budget = Literal["epochs", "windows", "passes"]
 Overrides = dict[str, Any]
 """A method's knob -> its value."""
 
@@ -26,7 +37,15 @@ def share_not_percent(ratio: float) -> float:
     return ratio
 
 
+def number_of_epochs(value: Any) -> float:
+    """A number of epochs as given; an int where it is whole, so that 3 and 3.0 have one key. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ValueError("input should be a valid number of epochs, greater than 0")
+    return int(value) if value == int(value) else value
+
+
 Ratio = Annotated[float, Field(gt=0), AfterValidator(share_not_percent)]
+Epochs = Annotated[float, PlainValidator(number_of_epochs)]
 Seed = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 
@@ -84,7 +103,14 @@ class Pretrain(Section):
     Precedence of recipe fields: `methods.NAME.recipe`, the preset's recipe, the defaults.
     """
 
-    epochs: Count = 100
+    epochs: Epochs = 100
+    """Need not be whole."""
+    budget: Budget = "epochs"
+    """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
+    encoder passes, as many as these windows cost PMQ (docs/BUDGETS.md)."""
+    snapshots: list[Epochs] = []
+    """Further values of `epochs`: a row of each per method, at the smallest label ratio. Under `recipe.schedule:
+    stable` they share the updates before the decay."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Literal["unified", "paper"] = "unified"
@@ -101,6 +127,20 @@ class Pretrain(Section):
     @classmethod
     def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
         return None if given.data.get("preset") == "paper" else recipe or Recipe()
+
+    @field_validator("snapshots")
+    @classmethod
+    def _each_once(cls, snapshots: list[float]) -> list[float]:
+        if len(set(snapshots)) < len(snapshots):
+            raise ValueError(f"{snapshots} names a value twice")
+        return snapshots
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without `budget` and `snapshots` at their defaults: stored configs from before there were these are equal."""
+        values: dict[str, Any] = as_dict(self)
+        later = {"budget": "epochs", "snapshots": []}
+        return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 
 class Finetune(Section):

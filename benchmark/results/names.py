@@ -32,10 +32,10 @@ def evaluation_of(variant: str, table: str) -> str:
     return {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant, table)
 
 
-Role = Literal["method", "ablation", "sweep", "gate"]
-"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, or baseline."""
+Role = Literal["method", "ablation", "sweep", "gate", "snapshot"]
+"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve."""
 ROLES: tuple[Role, ...] = get_args(Role)
-METHOD, ABLATION, SWEEP, GATE = ROLES
+METHOD, ABLATION, SWEEP, GATE, SNAPSHOT = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""

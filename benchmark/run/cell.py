@@ -40,6 +40,7 @@ class CellJob:
 
     cell: Cell
     config: Config
+    """That of the cell's row."""
     prepared: Path
     """Folder of the prepared dataset."""
     results: Path

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import Segmentation
@@ -15,6 +16,7 @@ from benchmark.data.readers.registry import DATASETS
 from benchmark.results.names import FEATURES, LINEAR
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.pretrain import autocast
+from benchmark.training.schedule import DECAY_SHARE, pairs_bought
 from methods.encoders.base import Encoder
 
 BEATS_PER_RECORDING = 11
@@ -64,8 +66,8 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     if isinstance(task, Pretraining):
         if not task.method.trains:
             return 1.0
-        pairs = sizes[config.data.pretrain].windows / 2
-        return task.method.encoder_passes * config.pretrain.epochs * pairs
+        return task.method.encoder_passes * pairs_trained(task, config, sizes)
+    config = with_settings(config, task.variant.settings)
     windows = sizes[task.dataset].windows
     labelled, held_out = TRAINING_SHARE * windows * task.ratio, HELD_OUT_SHARE * windows
     if task.evaluation == LINEAR:
@@ -74,6 +76,13 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
         return labelled * (1 + BOOSTING_PASSES) + 2 * held_out
     seen = max(labelled, config.finetune.least_updates * min(config.finetune.batch_size, labelled))  # per epoch
     return config.finetune.epochs * (3 * seen + held_out) + held_out
+
+
+def pairs_trained(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
+    """Pairs of windows that a pretraining goes through, without a stem that a longer one of the grid trains."""
+    own = with_settings(config, task.variant.settings).pretrain
+    pairs = pairs_bought(own.budget, own.epochs * sizes[config.data.pretrain].windows / 2, task.method.encoder_passes)
+    return DECAY_SHARE * pairs if task.stem and own.epochs < task.lengths[-1] else pairs
 
 
 def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: float) -> float:

@@ -1,6 +1,7 @@
 """Enumerate the pretrainings and cells of a config, with their content keys. Pure functions.
 
     pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
+    stem_key     = the same without the number of epochs, of the schedule `stable`
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
 
 Keys hash content, never paths, times or numbers of threads. A results version is raised with any change that can alter
@@ -13,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.split import SPLIT_VERSION
@@ -24,6 +26,7 @@ from benchmark.results.names import (
     FROZEN,
     GATE,
     LINEAR,
+    SNAPSHOT,
     SWEEP,
     UNTRAINED,
     evaluation_of,
@@ -33,6 +36,7 @@ from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION
 from benchmark.training.linear import LINEAR_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
+from benchmark.training.schedule import DECAY_SHARE, WARMUP_EPOCHS
 from methods.base import MethodConfig, PretrainMethod
 from methods.encoders import identity
 from methods.from_file import sources_of
@@ -55,6 +59,10 @@ class Pretraining:
     seed: int
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What `key` is the digest of."""
+    stem: str = ""
+    """Key of the part that pretrainings of different length share; '' for none."""
+    lengths: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """Epochs of all pretrainings of the grid with this stem, ascending."""
 
     @property
     def method(self) -> type[PretrainMethod]:
@@ -132,6 +140,11 @@ def pretrain_content(
             "data": fingerprint,
             "mode": dict(mode),
         }
+        if knobs.recipe.schedule == "stable":
+            content["stable"] = {"warmup_epochs": WARMUP_EPOCHS, "decay_share": DECAY_SHARE}
+        if config.pretrain.budget != "epochs":  # absent by default, so that keys of earlier results stay valid
+            content["budget"] = {"equal": config.pretrain.budget}
+            content["budget"] |= {"passes": method.encoder_passes} if config.pretrain.budget == "passes" else {}
         if DATASETS[config.data.pretrain].classes:  # an unlabelled corpus is pretrained on whole
             content["task"] = [SPLIT_VERSION, *spec.rules()]
         if method.needs_text:
@@ -178,7 +191,7 @@ def features_content(config: Config, fingerprint: str) -> dict[str, Any]:
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, str]]:
     """(table, evaluation, ratio, gate) of a variant's cells for one dataset and seed."""
     own = GATE_OF_ROW[variant.name] if variant.role == GATE else ""
-    ratios = config.ratios if variant.role != SWEEP else [min(config.ratios)]
+    ratios = [min(config.ratios)] if variant.role in (SWEEP, SNAPSHOT) else config.ratios
     gate_ratio = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
         if variant.name == FROZEN and table == LINEAR:
@@ -198,7 +211,23 @@ def pretraining_of(
     shared = config.protocol == "paper" and variant.method.trains
     own = config.pretrain.seed if shared else seed
     content = form(pretrain_content(config, variant.method, variant.config, own, fingerprint, mode))
-    return Pretraining(digest(content), variant, own, content)
+    return Pretraining(digest(content), variant, own, content, stem_key(content))
+
+
+def stem_key(content: Mapping[str, Any]) -> str:
+    """Key of a pretraining's stem, from the pretraining's content; '' under another schedule than `stable`."""
+    if "stable" not in content:
+        return ""
+    return digest({name: value for name, value in content.items() if name not in ("epochs", "budget")} | {"stem": True})
+
+
+def with_lengths(pretrainings: Mapping[str, Pretraining]) -> dict[str, Pretraining]:
+    """The pretrainings, those with a stem with the lengths that it serves."""
+    lengths: dict[str, set[float]] = {}
+    for own in pretrainings.values():
+        if own.stem:
+            lengths.setdefault(own.stem, set()).add(own.content["epochs"])
+    return {key: replace(own, lengths=tuple(sorted(lengths.get(own.stem, ())))) for key, own in pretrainings.items()}
 
 
 def expand(
@@ -216,19 +245,28 @@ def expand(
     datasets that are marked as simulated.
     """
     variants = variants_of(config)
-    pretrainings: dict[str, Pretraining] = {}
+    of_row = {variant.name: with_settings(config, variant.settings) for variant in variants}
+    made = {
+        (variant.name, seed): pretraining_of(of_row[variant.name], variant, seed, corpus, mode, form)
+        for variant in variants
+        for seed in config.seeds
+    }
+    first: dict[str, Pretraining] = {}
+    for own in made.values():
+        if own is not None:
+            first.setdefault(own.key, own)
+    pretrainings = with_lengths(first)
     cells: list[Cell] = []
     for variant in variants:
         for seed in config.seeds:
-            pretraining = pretraining_of(config, variant, seed, corpus, mode, form)
-            if pretraining is not None:
-                pretraining = pretrainings.setdefault(pretraining.key, pretraining)
+            found = made[variant.name, seed]
+            pretraining = pretrainings[found.key] if found else None
             for table, evaluation, ratio, gate in planned(config, variant):
                 for dataset, fingerprint in fingerprints.items():
                     if pretraining is None:
                         content = features_content(config, fingerprint)
                     else:
-                        content = cell_content(config, pretraining, evaluation, fingerprint, mode)
+                        content = cell_content(of_row[variant.name], pretraining, evaluation, fingerprint, mode)
                     key = digest([content, ratio, seed])
                     sources = {"data": dataset, "corpus": config.data.pretrain}
                     marked = tuple(entry for entry, name in sources.items() if name in simulated)

@@ -11,9 +11,10 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
-from benchmark.data.tasks.pairs import source_facts
+from benchmark.data.tasks.pairs import PairSource, source_facts
 from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
-from benchmark.data.tasks.task import pretraining_source
+from benchmark.data.tasks.sampling import epoch_shape
+from benchmark.data.tasks.task import corpus_trials, pretraining_source
 from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
 from benchmark.machine.seeds import seed_torch
@@ -24,10 +25,14 @@ from benchmark.run.grid import Grid, Pretraining
 from benchmark.training.compiled import compile_encoders
 from benchmark.training.health import EpochHealth, health_warnings, measure, read_health, sample_facts
 from benchmark.training.illustrate import illustrate, write_illustration
-from benchmark.training.pretrain import OnStep, pretrain
+from benchmark.training.pretrain import OnStep, Stem, pretrain
 from benchmark.training.remedies import lower_rate
+from benchmark.training.schedule import epochs_bought, stem_updates, updates_of
 from benchmark.training.weights import CHECKPOINT, read_card, save_encoder
 from methods.base import PretrainMethod
+
+STEMS = "stems"
+"""Folder of a store with a checkpoint of each stem at each length; it may be deleted."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class PretrainingJob:
 
     task: Pretraining
     config: Config
+    """That of the pretraining's row."""
     prepared: Mapping[str, Prepared]
     folder: Path
     """Output folder of the encoder."""
@@ -93,7 +99,7 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
     begin_peak_memory(job.device)
     if job.compiled:
         compile_encoders(method)
-    epochs, seed = config.pretrain.epochs, job.task.seed
+    epochs, seed = epochs_of(job, source, config.pretrain.epochs), job.task.seed
     history = pretrain(
         method,
         knobs,
@@ -102,16 +108,37 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
         seed=seed,
         precision=job.precision,
         checkpoint=job.folder / CHECKPOINT,
+        stem=stem_of(job, source),
         probe=probe,
         on_step=on_step,
     )
-    illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=epochs, seed=seed))
+    next_epoch = len(history.loss)
+    illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=next_epoch, seed=seed))
     spent = {
         "illustration_sha256": illustration,
         "peak_memory_gib": peak_memory_gib(job.device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
     }
     return vars(history) | spent | source_facts(source, knobs.pairing)
+
+
+def epochs_of(job: PretrainingJob, source: PairSource, epochs: float) -> float:
+    """Epochs of the job's method that a budget of `epochs` epochs buys (`epochs_bought`)."""
+    config, knobs = job.config, job.task.variant.config
+    spec = config.task_spec(config.pretrain)
+    pairs = len(corpus_trials(job.prepared[config.data.pretrain], spec)) * (spec.per_trial // 2)
+    shape = epoch_shape(source.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
+    return epochs_bought(config.pretrain.budget, epochs, shape, pairs, job.task.method.encoder_passes)
+
+
+def stem_of(job: PretrainingJob, source: PairSource) -> Stem | None:
+    """The stem that the job shares with those of other lengths, in `stems/` beside the pretrainings; None for none."""
+    if not job.task.stem:
+        return None
+    knobs = job.task.variant.config
+    shape = epoch_shape(source.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
+    totals = [updates_of(epochs_of(job, source, epochs), shape.updates) for epochs in job.task.lengths]
+    return Stem(job.folder.parents[1] / STEMS / job.task.stem, frozenset(map(stem_updates, totals)))
 
 
 def probe_windows_of(job: PretrainingJob) -> ProbeWindows:

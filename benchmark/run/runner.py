@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import trials
@@ -181,8 +182,10 @@ def do(
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
     failed_before = {task.key: failed(failure_file(task, store)) for task in tasks}
     left = Left({task.key: task for task in work.pretrainings}, {cell.key: cell for cell in work.cells}, failed_before)
-    for name in {cell.dataset for cell in work.cells}:  # made and verified here, so that the processes need not
-        trials(prepared[name], config.task_spec(config.finetune).per_trial)
+    configs = configs_of(config, tasks)
+    cut = {(cell.dataset, configs[cell.variant.name].finetune) for cell in work.cells}
+    for name, stage in cut:  # made and verified here, so that the processes need not
+        trials(prepared[name], config.task_spec(stage).per_trial)
     unshared = ""
     with Claims(store.root / CLAIMS) as claims:
         while left.cells:
@@ -193,11 +196,23 @@ def do(
                 unshared = claims.unshared
                 watch.note(f"warning: no claims ({unshared}): another runner on this store may do the same tasks")
             if left.cells and len(left.pretrainings) + len(left.cells) == before:
-                keys = [*left.pretrainings, *(cell.key for cell in left.ready())]
+                open_tasks: list[Pretraining | Cell] = [*left.pretrainings.values(), *left.ready()]
+                keys = {key for task in open_tasks for key in claimed(task)}
                 holders = Counter(map(claims.holder, keys))
                 watch.waiting(waiting_line(holders))
                 time.sleep(POLL_SECONDS)
     return left.failures
+
+
+def configs_of(config: Config, tasks: Iterable[Pretraining | Cell]) -> dict[str, Config]:
+    """Name of each row of some tasks -> its config."""
+    variants = {task.variant.name: task.variant for task in tasks}
+    return {name: with_settings(config, variant.settings) for name, variant in variants.items()}
+
+
+def claimed(task: Pretraining | Cell) -> tuple[str, ...]:
+    """Keys that a runner claims for a task: its own, and that of a stem, which other tasks need too."""
+    return (task.key, task.stem) if isinstance(task, Pretraining) and task.stem else (task.key,)
 
 
 def waiting_line(holders: Mapping[str, int]) -> str:
@@ -222,7 +237,10 @@ def failed(file: Path) -> Failed:
 
 def begin(task: Pretraining | Cell, left: Left, claims: Claims, store: Store, watch: Watch) -> bool:
     """Whether the task is this runner's: claimed, and neither finished nor failed by another runner meanwhile."""
-    if not claims.take(task.key):
+    keys = claimed(task)
+    taken = [key for key in keys if claims.take(key)]
+    if len(taken) < len(keys):
+        release(taken, claims)
         return False
     file = failure_file(task, store)
     if is_finished(task, store):
@@ -249,7 +267,13 @@ def finish(task: Pretraining | Cell, left: Left, claims: Claims) -> None:
         del left.cells[task.key]
     else:
         del left.pretrainings[task.key]
-    claims.release(task.key)
+    release(claimed(task), claims)
+
+
+def release(keys: Iterable[str], claims: Claims) -> None:
+    """Give up some claims."""
+    for key in keys:
+        claims.release(key)
 
 
 def give_up(
@@ -280,6 +304,7 @@ def run_pretrainings(
 ) -> None:
     """Run the free pretrainings in turn."""
     device, precision, compiled = machine.device, machine.precision, machine.compiled
+    configs = configs_of(config, left.pretrainings.values())
     for pretraining in list(left.pretrainings.values()):
         if not begin(pretraining, left, claims, store, watch):
             continue
@@ -287,7 +312,8 @@ def run_pretrainings(
         watch.started(name)
         folder = store.pretrained / pretraining.key
         try:
-            job = PretrainingJob(pretraining, config, prepared, folder, device, precision, compiled)
+            own = configs[pretraining.variant.name]
+            job = PretrainingJob(pretraining, own, prepared, folder, device, precision, compiled)
             run_pretraining(job, partial(watch.inner, name))
         except Exception as error:
             failure = Failure.of(error)
@@ -311,11 +337,12 @@ def run_cells(
     device, precision, threads = str(machine.device), machine.precision, machine.cell_threads()
     corpus = source_facts(prepared[config.data.pretrain])
     ready = {cell.key: cell for cell in left.ready()}
+    configs = configs_of(config, ready.values())
     groups = groups_of(
         [
             CellJob(
                 cell,
-                config,
+                configs[cell.variant.name],
                 prepared[cell.dataset].folder,
                 store.root,
                 device,

@@ -1,15 +1,18 @@
-"""Rows of the tables: compared methods, ablations, sweeps and gates."""
+"""Rows of the tables: compared methods, ablations, sweeps, snapshots and gates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmark.config.config import Config
-from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, SWEEP, UNTRAINED, Role
+from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, SNAPSHOT, SWEEP, UNTRAINED, Role
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
+
+EPOCHS = "pretrain.epochs"
+"""The config key that a snapshot sets."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,12 @@ class Variant:
     config: MethodConfig
     role: Role = METHOD
     of: str = ""
-    """Base method of an ablation or sweep."""
+    """Base method of an ablation, sweep or snapshot."""
     knob: str = ""
     value: Any = None
-    """`knob` and `value`: what a sweep sets."""
+    """`knob` and `value`: what a sweep or a snapshot sets."""
+    settings: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Config keys that the row changes, dotted: the row's config is `with_settings(config, settings)`."""
 
     def facts(self) -> dict[str, Any]:
         """Facts for reports besides the title."""
@@ -56,8 +61,9 @@ def _unpickled(stored: dict[str, Any]) -> Variant:
 
 
 def variants_of(config: Config) -> tuple[Variant, ...]:
-    """Rows of the tables: the compared methods, the gates, ablations, then sweeps, each in the config's order."""
-    return (*methods_of(config), *gates_of(config), *ablations_of(config), *sweeps_of(config))
+    """Rows of the tables: compared methods, gates, ablations, sweeps, then snapshots, each in the config's order."""
+    rows = (methods_of, gates_of, ablations_of, sweeps_of, snapshots_of)
+    return tuple(variant for kind in rows for variant in kind(config))
 
 
 def methods_of(config: Config) -> Iterator[Variant]:
@@ -88,11 +94,22 @@ def ablations_of(config: Config) -> Iterator[Variant]:
 
 
 def sweeps_of(config: Config) -> Iterator[Variant]:
-    """One variant per value of a knob."""
+    """One variant per value of a knob or config key."""
     for method, knobs in config.sweeps.items():
         kind = config.method_class(method)
         for knob, values in knobs.items():
             for value in values:
                 name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
-                swept = config.method_config(method, {knob: value})
-                yield Variant(name, title, kind, swept, SWEEP, kind.name, knob, value)
+                settings, knobs_set = config.swept(method, knob, value)
+                yield Variant(name, title, kind, knobs_set, SWEEP, kind.name, knob, value, settings)
+
+
+def snapshots_of(config: Config) -> Iterator[Variant]:
+    """One variant per compared method that trains and number of epochs in `pretrain.snapshots`."""
+    words = "epochs" if config.pretrain.budget == "epochs" else f"epochs of {config.pretrain.budget}"
+    for name in config.compared():
+        kind = config.method_class(name)
+        for epochs in config.pretrain.snapshots if kind.trains else ():
+            settings, knobs = config.swept(name, EPOCHS, epochs)
+            title = f"{kind.title}, {epochs:g} {words}"
+            yield Variant(f"{name}@{epochs:g}", title, kind, knobs, SNAPSHOT, name, EPOCHS, epochs, settings)

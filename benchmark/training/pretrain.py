@@ -1,8 +1,10 @@
-"""The training loop of all methods: optimiser, schedule, precision, checkpoint, resume.
+"""The training loop of all methods: optimiser, precision, checkpoint, resume.
 
 `method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
 seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any
 step is bit-identical. A checkpoint is written after each epoch, within one every `CHECKPOINT_SECONDS`, and at a stop.
+Under the schedule `stable` another one is kept where the decay of each planned length begins (`Stem`): a pretraining of
+another length continues from there, to the same bits as one from the first update.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from benchmark.results.files.seals import seal, unseal
 from benchmark.results.files.write import write_atomic
 from benchmark.training.health import count_positives, measure
 from benchmark.training.remedies import lower_rate, smaller_batch
+from benchmark.training.schedule import learning_rate, stem_updates, updates_of
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
 PRETRAIN_VERSION = 2
-WARMUP_SHARE = 0.05
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""
 
@@ -61,6 +63,25 @@ class History:
     """Numbers of CPU threads it was trained on; several if it was resumed on another number."""
 
 
+@dataclass(frozen=True)
+class Stem:
+    """The part that pretrainings of different length share: a checkpoint at each number of updates in `at`."""
+
+    folder: Path
+    at: frozenset[int] = frozenset()
+
+    def file(self, updates: int) -> Path:
+        """The checkpoint after so many updates."""
+        return self.folder / f"{updates}.pt"
+
+    def longest(self, most: int) -> Path | None:
+        """The stored checkpoint with the most updates up to `most`."""
+        stored = [int(path.stem) for path in self.folder.glob("*.pt") if path.stem.isdecimal()]
+        return max(
+            (self.file(updates) for updates in stored if updates <= most), key=lambda p: int(p.stem), default=None
+        )
+
+
 @dataclass
 class Epoch:
     """An epoch under way: its sums over n updates, of which `step` are done."""
@@ -80,20 +101,14 @@ class Training:
     optimiser: torch.optim.Optimizer
     history: History
     epochs: int
+    """The last one may end early."""
+    per_epoch: int
+    """Updates of a whole epoch."""
     seed: int
     precision: str
     checkpoint: Path
+    stem: Stem | None
     on_step: OnStep | None
-
-
-def learning_rate(recipe: Recipe, step: int, total: int) -> float:
-    """Learning rate of update `step` (from 0) of `total`: constant, or linear warm-up over 5 %, then cosine to 0."""
-    if recipe.schedule == "constant":
-        return recipe.lr
-    warmup = max(1, int(WARMUP_SHARE * total))
-    if step < warmup:
-        return recipe.lr * (step + 1) / warmup
-    return recipe.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total - warmup)))
 
 
 def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
@@ -116,15 +131,17 @@ def pretrain(
     config: MethodConfig,
     source: PairSource,
     *,
-    epochs: int,
+    epochs: float,
     seed: int,
     precision: str,
     checkpoint: Path,
+    stem: Stem | None = None,
     probe: ProbeWindows | None = None,
     on_step: OnStep | None = None,
 ) -> History:
-    """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
+    """Train a method in place on a corpus, resuming from `checkpoint` if it exists, else from the stem.
 
+    `epochs`: rounded to whole updates. `stem`: of the schedule `stable`, under which a method knows no total.
     `probe`: held-out windows for health, measured before the first epoch and after each.
     Raises TrainingStopped on a non-finite loss or if GPU memory runs out, Stopped, with a checkpoint, where the process
     is asked to stop.
@@ -132,23 +149,27 @@ def pretrain(
     device = source.signal.device
     trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, config.recipe.batch_size)
-    n = shape.updates
+    n, total = shape.updates, updates_of(epochs, shape.updates)
     optimiser = make_optimiser(method, config.recipe)
-    history = History([], 0.0, n * shape.batch_size, n * epochs, shape.batch_size)
-    run = Training(method, config, source, optimiser, history, epochs, seed, precision, checkpoint, on_step)
-    epoch = resume(checkpoint, method, optimiser, history)
+    history = History([], 0.0, n * shape.batch_size, total, shape.batch_size)
+    last = math.ceil(total / n)
+    run = Training(method, config, source, optimiser, history, last, n, seed, precision, checkpoint, stem, on_step)
+    shared = stem.longest(stem_updates(total)) if stem and not checkpoint.is_file() else None
+    epoch = resume(shared or checkpoint, method, optimiser, history)
     history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
-    method.begin(history.updates)
+    method.begin(0 if config.recipe.schedule == "stable" else total)
     method.train()
     if not history.health:
         history.health.append(vars(measure(0, method.exported(), probe)))
-    for number in range(len(history.loss), epochs):
+    for number in range(len(history.loss), last):
         batches = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
         epoch = epoch or Epoch(torch.zeros(n), torch.zeros(n, 3))
         epoch = replace(epoch, losses=epoch.losses.to(device), positives=epoch.positives.to(device))
-        train_epoch(run, epoch, number, batches.to(device))
-        history.loss.append(float(epoch.losses.mean()))
-        history.health.append(vars(measure(number + 1, method.exported(), probe, epoch.positives.mean(0))))
+        own = min(n, total - number * n)
+        train_epoch(run, epoch, number, batches[:own].to(device))
+        history.loss.append(float(epoch.losses[:own].mean()))
+        positives = epoch.positives[:own].mean(0)  # (3,)
+        history.health.append(vars(measure(number + 1, method.exported(), probe, positives)))
         save_checkpoint(checkpoint, method, optimiser, history, None)
         epoch = None
     return history
@@ -160,10 +181,10 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
     started, meter = time.perf_counter(), open_meter(batches.device)
     with postponed() as asked_to_stop:
         for step in range(epoch.step, n):
-            done = number * n + step + 1
+            done = number * run.per_epoch + step + 1
             seed_torch("pretrain", run.seed, number, step)
             batch = make_batch(run.source, batches[step], run.config.pairing)
-            rate = learning_rate(recipe, done - 1, history.updates)
+            rate = learning_rate(recipe, done - 1, history.updates, run.per_epoch)
             epoch.positives[step] = count_positives(method.positives(batch), batches.device)
             epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
             epoch.step = step + 1
@@ -172,14 +193,18 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
             if run.on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 run.on_step(done, history.updates, f"epoch {number + 1}/{run.epochs} {text}".strip())
-            if asked_to_stop() or time.perf_counter() - started >= CHECKPOINT_SECONDS:
+            due = asked_to_stop() or time.perf_counter() - started >= CHECKPOINT_SECONDS
+            files = [run.checkpoint] if due else []
+            files += [run.stem.file(done)] if run.stem and done in run.stem.at else []
+            if files:
                 refuse_non_finite(epoch.losses[: step + 1], method.name, recipe, number)
                 spend(history, started, meter)
-                save_checkpoint(run.checkpoint, method, run.optimiser, history, epoch)
+                for file in files:
+                    save_checkpoint(file, method, run.optimiser, history, epoch)
                 if asked_to_stop():
                     raise stopped(f"the pretraining of {method.name} is saved at update {done} of {history.updates}")
                 started, meter = time.perf_counter(), open_meter(batches.device)
-    refuse_non_finite(epoch.losses, method.name, recipe, number)
+    refuse_non_finite(epoch.losses[:n], method.name, recipe, number)
     spend(history, started, meter)
 
 
@@ -227,7 +252,7 @@ def save_checkpoint(
     history: History,
     epoch: Epoch | None,
 ) -> None:
-    """Write all state atomically, sealed with the name of its folder, the pretraining's key.
+    """Write all state atomically, sealed with the name of its folder, the key of the pretraining or of the stem.
 
     `epoch`: the one under way, None between two.
     """
@@ -261,5 +286,5 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
         return None
     method.load_state_dict(state["method"])
     optimiser.load_state_dict(state["optimiser"])
-    vars(history).update(state["history"])
+    vars(history).update(state["history"] | {"updates": history.updates})  # a stem's total is another
     return Epoch(**state["epoch"]) if state["epoch"] else None

@@ -80,6 +80,15 @@ def compute_note(plan: Plan, spent: Costs) -> str:
     return note
 
 
+def budget_note(machine: str, timed: bool) -> str:
+    """What a point of a budget curve is; `timed`: with a panel of times."""
+    time = f" Time: on {machine}." if timed else ""
+    return (
+        "A point: a pretraining of its own length, at what it cost alone. Encoder passes: one per window forwards, two "
+        f"backwards. Lines: rows without pretraining.{time}"
+    )
+
+
 def confusion_note(
     plan: Plan, evaluation: str, unit: str, dataset: str, ratio: float, found: Sequence[Confusion]
 ) -> str:

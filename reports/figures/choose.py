@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmark.results.names import OVERALL
 from reports.figures import draw as plots
 from reports.figures.captions import (
+    budget_note,
     compute_note,
     confusion_note,
     differences_note,
@@ -26,10 +27,12 @@ from reports.figures.captions import (
 from reports.figures.confusion import confusions
 from reports.figures.illustrations import illustrations_of
 from reports.figures.kept import FOLDER, Figures
-from reports.figures.score_bands import bands, compared, label_curves, panels, sweeps
+from reports.figures.score_bands import compared, label_curves, panels, sweeps, untrained
 from reports.runs.cards import Cards, costs, courses
 from reports.runs.planned_tables import evaluations_of
 from reports.runs.run import Run
+from reports.statistics.bands import bands
+from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS, budget_curves
 from reports.statistics.differences import FIGURE, differences
 from reports.statistics.of_table import TableStatistics
 
@@ -77,6 +80,7 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
             yield f"sweeps, {place}", partial(draw_sweeps, shown, evaluation, unit)
             yield f"label efficiency, {place}", partial(draw_label_efficiency, shown, evaluation, unit)
             yield f"compute, {place}", partial(draw_compute, shown, evaluation, unit)
+            yield f"budget, {place}", partial(draw_budget, shown, evaluation, unit)
     for dataset in plan.datasets if plan.cells else ():
         for unit in units:
             first = plan.cells[0].evaluation
@@ -137,6 +141,25 @@ def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         seconds = {variant: spent.seconds[variant] for variant in timed["variant"]}
         stem = shown.stem(evaluation, unit, "compute")
         yield from plots.plot_compute(scores, names[dataset], seconds, titles_of(plan, scores["variant"]), note, stem)
+
+
+def draw_budget(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
+    """Overall, or the only dataset's score, over what pretraining cost, where the run has snapshots."""
+    run, plan = shown.run, shown.run.plan
+    found = bands(run.tidy, evaluation, unit)
+    curves = list(budget_curves(run, found))
+    for curve in curves:
+        names = panels(curve.points, plan)
+        dataset = OVERALL if OVERALL in names else next(iter(names))
+        points = curve.points[curve.points["dataset"] == dataset]
+        at_ratio = found[(found["ratio"] == curve.ratio) & (found["dataset"] == dataset)]
+        lines = at_ratio[at_ratio["variant"].isin(untrained(plan))]
+        rows = titles_of(plan, [*points["of"], *lines["variant"]])
+        costs_shown = [cost for cost in (WINDOWS, PASSES, SECONDS) if points[cost].notna().any()]
+        note = f"{score_note(plan, evaluation, unit, curve.ratio)} {budget_note(curve.machine, SECONDS in costs_shown)}"
+        at = [f"{100 * curve.ratio:g}"] if len(curves) > 1 else []
+        stem = shown.stem(evaluation, unit, "budget", *at)
+        yield from plots.plot_budget(points, lines, names[dataset], costs_shown, rows, note, stem)
 
 
 def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:

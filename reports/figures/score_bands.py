@@ -1,8 +1,4 @@
-"""Mean and band of macro F1 over a knob's values and over label ratios. Pure.
-
-A band is the mean over seeds ± one standard deviation (ddof = 1), as in the tables. Overall is the mean over the
-datasets of each seed, then over seeds.
-"""
+"""Bands of macro F1 (reports.statistics.bands) over a knob's values and over label ratios. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +14,6 @@ from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.planned_tables import role_of
 
-METRIC = "f1"
-BAND = ("variant", "ratio", "dataset", "mean", "std", "seeds")
 RIVALS = ("clocs", "pclr", "comet")
 """Methods that the paper compares its queue sizes with: 'M = 1k already beats them'."""
 
@@ -43,26 +37,6 @@ class Sweep:
     """`BAND` of the reference rows, at the same ratio."""
 
 
-def bands(frame: pd.DataFrame, evaluation: str, unit: str) -> pd.DataFrame:
-    """Mean and deviation over seeds of macro F1, in percent, with the columns `BAND`.
-
-    frame: `Run.tidy`. Seeds without a score are left out; a single seed's deviation is NaN. Overall is over the seeds
-    with a score on every dataset that any row has one on, and is left out for a single dataset.
-    """
-    own = (frame["evaluation"] == evaluation) & (frame["unit"] == unit) & (frame["metric"] == METRIC)
-    scored = frame[own].dropna(subset=["value"])
-    scored = scored.assign(value=100 * scored["value"])
-    by_dataset = scored.groupby(["variant", "ratio", "dataset"], sort=False)["value"].agg(["mean", "std", "count"])
-    datasets = scored["dataset"].nunique()
-    by_seed = scored.groupby(["variant", "ratio", "seed"], sort=False)["value"].agg(["mean", "count"])
-    whole = by_seed.loc[by_seed["count"] == datasets, "mean"]
-    overall = whole.groupby(["variant", "ratio"], sort=False).agg(["mean", "std", "count"])
-    parts = [by_dataset.reset_index()]
-    if datasets > 1:
-        parts.append(overall.reset_index().assign(dataset=OVERALL))
-    return pd.concat(parts, ignore_index=True).rename(columns={"count": "seeds"})[list(BAND)]
-
-
 def panels(found: pd.DataFrame, plan: Plan) -> dict[str, str]:
     """Dataset -> title, for the datasets of a frame of bands, in the plan's order; Overall last."""
     there = set(found["dataset"])
@@ -73,6 +47,11 @@ def panels(found: pd.DataFrame, plan: Plan) -> dict[str, str]:
 def compared(plan: Plan) -> list[str]:
     """The compared methods and the gates, in the order of the table."""
     return [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, GATE)]
+
+
+def untrained(plan: Plan) -> list[str]:
+    """The untrained encoder's row and the gates."""
+    return [name for name in compared(plan) if name == UNTRAINED or role_of(plan, name)["role"] == GATE]
 
 
 def label_curves(plan: Plan, found: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmark.results.macro_classes import F1_OVER, UNTESTED
-from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, SWEEP, UNTRAINED
+from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, SNAPSHOT, SWEEP, UNTRAINED
 from benchmark.results.plan import Plan
 from reports.runs.planned_tables import role_of
 from reports.runs.run import Run
@@ -19,7 +19,13 @@ from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import unit_text, used_text
 from reports.tables.table import Block, Line, Table
 
-ROLES = {METHOD: "Methods", ABLATION: "Ablations", SWEEP: "Sweeps", GATE: "Gates (reference rows)"}
+ROLES = {
+    METHOD: "Methods",
+    ABLATION: "Ablations",
+    SWEEP: "Sweeps",
+    SNAPSHOT: "Snapshots",
+    GATE: "Gates (reference rows)",
+}
 
 
 class Statement(NamedTuple):

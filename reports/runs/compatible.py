@@ -20,7 +20,7 @@ from reports.runs.scrub_paths import portable
 
 CHOICE = (
     "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
-    "data.datasets", "data.simulation", "precision",
+    "data.datasets", "data.simulation", "precision", "pretrain.snapshots",
 )  # fmt: skip
 """Config keys that may differ: they choose cells, or their effect (ablations, data, precision) is compared itself."""
 

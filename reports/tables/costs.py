@@ -38,11 +38,11 @@ def cost_lines(cards: Cards, titles: Mapping[str, str]) -> list[tuple[str, ...]]
 
 
 def _line(cards: Sequence[Card]) -> Iterator[str]:
-    epochs = [len(card["loss"]) for card in cards]
-    pairs = [len(card["loss"]) * card["windows_per_epoch"] for card in cards]
+    pairs = [card["updates"] * card["batch_size"] for card in cards]
+    epochs = [seen / max(1, card["windows_per_epoch"]) for seen, card in zip(pairs, cards, strict=True)]
     yield from (
         _mean([card["parameters"] for card in cards]),
-        _mean(epochs),
+        _mean(epochs, digits=2).removesuffix(".00"),
         _mean(pairs),
         _mean([card["batch_size"] for card in cards]),
         _mean([card["updates"] for card in cards]),

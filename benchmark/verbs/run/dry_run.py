@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
-from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP
+from benchmark.results.names import ABLATION, GATE, METHOD, SNAPSHOT, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.datasets import reading_note
@@ -59,7 +59,7 @@ def counts_line(grid: Grid) -> str:
     """'360 cells, 135 of gates': distinct cells by the role of their row."""
     role_of = {cell.key: cell.variant.role for cell in reversed(grid.cells)}
     counts: Counter[str] = Counter(role_of.values())
-    words = {METHOD: "cells", GATE: "of gates", ABLATION: "of ablations", SWEEP: "of sweeps"}
+    words = {METHOD: "cells", GATE: "of gates", ABLATION: "of ablations", SWEEP: "of sweeps", SNAPSHOT: "of snapshots"}
     return ", ".join(f"{counts[role]} {word}" for role, word in words.items() if role in counts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from benchmark.config.config import Config
-from benchmark.run.estimate import PASSES_PER_STEP, Size, cell_seconds, passes
+from benchmark.run.estimate import PASSES_PER_STEP, Size, cell_seconds, pairs_trained, passes
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
@@ -123,6 +123,6 @@ def grid_seconds(
         if step is None or not task.method.trains:
             pretraining += passes(task, config, sizes) * a_pass
         else:
-            pairs = config.pretrain.epochs * sizes[config.data.pretrain].windows / 2
+            pairs = pairs_trained(task, config, sizes)
             pretraining += pairs * step.per_window(speed.precision, compiled=config.compile)
     return pretraining, cells

@@ -386,7 +386,7 @@ def test_an_infinite_value_is_refused(key: str) -> None:
     "key", ["pretrain.epochs", "finetune.lr", "pretrain.recipe.lr", "methods.pmq.queue_size", "methods.pmq.recipe.lr"]
 )
 def test_a_truth_value_is_no_number(key: str) -> None:
-    with pytest.raises(ConfigError, match=rf"{key}: input should be a valid (number|integer), got True"):
+    with pytest.raises(ConfigError, match=rf"{key}: input should be a valid (number|integer).*, got True"):
         load_config("demo", {key: True})
 
 

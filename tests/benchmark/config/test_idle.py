@@ -33,7 +33,7 @@ WINDOWS = {"data.segmentation": "windows"}
         ({**WINDOWS, "finetune": {"beats_per_trial": 5}}, "finetune.beats_per_trial cannot act"),
         ({"methods.random.recipe.lr": 0.5}, "methods.random cannot act: this method trains nothing"),
         ({"ablations": {"random": {"hot": {"recipe.lr": 0.5}}}}, "ablations.random cannot act"),
-        ({"sweeps.random.encoder_dropout": [0.5]}, "sweeps.random cannot act"),
+        ({"sweeps.random.encoder_dropout": [0.5]}, "sweeps.random.encoder_dropout cannot act: this method trains"),
     ],
 )
 def test_a_knob_that_cannot_act_is_refused_in_one_line(overrides: dict[str, Any], line: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from dataclasses import fields, replace
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -19,12 +19,13 @@ from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.stop import Stopped, stops_on_signals
 from benchmark.training.pretrain import (
     History,
+    Stem,
     TrainingStopped,
-    learning_rate,
     load_checkpoint,
     make_optimiser,
     pretrain,
 )
+from benchmark.training.schedule import learning_rate, stem_updates
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -62,6 +63,8 @@ def train(
     corpus: PairSource,
     checkpoint: Path,
     *,
+    epochs: float = EPOCHS,
+    stem: Stem | None = None,
     recipe: Recipe = RECIPE,
     precision: str = "float32",
     stop_at: int | None = None,
@@ -81,10 +84,11 @@ def train(
         method,
         replace(config, recipe=recipe),
         corpus,
-        epochs=EPOCHS,
+        epochs=epochs,
         seed=42,
         precision=precision,
         checkpoint=checkpoint,
+        stem=stem,
         on_step=on_step,
     )
 
@@ -127,6 +131,59 @@ def test_a_resumed_run_gives_the_same_bits(name: str, corpus: PairSource, tmp_pa
     assert again.loss == history.loss
     assert same(resumed, whole)
     assert not same(build(name), whole)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_longer_pretraining_from_a_shorter_ones_stem_has_the_bits_of_one_from_the_first_update(
+    name: str, corpus: PairSource, tmp_path: Path
+) -> None:
+    recipe, longer = replace(RECIPE, schedule="stable"), build(name)
+    alone = train(longer, corpus, tmp_path / "alone", recipe=recipe)
+    per_epoch = alone.updates // EPOCHS
+    total = round(1.5 * per_epoch)
+    stem = Stem(tmp_path / "stem", frozenset({stem_updates(total), stem_updates(alone.updates)}))
+    shorter = build(name)
+    history = train(shorter, corpus, tmp_path / "shorter", epochs=total / per_epoch, stem=stem, recipe=recipe)
+    assert (history.updates, len(history.loss)) == (total, 2 if total > per_epoch else 1)
+    assert [int(path.stem) for path in stem.folder.iterdir()] == [stem_updates(total)]
+    steps: list[int] = []
+    continued = build(name)
+    torch.manual_seed(2)
+    again = train(continued, corpus, tmp_path / "continued", stem=stem, recipe=recipe, steps=steps)
+    assert steps == list(range(stem_updates(total) + 1, alone.updates + 1))
+    assert (again.loss, again.updates) == (alone.loss, alone.updates)
+    assert same(continued, longer)
+    assert not same(shorter, longer)
+
+
+def test_a_stem_is_not_longer_than_the_constant_part_and_an_own_checkpoint_comes_first(
+    corpus: PairSource, tmp_path: Path
+) -> None:
+    recipe = replace(RECIPE, schedule="stable")
+    stem = Stem(tmp_path / "stem", frozenset({stem_updates(4 * EPOCHS)}))
+    train(build("pmq"), corpus, tmp_path / "longer", stem=stem, recipe=recipe)
+    assert stem.longest(stem_updates(4 * EPOCHS) - 1) is None
+    steps: list[int] = []
+    train(build("pmq"), corpus, tmp_path / "shorter", epochs=1, stem=stem, recipe=recipe, steps=steps)
+    assert steps == [1, 2, 3, 4]
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "own", recipe=recipe, stop_at=5)
+    train(build("pmq"), corpus, tmp_path / "own", stem=stem, recipe=recipe, steps=(own := []))
+    assert own[0] == 5
+
+
+def test_a_last_epoch_may_end_early(corpus: PairSource, tmp_path: Path) -> None:
+    whole, part = build("moco"), build("moco")
+    constant = replace(RECIPE, schedule="constant")
+    expected = train(whole, corpus, tmp_path / "whole", recipe=constant)
+    history = train(part, corpus, tmp_path / "part", epochs=1.25, recipe=constant)
+    assert (history.updates, len(history.loss), len(history.health)) == (5, 2, 3)
+    assert history.loss[0] == expected.loss[0]
+    with pytest.raises(Interrupted):
+        train(build("moco"), corpus, tmp_path / "cut", epochs=1.25, recipe=constant, stop_at=5)
+    resumed = build("moco")
+    assert train(resumed, corpus, tmp_path / "cut", epochs=1.25, recipe=constant).loss == history.loss
+    assert same(resumed, part)
 
 
 def test_a_checkpoint_of_another_pretraining_is_not_resumed(
@@ -349,22 +406,6 @@ def test_bf16_trains_float32_weights(name: str, corpus: PairSource, tmp_path: Pa
     assert {p.dtype for p in rough.parameters()} == {torch.float32}
 
 
-def test_the_learning_rate_warms_up_and_falls_to_nothing() -> None:
-    recipe = Recipe(lr=0.5)
-    rates = [learning_rate(recipe, step, 100) for step in range(100)]
-    assert rates[:5] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
-    assert rates[5] == 0.5
-    assert rates[52] == pytest.approx(0.25, abs=0.01)  # half of the cosine
-    assert 0 < rates[99] < 0.001
-    assert all(later < earlier for earlier, later in pairwise(rates[5:]))
-
-
-def test_a_constant_rate_is_constant_and_a_single_update_has_the_whole_one() -> None:
-    constant = Recipe(lr=0.5, schedule="constant")
-    assert {learning_rate(constant, step, 10) for step in range(10)} == {0.5}
-    assert learning_rate(Recipe(lr=0.5), 0, 1) == 0.5
-
-
 @pytest.mark.parametrize(("optimiser", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
 def test_optimisers_take_the_recipe_and_leave_momentum_copies_alone(optimiser: str, kind: type) -> None:
     method = build("pmq")
@@ -386,5 +427,5 @@ def test_the_rate_of_each_update_is_the_schedules(corpus: PairSource, tmp_path: 
     saved = load_checkpoint(tmp_path / "file")
     assert saved is not None
     total = 4 * EPOCHS
-    expected = learning_rate(replace(RECIPE, lr=1e-30), total - 1, total)
+    expected = learning_rate(replace(RECIPE, lr=1e-30), total - 1, total, 4)
     assert saved["optimiser"]["param_groups"][0]["lr"] == expected

@@ -176,3 +176,9 @@ def test_differences_are_drawn_from_the_statistics(full_store: Path, tmp_path: P
         "Overall (mean of all columns) minus that of Random, fine-tuned, per heartbeat; seeds 41, 42"
     )
     assert set(undrawn) == {*ALL, "finetune-heartbeat-differences-in-overall"}
+
+
+def test_snapshots_give_a_budget_curve(budget_store: Path, tmp_path: Path, undrawn: dict[str, str]) -> None:
+    assert draw(budget_store, tmp_path).problems == ()
+    assert "on x86_64, 2 threads, float32" in undrawn["finetune-heartbeat-budget"]
+    assert not [name for name in undrawn if "pretrain.epochs" in name]

@@ -1,8 +1,7 @@
-"""Bands by hand: mean, deviation and Overall over seeds; where a sweep's values stand, and which of them is own."""
+"""Where a sweep's values stand, and which of them is own; which rows have curves over label ratios."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import pandas as pd
@@ -10,9 +9,6 @@ import pytest
 
 from benchmark.results.plan import Plan, PlannedCell
 from reports.figures.score_bands import (
-    BAND,
-    OVERALL,
-    bands,
     compared,
     in_order,
     label_curves,
@@ -21,6 +17,7 @@ from reports.figures.score_bands import (
     sweeps,
 )
 from reports.runs.run import TIDY
+from reports.statistics.bands import bands
 
 DATASETS = {"ptb-xl": {"title": "PTB-XL"}, "chapman": {"title": "Chapman"}}
 
@@ -32,42 +29,6 @@ def tidy_frame(scores: Iterable[tuple[str, str, float, int, float | None]]) -> p
         for variant, dataset, ratio, seed, value in scores
     ]
     return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
-
-
-def line(found: pd.DataFrame, variant: str, dataset: str, ratio: float = 0.01) -> tuple[float, float, int]:
-    own = found[(found["variant"] == variant) & (found["dataset"] == dataset) & (found["ratio"] == ratio)]
-    assert len(own) == 1
-    return float(own["mean"].iloc[0]), float(own["std"].iloc[0]), int(own["seeds"].iloc[0])
-
-
-def test_a_band_is_the_mean_and_deviation_over_seeds_in_percent() -> None:
-    frame = tidy_frame([("pmq", "ptb-xl", 0.01, 41, 0.5), ("pmq", "ptb-xl", 0.01, 42, 0.6)])
-    found = bands(frame, "finetune", "heartbeat")
-    assert list(found.columns) == list(BAND)
-    assert line(found, "pmq", "ptb-xl") == pytest.approx((55, 10 / math.sqrt(2), 2))
-    assert OVERALL not in set(found["dataset"])
-
-
-def test_overall_is_the_mean_over_datasets_of_each_whole_seed() -> None:
-    frame = tidy_frame(
-        [
-            *[("pmq", "ptb-xl", 0.01, seed, value) for seed, value in ((41, 0.5), (42, 0.6), (43, 0.9))],
-            *[("pmq", "chapman", 0.01, seed, value) for seed, value in ((41, 0.7), (42, 0.9), (43, None))],
-        ]
-    )
-    found = bands(frame, "finetune", "heartbeat")
-    assert line(found, "pmq", OVERALL) == pytest.approx((67.5, 15 / math.sqrt(2), 2))
-    mean, _, seeds = line(found, "pmq", "chapman")
-    assert (mean, seeds) == (pytest.approx(80), 2)
-
-
-def test_a_single_seed_has_no_deviation_and_other_units_do_not_count() -> None:
-    frame = tidy_frame([("pmq", "ptb-xl", 0.01, 41, 0.5)])
-    other = frame.assign(unit="recording", value=0.9)
-    mean, std, seeds = line(bands(pd.concat([frame, other]), "finetune", "heartbeat"), "pmq", "ptb-xl")
-    assert (mean, seeds) == (50, 1)
-    assert math.isnan(std)
-    assert not len(bands(frame, "linear", "heartbeat"))
 
 
 def plan_of(variants: dict[str, tuple[str, str, str, object]], cells: list[PlannedCell]) -> Plan:
@@ -150,4 +111,4 @@ def test_panels_follow_the_plan_and_end_with_overall() -> None:
     frame = tidy_frame(("pmq", name, 0.01, 41, 0.5) for name in ("chapman", "ptb-xl"))
     found = bands(frame, "finetune", "heartbeat")
     titles = panels(found, plan_of(SWEPT, []))
-    assert list(titles.items()) == [("ptb-xl", "PTB-XL"), ("chapman", "Chapman"), (OVERALL, "Overall")]
+    assert list(titles.items()) == [("ptb-xl", "PTB-XL"), ("chapman", "Chapman"), ("overall", "Overall")]

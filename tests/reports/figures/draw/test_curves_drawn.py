@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from reports.figures.confusion import Confusion
+from reports.figures.draw.budget import plot_budget
 from reports.figures.draw.compute import CLOCK, clock_text, plot_compute
 from reports.figures.draw.confusion import plot_confusion
 from reports.figures.draw.differences import plot_differences
@@ -20,7 +21,8 @@ from reports.figures.draw.label_efficiency import plot_label_efficiency
 from reports.figures.draw.style import MARKS
 from reports.figures.draw.sweep import plot_sweep, tick_text
 from reports.figures.draw.training import plot_training
-from reports.figures.score_bands import BAND, Sweep
+from reports.figures.score_bands import Sweep
+from reports.statistics.bands import BAND
 from reports.statistics.differences import Difference, Differences
 
 Drawn = Callable[[], Figure]
@@ -159,3 +161,18 @@ def test_differences_have_a_mark_an_interval_and_a_line_at_zero(drawn: Drawn, tm
     filled = {line.get_markerfacecolor() for line in first.lines if line.get_xydata().tolist() == [[2.0, 1.0]]}
     hollow = {line.get_markerfacecolor() for line in first.lines if line.get_xydata().tolist() == [[-1.0, 0.0]]}
     assert (filled, hollow) == ({MARKS["pmq"].colour}, {"white"})
+
+
+def test_snapshots_stand_at_their_costs_and_what_was_not_pretrained_is_a_line(drawn: Drawn, tmp_path: Path) -> None:
+    points = band(("pmq@1", 0.1, "all", 50.0, 1.0, 5), ("pmq@2", 0.1, "all", 60.0, math.nan, 1))
+    points = points.assign(of="pmq", epochs=[1, 2], windows=[100.0, 200.0], passes=[400.0, 800.0], seconds=[9.0, 60.0])
+    lines = band(("random", 0.1, "all", 40.0, 1.0, 5))
+    rows = {"pmq": "PMQ", "random": "Random"}
+    plot_budget(points, lines, "Overall", ["windows", "passes", "seconds"], rows, "note", tmp_path / "x")
+    for axes, costs in zip(drawn().axes, ([100, 200], [400, 800], [9, 60]), strict=True):
+        (curve,) = (container.lines[0] for container in axes.containers)
+        assert curve.get_xydata().tolist() == [[costs[0], 50], [costs[1], 60]]
+        assert curve.get_color() == MARKS["pmq"].colour
+        assert any(list(line.get_ydata()) == [40.0, 40.0] for line in axes.lines)
+    assert [axes.get_xlabel() for axes in drawn().axes] == ["pairs of windows", "encoder passes", "pretraining time"]
+    assert drawn().axes[0].get_ylabel() == "Overall, F1 (%)"

@@ -1,0 +1,70 @@
+"""F1 against what pretraining cost, a line per method through its snapshots and a panel per kind of cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from reports.figures.draw.compute import MARGIN, set_time_axis
+from reports.figures.draw.style import (
+    Mark,
+    legend,
+    marks,
+    new_figure,
+    save,
+    small_print,
+    styled,
+    width_of,
+    words_height,
+)
+from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS
+
+HEIGHT = 2.05
+AXIS_NAMES = {WINDOWS: "pairs of windows", PASSES: "encoder passes"}
+
+
+def plot_budget(
+    points: pd.DataFrame,
+    lines: pd.DataFrame,
+    name: str,
+    costs: Sequence[str],
+    rows: Mapping[str, str],
+    note: str,
+    stem: Path,
+) -> tuple[Path, Path]:
+    """Draw the snapshots (`BudgetCurve.points`) of one dataset or of Overall, called `name`, over each of the costs.
+
+    lines: bands of rows without pretraining. rows: method or such a row -> title. note: the small print.
+    """
+    with styled():
+        width = width_of(len(costs))
+        figure = new_figure(width, HEIGHT + words_height(rows, note, width))
+        grid = figure.subplots(1, len(costs), squeeze=False, sharey=True)[0]
+        drawn = marks(rows)
+        for axes, cost in zip(grid, costs, strict=True):
+            draw_curves(axes, points, cost, drawn)
+            for variant, mean in zip(lines["variant"], lines["mean"], strict=True):
+                axes.axhline(mean, color=drawn[variant].colour, linestyle=drawn[variant].dash, linewidth=1.0, zorder=1)
+            if cost == SECONDS:
+                set_time_axis(axes, points[cost].min() / MARGIN, points[cost].max() * MARGIN)
+            else:
+                axes.set_xscale("log")
+                axes.set_xlabel(AXIS_NAMES[cost])
+            axes.grid(axis="y")
+        grid[0].set_ylabel(f"{name}, F1 (%)")
+        legend(figure, rows)
+        small_print(figure, note)
+        return save(figure, stem)
+
+
+def draw_curves(axes: Axes, points: pd.DataFrame, cost: str, drawn: Mapping[str, Mark]) -> None:
+    """A line per method through its snapshots, with the deviation over seeds as whiskers."""
+    for of, own in points.dropna(subset=[cost]).groupby("of", sort=False):
+        colour, shape, dash = drawn[str(of)]
+        axes.errorbar(
+            own[cost], own["mean"], yerr=own["std"].fillna(0.0), color=colour, marker=shape, linestyle=dash,
+            linewidth=1.0, elinewidth=0.7, markersize=3.5,
+        )  # fmt: skip

@@ -1,0 +1,59 @@
+"""Scores of a method's snapshots against what their pretraining cost: pairs of windows, encoder passes, seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from benchmark.results.names import SNAPSHOT
+from reports.runs.cards import Card, costs
+from reports.runs.planned_tables import role_of
+from reports.runs.run import Run
+from reports.statistics.bands import BAND
+
+WINDOWS, PASSES, SECONDS = COSTS = ("windows", "passes", "seconds")
+"""Columns of costs: pairs of windows, encoder passes, seconds on one machine; NaN where not known."""
+
+
+@dataclass(frozen=True)
+class BudgetCurve:
+    """The snapshots of all methods at one label ratio."""
+
+    ratio: float
+    points: pd.DataFrame
+    """`BAND`, the method `of`, `epochs` and `COSTS`; a line per snapshot and dataset, by method, then epochs."""
+    machine: str
+    """Where the seconds were measured."""
+
+
+def budget_curves(run: Run, found: pd.DataFrame) -> Iterator[BudgetCurve]:
+    """A curve per label ratio at which a method has two scored snapshots; found: `bands` of the run."""
+    spent = costs({name: cards for name, cards in run.cards.items() if role_of(run.plan, name)["role"] == SNAPSHOT})
+    facts: dict[str, dict[str, Any]] = {}
+    for name in run.plan.variants:
+        role = role_of(run.plan, name)
+        if role["role"] == SNAPSHOT and isinstance(role["value"], int | float):
+            own = costs_of(list(run.cards.get(name, {}).values()))
+            facts[name] = {"of": role["of"], "epochs": role["value"], SECONDS: spent.seconds.get(name)} | own
+    methods = list(dict.fromkeys(own["of"] for own in facts.values()))
+    points = found[found["variant"].isin(list(facts))]
+    for _, at_ratio in points.groupby("ratio", sort=False):
+        columns = {name: [facts[variant][name] for variant in at_ratio["variant"]] for name in ("of", "epochs", *COSTS)}
+        curve = at_ratio[list(BAND)].assign(**columns).astype(dict.fromkeys(("epochs", *COSTS), float))
+        if curve.groupby("of")["variant"].nunique().max() > 1:
+            by = {"of": lambda column: column.map(methods.index), "epochs": lambda column: column}
+            ordered = curve.sort_values(
+                ["of", "epochs"], key=lambda column: by[str(column.name)](column), kind="stable"
+            )
+            yield BudgetCurve(float(curve["ratio"].iloc[0]), ordered.reset_index(drop=True), spent.machine)
+
+
+def costs_of(cards: Sequence[Card]) -> dict[str, float | None]:
+    """Mean pairs of windows and encoder passes of some pretrainings; None where a card does not say."""
+    trained = [card for card in cards if "updates" in card and "batch_size" in card]
+    seen = [card["updates"] * card["batch_size"] for card in trained]
+    passes = [card["encoder_passes"] for card in trained if "encoder_passes" in card]
+    return {name: sum(own) / len(own) if own else None for name, own in ((WINDOWS, seen), (PASSES, passes))}

@@ -1,0 +1,50 @@
+"""docs/BUDGETS.md says what the options do: its names, numbers and commands are those of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from benchmark.config.change import swept_keys
+from benchmark.config.load import load_config, parse_value
+from benchmark.config.sections import Budget
+from benchmark.run.estimate import Size, pairs_trained
+from benchmark.run.grid import expand
+from benchmark.training.schedule import DECAY_SHARE, REFERENCE_PASSES, WARMUP_EPOCHS
+from methods import METHODS
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "BUDGETS.md").read_text(encoding="utf-8")
+
+
+def test_every_budget_and_cost_is_named() -> None:
+    assert re.findall(r"^\| `(\w+)`", TEXT, re.MULTILINE) == list(get_args(Budget))
+    for name, passes in {"BYOL": 8, "CLOCS": 6, "PCLR": 6, "ETP": 3, "COMET": 55}.items():
+        assert METHODS[name.lower()].encoder_passes == passes
+        assert re.search(rf"{name}[^.]*? {passes}\b", TEXT), name
+    assert METHODS["pmq"].encoder_passes == METHODS["moco"].encoder_passes == REFERENCE_PASSES == 4
+    assert (WARMUP_EPOCHS, DECAY_SHARE) == (0.25, 0.2)
+
+
+def test_the_curve_of_the_example_costs_what_the_page_says() -> None:
+    (line,) = re.findall(r"--set (pretrain\.snapshots=.*)", TEXT)
+    given = {key: parse_value(value) for key, _, value in (item.partition("=") for item in line.split())}
+    config = load_config("demo", {**given, "methods": ["pmq"], "gates": [], "seeds": [41]})
+    grid = expand(config, corpus="c", fingerprints={"chapman": "d"}, mode={"device": "cpu", "precision": "float32"})
+    sizes = {"mimic-iv-ecg": Size(1, 2, exact=True)}
+    epochs = [pairs_trained(pretraining, config, sizes) for pretraining in grid.pretrainings]
+    assert sum(epochs) == pytest.approx(9.5)
+    assert "9.5 epochs instead of 15.5" in TEXT
+
+
+def test_the_sections_of_a_sweep_are_named_and_its_example_is_read() -> None:
+    (names,) = re.findall(r"config key of (.*):", TEXT)
+    assert set(re.findall(r"`(\w+)`", names)) == {key.partition(".")[0] for key in swept_keys(load_config("demo"))}
+    (example,) = re.findall(r"```yaml\nsweeps:\n(.*?)```", TEXT, re.DOTALL)
+    values = {
+        name: parse_value(knobs)
+        for name, _, knobs in (line.strip().partition(": ") for line in example.split("\n") if line)
+    }
+    assert load_config("demo", {"sweeps": values}).sweeps["pmq"]["finetune.lr"] == [1e-4, 1e-3]
