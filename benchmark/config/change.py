@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from benchmark.config.encoder import knobs_of
 from benchmark.config.errors import names_of, one_line, unknown
 from benchmark.config.idle import IDLE, value_at
 from benchmark.config.sections import Finetune, Linear, Pretrain
@@ -32,7 +33,7 @@ def swept_keys(config: Config) -> list[str]:
     own = [f"{section}.{name}" for section, kind in SECTIONS.items() for name in names_of(kind)]
     return [
         *(key for key in own if key not in NOT_SWEPT),
-        *(f"encoder.{knob}" for knob in {"name": "", **config.encoder}),
+        *(f"encoder.{knob}" for knob in ("name", *knobs_of(config.encoder_class()))),
     ]
 
 

@@ -179,6 +179,6 @@ def test_a_system_without_affinity_counts_its_cores(monkeypatch: pytest.MonkeyPa
 
 
 def test_gates_are_chosen_or_left_out() -> None:
-    assert config_from("").gates == ["random", "frozen", "features", "full-labels"]
+    assert config_from("--config laptop").gates == ["random", "frozen", "features", "full-labels"]
     assert config_from("--gates random full-labels").gates == ["random", "full-labels"]
     assert config_from("--gates none").gates == []

@@ -126,7 +126,7 @@ def test_packaged_configs_are_valid_and_say_what_they_are(name: str) -> None:
 
 
 def test_the_default_and_the_papers_grid_are_there() -> None:
-    assert {"demo", "laptop", "paper"} <= set(config_names())
+    assert {"demo", "small", "laptop", "paper"} <= set(config_names())
     demo, paper = load_config("demo"), load_config("paper")
     assert demo.data.simulation is not None
     assert paper.data.simulation is None
@@ -185,10 +185,14 @@ def test_the_default_encoder_goes_without_its_name_and_every_other_with_all_its_
     """Configs kept before there were other encoders stay equal to those made now."""
     named = load_config("demo", {"encoder.name": "dilated"})
     assert named == load_config("demo")
-    assert named.encoder == {"hidden": 16, "depth": 10, "output": 64}
+    assert named.encoder == {"hidden": 16, "depth": 6, "output": 64, "pool": 3}
     other = load_config("paper", {"encoder": {"name": "resnet1d"}})
     assert other.encoder == {"name": "resnet1d", "output": 128}
     assert (other.encoder_class(), other.encoder_config()) == (ResNet1d, ResNet1dConfig())
+
+
+def test_a_sweep_may_name_a_knob_of_the_encoder_that_is_at_its_default() -> None:
+    assert load_config("laptop", {"sweeps": {"random": {"encoder.pool": [1, 3]}}}).sweeps
 
 
 def test_a_name_laid_over_a_file_leaves_the_knobs_of_its_own_encoder_behind(tmp_path: Path) -> None:
@@ -433,7 +437,7 @@ def test_a_wrong_file_is_one_line(content: str, words: list[str], tmp_path: Path
 
 @pytest.mark.parametrize("name", ["papr", "missing.yaml", "README.md", "../configs/demo", ""])
 def test_a_missing_config_names_those_there_are(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"unknown config .* demo, laptop, paper") as caught:
+    with pytest.raises(ConfigError, match=r"unknown config .* demo, laptop, paper, small") as caught:
         load_config(name)
     assert repr(name) in str(caught.value)
 
