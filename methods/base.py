@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from methods.encoders.base import Encoder
 from methods.parts.masks import Mask
 from methods.parts.positives import Positives as Positives  # a part of the contract
+from methods.parts.spaces import LearningRate, WeightDecay
+from methods.parts.spaces import Share as Share
 
 Pairing = Literal["neighbor", "same", "patient"]
 """Second view: next heartbeat; same heartbeat; one of another recording of the patient, else of the same recording."""
@@ -39,17 +41,14 @@ class Batch(NamedTuple):
     text: Tensor | None = None  # (B, E) frozen report embedding
 
 
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
 # Strict field by field: a dataclass that is strict as a whole cannot be built from a dict.
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Recipe:
     """Optimiser settings. A method's config defaults to its paper's; the `unified` preset replaces them."""
 
     optimiser: Literal["adamw", "adam"] = "adamw"
-    lr: Annotated[float, Field(gt=0, strict=True)] = 1e-3
-    weight_decay: Annotated[float, Field(ge=0, strict=True)] = 1e-2
+    lr: LearningRate = 1e-3
+    weight_decay: WeightDecay = 1e-2
     """Decoupled for adamw, an L2 term of the gradient for adam."""
     schedule: Literal["warmup-cosine", "constant", "stable"] = "warmup-cosine"
     """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero; stable: docs/BUDGETS.md."""

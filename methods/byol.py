@@ -14,26 +14,25 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, PretrainMethod, Share
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
 from methods.parts.heads import batch_norm_head
 from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
+from methods.parts.spaces import FrequencyMask, Momentum, TimeMask
 
 
 @dataclass(frozen=True)
 class BYOLConfig(MethodConfig):
     """Knobs of BYOL; views, masks and heads are those of PMQ."""
 
-    momentum: Share = 0.996
+    momentum: Momentum = 0.996
     """Momentum of the target at the start of training."""
     momentum_schedule: Literal["cosine", "constant"] = "cosine"
     """cosine: from `momentum` to 1 at the end of training; constant: `momentum` throughout."""
-    time_mask: Share = 0.5
-    """Share of the time steps hidden in either view."""
-    frequency_mask: Share = 0.1
-    """Share of the spectrum's elements hidden in either view."""
+    time_mask: TimeMask = 0.5
+    frequency_mask: FrequencyMask = 0.1
     projection_layers: Annotated[int, Field(ge=1)] = 3
     prediction_layers: Annotated[int, Field(ge=1)] = 2
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from dataclasses import field
 from itertools import combinations
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
+from methods.parts.spaces import Temperature
 
 SINGLE_LEADS = {"II": 1, "aVR": 3, "aVL": 4, "V2": 7}
 """Leads of the paper's single-lead samples -> index in the order I, II, III, aVR, aVL, aVF, V1 to V6."""
@@ -27,7 +27,7 @@ SINGLE_LEADS = {"II": 1, "aVR": 3, "aVL": 4, "V2": 7}
 class CLOCSConfig(MethodConfig):
     """Knobs of CLOCS; the defaults are the paper's, except that a view has all leads."""
 
-    temperature: Annotated[float, Field(gt=0)] = 0.1
+    temperature: Temperature = 0.1
     views: Literal["cmsc", "cmlc", "cmsmlc"] = "cmsc"
     """cmsc: both windows with all leads. cmlc: the first window once per lead, all other leads set to zero, since the
     encoder takes all of them. cmsmlc: both windows, once per lead. With 12 leads the latter two take 6 and 12 times the

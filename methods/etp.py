@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.parts.losses import info_nce, unit_length
+from methods.parts.spaces import Temperature
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class ETPConfig(MethodConfig):
     """Knobs of ETP."""
 
     pairing: Pairing = "same"
-    temperature: Annotated[float, Field(gt=0)] = 0.07
+    temperature: Temperature = 0.07
     text_width: Annotated[int, Field(ge=1)] = 768
     """Width of a report's embedding."""
     recipe: Recipe = field(

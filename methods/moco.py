@@ -13,7 +13,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Share
+from methods.base import Batch, MethodConfig, Positives, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
 from methods.parts.gather import gather
@@ -21,19 +21,18 @@ from methods.parts.heads import batch_norm_head, mlp_head
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.queue import EMPTY, KeyQueue
+from methods.parts.spaces import FrequencyMask, Momentum, Temperature, TimeMask
 
 
 @dataclass(frozen=True)
 class MoCoConfig(MethodConfig):
     """Knobs of MoCo; the defaults are those of PMQ, so that the two differ in their positives alone."""
 
-    temperature: Annotated[float, Field(gt=0)] = 0.1
-    momentum: Share = 0.999
+    temperature: Temperature = 0.1
+    momentum: Momentum = 0.999
     queue_size: Annotated[int, Field(ge=0)] = 16384
-    time_mask: Share = 0.5
-    """Share of the time steps hidden in either view."""
-    frequency_mask: Share = 0.1
-    """Share of the spectrum's elements hidden in either view."""
+    time_mask: TimeMask = 0.5
+    frequency_mask: FrequencyMask = 0.1
     head: Literal["pmq", "v2"] = "pmq"
     """Projection head. pmq: three layers with batch normalisation; v2: two without."""
     predictor: bool = True

@@ -17,6 +17,7 @@ from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, Pret
 from methods.encoders.base import Encoder
 from methods.parts.heads import mlp_head
 from methods.parts.losses import two_view_nce, unit_length
+from methods.parts.spaces import Temperature
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class PCLRConfig(MethodConfig):
 
     pairing: Pairing = "patient"
     batching: Batching = "patient"
-    temperature: Annotated[float, Field(gt=0)] = 0.1
+    temperature: Temperature = 0.1
     projection_layers: Annotated[int, Field(ge=1)] = 2
     recipe: Recipe = field(
         default_factory=lambda: Recipe("adam", lr=1e-2, weight_decay=0.0, schedule="constant", batch_size=512)

@@ -12,7 +12,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Share
+from methods.base import Batch, MethodConfig, Positives, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
 from methods.parts.gather import gather
@@ -21,20 +21,19 @@ from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.multi_positive import multi_positive_nce
 from methods.parts.queue import EMPTY, KeyQueue
+from methods.parts.spaces import FrequencyMask, Momentum, Temperature, TimeMask
 
 
 @dataclass(frozen=True)
 class PMQConfig(MethodConfig):
     """Knobs of PMQ; the defaults are the paper's."""
 
-    temperature: Annotated[float, Field(gt=0)] = 0.1
-    momentum: Share = 0.999
+    temperature: Temperature = 0.1
+    momentum: Momentum = 0.999
     queue_size: Annotated[int, Field(ge=0)] = 16384
     """Keys in the queue besides those of the batch; 0 is the ablation without a queue."""
-    time_mask: Share = 0.5
-    """Share of the time steps hidden in either view."""
-    frequency_mask: Share = 0.1
-    """Share of the spectrum's elements hidden in either view."""
+    time_mask: TimeMask = 0.5
+    frequency_mask: FrequencyMask = 0.1
     positives: Literal["own", "recording", "patient"] = "patient"
     """Positive keys: the pair's, the recording's or the patient's. Negatives: other patients'. The rest is left out."""
     projection_layers: Annotated[int, Field(ge=1)] = 3

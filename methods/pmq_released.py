@@ -23,6 +23,7 @@ from methods.parts.heads import batch_norm_head
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.queue import KeyQueue
+from methods.parts.spaces import FrequencyMask, Momentum, Temperature, TimeMask
 
 LOG_EPSILON = math.log(1e-12)
 KEY_LAYERS = slice(0, 5)
@@ -35,13 +36,11 @@ class PMQReleasedConfig(MethodConfig):
 
     batching: Batching = "trial-fixed"
     encoder_dropout: Share = 0.1
-    temperature: Annotated[float, Field(gt=0)] = 0.1
-    momentum: Share = 0.999
+    temperature: Temperature = 0.1
+    momentum: Momentum = 0.999
     queue_size: Annotated[int, Field(ge=0)] = 16384
-    time_mask: Share = 0.5
-    """Share of the time steps hidden in either view."""
-    frequency_mask: Share = 0.1
-    """Share of the spectrum's elements hidden in either view."""
+    time_mask: TimeMask = 0.5
+    frequency_mask: FrequencyMask = 0.1
 
 
 def released_loss(
