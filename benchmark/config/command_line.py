@@ -52,8 +52,8 @@ FLAGS: dict[str, Flag] = {
     "--evaluate": Flag(WHAT, "finetune, linear or both", "evaluate", {"nargs": "+", "metavar": "HOW"}),
     "--preset": Flag(
         WHAT,
-        "unified (one recipe for all: pretrain.recipe) or paper (each method's own); methods.NAME.recipe comes before "
-        "either",
+        "unified (one recipe for all: pretrain.recipe), paper (each method's own) or tuned (the knobs that `tune` "
+        "found); methods.NAME.recipe comes before the first two",
         "pretrain.preset",
         {"metavar": "NAME"},
     ),

@@ -113,10 +113,11 @@ class Pretrain(Section):
     stable` they share the updates before the decay."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
-    preset: Literal["unified", "paper"] = "unified"
-    """unified: `recipe` for all; paper: the recipe of each method's own paper."""
+    preset: Literal["unified", "paper", "tuned"] = "unified"
+    """unified: `recipe` for all; paper: the recipe of each method's own paper; tuned: unified, with the knobs of each
+    method that `tune` chose laid over its own (docs/TUNING.md)."""
     recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
-    """Recipe of `preset: unified`, by default `Recipe()`; None under `paper`."""
+    """Recipe of `preset: unified` and `tuned`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
     windows_per_trial: Annotated[int, Field(ge=3)] = 4
     """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""

@@ -25,6 +25,8 @@ EVALUATION_TITLES: dict[str, str] = {FINETUNE: "Fine-tuned", LINEAR: "Linear pro
 
 UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
 """Names of the gate rows. `FEATURES` is also the evaluation of its cells, which need no encoder."""
+VALIDATION = "validation"
+"""The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
 
 
 def evaluation_of(variant: str, table: str) -> str:
@@ -32,10 +34,11 @@ def evaluation_of(variant: str, table: str) -> str:
     return {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant, table)
 
 
-Role = Literal["method", "ablation", "sweep", "gate", "snapshot"]
-"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve."""
+Role = Literal["method", "ablation", "sweep", "gate", "snapshot", "trial"]
+"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve; a
+trial of `tune` is in no plan."""
 ROLES: tuple[Role, ...] = get_args(Role)
-METHOD, ABLATION, SWEEP, GATE, SNAPSHOT = ROLES
+METHOD, ABLATION, SWEEP, GATE, SNAPSHOT, TRIAL = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""

@@ -86,7 +86,7 @@ class Row:
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
     method: Line
     evaluation: Evaluated
-    """'finetune', 'linear', or 'features' (hand-crafted ones, boosted)."""
+    """'finetune', 'linear', 'features' (hand-crafted ones, boosted), or 'validation' (of `tune`, untested)."""
     dataset: Name
     ratio: Ratio
     seed: Count

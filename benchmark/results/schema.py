@@ -26,7 +26,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from benchmark.results.keys import KEY
-from benchmark.results.names import EVALUATIONS, FEATURES, UNIT_OF_PROTOCOL, UNITS
+from benchmark.results.names import EVALUATIONS, FEATURES, UNIT_OF_PROTOCOL, UNITS, VALIDATION
 from benchmark.results.plain_text import harmless
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ NameOrNone = Annotated[str, AfterValidator(lambda text: text and _named(text))]
 """'' for none."""
 Line = Annotated[str, Field(max_length=20_000)]
 """Free text, for instance a title or a note."""
-Evaluated = Annotated[str, one_of(*EVALUATIONS, FEATURES)]
+Evaluated = Annotated[str, one_of(*EVALUATIONS, FEATURES, VALIDATION)]
 Unit = Annotated[str, one_of(*UNITS)]
 Protocol = Annotated[str, one_of(*UNIT_OF_PROTOCOL)]
 Labels = Literal["single", "multi"]

@@ -22,7 +22,7 @@ from benchmark.machine.versions import git_state, versions
 from benchmark.results.failures import Failure
 from benchmark.results.macro_classes import macro_notes
 from benchmark.results.metrics import no_scores, score_both_units
-from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS
+from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS, VALIDATION
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.grid import Cell
@@ -32,6 +32,9 @@ from benchmark.training.finetune import FINETUNE_VERSION, Outcome, finetune
 from benchmark.training.linear import LINEAR_VERSION, Known, linear_probe
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.weights import load_encoder
+
+UNTESTED = "judged on validation patients alone"
+"""Why a cell of `tune` has no scores; its validation scores are in its row's `training`."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,16 @@ def run_cell(job: CellJob, known: Known) -> None:
     """
     prepared, device = _prepared(job.prepared), torch.device(job.device)
     spec = job.config.task_spec(job.config.finetune)
-    task = make_task(prepared, spec, ratio=job.cell.ratio, seed=job.cell.seed, device=device)
+    tested = job.cell.evaluation != VALIDATION
+    task = make_task(prepared, spec, ratio=job.cell.ratio, seed=job.cell.seed, device=device, tested=tested)
     test = task.test
     if task.unscored:
         scores = dict.fromkeys(UNITS, no_scores(task.unscored, multi=task.multi))
         outcome, test = Outcome(np.empty((0, test.target.shape[1]), np.float32), {"seconds": 0.0}), test.first(0)
         truth = test.truth()
+    elif not tested:
+        scores = dict.fromkeys(UNITS, no_scores(UNTESTED, multi=task.multi))
+        outcome, truth = learn(job, task, known), test.truth()
     else:
         outcome, truth = learn(job, task, known), test.truth()
         scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi)
@@ -102,7 +109,7 @@ def run_cell(job: CellJob, known: Known) -> None:
         undefined={unit: scored.undefined for unit, scored in scores.items()},
         notes=[*task.notes, *outcome.notes],
         counts=task.counts(),
-        coverage=dict(coverage(prepared, spec)),
+        coverage=dict(coverage(prepared, spec)) if tested else {},
         training=outcome.training,
         provenance=provenance(job, prepared, device) | {"split": task.digests()},
     )
@@ -146,7 +153,7 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
         return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=cell.seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
-    if cell.evaluation == LINEAR:
+    if cell.evaluation in (LINEAR, VALIDATION):
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
     settings = job.config.finetuning(cell.pretraining.method)
     return finetune(encoder, task, settings, seed=cell.seed, precision=job.precision)
@@ -174,7 +181,8 @@ def source_facts(prepared: Prepared) -> dict[str, Any]:
 
 def results_versions(cell: Cell) -> dict[str, int]:
     """Results versions that a row depends on; rows of different versions are never merged."""
-    scored = {FINETUNE: FINETUNE_VERSION, LINEAR: LINEAR_VERSION, FEATURES: FEATURES_VERSION}
+    probes = {LINEAR: LINEAR_VERSION, VALIDATION: LINEAR_VERSION}
+    scored = {FINETUNE: FINETUNE_VERSION, FEATURES: FEATURES_VERSION} | probes
     versions = {"split": SPLIT_VERSION, cell.evaluation: scored[cell.evaluation]}
     if cell.pretraining:
         method = cell.pretraining.method

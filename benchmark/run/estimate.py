@@ -13,7 +13,7 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.registry import DATASETS
-from benchmark.results.names import FEATURES, LINEAR
+from benchmark.results.names import FEATURES, LINEAR, VALIDATION
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.pretrain import autocast
 from benchmark.training.schedule import DECAY_SHARE, pairs_bought
@@ -70,7 +70,7 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     config = with_settings(config, task.variant.settings)
     windows = sizes[task.dataset].windows
     labelled, held_out = TRAINING_SHARE * windows * task.ratio, HELD_OUT_SHARE * windows
-    if task.evaluation == LINEAR:
+    if task.evaluation in (LINEAR, VALIDATION):
         return labelled * (1 + PROBE_PASSES) + 2 * held_out
     if task.evaluation == FEATURES:
         return labelled * (1 + BOOSTING_PASSES) + 2 * held_out

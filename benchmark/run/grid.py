@@ -28,7 +28,9 @@ from benchmark.results.names import (
     LINEAR,
     SNAPSHOT,
     SWEEP,
+    TRIAL,
     UNTRAINED,
+    VALIDATION,
     evaluation_of,
 )
 from benchmark.run.variants import Variant, variants_of
@@ -79,9 +81,9 @@ class Cell:
     variant: Variant
     pretraining: Pretraining | None
     evaluation: str
-    """'finetune', 'linear' or 'features'."""
+    """'finetune', 'linear', 'features' or 'validation'."""
     table: str
-    """The evaluation whose table shows it; a gate may be in several tables."""
+    """The evaluation whose table shows it; a gate may be in several tables, 'validation' in none."""
     dataset: str
     ratio: float
     seed: int
@@ -190,6 +192,9 @@ def features_content(config: Config, fingerprint: str) -> dict[str, Any]:
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, str]]:
     """(table, evaluation, ratio, gate) of a variant's cells for one dataset and seed."""
+    if variant.role == TRIAL:
+        yield from ((VALIDATION, VALIDATION, ratio, "") for ratio in config.ratios)
+        return
     own = GATE_OF_ROW[variant.name] if variant.role == GATE else ""
     ratios = [min(config.ratios)] if variant.role in (SWEEP, SNAPSHOT) else config.ratios
     gate_ratio = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
@@ -238,13 +243,14 @@ def expand(
     mode: Mode,
     form: Form = lambda content: content,
     simulated: Collection[str] = (),
+    variants: tuple[Variant, ...] | None = None,
 ) -> Grid:
     """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
 
     form: content of a pretraining -> the form of it that the store's key was made from. simulated: names of the
-    datasets that are marked as simulated.
+    datasets that are marked as simulated. variants: rows in place of those of the config.
     """
-    variants = variants_of(config)
+    variants = variants_of(config) if variants is None else variants
     of_row = {variant.name: with_settings(config, variant.settings) for variant in variants}
     made = {
         (variant.name, seed): pretraining_of(of_row[variant.name], variant, seed, corpus, mode, form)

@@ -30,6 +30,7 @@ from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.pretraining import PretrainingJob, run_pretraining
 from benchmark.run.stored_keys import as_stored, stored_pretrainings
+from benchmark.run.variants import Variant
 from benchmark.training.weights import checked_card, other_encoder
 
 log = logging.getLogger(__name__)
@@ -83,13 +84,30 @@ class Machine:
         return 1 if self.device.type == "cpu" else torch.get_num_threads()
 
 
-def make_grid(config: Config, prepared: Mapping[str, Prepared], machine: Machine, store: Store | None = None) -> Grid:
-    """The grid of a config on prepared data; pretrainings that `store` holds under an earlier form keep their key."""
+def make_grid(
+    config: Config,
+    prepared: Mapping[str, Prepared],
+    machine: Machine,
+    store: Store | None = None,
+    variants: tuple[Variant, ...] | None = None,
+) -> Grid:
+    """The grid of a config on prepared data; pretrainings that `store` holds under an earlier form keep their key.
+
+    variants: rows in place of those of the config.
+    """
     fingerprints = {name: prepared[name].fingerprint for name in config.data.datasets}
     form = partial(as_stored, stored=stored_pretrainings(store) if store else {})
     corpus = prepared[config.data.pretrain].fingerprint
     simulated = {name for name, data in prepared.items() if data.simulated}
-    return expand(config, corpus=corpus, fingerprints=fingerprints, mode=machine.mode(), form=form, simulated=simulated)
+    return expand(
+        config,
+        corpus=corpus,
+        fingerprints=fingerprints,
+        mode=machine.mode(),
+        form=form,
+        simulated=simulated,
+        variants=variants,
+    )
 
 
 def missing(grid: Grid, store: Store) -> Work:

@@ -26,6 +26,8 @@ LINEAR_VERSION = 2
 MAX_ITERATIONS = 1000
 
 Floats = NDArray[np.float32]
+NO_FEATURES: Floats = np.empty((0, 0), np.float32)
+"""Those of a test side that is left out."""
 Probe = Callable[[Floats], Floats]
 """Standardised features (n, K) -> class probabilities (n, C)."""
 
@@ -67,7 +69,7 @@ def linear_probe(
     if whole not in known.outcomes:
         for name, side in zip(names, sides, strict=True):
             if name not in known.features:
-                known.features[name] = features(encoder, side.signal, precision)
+                known.features[name] = features(encoder, side.signal, precision) if len(side) else NO_FEATURES
         known.outcomes[whole] = _probe(task, strengths, [known.features[name] for name in names], started)
     found = known.outcomes[whole]
     return replace(found, training=dict(found.training), notes=list(found.notes))

@@ -14,11 +14,13 @@ from benchmark.verbs.list import LIST
 from benchmark.verbs.report import REPORT
 from benchmark.verbs.run import RUN
 from benchmark.verbs.speed import SPEED
+from benchmark.verbs.tune import TUNE
 from benchmark.verbs.verify_paper import VERIFY_PAPER
 
 VERBS: dict[str, Verb] = {
     "run": RUN,
     "report": REPORT,
+    "tune": TUNE,
     "list": LIST,
     "data check": CHECK,
     "data summary": SUMMARY,

@@ -151,10 +151,12 @@ def pretraining_source(
     )
 
 
-def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device) -> Task:
+def make_task(
+    prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device, tested: bool = True
+) -> Task:
     """The task of a cell. A side without a usable recording is empty, as are all if the dataset cannot be split.
 
-    The notes name these.
+    The notes name these. tested: False leaves the test side empty without reading a window of it.
     """
     per_trial = spec.per_trial
     all_trials = trials(prepared, per_trial)
@@ -164,6 +166,8 @@ def make_task(prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, de
         prepared.entries, len(prepared.classes), spec, first_label_counts=first_label_counts
     )  # (R, C)
     recordings = {"train": split.train, "validation": split.validation, "test": split.test}
+    if not tested:
+        recordings["test"] = np.empty(0, np.int64)
     sides = {name: np.flatnonzero(np.isin(all_trials.recording, own)) for name, own in recordings.items()}
     empty = [problem] if problem else []
     empty += [

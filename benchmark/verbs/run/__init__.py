@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, config_of, place_of, shared
+from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, place_of, shared
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console
 
@@ -14,9 +14,11 @@ def run(arguments: Namespace, console: Console) -> int:
     from benchmark.verbs.run.dry_run import print_dry_run  # here, because torch loads slowly
     from benchmark.verbs.run.grid import GridRequest, run_grid
     from benchmark.verbs.run.machine import machine_of
+    from benchmark.verbs.run.tuned import tuned_config
     from benchmark.verbs.speed.record import SPEED_FILE
 
-    config, place = config_of(arguments), place_of(arguments)
+    config, tunings = tuned_config(arguments, console)
+    place = place_of(arguments)
     machine = machine_of(arguments, config)
     results, out = arguments.results, arguments.out
     if arguments.dry_run:
@@ -31,6 +33,7 @@ def run(arguments: Namespace, console: Console) -> int:
         allow_leak=arguments.allow_leak,
         unit=arguments.unit,
         landscape=arguments.latex_landscape,
+        tunings=tunings,
     )
     return run_grid(asked, console)
 
@@ -54,6 +57,7 @@ RUN = Verb(
         "--encoder resnet1d --evaluate linear": "all methods around another encoder",
         "--ablations": "the ablation table: PMQ without each of its parts",
         "--queue-sizes 256 1024 4096": "the queue-size figure",
+        "--preset tuned": "every method with the knobs that `tune` chose",
         "--set methods.pmq.momentum=0.99": "any knob of any method",
     },
 )

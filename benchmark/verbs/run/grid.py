@@ -13,6 +13,7 @@ from benchmark.data.prepared.skipped import skip_summary, write_skipped
 from benchmark.results.files.write import is_read_only
 from benchmark.results.plan import Plan
 from benchmark.results.store import Store
+from benchmark.results.tuned import Tuning
 from benchmark.run.cohorts import names_of
 from benchmark.run.datasets import gate, open_data, prepare_data
 from benchmark.run.estimate import exact_size
@@ -22,6 +23,7 @@ from benchmark.run.pretraining import health_of, warnings_of
 from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.sweep import sweep, sweep_claims
+from benchmark.run.tuning.chosen import changed_data
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
@@ -47,6 +49,8 @@ class GridRequest:
     """Unit of scoring; None: that of the protocol."""
     landscape: bool = False
     """LaTeX tables across the page."""
+    tunings: tuple[Tuning, ...] = ()
+    """Those that the config's knobs are from, under `preset: tuned`."""
 
 
 def run_grid(asked: GridRequest, console: Console) -> int:
@@ -58,11 +62,13 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     if found.leaks and not asked.allow_leak:
         terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
         return FAILED
-    for line in (*found.unscored, *found.doubts):
+    changed = changed_data(asked.tunings, {name: data.fingerprint for name, data in prepared.items()})
+    doubts = [*found.unscored, *found.doubts, *changed]
+    for line in doubts:
         note(console, f"warning: {line}")
     store = Store(asked.results)
     grid = make_grid(config, prepared, machine, store)
-    plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored, *found.doubts])
+    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts])
     work = missing(grid, store)
     save_plan(plan, store, work, console)
     for line in work.damaged:

@@ -1,0 +1,98 @@
+"""What `tune` found: a file per method in RESULTS/tuned, with the trials, their scores and the choice.
+
+runs/tuned/KEY.json    KEY is the digest of the method's settings, without what was drawn (benchmark.run.tuning)
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.results.failures import NoResults
+from benchmark.results.files.read import read_json
+from benchmark.results.files.write import write_atomic
+from benchmark.results.keys import digest
+from benchmark.results.schema import Count, Key, Line, Name, Ratio, Score, checked
+
+TUNED = "tuned"
+"""Folder of a store."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of a method's tuned knobs and how it did."""
+
+    knobs: dict[Line, Any]
+    """Knob -> value, all tuned knobs; a field of the recipe is named 'recipe.lr'."""
+    scores: dict[Name, Score]
+    """Dataset -> validation macro-F1 of the linear probe, at the best of its strengths C."""
+    mean: Score | None
+    """Mean of `scores`; None for a trial that failed."""
+    error: Line = ""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The trials of one method; the first is the config's own setting."""
+
+    key: Key
+    content: dict[str, Any]
+    """What `key` is the digest of."""
+    method: Name
+    title: Line
+    ratio: Ratio
+    """Label ratio of the probes."""
+    seed: Count
+    """Seed of the labelled subset."""
+    pretrain_seed: Count
+    search_seed: Count
+    """Seed of the draws."""
+    data: dict[Name, Line]
+    """Dataset, and the pretraining corpus, -> fingerprint."""
+    trials: list[Trial]
+    best: Count
+    """Number of the chosen trial, from 0."""
+
+    @property
+    def chosen(self) -> Trial:
+        """The trial with the highest mean; of equal ones the earliest."""
+        return self.trials[self.best]
+
+
+def best_of(trials: list[Trial]) -> int | None:
+    """Number of the trial with the highest mean, the earliest of equal ones; None if all failed."""
+    done = [number for number, trial in enumerate(trials) if trial.mean is not None]
+    return max(done, key=lambda number: trials[number].mean or 0.0, default=None)
+
+
+def save_tuning(root: Path, tuning: Tuning) -> Path:
+    """Write a tuning into a results store, in place of an earlier one of its key; returns the file."""
+    path = root / TUNED / f"{tuning.key}.json"
+    write_atomic(path, json.dumps(asdict(tuning), indent=1).encode())
+    return path
+
+
+def load_tuning(root: Path, key: str) -> Tuning | None:
+    """The tuning of a key; None if there is none. Raises NoResults if its file is damaged."""
+    path = root / TUNED / f"{key}.json"
+    return _read(path) if path.is_file() else None
+
+
+def tunings_in(root: Path) -> list[Tuning]:
+    """All tunings of a store, by key. Raises NoResults for a damaged file."""
+    return [_read(path) for path in sorted((root / TUNED).glob("*.json"))]
+
+
+def _read(path: Path) -> Tuning:
+    try:
+        body = read_json(path)
+        found = checked(Tuning, body | {"trials": [checked(Trial, trial) for trial in body["trials"]]})
+        if found.key != path.stem or digest(found.content) != found.key:
+            raise ValueError("what it holds does not give its key")
+        if found.best != best_of(found.trials):
+            raise ValueError(f"trial {found.best} is not the best of its trials")
+        return found
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NoResults(f"{path} is damaged ({error}); the same `tune` command writes it again") from None

@@ -1,0 +1,43 @@
+"""The config of a run; under `preset: tuned` with the knobs that `tune` chose."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+
+from benchmark.config.command_line import config_of
+from benchmark.config.config import Config
+from benchmark.config.verb import PROGRAM
+from benchmark.results.tuned import Tuning
+from benchmark.run.tuning.chosen import PRESET, found_tunings, search_words, with_chosen
+from benchmark.screen.console import Console, note
+
+SAME = (
+    "--config", "--set", "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--protocol", "--labels",
+    "--preset", "--data-root", "--data", "--results",
+)  # fmt: skip
+"""Flags of a run that say what is tuned, and where the data and results are."""
+
+
+def tuned_config(arguments: Namespace, console: Console) -> tuple[Config, tuple[Tuning, ...]]:
+    """The config of the flags, and the tunings that its knobs are from; none under another preset.
+
+    Raises ConfigError if a tuning is missing.
+    """
+    config = config_of(arguments)
+    if config.pretrain.preset != PRESET:
+        return config, ()
+    tunings = found_tunings(config, arguments.results, command_of(arguments))
+    if tunings:
+        note(console, f"preset tuned: {search_words(tunings[0])} per method, judged on validation patients")
+    return with_chosen(config, tunings), tuple(tunings)
+
+
+def command_of(arguments: Namespace) -> str:
+    """The `tune` command with the flags of a run that `tune` takes too."""
+    words = ["python", PROGRAM, "tune"]
+    for flag in SAME:
+        value = vars(arguments)[flag[2:].replace("-", "_")]
+        if value not in (None, []):
+            words += [flag, *map(str, value if isinstance(value, list) else [value])]
+    return shlex.join(words)

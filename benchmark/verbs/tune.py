@@ -1,0 +1,156 @@
+"""The verb `tune`: random search over the knobs of each method, as many trials for each, on validation patients."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from benchmark.config.command_line import COMPUTE, CONFIG, DATA, HOW, WHAT, at_least_one, config_of, place_of, shared
+from benchmark.config.errors import ConfigError
+from benchmark.config.verb import FAILED, OK, Flag, Verb
+from benchmark.screen import console as terminal
+from benchmark.screen.console import Console, note
+
+if TYPE_CHECKING:
+    from benchmark.config.config import Config
+    from benchmark.results.tuned import Tuning
+
+TRIALS, SEARCH_SEED = 8, 1
+
+
+def tune(arguments: Namespace, console: Console) -> int:
+    """Do what is missing of the trials, choose per method, store and print the choice.
+
+    Raises ConfigError for flags that cannot be meant, DatasetError if data are missing.
+    """
+    from benchmark.results.store import Store  # here, because torch loads slowly
+    from benchmark.results.tuned import save_tuning
+    from benchmark.run.datasets import gate
+    from benchmark.run.runner import make_grid, missing
+    from benchmark.run.tuning.draw import draws_of, variants_of_draws
+    from benchmark.run.tuning.judge import search_config, tunings_of
+    from benchmark.verbs.run.grid import GridRequest, prepare_all, sweep_all, work_off
+    from benchmark.verbs.run.machine import machine_of
+
+    trials = at_least_one("--trials", arguments.trials)
+    config = searchable(config_of(arguments), arguments.search_seed)
+    draws = draws_of(config, trials, arguments.search_seed)
+    config = search_config(config, ratio_of(arguments, config))
+    variants = variants_of_draws(config, draws)
+    asked = GridRequest(config, place_of(arguments), machine_of(arguments, config), arguments.results, arguments.out)
+    sweep_all(asked, console)
+    prepared = prepare_all(asked, console)
+    if leaks := gate(config, prepared).leaks:
+        terminal.error(f"{'; '.join(leaks)}; `data check` tells more")
+        return FAILED
+    store = Store(arguments.results)
+    grid = make_grid(config, prepared, asked.machine, store, variants)
+    work = missing(grid, store)
+    note(console, f"{trials} trials of {len(draws)} methods: {len(work.cells)} of {len(grid.cells)} cells to do")
+    failures = work_off(work, prepared, store, asked, console) if work.cells else 0
+    data = {name: found.fingerprint for name, found in prepared.items()}
+    tunings, without = tunings_of(config, draws, grid, store, search_seed=arguments.search_seed, data=data)
+    print_tunings(console, tunings)
+    for tuning in tunings:
+        note(console, f"{tuning.method}: {save_tuning(arguments.results, tuning)}")
+    if without:
+        terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")
+    if failures:
+        terminal.error(f"{failures} tasks failed; their trials are not chosen, and the same command tries them again")
+    return FAILED if without or failures else OK
+
+
+def searchable(config: Config, seed: int) -> Config:
+    """The config, if a search can start from it with this seed. Raises ConfigError."""
+    from benchmark.run.tuning.draw import tuned_methods  # here, because torch loads slowly
+
+    if config.pretrain.preset == "paper":
+        raise ConfigError(
+            "tune: the search starts from one recipe for all, not from preset paper; add --preset unified"
+        )
+    if not tuned_methods(config):
+        raise ConfigError(f"tune: {', '.join(config.compared())} trains nothing; name methods that do with --methods")
+    if seed < 0:
+        raise ConfigError(f"--search-seed {seed} is not a seed; use 0 or more")
+    return config
+
+
+def ratio_of(arguments: Namespace, config: Config) -> float:
+    """The label ratio of the probes: `--ratio`, else the middle one of the config. Raises ConfigError."""
+    from benchmark.run.tuning.judge import middle_ratio  # here, because torch loads slowly
+
+    if arguments.ratio is None:
+        return middle_ratio(config)
+    if not 0 < arguments.ratio <= 1:
+        raise ConfigError(f"--ratio {arguments.ratio:g} is not a share of the labels; use one above 0 and up to 1")
+    return float(arguments.ratio)
+
+
+def print_tunings(console: Console, tunings: Sequence[Tuning]) -> None:
+    """Print a row per method: validation score of the config's own setting and of the best trial, and its knobs."""
+    from benchmark.screen.tables import print_table  # here, because rich loads slowly
+
+    if not tunings:
+        return
+    first = tunings[0]
+    note(console, "")
+    note(
+        console,
+        f"validation macro-F1 in percent of linear probes at ratio {first.ratio:g}, pretraining seed {first.pretrain_seed}, "
+        "mean over datasets; C is chosen on the same patients, for every trial alike; no test patient was scored",
+    )
+    labels, numbers = ("method", "chosen"), ("own", "best", "trials", "failed")
+    columns = [*(("", head, "label") for head in labels), *(("", head, "right") for head in numbers)]
+    print_table(console, columns, [list(map(cells_of, tunings))])
+
+
+def cells_of(tuning: Tuning) -> list[str]:
+    """Cells of a method's row; of the knobs those that are not the config's own."""
+    own, best = tuning.trials[0], tuning.chosen
+    failed = sum(trial.mean is None for trial in tuning.trials)
+    return [
+        tuning.title,
+        ", ".join(changes(tuning)) or "the config's own",
+        percent(own.mean),
+        percent(best.mean),
+        str(len(tuning.trials)),
+        str(failed),
+    ]
+
+
+def changes(tuning: Tuning) -> Iterator[str]:
+    """'temperature 0.2': each chosen value that is not the config's own."""
+    own = tuning.trials[0].knobs
+    yield from (f"{knob} {value:g}" for knob, value in tuning.chosen.knobs.items() if value != own[knob])
+
+
+def percent(score: float | None) -> str:
+    """0.5432 -> '54.3'."""
+    return "failed" if score is None else f"{100 * score:.1f}"
+
+
+TUNE = Verb(
+    "choose the knobs of each method by random search on validation patients",
+    tune,
+    {
+        **shared(*CONFIG, "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--protocol", "--labels"),
+        **shared("--preset"),
+        "--trials": Flag(
+            WHAT,
+            f"settings tried per method, the first the config's own ({TRIALS})",
+            how={"type": int, "default": TRIALS, "metavar": "N"},
+        ),
+        "--ratio": Flag(
+            WHAT, "label ratio of the probes (the middle one of the config)", how={"type": float, "metavar": "R"}
+        ),
+        "--search-seed": Flag(
+            HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": int, "default": SEARCH_SEED, "metavar": "N"}
+        ),
+        **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, "--workers"),
+    },
+    examples={
+        "tune --config small --trials 8": "then `run --config small --preset tuned` compares tuned methods",
+        "tune --methods pmq moco --trials 16": "a longer search keeps the trials of a shorter one",
+    },
+)
