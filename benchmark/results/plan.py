@@ -42,6 +42,7 @@ class DataConfig(TypedDict, total=False):
 class PretrainConfig(TypedDict, total=False):
     """The section `pretrain` of a plan's config."""
 
+    preset: Line
     text_embedder: Line | None
 
 

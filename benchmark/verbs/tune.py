@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchmark.config.command_line import COMPUTE, CONFIG, DATA, HOW, WHAT, at_least_one, config_of, place_of, shared
@@ -97,8 +97,9 @@ def print_tunings(console: Console, tunings: Sequence[Tuning]) -> None:
     note(console, "")
     note(
         console,
-        f"validation macro-F1 in percent of linear probes at ratio {first.ratio:g}, pretraining seed {first.pretrain_seed}, "
-        "mean over datasets; C is chosen on the same patients, for every trial alike; no test patient was scored",
+        f"validation macro-F1 in percent of linear probes at ratio {first.ratio:g}, pretraining seed "
+        f"{first.pretrain_seed}, mean over datasets; C is chosen on the same patients, for every trial alike; no test "
+        "patient was scored",
     )
     labels, numbers = ("method", "chosen"), ("own", "best", "trials", "failed")
     columns = [*(("", head, "label") for head in labels), *(("", head, "right") for head in numbers)]
@@ -107,22 +108,18 @@ def print_tunings(console: Console, tunings: Sequence[Tuning]) -> None:
 
 def cells_of(tuning: Tuning) -> list[str]:
     """Cells of a method's row; of the knobs those that are not the config's own."""
+    from benchmark.run.tuning.chosen import changes  # here, because torch loads slowly
+
     own, best = tuning.trials[0], tuning.chosen
     failed = sum(trial.mean is None for trial in tuning.trials)
     return [
         tuning.title,
-        ", ".join(changes(tuning)) or "the config's own",
+        changes(tuning),
         percent(own.mean),
         percent(best.mean),
         str(len(tuning.trials)),
         str(failed),
     ]
-
-
-def changes(tuning: Tuning) -> Iterator[str]:
-    """'temperature 0.2': each chosen value that is not the config's own."""
-    own = tuning.trials[0].knobs
-    yield from (f"{knob} {value:g}" for knob, value in tuning.chosen.knobs.items() if value != own[knob])
 
 
 def percent(score: float | None) -> str:

@@ -62,14 +62,20 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
     yield _cells_line(run, cells)
     yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield (
-        f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}, {plan.config['data']['labels']} "
-        f"labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on {_source_text(plan.pretraining)}"
-        f"{used_text(plan)}."
+        f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}{preset_text(plan)}, "
+        f"{plan.config['data']['labels']} labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on "
+        f"{_source_text(plan.pretraining)}{used_text(plan)}."
     )
     yield from _coverage(run, cells)
     yield from _notes(run, cells)
     yield from _unfinished(run, cells)
     yield from _commits(run, cells)
+
+
+def preset_text(plan: Plan) -> str:
+    """', preset tuned': whose settings the methods have; '' for a plan that does not say."""
+    preset = plan.config.get("pretrain", {}).get("preset")
+    return f", preset {preset}" if preset else ""
 
 
 def details_of(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:

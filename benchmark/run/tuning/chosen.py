@@ -63,7 +63,15 @@ def found_tunings(config: Config, results: Path, command: str) -> list[Tuning]:
 def search_words(tuning: Tuning) -> str:
     """'8 trials at ratio 0.1, seeds 41 (pretraining), 41 (labels) and 1 (search)'."""
     counted = f"{len(tuning.trials)} trials at ratio {tuning.ratio:g}"
-    return f"{counted}, seeds {tuning.pretrain_seed} (pretraining), {tuning.seed} (labels) and {tuning.search_seed} (search)"
+    seeds = f"{tuning.pretrain_seed} (pretraining), {tuning.seed} (labels) and {tuning.search_seed} (search)"
+    return f"{counted}, seeds {seeds}"
+
+
+def changes(tuning: Tuning) -> str:
+    """'temperature 0.2, recipe.lr 0.003': the chosen values that are not the config's own."""
+    own = tuning.trials[0].knobs
+    changed = [f"{knob} {value:g}" for knob, value in tuning.chosen.knobs.items() if value != own[knob]]
+    return ", ".join(changed) or "the config's own setting"
 
 
 def with_chosen(config: Config, tunings: Sequence[Tuning]) -> Config:

@@ -9,7 +9,7 @@ from benchmark.config.command_line import config_of
 from benchmark.config.config import Config
 from benchmark.config.verb import PROGRAM
 from benchmark.results.tuned import Tuning
-from benchmark.run.tuning.chosen import PRESET, found_tunings, search_words, with_chosen
+from benchmark.run.tuning.chosen import PRESET, changes, found_tunings, search_words, with_chosen
 from benchmark.screen.console import Console, note
 
 SAME = (
@@ -29,7 +29,9 @@ def tuned_config(arguments: Namespace, console: Console) -> tuple[Config, tuple[
         return config, ()
     tunings = found_tunings(config, arguments.results, command_of(arguments))
     if tunings:
-        note(console, f"preset tuned: {search_words(tunings[0])} per method, judged on validation patients")
+        note(console, f"preset tuned: per method {search_words(tunings[0])}, judged on validation patients")
+    for tuning in tunings:
+        note(console, f"  {tuning.method}: {changes(tuning)}")
     return with_chosen(config, tunings), tuple(tunings)
 
 

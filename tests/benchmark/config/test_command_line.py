@@ -51,7 +51,7 @@ WRONG = [
     (["--protocol", "loose"], "protocol: input should be 'paper' or 'strict', got 'loose'"),
     (["--labels", "many"], "data.labels: input should be 'single' or 'multi', got 'many'"),
     (["--evaluate", "probe"], "evaluate.0: input should be 'finetune' or 'linear', got 'probe'"),
-    (["--preset", "own"], "pretrain.preset: input should be 'unified' or 'paper', got 'own'"),
+    (["--preset", "own"], "pretrain.preset: input should be 'unified', 'paper' or 'tuned', got 'own'"),
     (["--precision", "fp16"], "precision: input should be 'auto', 'float32' or 'bf16', got 'fp16'"),
     (["--data", "ptb-xl"], "--data 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
     (["--data", "ptb-xl="], "--data 'ptb-xl=' is not NAME=DIR"),
