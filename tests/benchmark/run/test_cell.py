@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from benchmark.config.config import Config
 from benchmark.config.load import validate
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.readers.base import Entry
+from benchmark.data.tasks import task as task_module
 from benchmark.data.tasks.spec import TaskSpec
+from benchmark.data.tasks.task import Windows, split_of
 from benchmark.data.tasks.task import make_task as task_of
 from benchmark.results.macro_classes import F1_OVER, UNTESTED, macro_notes
 from benchmark.results.metrics import score_both_units
@@ -25,6 +28,7 @@ from benchmark.run.cell import CellJob, run_cell, run_together
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.variants import Variant
 from benchmark.training import linear as linear_module
+from benchmark.training.linear import Known
 from benchmark.training.weights import save_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
@@ -57,7 +61,7 @@ def of_cell(job: CellJob, **changes: object) -> CellJob:
 
 
 def run(job: CellJob) -> Row:
-    run_cell(job, {})
+    run_cell(job, Known())
     row = Store(job.results).load_row(job.cell.key)
     assert row is not None
     return row
@@ -201,7 +205,7 @@ def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None
     job = make_job()
     job = of_cell(job, pretraining=replace(job.cell.pretraining, key="gone"))  # type: ignore[type-var]
     with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
-        run_cell(job, {})
+        run_cell(job, Known())
     assert Store(job.results).load_row(job.cell.key) is None
 
 
@@ -246,3 +250,32 @@ def test_an_error_stops_no_cell_beside_it(make_job: MakeJob, tmp_path: Path) -> 
     assert failure.traceback.startswith("Traceback (most recent call last):")
     assert "in run_cell" in failure.traceback
     assert ends[1].failure is None
+
+
+def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
+    make_job: MakeJob, cohorts: dict[str, Prepared], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: set[str] = set()
+    windows_of = task_module._windows
+
+    def spied(*given: Any) -> Windows:
+        found = windows_of(*given)
+        read.update(found.recording.tolist())
+        return found
+
+    monkeypatch.setattr(task_module, "_windows", spied)
+    linear = run(make_job("chapman", "linear"))
+    tested = {
+        cohorts["chapman"].entries[r].recording
+        for r in split_of(cohorts["chapman"], TaskSpec(6, "single", "paper")).test
+    }
+    assert tested & read
+    read.clear()
+    job = make_job("chapman", "validation")
+    row = run(job)
+    assert read
+    assert not tested & read
+    assert row.training["validation_f1"] == linear.training["validation_f1"]
+    assert (row.training["C"], row.counts["test_recordings"], row.coverage) == (linear.training["C"], 0, {})
+    assert {score for unit in row.scores.values() for score in unit.values()} == {None}
+    assert len(Store(job.results).predictions("cell").truth) == 0
