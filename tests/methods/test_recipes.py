@@ -44,7 +44,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "pmq-released": {**VIEWS, **QUEUE, **MASKS, "batching": "trial-fixed", "encoder_dropout": 0.1, "recipe": ADAMW},
 }  # fmt: skip
 ENCODER_DEFAULTS: dict[str, dict[str, Any]] = {
-    "dilated": {"leads": 12, "hidden": 64, "depth": 10, "output": 320, "dropout": 0.0},
+    "dilated": {"leads": 12, "hidden": 64, "depth": 10, "output": 320, "pool": 1, "dropout": 0.0},
     "resnet1d": {"leads": 12, "output": 128, "dropout": 0.0},
 }
 BOUNDS: dict[str, tuple[list[float], list[float]]] = {

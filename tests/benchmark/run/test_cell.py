@@ -25,6 +25,7 @@ from benchmark.run.cell import CellJob, run_cell, run_together
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.variants import Variant
 from benchmark.training import linear as linear_module
+from benchmark.training.linear import Known
 from benchmark.training.weights import save_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
@@ -57,7 +58,7 @@ def of_cell(job: CellJob, **changes: object) -> CellJob:
 
 
 def run(job: CellJob) -> Row:
-    run_cell(job, {})
+    run_cell(job, Known())
     row = Store(job.results).load_row(job.cell.key)
     assert row is not None
     return row
@@ -201,13 +202,13 @@ def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None
     job = make_job()
     job = of_cell(job, pretraining=replace(job.cell.pretraining, key="gone"))  # type: ignore[type-var]
     with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
-        run_cell(job, {})
+        run_cell(job, Known())
     assert Store(job.results).load_row(job.cell.key) is None
 
 
 def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"the prepared data in .*nowhere are gone or damaged"):
-        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), {})
+        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), Known())
 
 
 def test_probes_together_look_at_each_window_once_and_score_the_same(
