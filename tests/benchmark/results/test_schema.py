@@ -40,7 +40,7 @@ def test_a_type_ends_where_it_makes_no_sense(name: str) -> None:
     for value in taken:
         assert repr(checked(one, {"value": value}).value) == repr(value)  # type: ignore[attr-defined]
     for value in refused:
-        with pytest.raises(ValueError, match="^value: "):
+        with pytest.raises(ValueError, match=r"^value: "):
             checked(one, {"value": value})
 
 
@@ -58,7 +58,7 @@ def test_a_card_with_updates_says_what_tables_of_costs_need() -> None:
     for entry in CARD.keys() - {"updates"}:
         with pytest.raises(ValueError, match=f"^{entry} missing$"):
             check_card({name: value for name, value in CARD.items() if name != entry})
-    with pytest.raises(ValueError, match="^batch_size, loss missing$"):
+    with pytest.raises(ValueError, match=r"^batch_size, loss missing$"):
         check_card({name: value for name, value in CARD.items() if name not in ("loss", "batch_size")})
 
 
