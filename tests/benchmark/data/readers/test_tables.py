@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.chapman import Chapman
-from benchmark.data.readers.tables import Table, keyed, path_within, read_table, whole_number
+from benchmark.data.readers.tables import Table, keyed, path_within, read_table, spelt_apart, whole_number
 
 
 def test_cells_stay_text_in_the_order_asked_for(tmp_path: Path):
@@ -35,6 +35,13 @@ def test_equal_rows_count_once_and_differing_ones_of_one_identifier_not_at_all()
         ("", "no identifier: ''"),
         ("8", "listed twice: 2 rows differ"),
     ]
+
+
+def test_two_spellings_of_one_number_are_told():
+    assert spelt_apart("patient", ["1", "1.0", "2", "2", "x", "X"]) == [
+        "1 of 2 patients are spelt in several ways, each read as one patient: '1' and '1.0'"
+    ]
+    assert spelt_apart("patient", ["1", "2", "2"]) == []
 
 
 @pytest.mark.parametrize("path", ["/a", "../a", "a/../../b", "", "a\0b", "a" * 300, "a/" * 3000 + "a"])
