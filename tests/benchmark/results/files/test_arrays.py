@@ -1,4 +1,4 @@
-"""Named arrays in an .npz file: those written come back, and a header that states more than there is allocates nothing."""
+"""Named arrays in an .npz file: those written come back; a header that states more than there is allocates nothing."""
 
 from __future__ import annotations
 
