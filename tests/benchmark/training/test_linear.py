@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -106,3 +107,9 @@ def test_probes_that_do_not_converge_are_noted(
     assert probe(encoder, make_task(labels * 4, labels, labels, classes=2, multi=True)).notes == [
         "1 of 1 probes stopped after 1 iterations"
     ]
+
+
+def test_the_seconds_are_those_of_the_probe(encoder: Dilated, make_task: MakeTask) -> None:
+    started = time.perf_counter()
+    seconds = probe(encoder, make_task(THREE * 4, THREE, THREE)).training["seconds"]
+    assert 0 < seconds < time.perf_counter() - started
