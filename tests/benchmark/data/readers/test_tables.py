@@ -49,3 +49,10 @@ def test_a_path_stays_inside_its_folder(path: str):
     with pytest.raises(Unusable, match="path refused: "):
         path_within(path)
     assert path_within("a/b.hea") == "a/b.hea"
+
+
+def test_the_longest_path_and_name_are_kept():
+    for longest in ("a/" * 999 + "aa", "b" * 250, "b/" + "é" * 125):
+        assert path_within(longest) == longest
+        with pytest.raises(Unusable, match="path refused"):
+            path_within(f"{longest}cc")
