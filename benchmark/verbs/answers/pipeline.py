@@ -58,11 +58,12 @@ def config_of(arm: Arm) -> Config:
 
 
 def key_of(arm: Arm) -> str:
-    """Key of an arm: a hash of its config, its plants and the results versions."""
+    """Key of an arm: a hash of its config, its plants and the results versions; no path of a method's file enters."""
     config = config_of(arm)
+    values = config.model_dump(mode="json") | {"methods": config.compared()}
     methods = [config.method_class(name).version for name in config.methods]
     plants = {name: plant.__name__ for name, plant in arm.plants.items()}
-    return digest([config.model_dump(mode="json"), plants, arm.allow_leak, VERSIONS, methods])
+    return digest([values, plants, arm.allow_leak, VERSIONS, methods])
 
 
 def finished(arm: Arm, work: Path) -> Ran | None:

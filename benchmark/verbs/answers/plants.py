@@ -40,7 +40,7 @@ def shuffled_labels(cohort: Path, folder: Path) -> None:
     )
 
 
-def tested_in_training(cohort: Path, folder: Path) -> None:
+def training_holds_the_test_part(cohort: Path, folder: Path) -> None:
     """PTB-XL with a copy of every test recording in a training fold, under a new number and the same patient."""
     rows = _rows(cohort)
     copies = []

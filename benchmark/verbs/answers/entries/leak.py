@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmark.verbs.answers.answer import Answer, Arm, Finding, Ran, cohorts
 from benchmark.verbs.answers.measure import ahead, column_of, paired
-from benchmark.verbs.answers.plants import tested_in_training
+from benchmark.verbs.answers.plants import training_holds_the_test_part
 
 TABLES = ("finetune", "linear")
 ALL: dict[str, Any] = {
@@ -48,6 +48,6 @@ LEAK = Answer(
         "fold; the training part is also the pretraining corpus."
     ),
     expected="The audit refuses the run. With `--allow-leak` it runs, and the scores of all rows are higher.",
-    arms={"clean": Arm(ALL, allow_leak=False), "leak": Arm(ALL, {"ptb-xl": tested_in_training})},
+    arms={"clean": Arm(ALL, allow_leak=False), "leak": Arm(ALL, {"ptb-xl": training_holds_the_test_part})},
     check=check,
 )

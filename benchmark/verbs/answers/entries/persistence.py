@@ -10,7 +10,7 @@ from benchmark.verbs.answers.measure import ahead, apart, column_of, difference,
 
 BOTH: dict[str, Any] = {"sweeps": {"pmq": {"positives": ["recording"]}}, "methods": ["pmq"], "pretrain.epochs": 4}
 ROWS = ("pmq", "pmq:positives=recording")
-PATIENTS, RECORDINGS = 150, 4.0
+PATIENTS, RECORDINGS = 120, 4.0
 """Of the pretraining corpus."""
 
 

@@ -77,10 +77,11 @@ def test_conditions_are_kept_as_often_as_said_and_redrawn_in_the_same_shares() -
     own = [who.conditions for who in people]
     assert later(1.0) == own
     ill = [index for index, conditions in enumerate(own) if conditions]
-    same = {share: np.mean([later(share)[index] == own[index] for index in ill]) for share in (0.0, 0.5)}
+    found = {share: later(share) for share in (0.0, 0.5)}
+    same = {share: np.mean([found[share][index] == own[index] for index in ill]) for share in found}
     assert same[0.0] < 0.1
     assert same[0.5] == pytest.approx(0.5 + same[0.0] / 2, abs=0.07)
-    healthy = [np.mean([not conditions for conditions in found]) for found in (own, later(0.0))]
+    healthy = [np.mean([not conditions for conditions in drawn]) for drawn in (own, found[0.0])]
     assert healthy[0] == pytest.approx(healthy[1], abs=0.07)
 
 

@@ -11,7 +11,7 @@ from benchmark.data.readers.base import DatasetError
 from benchmark.verbs.answers import pipeline
 from benchmark.verbs.answers.answer import Arm, cohorts
 from benchmark.verbs.answers.pipeline import finished, key_of, run_arm
-from benchmark.verbs.answers.plants import only_sinus, tested_in_training
+from benchmark.verbs.answers.plants import only_sinus, training_holds_the_test_part
 
 TINY = Arm(
     {
@@ -29,7 +29,7 @@ def test_a_key_holds_the_config_the_plants_and_the_versions(monkeypatch: pytest.
     keys = {
         key_of(TINY),
         key_of(replace(TINY, plants={"ptb-xl": only_sinus})),
-        key_of(replace(TINY, plants={"ptb-xl": tested_in_training})),
+        key_of(replace(TINY, plants={"ptb-xl": training_holds_the_test_part})),
         key_of(replace(TINY, allow_leak=True)),
         key_of(replace(TINY, overrides={**TINY.overrides, "seeds": [42]})),
     }
@@ -51,7 +51,7 @@ def test_an_arm_runs_once_and_keeps_no_data(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_leak_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
-    leaky = replace(TINY, plants={"ptb-xl": tested_in_training})
+    leaky = replace(TINY, plants={"ptb-xl": training_holds_the_test_part})
     with pytest.raises(DatasetError, match="patients are on two sides of the split of PTB-XL"):
         run_arm(leaky, tmp_path)
     ran = run_arm(replace(leaky, allow_leak=True), tmp_path)

@@ -19,7 +19,7 @@ from benchmark.verbs.answers.plants import (
     TRAINING_FOLD,
     only_sinus,
     shuffled_labels,
-    tested_in_training,
+    training_holds_the_test_part,
 )
 
 PATIENTS = 40
@@ -62,7 +62,7 @@ def test_shuffled_labels_are_the_same_ones_elsewhere(cohort: Path, tmp_path: Pat
 
 
 def test_tested_recordings_stand_in_training_with_their_signal(cohort: Path, tmp_path: Path) -> None:
-    tested_in_training(cohort, tmp_path / "planted")
+    training_holds_the_test_part(cohort, tmp_path / "planted")
     found = rows(tmp_path / "planted")
     tested = [row for row in found if row["strat_fold"] == TEST_FOLD]
     copies = found[len(rows(cohort)) :]
