@@ -41,7 +41,7 @@ KNOWN_ANSWERS = Verb(
         ),
     },
     examples={
-        "known-answers": "planted truths, about ten minutes on one core",
+        "known-answers": "all but size, on one core",
         "known-answers --only leak power": "two of them",
     },
 )  # fmt: skip

@@ -10,8 +10,9 @@ from scipy.stats import binomtest
 from benchmark.verbs.answers.answer import Answer, Arm, Finding, Ran, cohorts
 
 LEVEL = 0.01
-"""Of each of the tests; there are four."""
-METHODS: dict[str, Any] = {"methods": ["random", "pmq"], "seeds": [41], "pretrain.epochs": 3}
+"""Of each of the two tests."""
+# Random is left out: its card is shared by all runs of a store, with the health on the first run's cohort.
+METHODS: dict[str, Any] = {"methods": ["pmq"], "seeds": [41], "pretrain.epochs": 3}
 
 
 def check(ran: Mapping[str, Ran]) -> list[Finding]:
@@ -44,8 +45,8 @@ ANATOMY = Answer(
         "later recording shows findings of its own. Nothing of a patient is left in his recordings."
     ),
     expected=(
-        "The nearest recording of another visit is of the same patient as often as by chance, for an untrained encoder "
-        "and for PMQ. With both dials at 1 it is far more often."
+        "The nearest recording of another visit is of the same patient as often as by chance, for "
+        "PMQ. With both dials at 1 it is far more often."
     ),
     arms={
         "one heart": Arm({**cohorts(anatomy=0.0, persistence=0.0), **METHODS}),
