@@ -93,7 +93,7 @@ def run_arm(arm: Arm, work: Path) -> Ran:
     plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored, *found.doubts])
     store.save_plan(plan)
     todo = missing(grid, store)
-    if todo.cells and work_off(todo, config, prepared, store, MACHINE, console):
+    if todo.cells and work_off(todo, prepared, store, asked, console):
         failure = next(iter(store.failures([*(cell.key for cell in todo.cells)]).values()))
         raise ArmFailed(f"{failure.line}; the same command tries it again")
     ran = Ran(open_run(store.root, plan.key), tuple(found.leaks), cpu_seconds() - before)
