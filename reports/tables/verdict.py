@@ -49,8 +49,8 @@ def _scope(plan: Plan, found: Sequence[Differences], overall: pd.DataFrame) -> s
         of = "of these encoders (one pretraining each), not of the methods"
     reference = plan.variants[found[0].reference]
     return (
-        f"Overall minus that of {reference} in points, with {100 * (1 - LEVEL):g} % intervals, not adjusted; significant: "
-        f"after Holm's correction over all pairs of rows. Differences {of}."
+        f"Overall minus that of {reference} in points, with {100 * (1 - LEVEL):g} % intervals, not adjusted; "
+        f"significant: after Holm's correction over all pairs of rows. Differences {of}."
     )
 
 

@@ -57,8 +57,8 @@ def plan(store_root: Path) -> Plan:
 def test_of_one_pretraining_the_differences_are_of_the_encoders(plan: Plan) -> None:
     first, *_ = verdict(plan, found((0.1, "random", "pmq", -0.02, 0.01, 0.001)))
     assert first == (
-        "Overall minus that of Random in points, with 95 % intervals, not adjusted; significant: after Holm's correction "
-        "over all pairs of rows. Differences of these encoders (one pretraining each), not of the methods."
+        "Overall minus that of Random in points, with 95 % intervals, not adjusted; significant: after Holm's "
+        "correction over all pairs of rows. Differences of these encoders (one pretraining each), not of the methods."
     )
 
 
