@@ -69,6 +69,8 @@ class Simulation(Section):
     """Scale of the differences between patients."""
     severity: Annotated[float, Field(ge=0, le=2)] = 1.0
     """Scale of disease changes relative to anatomy."""
+    persistence: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Share of a patient's later recordings that show conditions of his own; the others show newly drawn ones."""
     report_errors: Annotated[float, Field(ge=0)] = 1.0
     """Scale of the error and hedging rates in the pretraining cohort's machine reports."""
 

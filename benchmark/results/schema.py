@@ -178,7 +178,7 @@ def _card_adapter() -> TypeAdapter[Any]:
 
 def _first_problem(error: ValidationError) -> str:
     """Place and value of the first error, without harmful characters."""
-    first = error.errors(include_url=False)[0]
+    first = error.errors()[0]
     place = ".".join(str(part)[:SHOWN] for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     given = "" if first["type"] in ("value_error", "missing") else f", got {repr(first['input'])[:SHOWN]}"

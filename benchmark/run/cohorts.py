@@ -43,6 +43,7 @@ def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
         noise=simulation.noise,
         anatomy=simulation.anatomy,
         severity=simulation.severity,
+        persistence=simulation.persistence,
         report_errors=simulation.report_errors,
     )
 

@@ -106,10 +106,11 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
 
 def snapshots_of(config: Config) -> Iterator[Variant]:
     """One variant per compared method that trains and number of epochs in `pretrain.snapshots`."""
-    words = "epochs" if config.pretrain.budget == "epochs" else f"epochs of {config.pretrain.budget}"
+    budget = config.pretrain.budget
+    equal = "" if budget == "epochs" else f" (equal {budget})"
     for name in config.compared():
         kind = config.method_class(name)
         for epochs in config.pretrain.snapshots if kind.trains else ():
             settings, knobs = config.swept(name, EPOCHS, epochs)
-            title = f"{kind.title}, {epochs:g} {words}"
+            title = f"{kind.title}, {epochs:g} epoch{'' if epochs == 1 else 's'}{equal}"
             yield Variant(f"{name}@{epochs:g}", title, kind, knobs, SNAPSHOT, name, EPOCHS, epochs, settings)

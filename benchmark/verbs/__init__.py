@@ -8,6 +8,7 @@ verb is its file and a line in `VERBS`.
 from __future__ import annotations
 
 from benchmark.config.verb import Verb
+from benchmark.verbs.answers import KNOWN_ANSWERS
 from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
 from benchmark.verbs.data import CHECK, SHOW, SUMMARY
 from benchmark.verbs.list import LIST
@@ -29,5 +30,6 @@ VERBS: dict[str, Verb] = {
     "check-method": CHECK_METHOD,
     "check-encoder": CHECK_ENCODER,
     "verify-paper": VERIFY_PAPER,
+    "known-answers": KNOWN_ANSWERS,
 }
 """In the order of the help. The first is the default; so is the first of a group (`data`) within it."""

@@ -79,7 +79,7 @@ def _sweep(
     of: str, knob: str, swept: dict[str, Any], points: pd.DataFrame, found: pd.DataFrame, cells: Sequence[PlannedCell]
 ) -> Sweep:
     values = in_order([swept[name] for name in dict.fromkeys(points["variant"])])
-    where = dict(zip(values, positions(values), strict=True))
+    where = dict(zip(map(str, values), positions(values), strict=True))  # a value may be a list
     keys = {name: {cell.key for cell in cells if cell.variant == name} for name in (of, *swept)}
     own = [value for name, value in swept.items() if keys[of] and keys[name] == keys[of]]
     rivals = {name: place for place, name in enumerate((*RIVALS, UNTRAINED)) if name != of}
@@ -90,7 +90,9 @@ def _sweep(
         values=tuple(values),
         positions=tuple(where.values()),
         own=own[0] if own else None,
-        points=points.assign(position=points["variant"].map(lambda name: where[swept[name]])).sort_values("position"),
+        points=points.assign(position=points["variant"].map(lambda name: where[str(swept[name])])).sort_values(
+            "position"
+        ),
         lines=found[found["variant"].isin(list(rivals))].sort_values("variant", key=lambda name: name.map(rivals)),
     )
 

@@ -113,7 +113,7 @@ def _at_ratio(run: Run, layout: Layout, ratio: float, unit: str) -> _AtRatio:
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Frames of equal columns below each other; the empty ones count only where all are."""
-    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 
 
 def joined(statistics: Mapping[str, TableStatistics], what: str) -> str:

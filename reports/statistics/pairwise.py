@@ -87,8 +87,8 @@ def ties(cells: pd.DataFrame, pairs: pd.DataFrame, level: float = LEVEL) -> pd.D
     best: the highest mean. tie: another variant without p_holm below `level` against a best one. A variant without
     a score is neither; nothing is best where only one variant has a score.
     """
-    top = cells.groupby(PLACE, sort=False)["mean"].transform("max")
-    rivals = cells.groupby(PLACE, sort=False)["mean"].transform("count")
+    top = cells.groupby(PLACE)["mean"].transform("max")
+    rivals = cells.groupby(PLACE)["mean"].transform("count")
     best = (cells["mean"] == top) & (rivals > 1)
     leaders = {tuple(line) for line in cells.loc[best, [*PLACE, "variant"]].itertuples(index=False)}
     told = pairs.loc[pairs["p_holm"] < level, [*PLACE, "first", "second"]] if len(pairs) else pairs

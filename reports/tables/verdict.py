@@ -48,7 +48,10 @@ def _scope(plan: Plan, found: Sequence[Differences], overall: pd.DataFrame) -> s
     else:
         of = "of these encoders (one pretraining each), not of the methods"
     reference = plan.variants[found[0].reference]
-    return f"Overall minus that of {reference} in points, with {100 * (1 - LEVEL):g} % intervals; differences {of}."
+    return (
+        f"Overall minus that of {reference} in points, with {100 * (1 - LEVEL):g} % intervals, not adjusted; "
+        f"significant: after Holm's correction over all pairs of rows. Differences {of}."
+    )
 
 
 def sentence(found: Differences, titles: Mapping[str, str]) -> str:

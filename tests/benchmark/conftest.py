@@ -26,6 +26,7 @@ from benchmark.verbs.speed.record import PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.timing import Ratio
 from methods.encoders import identity
 from methods.encoders.dilated import Dilated, DilatedConfig
+from tests.basic import BASIC
 
 torch.set_num_threads(1)
 
@@ -99,7 +100,7 @@ def small_config() -> Callable[..., Config]:
     """A config that runs in a second, with further dotted overrides laid over it."""
 
     def make(overrides: dict[str, Any] | None = None) -> Config:
-        return load_config("demo", deepcopy({**SMALL, **(overrides or {})}))
+        return load_config(BASIC, deepcopy({**SMALL, **(overrides or {})}))
 
     return make
 

@@ -15,6 +15,7 @@ from benchmark.run.estimate import Size, pairs_trained
 from benchmark.run.grid import expand
 from benchmark.training.schedule import DECAY_SHARE, REFERENCE_PASSES, WARMUP_EPOCHS
 from methods import METHODS
+from tests.basic import BASIC
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "BUDGETS.md").read_text(encoding="utf-8")
 
@@ -31,7 +32,7 @@ def test_every_budget_and_cost_is_named() -> None:
 def test_the_curve_of_the_example_costs_what_the_page_says() -> None:
     (line,) = re.findall(r"--set (pretrain\.snapshots=.*)", TEXT)
     given = {key: parse_value(value) for key, _, value in (item.partition("=") for item in line.split())}
-    config = load_config("demo", {**given, "methods": ["pmq"], "gates": [], "seeds": [41]})
+    config = load_config(BASIC, {**given, "methods": ["pmq"], "gates": [], "seeds": [41]})
     grid = expand(config, corpus="c", fingerprints={"chapman": "d"}, mode={"device": "cpu", "precision": "float32"})
     sizes = {"mimic-iv-ecg": Size(1, 2, exact=True)}
     epochs = [pairs_trained(pretraining, config, sizes) for pretraining in grid.pretrainings]
@@ -41,10 +42,10 @@ def test_the_curve_of_the_example_costs_what_the_page_says() -> None:
 
 def test_the_sections_of_a_sweep_are_named_and_its_example_is_read() -> None:
     (names,) = re.findall(r"config key of (.*):", TEXT)
-    assert set(re.findall(r"`(\w+)`", names)) == {key.partition(".")[0] for key in swept_keys(load_config("demo"))}
+    assert set(re.findall(r"`(\w+)`", names)) == {key.partition(".")[0] for key in swept_keys(load_config(BASIC))}
     (example,) = re.findall(r"```yaml\nsweeps:\n(.*?)```", TEXT, re.DOTALL)
     values = {
         name: parse_value(knobs)
         for name, _, knobs in (line.strip().partition(": ") for line in example.split("\n") if line)
     }
-    assert load_config("demo", {"sweeps": values}).sweeps["pmq"]["finetune.lr"] == [1e-4, 1e-3]
+    assert load_config(BASIC, {"sweeps": values}).sweeps["pmq"]["finetune.lr"] == [1e-4, 1e-3]

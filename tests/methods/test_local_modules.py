@@ -28,8 +28,11 @@ def write(folder: Path, name: str, files: dict[str, str] | None = None) -> str:
         f"{name}.py": f"from {name}_far import weight",
         f"{name}_far.py": "weight = 1.0",
         f"{name}_inside/__init__.py": "",
-        f"{name}_inside/deep.py": "from . import deeper\nfrom ..nowhere import x\nlate = 1",
+        f"{name}_inside/deep.py": "from . import deeper, nest\nfrom ..nowhere import x\nlate = 1",
         f"{name}_inside/deeper.py": "",
+        f"{name}_inside/nest/__init__.py": "from .leaf import x",
+        f"{name}_inside/nest/leaf.py": "from ..twig import x",
+        f"{name}_inside/twig.py": "x = 1",
         "unused.py": "",
     }
     for path, text in (texts | (files or {})).items():
@@ -54,7 +57,8 @@ def test_all_local_modules_are_held_and_no_others(tmp_path: Path, monkeypatch: p
     found = sources(tmp_path, "h_all", monkeypatch)
     assert isinstance(found, dict)
     assert found["source"] == hashlib.sha256((tmp_path / "mine.py").read_bytes()).hexdigest()
-    modules = ("h_all", "h_all_far", "h_all_inside", "h_all_inside.deep", "h_all_inside.deeper")
+    inside = ("deep", "deeper", "nest", "nest.leaf", "twig")
+    modules = ("h_all", "h_all_far", "h_all_inside", *(f"h_all_inside.{module}" for module in inside))
     assert tuple(found["modules"]) == modules
     assert found["modules"]["h_all_far"] == hashlib.sha256(b"weight = 1.0").hexdigest()
 
@@ -78,6 +82,20 @@ def test_a_module_beside_the_file_is_found_where_the_file_itself_extends_the_imp
         + "import methods.pmq\nclass Mine(methods.pmq.PMQ):\n    name = title = 'mine'\n"
     )
     assert list(sources_of(get_method(str(tmp_path / "mine.py")))["modules"]) == ["h_beside"]
+
+
+@pytest.mark.parametrize(("folder", "local"), [("library", True), ("site-packages", False), ("dist-packages", False)])
+def test_a_module_on_the_import_path_is_local_unless_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, local: bool
+) -> None:
+    name = f"h_{folder.partition('-')[0]}"
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / f"{name}.py").write_text("")
+    (tmp_path / "mine.py").write_text(
+        f"import {name}, methods.pmq\nclass Mine(methods.pmq.PMQ):\n    name = title = 'mine'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path / folder)
+    assert list(sources_of(get_method(str(tmp_path / "mine.py"))).get("modules", {})) == ([name] if local else [])
 
 
 def test_a_file_without_local_modules_has_its_own_digest_alone(tmp_path: Path) -> None:

@@ -80,3 +80,17 @@ def test_heads_of_version_2_have_no_normalisation() -> None:
     loss = method(make_batch())
     loss.backward()
     assert all(p.grad is not None for p in method.projection.parameters())
+
+
+def test_after_step_moves_both_parts_of_the_key_branch_by_equation_2() -> None:
+    method = make_moco(momentum=0.9)
+    pairs = [(method.key_encoder, method.encoder), (method.key_projection, method.projection)]
+    with torch.no_grad():
+        for _, own in pairs:
+            for parameter in own.parameters():
+                parameter += 1
+    before = [[p.clone() for p in key.parameters()] for key, _ in pairs]
+    method.after_step()
+    for olds, (key, own) in zip(before, pairs, strict=True):
+        for old, moved, query in zip(olds, key.parameters(), own.parameters(), strict=True):
+            torch.testing.assert_close(moved, 0.9 * old + 0.1 * query)

@@ -142,7 +142,7 @@ def _read_digital(record: Path, lines: list[str]) -> wfdb.Record:
         raw = read(record, lines)
     except Exception as error:  # wfdb raises any kind of error on a damaged header or a short file
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
-    if raw.d_signal is None or raw.d_signal.size == 0:
+    if raw.d_signal is None:
         raise Unusable("no samples")
     _check_sums(raw, record)
     return raw

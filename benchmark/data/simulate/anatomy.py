@@ -57,7 +57,7 @@ def draw_anatomy(rng: np.random.Generator, *, woman: bool, spread: float = 1.0) 
         across=0.5 * trunk[0] + 0.12 * spread * _normal(rng, 6),
         down=trunk[1] + 0.15 * spread * _normal(rng, 6),
         conduction=CONDUCTION * np.exp(0.09 * spread * _normal(rng, (3, 8))),
-        resting_rate=float(73 + 8 * _normal(rng)),
+        resting_rate=float(73 + 8 * spread * _normal(rng)),
         severity={name: float(rng.uniform(0.7, 1.35)) for name in DIAGNOSES},
         ectopic_focus=_draw_focus(rng),
     )
@@ -69,9 +69,9 @@ def _normal(rng: np.random.Generator, size: int | tuple[int, ...] | None = None)
 
 
 def _draw_heart(rng: np.random.Generator, woman: bool, spread: float) -> Heart:
-    voltage = float(np.exp(0.16 * spread * _normal(rng))) * (WOMEN_VOLTAGE if woman else 1.0)
+    voltage = float(np.exp(0.16 * spread * _normal(rng))) * (WOMEN_VOLTAGE**spread if woman else 1.0)
     slow = float(np.exp(0.06 * spread * _normal(rng)))
-    jt = float(np.exp(0.055 * spread * _normal(rng))) * (WOMEN_JT if woman else 1.0)
+    jt = float(np.exp(0.055 * spread * _normal(rng))) * (WOMEN_JT**spread if woman else 1.0)
     pace = {"P": 1.0, "R": slow, "J": jt}
     waves = {name: _personal(rng, wave, pace[wave.clock], voltage, spread) for name, wave in HEALTHY.waves.items()}
     notch = 0.09 * voltage * spread * _normal(rng, 3)  # (3,)

@@ -17,14 +17,16 @@ import numpy as np
 from benchmark.data.readers.simulated import SIMULATED_MARK
 from benchmark.data.simulate.layouts import LAYOUTS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
-from benchmark.data.simulate.population import draw_diagnoses, draw_person
+from benchmark.data.simulate.population import draw_diagnoses, draw_person, keep_or_redraw
 from benchmark.data.simulate.recording import MOST_SEVERE, record
 from benchmark.results.files.write import naming, temporary_name
 
-SIMULATOR_VERSION = 2
+SIMULATOR_VERSION = 3
 """Raised with every change that can alter a signal or a label."""
 COHORTS: tuple[str, ...] = tuple(LAYOUTS)
 FS = 500
+CHANGES = 1
+"""Marks the stream that changes a patient's conditions, apart from the recording's own."""
 
 
 def write_cohort(
@@ -82,7 +84,11 @@ def _cases(name: str, layout: Layout, visits: list[int], settings: CohortSetting
         person = draw_person(_stream(seed, name, patient, 1), layout.population, settings.anatomy)
         for visit in range(count):
             rng = _stream(seed, name, patient, 2 + visit)
-            diagnoses = draw_diagnoses(rng, person, layout.population, first=visit == 0)
+            shown = person
+            if visit > 0:
+                changes = np.random.default_rng([seed, COHORTS.index(name), patient, 2 + visit, CHANGES])
+                shown = keep_or_redraw(changes, person, layout.population, settings.persistence)
+            diagnoses = draw_diagnoses(rng, shown, layout.population, first=visit == 0)
             recorded = record(
                 person.anatomy,
                 diagnoses,
@@ -113,6 +119,8 @@ def _checked(name: str, settings: CohortSettings, seed: int) -> Layout:
     for dial in ("noise", "anatomy", "report_errors"):
         if not 0 <= getattr(settings, dial) < np.inf:
             raise ValueError(f"{name}: {dial} is {getattr(settings, dial)}, must be 0 or more")
+    if not 0 <= settings.persistence <= 1:
+        raise ValueError(f"{name}: persistence is {settings.persistence}, must lie in 0-1")
     if not 0 <= settings.severity <= MOST_SEVERE:
         raise ValueError(f"{name}: severity is {settings.severity}, must lie in 0-{MOST_SEVERE:g}")
     if seed < 0:

@@ -6,7 +6,7 @@ Conduction and structure persist over a patient's recordings; rhythm, ischaemia 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -52,6 +52,13 @@ def draw_person(rng: np.random.Generator, population: Population, spread: float)
     mean, deviation = (66, 12) if conditions else (46, 15)
     age = int(np.clip(mean + deviation * rng.standard_normal(), 18, 89))
     return Person(woman, age, conditions, draw_anatomy(rng, woman=woman, spread=spread))
+
+
+def keep_or_redraw(rng: np.random.Generator, person: Person, population: Population, persistence: float) -> Person:
+    """The patient at a later recording: unchanged with probability `persistence`, else with newly drawn conditions."""
+    if rng.random() < persistence:
+        return person
+    return replace(person, conditions=_draw_conditions(rng, population))
 
 
 def draw_diagnoses(rng: np.random.Generator, person: Person, population: Population, *, first: bool) -> tuple[str, ...]:

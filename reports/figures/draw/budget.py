@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from reports.figures.draw.compute import MARGIN, set_time_axis
+from reports.figures.draw.compute import MARGIN, MOST_TICKS, set_time_axis
 from reports.figures.draw.style import (
     Mark,
     legend,
@@ -48,10 +48,11 @@ def plot_budget(
             draw_curves(axes, points, cost, drawn)
             for variant, mean in zip(lines["variant"], lines["mean"], strict=True):
                 axes.axhline(mean, color=drawn[variant].colour, linestyle=drawn[variant].dash, linewidth=1.0, zorder=1)
+            first, last = points[cost].min() / MARGIN, points[cost].max() * MARGIN
             if cost == SECONDS:
-                set_time_axis(axes, points[cost].min() / MARGIN, points[cost].max() * MARGIN)
+                set_time_axis(axes, first, last)
             else:
-                axes.set_xscale("log")
+                set_count_axis(axes, first, last)
                 axes.set_xlabel(AXIS_NAMES[cost])
             axes.grid(axis="y")
         grid[0].set_ylabel(f"{name}, F1 (%)")
@@ -68,3 +69,21 @@ def draw_curves(axes: Axes, points: pd.DataFrame, cost: str, drawn: Mapping[str,
             own[cost], own["mean"], yerr=own["std"].fillna(0.0), color=colour, marker=shape, linestyle=dash,
             linewidth=1.0, elinewidth=0.7, markersize=3.5,
         )  # fmt: skip
+
+
+def set_count_axis(axes: Axes, first: float, last: float) -> None:
+    """A logarithmic axis of counts, marked at 1, 2, 5, 10, ..."""
+    within = [step * 10**power for power in range(19) for step in (1, 2, 5) if first <= step * 10**power <= last]
+    thinned = within[:: -(-len(within) // MOST_TICKS) or 1]
+    axes.set_xscale("log")
+    axes.set_xlim(first, last)
+    axes.set_xticks(thinned, [count_text(count) for count in thinned])
+    axes.set_xticks([], minor=True)
+
+
+def count_text(count: int) -> str:
+    """500 -> '500', 20000 -> '20k', 5000000 -> '5M'."""
+    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count // size}{unit}"
+    return str(count)

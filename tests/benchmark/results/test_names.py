@@ -1,4 +1,4 @@
-"""The names that the command line knows without loading the registries are those of the registries."""
+"""The names that the command line knows without loading the registries, and those that stored files hold."""
 
 from __future__ import annotations
 
@@ -12,3 +12,13 @@ def test_the_names_are_those_of_the_registries() -> None:
     assert tuple(METHODS) == names.METHODS
     assert tuple(ENCODERS) == names.ENCODERS
     assert tuple(registry.DATASETS) == names.DATASETS
+
+
+def test_the_names_in_stored_files_stay() -> None:
+    """Stores and summaries of earlier versions hold them."""
+    assert names.UNIT_OF_PROTOCOL == {"paper": "heartbeat", "strict": "recording"}
+    assert (names.UNTRAINED, names.FROZEN, names.FEATURES) == ("random", "random-frozen", "features")
+    assert (names.OVERALL, names.BOTH) == ("overall", "both")
+    assert (names.CARD, names.ERROR, names.ILLUSTRATION) == ("pretraining.json", "error.json", "illustration.npz")
+    assert (names.OTHER, names.OWN, names.ATTRACTS, names.SAME) == (0, 1, 2, 3)
+    assert names.SKIPPED_COLUMNS == ("dataset", "recording", "patient", "reason")

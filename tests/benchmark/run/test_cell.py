@@ -211,7 +211,7 @@ def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None
 
 def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"the prepared data in .*nowhere are gone or damaged"):
-        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), {})
+        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), Known())
 
 
 def test_probes_together_look_at_each_window_once_and_score_the_same(

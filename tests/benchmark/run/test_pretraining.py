@@ -8,13 +8,14 @@ from benchmark.config.load import load_config
 from benchmark.run.grid import expand
 from benchmark.run.pretraining import named, warnings_of
 from benchmark.training.health import EpochHealth
+from tests.basic import BASIC
 
 
 @pytest.mark.parametrize(("preset", "rate"), [("unified", "0.0001"), ("paper", "1e-05")])
 def test_a_collapse_is_told_with_the_recipe_that_acts(preset: str, rate: str) -> None:
     overrides = {"methods": ["clocs"], "gates": [], "pretrain.preset": preset}
     mode = {"device": "cpu", "precision": "float32"}
-    grid = expand(load_config("demo", overrides), corpus="corpus", fingerprints={"chapman": "data"}, mode=mode)
+    grid = expand(load_config(BASIC, overrides), corpus="corpus", fingerprints={"chapman": "data"}, mode=mode)
     assert list(named(grid)) == ["clocs seed 42"]
     collapsed = [EpochHealth(0), EpochHealth(1, effective_rank=1.0, mean_cosine=1.0)]
     (line,) = warnings_of(grid, {"clocs seed 42": collapsed})

@@ -25,6 +25,7 @@ from benchmark.run.runner import Machine, Watch, do, make_grid, missing
 from benchmark.training.schedule import DECAY_SHARE
 from benchmark.training.weights import WEIGHTS
 from methods.byol import BYOL
+from tests.basic import BASIC
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 MODE = {"device": "cpu", "precision": "float32"}
@@ -35,7 +36,7 @@ Cohorts = dict[str, Prepared]
 
 
 def grid_of(overrides: dict[str, Any]) -> Grid:
-    config = load_config("demo", {**PLAIN, **overrides})
+    config = load_config(BASIC, {**PLAIN, **overrides})
     return expand(config, corpus="corpus", fingerprints={"chapman": "data"}, mode=MODE)
 
 
@@ -75,7 +76,7 @@ def test_a_snapshot_is_a_row_with_its_own_number_of_epochs_at_the_smallest_ratio
         *(("moco@0.5", "moco", 0.5), ("moco@1", "moco", 1), ("moco@3", "moco", 3)),
         *(("pmq@0.5", "pmq", 0.5), ("pmq@1", "pmq", 1), ("pmq@3", "pmq", 3)),
     ]
-    assert rows[3].title == "PMQ, 0.5 epochs"
+    assert [row.title for row in rows[3:]] == ["PMQ, 0.5 epochs", "PMQ, 1 epoch", "PMQ, 3 epochs"]
     assert {cell.ratio for cell in grid.cells if cell.variant.role == SNAPSHOT} == {0.1}
     made = by_name(grid)
     assert made["pmq@3"].key == made["pmq"].key, "the demo pretrains 3 epochs"
@@ -181,7 +182,7 @@ def test_equal_budgets_give_each_method_its_number_of_updates(
 
 
 def test_the_estimate_leaves_out_the_stem_that_a_longer_pretraining_trains() -> None:
-    config = load_config("demo", {**PLAIN, **STABLE, "pretrain.snapshots": [1], "pretrain.epochs": 4})
+    config = load_config(BASIC, {**PLAIN, **STABLE, "pretrain.snapshots": [1], "pretrain.epochs": 4})
     made = by_name(expand(config, corpus="corpus", fingerprints={"chapman": "data"}, mode=MODE))
     sizes = {"mimic-iv-ecg": Size(100, 2000, exact=True)}
     assert pairs_trained(made["pmq"], config, sizes) == 4000
@@ -249,24 +250,24 @@ def test_a_sweep_of_what_is_not_there_or_cannot_act_is_refused_in_one_line(
     key: str, values: list[Any], line: str
 ) -> None:
     with pytest.raises(ConfigError, match=line) as caught:
-        load_config("demo", {**PLAIN, "sweeps": {"pmq": {key: values}}})
+        load_config(BASIC, {**PLAIN, "sweeps": {"pmq": {key: values}}})
     assert "\n" not in str(caught.value)
 
 
 def test_an_untrained_encoder_has_no_pretraining_to_sweep() -> None:
     with pytest.raises(ConfigError, match=r"sweeps\.random\.pretrain\.epochs cannot act"):
-        load_config("demo", {**PLAIN, "sweeps": {"random": {"pretrain.epochs": [4]}}})
+        load_config(BASIC, {**PLAIN, "sweeps": {"random": {"pretrain.epochs": [4]}}})
 
 
 def test_a_number_of_epochs_is_stored_once_whether_written_with_a_point_or_not() -> None:
-    config = load_config("demo", {"pretrain.epochs": 2.0, "pretrain.snapshots": [1.0, 0.5]})
+    config = load_config(BASIC, {"pretrain.epochs": 2.0, "pretrain.snapshots": [1.0, 0.5]})
     assert config.pretrain.model_dump()["epochs"] == 2
     assert isinstance(config.pretrain.epochs, int)
     with pytest.raises(ConfigError, match="names a value twice"):
-        load_config("demo", {"pretrain.snapshots": [1, 1.0]})
+        load_config(BASIC, {"pretrain.snapshots": [1, 1.0]})
 
 
 def test_defaults_leave_a_stored_config_as_it_was() -> None:
-    assert {"budget", "snapshots"}.isdisjoint(load_config("demo").model_dump()["pretrain"])
-    used = load_config("demo", {"pretrain.budget": "passes", "pretrain.snapshots": [1]}).model_dump(mode="json")
+    assert {"budget", "snapshots"}.isdisjoint(load_config(BASIC).model_dump()["pretrain"])
+    used = load_config(BASIC, {"pretrain.budget": "passes", "pretrain.snapshots": [1]}).model_dump(mode="json")
     assert (used["pretrain"]["budget"], used["pretrain"]["snapshots"]) == ("passes", [1])

@@ -23,6 +23,7 @@ from benchmark.run.grid import Grid, expand
 from benchmark.run.stored_keys import MOST_LINES, as_stored, earlier_lines, stored_pretrainings, unmatched_lines
 from benchmark.training.weights import CHECKPOINT
 from methods.pmq import PMQ
+from tests.basic import BASIC
 
 BASE: dict[str, Any] = {
     "methods": ["random", "pmq"],
@@ -36,7 +37,7 @@ NOTHING = Predictions(np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0
 
 
 def grid_of(overrides: dict[str, Any] | None = None, data: str = "data", mode: dict[str, str] | None = None) -> Grid:
-    config = load_config("demo", BASE | (overrides or {}))
+    config = load_config(BASIC, BASE | (overrides or {}))
     return expand(config, corpus="corpus", fingerprints={"chapman": data}, mode=mode or MODE)
 
 
@@ -45,7 +46,7 @@ SIZES = {"title": "Chapman", "recordings": 4, "patients": 4}
 
 def keep(grid: Grid, store: Store, overrides: dict[str, Any] | None = None, *, contents: bool = True) -> None:
     """Store the rows, cards and plan of a grid; without `contents` as earlier versions did."""
-    config = load_config("demo", BASE | (overrides or {})).model_dump(mode="json")
+    config = load_config(BASIC, BASE | (overrides or {})).model_dump(mode="json")
     for cell in grid.cells:
         told = {
             "config": config,
@@ -112,7 +113,7 @@ def test_a_finished_one_comes_before_an_interrupted_one_and_the_count_here_first
 
 
 def test_cells_on_an_earlier_key_keep_theirs_and_a_line_says_so(store: Store) -> None:
-    config, now = load_config("demo", BASE), grid_of()
+    config, now = load_config(BASIC, BASE), grid_of()
     older = grid_of(mode=MODE | {"threads": 3})  # type: ignore[dict-item]
     assert {cell.key for cell in older.cells if cell.variant.name == "pmq"}.isdisjoint(c.key for c in now.cells)
     keep(older, store)

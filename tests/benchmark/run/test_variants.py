@@ -12,6 +12,7 @@ from benchmark.run.cell import CellJob, place_of, results_versions
 from benchmark.run.engines.local import run_tasks
 from benchmark.run.grid import Cell, expand
 from benchmark.run.variants import variants_of
+from tests.basic import BASIC
 
 MINE = """
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def cells_of(config: Config) -> tuple[Cell, ...]:
 
 def test_every_kind_of_variant_pickles_to_itself() -> None:
     overrides = {"gates": ["frozen", "features"], "ablate": ["all"], "sweeps": {"pmq": {"queue_size": [32]}}}
-    variants = variants_of(load_config("demo", overrides))
+    variants = variants_of(load_config(BASIC, overrides))
     assert {variant.role for variant in variants} == {"method", "gate", "ablation", "sweep"}
     assert pickle.loads(pickle.dumps(variants)) == variants
     for name, variant in {variant.name: variant for variant in variants}.items():
@@ -71,7 +72,7 @@ def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: S
 def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
-    (variant,) = variants_of(load_config("demo", {"methods": [str(file)], "gates": []}))
+    (variant,) = variants_of(load_config(BASIC, {"methods": [str(file)], "gates": []}))
     assert (variant.name, variant.title) == ("mine", "Mine")
 
 
@@ -79,12 +80,12 @@ def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) 
     file = tmp_path / "own.py"
     file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
     for key in ("own", str(file)):
-        config = load_config("demo", {"methods": [str(file)], "gates": [], "knobs": {key: {"momentum": 0.5}}})
+        config = load_config(BASIC, {"methods": [str(file)], "gates": [], "knobs": {key: {"momentum": 0.5}}})
         (variant,) = variants_of(config)
         assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
 
 
 def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
     own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "methods": ["moco", "pmq"], "ablate": ["moco:hot"]}
-    (variant,) = (v for v in variants_of(load_config("demo", own)) if v.role == "ablation")
+    (variant,) = (v for v in variants_of(load_config(BASIC, own)) if v.role == "ablation")
     assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")

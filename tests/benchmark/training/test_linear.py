@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -128,3 +129,9 @@ def test_other_labels_on_the_same_windows_are_another_task(encoder: Dilated, mak
         shared = linear_probe(encoder, own, (1.0,), precision="float32", known=known)
         np.testing.assert_array_equal(shared.probability, probe(encoder, own, 1.0).probability)
     assert (len(known.outcomes), len(known.features)) == (2, 3)
+
+
+def test_the_seconds_are_those_of_the_probe(encoder: Dilated, make_task: MakeTask) -> None:
+    started = time.perf_counter()
+    seconds = probe(encoder, make_task(THREE * 4, THREE, THREE)).training["seconds"]
+    assert 0 < seconds < time.perf_counter() - started

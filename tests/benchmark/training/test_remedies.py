@@ -7,6 +7,7 @@ import pytest
 from benchmark.config.load import load_config, parse_value
 from benchmark.training.remedies import lower_rate, smaller_batch
 from methods import METHODS
+from tests.basic import BASIC
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
 
@@ -15,10 +16,10 @@ TRAINED = [name for name, method in METHODS.items() if method.trains]
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_remedy_acts(name: str, preset: str) -> None:
     chosen = {"methods": [name], "pretrain.preset": preset}
-    before = load_config("demo", chosen).method_config(name).recipe
+    before = load_config(BASIC, chosen).method_config(name).recipe
     rate, batch = lower_rate(name, before), smaller_batch(name, before.batch_size)
     told = (remedy.removeprefix("--set ").partition("=") for remedy in (rate, batch))
-    after = load_config("demo", chosen | {key: parse_value(value) for key, _, value in told}).method_config(name).recipe
+    after = load_config(BASIC, chosen | {key: parse_value(value) for key, _, value in told}).method_config(name).recipe
     assert after.lr == pytest.approx(before.lr / 10)
     assert after.batch_size == before.batch_size // 2
 

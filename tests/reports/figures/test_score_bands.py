@@ -78,6 +78,15 @@ def test_a_sweep_without_the_methods_own_value_says_so() -> None:
     assert sweep.own is None
 
 
+def test_the_values_of_a_sweep_may_be_lists() -> None:
+    values = {"pmq:linear.strengths=[1.0]": [1.0], "pmq:linear.strengths=[0.1, 9.0]": [0.1, 9.0]}
+    variants = {"pmq": METHOD, **{name: ("sweep", "pmq", "linear.strengths", own) for name, own in values.items()}}
+    frame = tidy_frame((name, "ptb-xl", 0.01, 41, 0.5) for name in values)
+    (sweep,) = sweeps(plan_of(variants, []), bands(frame, "finetune", "heartbeat"), "finetune")
+    assert (sweep.values, sweep.positions) == (([1.0], [0.1, 9.0]), (0.0, 1.0))
+    assert sweep.points["position"].tolist() == [0.0, 1.0]
+
+
 def test_one_finished_value_is_no_sweep() -> None:
     plan, found = swept_results()
     few = found[~found["variant"].isin(["pmq:queue_size=0", "pmq:queue_size=1024"])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.statistics.differences import Difference, differences
+from reports.statistics.differences import FIGURE, Difference, differences
 from reports.statistics.of_table import TableStatistics
 
 PAIR = ("ratio", "metric", "first", "second", "difference", "low", "high", "p_holm")
@@ -50,3 +50,8 @@ def test_without_an_untrained_encoder_the_best_row_over_all_ratios_is_the_refere
 def test_nothing_tested_is_no_difference() -> None:
     assert differences(None) == differences(TableStatistics()) == []
     assert differences(statistics([], [(0.3, "overall", "pmq", 0.5)])) == []
+
+
+def test_the_figure_keeps_its_name() -> None:
+    """Pages and scripts of users find its file by it."""
+    assert FIGURE == "differences-in-overall"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from benchmark.results.rows import Predictions
 from reports.runs.run import open_run
-from reports.statistics.columns import score_columns
+from reports.statistics.columns import ScoreColumn, score_columns
 from reports.statistics.limits import method, reach
 from reports.statistics.pairwise import pairwise
 
@@ -21,15 +22,21 @@ def words(
     scatter: Callable[..., object],
     write_predictions: Callable[..., Path],
 ) -> Callable[..., str]:
-    """All sentences on a store of two methods with some seeds."""
+    """All sentences on a store of two methods with some seeds; `alter` changes their columns on the way."""
 
-    def say(seeds: int, protocol: str = "paper", *, details: bool = False) -> str:
+    def say(
+        seeds: int,
+        protocol: str = "paper",
+        *,
+        details: bool = False,
+        alter: Callable[[list[ScoreColumn]], list[ScoreColumn]] = lambda columns: columns,
+    ) -> str:
         design = {"methods": 2, "seeds": seeds, "patients": 40, "scatter": scatter()}
         found = simulate_predictions(np.random.default_rng(0), **design)
         places = {(f"m{method}", "ptb-xl", 0.1, 41 + seed): run for (method, seed), run in found.items()}
         root = write_predictions(places, protocol=protocol)
         run = open_run(root)
-        columns = score_columns(run, run.plan.cells, "recording", resamples=60)
+        columns = alter(score_columns(run, run.plan.cells, "recording", resamples=60))
         return " ".join(method(run, columns) if details else reach(run, columns, pairwise(columns)))
 
     return say
@@ -53,6 +60,7 @@ def test_two_seeds_are_said_to_be_few(words: Callable[..., str]) -> None:
     assert "use three or more" in words(2)
     assert "use three or more" not in words(3)
     told = words(2, details=True)
+    assert "need not hold for the methods" in told
     assert "2 seeds leave 1 degree of freedom" in told
     assert "12.7 standard errors" in told
     assert "13 %" in told
@@ -61,7 +69,9 @@ def test_two_seeds_are_said_to_be_few(words: Callable[..., str]) -> None:
 
 def test_one_seed_covers_the_patients_alone(words: Callable[..., str]) -> None:
     assert "One seed: the intervals cover the test patients alone" in words(1)
-    assert "degree" not in words(1, details=True)
+    told = words(1, details=True)
+    assert "degree" not in told
+    assert "need not hold for the methods" not in told
 
 
 def test_strict_says_what_its_seeds_hold_together(words: Callable[..., str]) -> None:
@@ -69,3 +79,21 @@ def test_strict_says_what_its_seeds_hold_together(words: Callable[..., str]) -> 
     assert "its own pretraining, labelled subset and fine-tuning" in said
     assert "seeds of fine-tuning" not in said
     assert "between these encoders" not in words(3, protocol="strict", details=True)
+
+
+def test_the_pairs_are_counted_where_most_rows_compete(words: Callable[..., str]) -> None:
+    def with_a_single_row(columns: list[ScoreColumn]) -> list[ScoreColumn]:
+        first = columns[0]
+        return [*columns, replace(first, variants=("m0",), scores=first.scores[:1], encoders=first.encoders[:1])]
+
+    assert "over 1 pair of rows per column" in words(3, alter=with_a_single_row)
+
+
+def test_a_row_with_a_pretraining_per_seed_is_named(words: Callable[..., str]) -> None:
+    """The second row has one pretraining, and a seed that was not run."""
+
+    def per_seed(columns: list[ScoreColumn]) -> list[ScoreColumn]:
+        encoders = np.array([["a", "b", "c"], ["d", "d", ""]])
+        return [replace(column, encoders=encoders) for column in columns]
+
+    assert "one pretraining per method (M0: one per seed) and one labelled subset" in words(3, alter=per_seed)

@@ -54,14 +54,18 @@ def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> N
     assert first["p"] <= first["p_holm"]
     assert 0 < first["low"] < first["difference"] < first["high"]
     assert first["probability_of_improvement"] > 0.99
+    assert first["remark"] == ""
 
 
 def test_intervals_stay_within_the_scores() -> None:
-    scores = np.clip(np.random.default_rng(0).normal(0.99, 0.02, size=(1, 3, 201)), 0, 1)
-    column = ScoreColumn("recording", 0.3, "a", "acc", ("m0",), (1, 2, 3), 20, np.array([["e"] * 3]), scores)
+    high = np.clip(np.random.default_rng(0).normal(0.99, 0.02, size=(3, 201)), 0, 1)
+    scores, encoders = np.stack([high, 1 - high]), np.array([["e"] * 3] * 2)
+    column = ScoreColumn("recording", 0.3, "a", "acc", ("m0", "m1"), (1, 2, 3), 20, encoders, scores)
     found = intervals([column])
     assert found.columns.tolist() == INTERVAL
-    assert found["high"].item() == 1.0
+    assert (found["high"][0], found["low"][1]) == (1.0, 0.0)
+    assert 0.9 < found["low"][0] < found["mean"][0]
+    assert found["mean"][1] < found["high"][1] < 0.1
 
 
 def test_only_seeds_that_both_have_are_paired(f1: ScoreColumn) -> None:
@@ -90,6 +94,7 @@ def test_what_cannot_be_compared_ties_and_what_has_no_score_does_not(f1: ScoreCo
     scores[1, :2] = np.nan
     scores[2] = np.nan
     column = replace(f1, scores=scores)
+    assert set(pairwise([column])["remark"]) == {"no seed has a score"}
     marked = ties(intervals([column]), pairwise([column])).set_index("variant")
     assert marked["tie"].to_dict() == {"m0": False, "m1": True, "m2": False}
     assert marked["best"].to_dict() == {"m0": True, "m1": False, "m2": False}

@@ -57,15 +57,15 @@ def plan(store_root: Path) -> Plan:
 def test_of_one_pretraining_the_differences_are_of_the_encoders(plan: Plan) -> None:
     first, *_ = verdict(plan, found((0.1, "random", "pmq", -0.02, 0.01, 0.001)))
     assert first == (
-        "Overall minus that of Random in points, with 95 % intervals; differences of these encoders (one pretraining "
-        "each), not of the methods."
+        "Overall minus that of Random in points, with 95 % intervals, not adjusted; significant: after Holm's "
+        "correction over all pairs of rows. Differences of these encoders (one pretraining each), not of the methods."
     )
 
 
 def test_with_a_pretraining_per_seed_the_differences_are_of_methods(plan: Plan) -> None:
     strict = replace(plan, config={**plan.config, "protocol": "strict"})
     first, *_ = verdict(strict, found((0.1, "random", "pmq", -0.02, 0.01, 0.001)))
-    assert first.endswith("differences of methods (3 pretrainings each).")
+    assert first.endswith("Differences of methods (3 pretrainings each).")
 
 
 def test_the_other_pairs_are_grouped_by_the_row_above_and_the_shares_of_labels(plan: Plan) -> None:

@@ -31,6 +31,9 @@ class CohortSettings:
     severity: float = 1.0
     """Scale of disease changes of a beat's shape: 0 none, 1 as drawn, at most 2. Rhythms and premature beats are not
     scaled."""
+    persistence: float = 1.0
+    """Share of a patient's later recordings that show conditions of his own; the others show newly drawn ones. 0: no
+    finding says whose recording it is, 1: as in patients."""
     report_errors: float = 1.0
     """Scale of error and hedging rates of machine reports: 0 none, 1 as published. mimic-iv-ecg only."""
     records100: bool = False

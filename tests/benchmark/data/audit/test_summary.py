@@ -51,6 +51,8 @@ def test_a_listing_tells_no_more_than_its_tables_and_files(listed: Summary) -> N
     assert (listed.listed, listed.on_disk, listed.patients, listed.simulated) == (5, 4, 3, False)
     assert (listed.usable, listed.windows, listed.signals) == (None, None, None)
     assert table_row(listed) == ("cpsc2018", "a form", "5", "4", "-", "3", "-", "-", "-")
+    assert [(heading, kind) for _, heading, kind in COLUMNS[:2]] == [("dataset", "label"), ("form", "label")]
+    assert {kind for _, _, kind in COLUMNS[2:]} == {"right"}
     assert len(table_row(listed)) == len(COLUMNS)
     assert list(below_table(listed))[-1].startswith("  not prepared yet")
     assert "  skipped     1 file missing (A4)" in below_table(listed)

@@ -122,6 +122,11 @@ def test_rates_under_50_are_refused_and_50_passes(make_ecg):
         heartbeats(make_ecg(rate=49), 500)
 
 
+def test_two_beats_are_enough(make_ecg):
+    found = heartbeats(make_ecg(seconds=2.0), 500)
+    assert (found.median_rr, found.r_peaks.tolist()) == (200, [200, 400])
+
+
 def test_other_reasons_of_refusal(make_ecg):
     signal = make_ecg()
     with pytest.raises(Unusable, match=r"^too short: 1\.00 s$"):

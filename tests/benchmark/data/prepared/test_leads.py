@@ -95,3 +95,15 @@ def test_nothing_is_said_of_real_recordings_but_for_an_exchange(shared_ecgs: Pat
     for signal in lawful:
         signal[:, [0, 1]] = signal[:, [1, 0]]
     assert {doubt_about(signal) for signal in lawful} == {"leads exchanged: I and II"}
+
+
+@pytest.mark.parametrize(("between_arms", "told"), [(0.15, False), (0.25, True)])
+def test_an_exchange_is_told_from_an_error_of_a_tenth(between_arms: float, told: bool) -> None:
+    """Arms that differ little make II and aVF alike: exchanged, they break the laws by 8 and by 13 %."""
+    left, foot, difference, *chest = np.random.default_rng(0).normal(0, 0.3, (9, 2000))
+    right = left - between_arms * difference
+    wilson = (right + left + foot) / 3
+    augmented = [1.5 * (electrode - wilson) for electrode in (right, left, foot)]
+    signal = np.stack([left - right, foot - right, foot - left, *augmented, *chest], axis=1).astype(np.float32)
+    signal[:, [1, 5]] = signal[:, [5, 1]]
+    assert doubt_about(signal) == ("leads exchanged: II and aVF" if told else "")

@@ -75,6 +75,7 @@ REFUSED: dict[str, tuple[Mutate, str]] = {
     "header says fewer samples": (in_header("500 5000", "500 4000"), "wrong checksum"),
     "header says more samples": (in_header("500 5000", "500 6000"), "unreadable or truncated"),
     "header says no samples": (in_header("500 5000", "500 0"), "no samples"),
+    "header says no signals": (in_header(r"^r 12( .*\n)(.*\n)*", r"r 0\1"), "no samples"),
     "a billion samples": (in_header("500 5000", "500 5000000000"), "longer than 3600 s"),
     "signals not counted": (in_header("^r 12", "r 11"), "damaged header: 12 signal lines, 11 stated"),
     "signal line gone": (in_header(r"^.* V6\n", ""), "damaged header: 11 signal lines, 12 stated"),

@@ -158,6 +158,18 @@ def test_codes_that_cannot_be_read_skip_their_row(root: Path):
     assert listing.skipped == (("3", "scp_codes is no dictionary: \"{'SR'\""),)
 
 
+def test_half_of_the_500_hz_files_are_enough(root: Path):
+    """Two of four; records100 is read where fewer are there."""
+    table = root / "ptbxl_database.csv"
+    files = "records100/00000/00004_lr,records500/00000/00004_hr"
+    table.write_text(f"""{table.read_text()}4,"","{{'SR': 0.0}}",10,{files},4\n""")
+    add_headers(root, "records100", [1, 2, 3, 4])
+    add_headers(root, "records500", [1, 2])
+    assert PTBXL(root).listing().form == "records500"
+    (root / "records500/00000/00002_hr.hea").unlink()
+    assert PTBXL(root).listing().form == "records100"
+
+
 def test_the_real_sample(shared_ecgs: Path):
     listing = PTBXL(shared_ecgs / "ptb-xl").listing()
     assert (listing.form, listing.others, listing.skipped) == ("records100", ("records500",), ())

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.chapman import Chapman
-from benchmark.data.readers.tables import Table, keyed, path_within, read_table, whole_number
+from benchmark.data.readers.tables import Table, keyed, path_within, read_table, spelt_apart, whole_number
 
 
 def test_cells_stay_text_in_the_order_asked_for(tmp_path: Path):
@@ -37,8 +37,22 @@ def test_equal_rows_count_once_and_differing_ones_of_one_identifier_not_at_all()
     ]
 
 
+def test_two_spellings_of_one_number_are_told():
+    assert spelt_apart("patient", ["1", "1.0", "2", "2", "x", "X"]) == [
+        "1 of 2 patients are spelt in several ways, each read as one patient: '1' and '1.0'"
+    ]
+    assert spelt_apart("patient", ["1", "2", "2"]) == []
+
+
 @pytest.mark.parametrize("path", ["/a", "../a", "a/../../b", "", "a\0b", "a" * 300, "a/" * 3000 + "a"])
 def test_a_path_stays_inside_its_folder(path: str):
     with pytest.raises(Unusable, match="path refused: "):
         path_within(path)
     assert path_within("a/b.hea") == "a/b.hea"
+
+
+def test_the_longest_path_and_name_are_kept():
+    for longest in ("a/" * 999 + "aa", "b" * 250, "b/" + "é" * 125):
+        assert path_within(longest) == longest
+        with pytest.raises(Unusable, match="path refused"):
+            path_within(f"{longest}cc")

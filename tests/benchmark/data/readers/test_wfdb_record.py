@@ -38,7 +38,15 @@ def test_leads_are_ordered_by_name_whatever_their_case(tmp_path, make_ecg, write
 
 
 @pytest.mark.parametrize(
-    ("gain", "factor"), [("1000.0(0)/uV", 1e-3), ("1000/mv", 1), ("200.0(0)/mV", 5), ("1000/V", 1e3)]
+    ("gain", "factor"),
+    [
+        ("1000.0(0)/uV", 1e-3),
+        ("1000/mv", 1),
+        ("200.0(0)/mV", 5),
+        ("1000/V", 1e3),
+        ("1e-6(0)/nV", 1e3),  # the smallest gain and the largest
+        ("1e9(0)/V", 1e-3),
+    ],
 )
 def test_gain_and_unit_of_the_header_count(tmp_path, make_ecg, write_record, gain, factor):
     written = make_ecg()
@@ -46,6 +54,14 @@ def test_gain_and_unit_of_the_header_count(tmp_path, make_ecg, write_record, gai
     header = record.with_suffix(".hea")
     header.write_text(header.read_text().replace("1000.0(0)/mV", gain))
     np.testing.assert_allclose(read_recording(record).signal, factor * written, atol=0.0006 * factor)
+
+
+@pytest.mark.parametrize("gain", ["9e-7", "1.1e9", "0"])
+def test_a_gain_beyond_any_ecg_is_refused(tmp_path, make_ecg, write_record, gain):
+    record = write_record(tmp_path / "r", make_ecg())
+    header = record.with_suffix(".hea")
+    header.write_text(header.read_text().replace("1000.0(0)", f"{gain}(0)"))
+    assert refusal(record) == f"gain is none or no ECG's: {gain}"
 
 
 def test_one_flat_lead_stands_and_a_flat_recording_does_not(tmp_path, make_ecg, write_record):

@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from benchmark.data.readers.simulated import SIMULATED_MARK
@@ -37,6 +38,20 @@ def test_the_dial_of_reports_leaves_the_signals_alone(tmp_path: Path) -> None:
     right, usual = _digests(tmp_path / "right"), _digests(tmp_path / "usual")
     different = {path for path in right if right[path] != usual[path]}
     assert different == {"machine_measurements.csv", SIMULATED_MARK}
+
+
+def test_findings_that_do_not_persist_change_later_recordings_alone(tmp_path: Path) -> None:
+    for folder, share in (("usual", None), ("stay", 1.0), ("change", 0.0)):
+        dials = {} if share is None else {"persistence": share}
+        write_cohort("mimic-iv-ecg", tmp_path / folder, CohortSettings(8, **dials), seed=3)
+    usual, stay, change = (_digests(tmp_path / folder) for folder in ("usual", "stay", "change"))
+    assert usual == stay
+    table = pd.read_csv(tmp_path / "usual" / "record_list.csv")
+    first = set(table.sort_values("ecg_time").groupby("subject_id").head(1)["path"])
+    moved = {path.removesuffix(".dat") for path in usual if path.endswith(".dat") and usual[path] != change[path]}
+    assert moved
+    assert not moved & first
+    assert usual.keys() == change.keys()
 
 
 def test_progress_counts_every_recording(tmp_path: Path) -> None:
@@ -72,6 +87,7 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
         ("ptb-xl", CohortSettings(3, noise=-1), 1, "noise is -1"),
         ("ptb-xl", CohortSettings(3, anatomy=float("nan")), 1, "anatomy is nan"),
         ("ptb-xl", CohortSettings(3, severity=2.5), 1, "severity is 2.5, must lie in 0-2"),
+        ("mimic-iv-ecg", CohortSettings(3, persistence=1.5), 1, "persistence is 1.5, must lie in 0-1"),
         ("mimic-iv-ecg", CohortSettings(3, report_errors=-1), 1, "report_errors is -1"),
         ("ptb-xl", CohortSettings(3), -1, "seed is -1"),
     ],

@@ -8,9 +8,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from benchmark.data.simulate.anatomy import draw_anatomy
 from benchmark.data.simulate.diagnoses import RHYTHMS, check_diagnoses, clash
 from benchmark.data.simulate.layouts import LAYOUTS
-from benchmark.data.simulate.population import EPISODIC, Population, choose, draw_diagnoses, draw_person
+from benchmark.data.simulate.population import (
+    EPISODIC,
+    Population,
+    choose,
+    draw_diagnoses,
+    draw_person,
+    keep_or_redraw,
+)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -56,3 +64,35 @@ def test_choose_follows_the_shares() -> None:
     drawn = Counter(choose(rng, {"a": 3.0, "b": 1.0, "never": 0.0}) for _ in range(2000))
     assert drawn["a"] == pytest.approx(1500, abs=90)
     assert drawn["never"] == 0
+
+
+def test_conditions_are_kept_as_often_as_said_and_redrawn_in_the_same_shares() -> None:
+    population = LAYOUTS["mimic-iv-ecg"].population
+    people = [draw_person(np.random.default_rng([seed, 3]), population, 0.0) for seed in range(600)]
+
+    def later(share: float) -> list[tuple[str, ...]]:
+        drawn = (keep_or_redraw(np.random.default_rng([n, 4]), who, population, share) for n, who in enumerate(people))
+        return [who.conditions for who in drawn]
+
+    own = [who.conditions for who in people]
+    assert later(1.0) == own
+    ill = [index for index, conditions in enumerate(own) if conditions]
+    found = {share: later(share) for share in (0.0, 0.5)}
+    same = {share: np.mean([found[share][index] == own[index] for index in ill]) for share in found}
+    assert same[0.0] < 0.1
+    assert same[0.5] == pytest.approx(0.5 + same[0.0] / 2, abs=0.07)
+    healthy = [np.mean([not conditions for conditions in drawn]) for drawn in (own, found[0.0])]
+    assert healthy[0] == pytest.approx(healthy[1], abs=0.07)
+
+
+def test_without_anatomy_men_and_women_are_alike() -> None:
+    drawn = [draw_anatomy(np.random.default_rng(seed), woman=bool(seed % 2), spread=0.0) for seed in range(6)]
+    assert len({patient.resting_rate for patient in drawn}) == 1
+    shapes = [
+        [(name, wave.centre, wave.rise, wave.fall, *wave.dipole) for name, wave in patient.heart.waves.items()]
+        for patient in drawn
+    ]
+    without_notch = [[shape for shape in own if shape[0] != "notch"] for own in shapes]  # of height 0 anywhere
+    assert all(own == without_notch[0] for own in without_notch)
+    one, other = (draw_anatomy(np.random.default_rng(0), woman=woman, spread=1.0) for woman in (False, True))
+    assert np.linalg.norm(other.heart.waves["wall"].dipole) < np.linalg.norm(one.heart.waves["wall"].dipole)

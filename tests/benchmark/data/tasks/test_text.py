@@ -161,6 +161,17 @@ def test_a_language_model_without_a_pooled_output_is_refused(monkeypatch: pytest
         text_module.model_vectors(["x"], "any", CPU)
 
 
+def test_a_language_model_that_cannot_be_loaded_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise OSError(f"{name} is not there\nConnect and try again")
+
+    nothing = SimpleNamespace(from_pretrained=fail)
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoTokenizer=nothing, AutoModel=nothing))
+    message = r"^pretrain\.text_embedder = 'any': any is not there; give a folder or a hub name$"
+    with pytest.raises(DatasetError, match=message):
+        text_module.model_vectors(["x"], "any", CPU)
+
+
 class TestLanguageModel:
     """A BERT of 2 layers with random weights, saved to disk and loaded as a real one would be."""
 

@@ -197,3 +197,64 @@ def test_real_beats_measure_as_people_do(shared_ecgs: Path) -> None:
     assert np.median(found["R share V1"]) < 0.4 < 0.6 < np.median(found["R share V5"])
     assert np.median(found["T amplitude aVR"]) < 0 < np.median(found["T amplitude II"])
     assert np.median(found["P amplitude II"]) > 0
+
+
+KNOWN: dict[Kind, dict[str, float]] = {
+    "heartbeats": {
+        "RR": 2322.0, "window before QRS": 944.143, "window after QRS": 1368.86, "QRS onset": 117.643,
+        "QRS width": 242.25, "Q": -1.07227, "R": 1.26831, "S": 0.268341, "R share": 1.16558, "Q width": 85.1867,
+        "R time": 154.719, "QRS height": 2.34169, "QRS area": 0.103341, "QRS size": 0.666568,
+        "QRS steepest rise": 0.419636, "QRS steepest fall": -0.33612, "QRS fragmentation": 4.61921, "J": 0.282923,
+        "ST 60": 0.271931, "ST 80": 0.270723, "ST rise": -0.0122002, "T highest": 0.466968, "T lowest": -0.0787609,
+        "T amplitude": 0.402099, "T time": 557.106, "T mean": 0.160121, "T deviation": 0.162362,
+        "P highest": 0.153634, "P lowest": -0.0504894, "P amplitude": 0.124772, "P time": -377.909,
+        "P mean": 0.0387092, "P deviation": 0.0565485, "QRS axis": 59.1264, "T axis": 84.785, "QRS-T angle": 39.0281,
+        "scale I": 0.997299, "scale II": 1.42003, "scale III": 1.09422, "correlation with the next lead": 1.32059,
+        "-160 ms": 0.101016, "-80 ms": 0.0037321, "-40 ms": -0.505761, "-20 ms": -0.45515, "+0 ms": 0.44359,
+        "+20 ms": 0.347218, "+40 ms": 0.566544, "+120 ms": 0.271701, "+200 ms": 0.0327362, "+280 ms": 0.271467,
+    },
+    "windows": {
+        "beats": 6.75, "RR": 1493.68, "RR deviation": 246.214, "RR successive difference": 492.429,
+        "RR shortest": 1247.46, "RR longest": 1739.89, "beat spread": 0.217262, "QRS onset": 89.25,
+        "QRS width": 180.429, "Q": -0.390484, "R": 1.08803, "S": 0.236817, "R share": 1.62353, "Q width": 35.6829,
+        "R time": 106.274, "QRS height": 1.4799, "QRS area": 0.298682, "QRS size": 0.606854,
+        "QRS steepest rise": 0.341831, "QRS steepest fall": -0.294885, "QRS fragmentation": 4.69038, "J": 0.259633,
+        "ST 60": 0.266606, "ST 80": 0.266204, "ST rise": 0.00657142, "T highest": 0.447096, "T lowest": -0.0660105,
+        "T amplitude": 0.396455, "T time": 522.957, "T mean": 0.159517, "T deviation": 0.152995,
+        "P highest": 0.148313, "P lowest": -0.0397626, "P amplitude": 0.120142, "P time": -392.547,
+        "P mean": 0.0464455, "P deviation": 0.0555392, "QRS axis": 56.986, "T axis": 80.3689, "QRS-T angle": 26.4854,
+        "scale I": 1.01755, "scale II": 1.38137, "scale III": 1.13392, "correlation with the next lead": 0.965131,
+        "-160 ms": 0.0961462, "-80 ms": 0.00197932, "-40 ms": 0.0165761, "-20 ms": 0.332768, "+0 ms": 0.424597,
+        "+20 ms": 0.336494, "+40 ms": 0.257239, "+120 ms": 0.26761, "+200 ms": 0.0400814, "+280 ms": 0.271191,
+    },
+}  # fmt: skip
+"""Measure -> its weighted mean over `known_windows`."""
+
+
+def known_windows(kind: Kind) -> Floats:
+    """(8, 500, 12) beats that differ in place, width, axis, ST level and noise; Q waves, notches and flat leads too."""
+    random, windows = np.random.default_rng(3), []
+    time = np.arange(500)[:, None]
+    for number in range(8):
+        places = [60 + 9 * number, 215 + 4 * number, 380 + 11 * number] if kind == "windows" else [180 + 12 * number]
+        signal = np.sum([beat(500, p, 30 * number - 90, 25 * number - 60, 0.03 * number) for p in places], axis=0)
+        signal -= (0.1 * number * np.exp(-0.5 * ((time - places[0] + 9) / 2.5) ** 2)).astype(np.float32)
+        signal += (0.08 * number * np.exp(-0.5 * ((time - places[-1] - 8) / 1.5) ** 2)).astype(np.float32)
+        signal += random.normal(0, 0.002 * (1 + number), size=signal.shape).astype(np.float32)
+        signal[:, 3 + number] *= number % 3
+        first, last = (0, 500) if kind == "windows" else (70 + 13 * number, 260 + 30 * number)
+        signal[:first], signal[last:] = -0.1, -0.1
+        windows.append(signal)
+    return np.asarray(windows, np.float32)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_of_known_windows_stay(kind: Kind) -> None:
+    # Other features are other results: where these have to change, FEATURES_VERSION has to be raised.
+    windows = known_windows(kind)
+    weight = np.linspace(1, 2, len(windows))[:, None] * np.linspace(1, 2, 12)
+    found = {}
+    for name, values in features_module._measures(windows, kind).items():
+        columns = np.broadcast_to(values.reshape(len(values), -1), weight.shape)
+        found[name] = float(f"{(columns * weight).mean():.6g}")
+    assert found == pytest.approx(KNOWN[kind], rel=2e-4, abs=2e-4), found

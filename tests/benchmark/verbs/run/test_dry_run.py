@@ -103,7 +103,7 @@ def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: Sm
 def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Place, store: Store) -> None:
     config = small_config({**FEW, "seeds": [1, 2, 3]})
     before = lines_of(config, place)
-    assert before[0] == "config demo: 12 cells on 1 pretrainings"
+    assert before[0] == "config basic: 12 cells on 1 pretrainings"
     assert any("ratios 0.5, 0.1 x seeds 1, 2, 3" in line for line in before)
     assert done_of("pmq finetune", "chapman", before) == "0/6"
     grid = make_grid(config, prepare_all(config, place), MACHINE)
@@ -162,7 +162,7 @@ def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, plac
             "seeds": [41, 42, 43, 44, 45],
         }
     )
-    assert lines_of(config, place)[0] == "config demo: 135 cells on 2 pretrainings"
+    assert lines_of(config, place)[0] == "config basic: 135 cells on 2 pretrainings"
 
 
 def test_missing_real_data_are_named(small_config: SmallConfig, place: Place, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from benchmark.verbs.speed.report import preparation_line, print_speed
 from benchmark.verbs.speed.steps import Setting, training_job
 from methods.encoders.dilated import DilatedConfig
 from methods.pmq import PMQConfig
+from tests.basic import BASIC
 
 MACHINE = Machine(torch.device("cpu"), "float32", jobs=2)
 TINY = Effort("tiny", 1, 4, 8, 4, 2, (8, 16), (2, 4), False)
@@ -33,7 +34,7 @@ SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
 
 @pytest.fixture(scope="module")
 def config() -> Config:
-    return load_config("demo", SMALL | {"methods": ["random", "pmq", "clocs", "comet"], "seeds": [1, 2]})
+    return load_config(BASIC, SMALL | {"methods": ["random", "pmq", "clocs", "comet"], "seeds": [1, 2]})
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_a_method_without_a_plain_form_is_measured_alone(config: Config, monkeyp
 
 
 def test_an_encoder_without_a_plain_form_is_measured_alone_and_that_is_said() -> None:
-    config = load_config("demo", {"methods": ["pmq"], "encoder.name": "resnet1d", "encoder.output": 4})
+    config = load_config(BASIC, {"methods": ["pmq"], "encoder.name": "resnet1d", "encoder.output": 4})
     found = measure_speed(config, MACHINE, TINY)
     assert found.encoder == {"name": "resnet1d", "leads": 12, "output": 4, "dropout": 0.0}
     for step in (*found.steps, found.finetuning):
@@ -111,7 +112,7 @@ def test_an_encoder_without_a_plain_form_is_measured_alone_and_that_is_said() ->
 
 
 def test_a_queue_holds_whole_batches(config: Config) -> None:
-    odd = load_config("demo", SMALL | {"methods": ["pmq"], "methods.pmq.queue_size": 7})
+    odd = load_config(BASIC, SMALL | {"methods": ["pmq"], "methods.pmq.queue_size": 7})
     base = module.base_setting(odd, MACHINE.device, TINY)
     (setting,) = module.method_settings(odd, base, TINY)
     assert isinstance(setting.config, PMQConfig)

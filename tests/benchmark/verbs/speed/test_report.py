@@ -18,6 +18,7 @@ from benchmark.verbs.run.dry_run import unkeyed_grid
 from benchmark.verbs.speed.record import Speed
 from benchmark.verbs.speed.report import grid_seconds, hours_line, print_speed
 from benchmark.verbs.speed.timing import Ratio
+from tests.basic import BASIC
 
 MACHINE = Machine(torch.device("cpu"), "float32", jobs=2)
 SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
@@ -25,7 +26,7 @@ SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
 
 @pytest.fixture(scope="module")
 def config() -> Config:
-    return load_config("demo", SMALL | {"methods": ["random", "pmq"], "seeds": [1, 2]})
+    return load_config(BASIC, SMALL | {"methods": ["random", "pmq"], "seeds": [1, 2]})
 
 
 def shown(speed: Speed) -> str:
@@ -73,5 +74,5 @@ def test_hours_follow_from_windows_epochs_and_the_time_of_an_update(
     pretraining, _ = grid_seconds(config, [pmq], sizes, known_speed(), jobs=2)  # not measured: from its encoder passes
     assert pretraining == pytest.approx(passes(pmq, config, sizes))
     assert hours_line(config, [pmq], sizes, known_speed(pmq=2.0), 2).startswith(
-        "the grid of demo at this speed: pretraining"
+        "the grid of basic at this speed: pretraining"
     )

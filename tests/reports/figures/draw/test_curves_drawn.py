@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from reports.figures.confusion import Confusion
-from reports.figures.draw.budget import plot_budget
+from reports.figures.draw.budget import count_text, plot_budget
 from reports.figures.draw.compute import CLOCK, clock_text, plot_compute
 from reports.figures.draw.confusion import plot_confusion
 from reports.figures.draw.differences import plot_differences
@@ -176,3 +176,9 @@ def test_snapshots_stand_at_their_costs_and_what_was_not_pretrained_is_a_line(dr
         assert any(list(line.get_ydata()) == [40.0, 40.0] for line in axes.lines)
     assert [axes.get_xlabel() for axes in drawn().axes] == ["pairs of windows", "encoder passes", "pretraining time"]
     assert drawn().axes[0].get_ylabel() == "Overall, F1 (%)"
+    assert [label.get_text() for label in drawn().axes[1].get_xticklabels()] == ["500", "1k"]
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "1"), (500, "500"), (20_000, "20k"), (5_000_000, "5M"), (10**9, "1G")])
+def test_counts_are_short(count: int, text: str) -> None:
+    assert count_text(count) == text

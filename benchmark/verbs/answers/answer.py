@@ -1,0 +1,85 @@
+"""What a known answer is: a planted truth, what must come out, the runs that ask for it, and the check of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reports.runs.run import Run
+
+Plant = Callable[[Path, Path], None]
+"""(folder of a simulated cohort, folder to write) -> an altered copy. The function's name enters the arm's key."""
+
+BASE: dict[str, Any] = {
+    "methods": ["random"],
+    "gates": [],
+    "data.datasets": ["ptb-xl"],
+    "data.labels": "multi",
+    "encoder": {"hidden": 16, "depth": 6, "output": 64},
+    "pretrain": {"epochs": 2, "recipe": {"batch_size": 64}},
+    "finetune": {"epochs": 2, "lr": 1e-3, "batch_size": 32},
+    "boosting": {"iterations": 40},
+    "evaluate": ["linear"],
+    "ratios": [0.3],
+    "seeds": [41, 42, 43],
+    "protocol": "strict",
+}
+"""Dotted config keys of every arm; they are laid over the config demo."""
+
+
+def cohorts(seed: int = 1, *, mimic: int = 100, ptb_xl: int = 600, **dials: float) -> dict[str, Any]:
+    """The override that sets the simulation: its seed, patients per cohort, and dials that are not at 1."""
+    return {"data.simulation": {"seed": seed, "patients": {"mimic-iv-ecg": mimic, "ptb-xl": ptb_xl}, **dials}}
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One run of a known answer: a config, and what is planted in its cohorts."""
+
+    overrides: Mapping[str, Any]
+    """Dotted config keys, laid over `BASE`."""
+    plants: Mapping[str, Plant] = field(default_factory=dict)
+    """Dataset -> alteration of its simulated cohort."""
+    allow_leak: bool = True
+    """Run although the audit found leaks, as `--allow-leak` does; the leaks are kept in `Ran`."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A finished arm."""
+
+    run: Run
+    leaks: tuple[str, ...]
+    """Reasons for which a run without `--allow-leak` is refused."""
+    seconds: float
+    """CPU time of this process and its children, data included."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One number or fact of a known answer beside what was wanted."""
+
+    what: str
+    found: str
+    """The value, with its interval where it has one."""
+    wanted: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One known answer."""
+
+    name: str
+    """As `--only` takes it."""
+    planted: str
+    """What is true of the data, and why."""
+    expected: str
+    """What must come out. It is written before the run, and stays as it was if the run disagrees."""
+    arms: Mapping[str, Arm]
+    check: Callable[[Mapping[str, Ran]], Sequence[Finding]]
+    """Finished arms by name -> findings."""
+    quick: bool = True
+    """Takes a few minutes at most; the others run when they are named, or with `--all`."""
