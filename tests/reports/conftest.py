@@ -274,10 +274,15 @@ def with_snapshots(plan: Plan) -> Plan:
     return replace(plan, variants=variants, roles=roles, cells=cells)
 
 
+def of_pmq(row: Row) -> Row:
+    """A row that a snapshot takes, as one of PMQ."""
+    return replace(row, method="pmq") if row.variant in SNAPSHOTS.values() else row
+
+
 @pytest.fixture
 def budget_store(write_store: Callable[..., Path]) -> Path:
     """The made-up store with two snapshots of PMQ, half an epoch for 10 s and two epochs for 40 s."""
-    root = write_store(complete=True, alter_plan=with_snapshots)
+    root = write_store(complete=True, alter=of_pmq, alter_plan=with_snapshots)
     device = {"type": "cpu", "name": "x86_64", "threads": 2}
     for name, share in (("pmq@0.5", 1), ("pmq@2", 4)):
         folder = root / "pretrained" / digest(SNAPSHOTS[name])
