@@ -80,11 +80,6 @@ def load_tuning(root: Path, key: str) -> Tuning | None:
     return _read(path) if path.is_file() else None
 
 
-def tunings_in(root: Path) -> list[Tuning]:
-    """All tunings of a store, by key. Raises NoResults for a damaged file."""
-    return [_read(path) for path in sorted((root / TUNED).glob("*.json"))]
-
-
 def _read(path: Path) -> Tuning:
     try:
         body = read_json(path)

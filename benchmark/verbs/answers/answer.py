@@ -17,16 +17,18 @@ BASE: dict[str, Any] = {
     "gates": [],
     "data.datasets": ["ptb-xl"],
     "data.labels": "multi",
-    "encoder": {"hidden": 16, "depth": 6, "output": 64},
-    "pretrain": {"epochs": 2, "recipe": {"batch_size": 64}},
+    "encoder": {"hidden": 16, "depth": 6, "output": 64, "pool": 1},
+    "pretrain": {"epochs": 2, "budget": "epochs", "recipe": {"batch_size": 64, "lr": 1e-3}},
     "finetune": {"epochs": 2, "lr": 1e-3, "batch_size": 32},
+    "linear": {"strengths": [0.01, 0.1, 1.0, 10.0]},
     "boosting": {"iterations": 40},
     "evaluate": ["linear"],
     "ratios": [0.3],
     "seeds": [41, 42, 43],
     "protocol": "strict",
+    "precision": "float32",
 }
-"""Dotted config keys of every arm; they are laid over the config demo."""
+"""Dotted config keys of every arm, laid over the config demo: all that the page says of the runs stands here."""
 
 
 def cohorts(seed: int = 1, *, mimic: int = 100, ptb_xl: int = 600, **dials: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from benchmark.data.readers.base import DatasetError
 from benchmark.verbs.answers import pipeline
 from benchmark.verbs.answers.answer import Arm, cohorts
-from benchmark.verbs.answers.pipeline import finished, key_of, run_arm
+from benchmark.verbs.answers.pipeline import config_of, finished, key_of, run_arm
 from benchmark.verbs.answers.plants import only_sinus, training_holds_the_test_part
 
 TINY = Arm(
@@ -57,3 +57,13 @@ def test_a_leak_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
     ran = run_arm(replace(leaky, allow_leak=True), tmp_path)
     assert any("on two sides" in leak for leak in ran.leaks)
     assert ran.run.plan.warnings[0] == ran.leaks[0]
+
+
+def test_the_encoder_and_its_training_are_those_that_the_page_names_whatever_the_demo_has() -> None:
+    config = config_of(Arm(cohorts()))
+    assert config.encoder == {"hidden": 16, "depth": 6, "output": 64}
+    assert (config.pretrain.budget, config.method_config("pmq").recipe.lr, config.precision) == (
+        "epochs",
+        1e-3,
+        "float32",
+    )
