@@ -5,6 +5,12 @@ benchmark.training.health computes them and gives the equations.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+WINDOWS_SHA256 = "windows_sha256"
+"""Entry of a card's `health_sample`: digest of the windows that its health was measured on."""
 MEASURES = {
     "effective_rank": "effective rank",
     "mean_cosine": "mean cosine",
@@ -24,3 +30,17 @@ COLLAPSED_COSINE = 0.99
 def collapsed(rank: float | None, cosine: float | None) -> bool:
     """Whether features of this effective rank and mean cosine have collapsed; False if either is unknown."""
     return rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE)
+
+
+def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Names of the cards whose health was measured on other windows than that of most, the first sample on a tie.
+
+    A store shares an encoder among configs, and its health is measured once, on data of the config that made it.
+    """
+    samples = {
+        name: card.get("health_sample", {}).get(WINDOWS_SHA256) for name, card in cards.items() if card.get("health")
+    }
+    if not samples:
+        return []
+    common = Counter(samples.values()).most_common(1)[0][0]
+    return [name for name, sample in samples.items() if sample != common]

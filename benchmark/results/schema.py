@@ -117,7 +117,7 @@ class Card(TypedDict, total=False):
     precision: Line
     compiled: bool
     device: Device
-    health_sample: dict[Line, Count | bool | None]
+    health_sample: dict[Line, Count | bool | Line | None]
     loss: list[Measured]
     health: list[dict[Line, Measured | None]]
     seconds: Measured | None

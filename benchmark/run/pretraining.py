@@ -19,6 +19,7 @@ from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.versions import git_state, versions
+from benchmark.results.health import measured_elsewhere
 from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, Pretraining
@@ -149,9 +150,11 @@ def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
 
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
-    """Name of each finished pretraining -> its health per epoch."""
-    cards = {name: read_card(store.pretrained / p.key) for name, p in named(grid).items()}
-    health = {name: read_health(card) for name, card in cards.items() if card}
+    """Name of each finished pretraining -> its health per epoch; without that of other windows than most."""
+    read = {name: read_card(store.pretrained / p.key) for name, p in named(grid).items()}
+    cards = {name: card for name, card in read.items() if card}
+    elsewhere = measured_elsewhere(cards)
+    health = {name: read_health(card) for name, card in cards.items() if name not in elsewhere}
     return {name: epochs for name, epochs in health.items() if epochs}
 
 

@@ -9,6 +9,7 @@ rank and a high mean cosine.
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data.tasks.probe_windows import ProbeWindows
-from benchmark.results.health import MEASURES, UNTRAINED_EPOCH, collapsed
+from benchmark.results.health import MEASURES, UNTRAINED_EPOCH, WINDOWS_SHA256, collapsed
 from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 from methods.parts.positives import Positives
@@ -163,10 +164,11 @@ def share_right(chosen: Tensor, right: Tensor) -> float:
     return float(((chosen & right).sum(1) / chosen.sum(1))[asked].mean())
 
 
-def sample_facts(probe: ProbeWindows) -> dict[str, int | bool]:
-    """Sizes of the held-out sample."""
+def sample_facts(probe: ProbeWindows) -> dict[str, int | bool | str]:
+    """Sizes of the held-out sample, and a digest of its windows: health of other windows is not comparable."""
     _, right = retrieval_pairs(probe.recording, probe.patient)  # (n, n)
     return {
+        WINDOWS_SHA256: hashlib.sha256(probe.signal.cpu().numpy().tobytes()).hexdigest(),
         "windows": len(probe.recording),
         "recordings": len(torch.unique(probe.recording)),
         "patients": len(torch.unique(probe.patient)),

@@ -27,7 +27,7 @@ def tune(arguments: Namespace, console: Console) -> int:
     from benchmark.results.store import Store  # here, because torch loads slowly
     from benchmark.results.tuned import save_tuning
     from benchmark.run.datasets import gate
-    from benchmark.run.runner import make_grid, missing
+    from benchmark.run.missing import make_grid, missing
     from benchmark.run.tuning.draw import draws_of, variants_of_draws
     from benchmark.run.tuning.judge import search_config, tunings_of
     from benchmark.verbs.run.grid import GridRequest, prepare_all, sweep_all, work_off

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.results.cards import BadCard, vouched
+from benchmark.results.health import measured_elsewhere
 from benchmark.results.names import CARD, ILLUSTRATION
 from benchmark.results.store import Store
 
@@ -20,6 +21,8 @@ COUNTS = ("positives_same_recording", "positives_other_recordings")
 """Sum to `POSITIVES`: positive keys of a query besides its own."""
 SPENT = ("seconds", "updates", "encoder_passes", "peak_memory_gib", "joules")
 """Facts of a card that are costs."""
+HEALTH = ("health", "health_sample")
+"""Facts of a card that are health."""
 
 Card = Mapping[str, Any]
 Cards = Mapping[str, Mapping[str, Card]]
@@ -41,7 +44,8 @@ class Costs:
 def read_cards(store: Store, keys: Iterable[str]) -> tuple[dict[str, Card], list[str]]:
     """Key -> card, and what is left out, one line each without the store's path.
 
-    An altered card, or one of another pretraining, is left out; of a card without a digest of itself, the costs.
+    An altered card, or one of another pretraining, is left out; of a card without a digest of itself, the costs; and
+    health that was measured on other windows than that of the rest.
     """
     cards: dict[str, Card] = {}
     left_out, unchecked = [], 0
@@ -58,6 +62,11 @@ def read_cards(store: Store, keys: Iterable[str]) -> tuple[dict[str, Card], list
     if unchecked:
         many = f"{unchecked} pretraining{'' if unchecked == 1 else 's'}"
         left_out.append(f"costs of {many}: written before a {CARD} held its own digest, they cannot be checked")
+    if elsewhere := measured_elsewhere(cards):
+        for key in elsewhere:
+            cards[key] = {name: cards[key][name] for name in cards[key] if name not in HEALTH}
+        many = f"{len(elsewhere)} pretraining{'' if len(elsewhere) == 1 else 's'}"
+        left_out.append(f"health of {many}: measured on the data of another config, and not comparable")
     return cards, left_out
 
 

@@ -30,8 +30,9 @@ from benchmark.results.keys import digest
 from benchmark.results.store import Store
 from benchmark.run.cohorts import locate, names_of
 from benchmark.run.datasets import gate
+from benchmark.run.machine import Machine
+from benchmark.run.missing import make_grid, missing
 from benchmark.run.plan import make_plan
-from benchmark.run.runner import Machine, make_grid, missing
 from benchmark.screen.console import open_console
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION

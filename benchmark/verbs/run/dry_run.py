@@ -17,7 +17,8 @@ from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.datasets import reading_note
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
 from benchmark.run.grid import Cell, Grid, expand
-from benchmark.run.runner import Machine, Work, make_grid, missing
+from benchmark.run.machine import Machine
+from benchmark.run.missing import Work, make_grid, missing
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.variants import Variant
 from benchmark.screen.console import Console, note

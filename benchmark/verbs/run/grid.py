@@ -18,9 +18,11 @@ from benchmark.run.cohorts import names_of
 from benchmark.run.datasets import gate, open_data, prepare_data
 from benchmark.run.estimate import exact_size
 from benchmark.run.grid import Grid
+from benchmark.run.machine import Machine
+from benchmark.run.missing import Work, make_grid, missing
 from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import health_of, warnings_of
-from benchmark.run.runner import Machine, Watch, Work, do, make_grid, missing
+from benchmark.run.runner import Watch, do
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.sweep import sweep, sweep_claims
 from benchmark.run.tuning.chosen import changed_data

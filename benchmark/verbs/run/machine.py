@@ -7,7 +7,7 @@ from argparse import Namespace
 from benchmark.config.command_line import device_of, jobs_of
 from benchmark.config.config import Config
 from benchmark.machine.device import pick_precision
-from benchmark.run.runner import Machine
+from benchmark.run.machine import Machine
 from benchmark.training.compiled import require_compiler
 
 

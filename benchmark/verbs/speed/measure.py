@@ -23,7 +23,7 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.beats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.machine.device import device_facts
-from benchmark.run.runner import Machine
+from benchmark.run.machine import Machine
 from benchmark.verbs.speed.plain.network import PLAIN_ENCODERS
 from benchmark.verbs.speed.plain.preparation import is_there, plain_heartbeats
 from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed

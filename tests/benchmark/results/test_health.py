@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.results.health import MEASURES, UNTRAINED_EPOCH, collapsed
+from benchmark.results.health import MEASURES, UNTRAINED_EPOCH, WINDOWS_SHA256, collapsed, measured_elsewhere
 
 
 def test_the_measures_are_those_of_stored_cards() -> None:
@@ -28,3 +28,15 @@ def test_features_collapse_below_a_rank_or_above_a_cosine(
     rank: float | None, cosine: float | None, expected: bool
 ) -> None:
     assert collapsed(rank, cosine) == expected
+
+
+def test_health_of_other_windows_than_most_is_told() -> None:
+    def card(sample: str) -> dict[str, object]:
+        return {"health": [{"epoch": 0}], "health_sample": {WINDOWS_SHA256: sample}}
+
+    here, there = card("a"), card("b")
+    assert measured_elsewhere({"random": there, "pmq": here, "moco": here}) == ["random"]
+    assert measured_elsewhere({"random": there, "pmq": here}) == ["pmq"]
+    assert measured_elsewhere({"random": {"health": []}, "pmq": here}) == []
+    assert measured_elsewhere({"random": {"health": [{"epoch": 0}]}, "pmq": here, "moco": here}) == ["random"]
+    assert measured_elsewhere({}) == []

@@ -33,7 +33,9 @@ from benchmark.data.tasks.text import TEXT_VERSION
 from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNTRAINED
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Pretraining
-from benchmark.run.runner import Machine, Watch, do, make_grid, missing
+from benchmark.run.machine import Machine
+from benchmark.run.missing import make_grid, missing
+from benchmark.run.runner import Watch, do
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION
 from benchmark.training.linear import LINEAR_VERSION

@@ -13,8 +13,9 @@ from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.tasks.task import pretrained_entries, pretraining_source
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid
+from benchmark.run.machine import Machine
+from benchmark.run.missing import make_grid
 from benchmark.run.plan import make_plan
-from benchmark.run.runner import Machine, make_grid
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 SmallConfig = Callable[..., Config]

@@ -20,8 +20,10 @@ from benchmark.results.store import Store
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.estimate import Size, pairs_trained
 from benchmark.run.grid import Grid, Pretraining, expand
+from benchmark.run.machine import Machine
+from benchmark.run.missing import make_grid, missing
 from benchmark.run.pretraining import STEMS
-from benchmark.run.runner import Machine, Watch, do, make_grid, missing
+from benchmark.run.runner import Watch, do
 from benchmark.training.schedule import DECAY_SHARE
 from benchmark.training.weights import WEIGHTS
 from methods.byol import BYOL

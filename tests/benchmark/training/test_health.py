@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -237,7 +238,8 @@ def test_a_window_of_the_same_recording_does_not_count_where_others_can_be_asked
 
 
 def test_facts_say_what_the_measures_rest_on(probe: ProbeWindows) -> None:
-    expected = {"windows": 12, "recordings": 6, "patients": 4}
+    digest = hashlib.sha256(probe.signal.numpy().tobytes()).hexdigest()
+    expected = {"windows_sha256": digest, "windows": 12, "recordings": 6, "patients": 4}
     assert sample_facts(probe) == expected | {"retrieval_queries": 8, "retrieval_across_recordings": True}
     single = ProbeWindows(probe.signal, probe.recording, probe.recording)
     expected["patients"] = 6

@@ -38,6 +38,17 @@ def test_cards_of_finished_cells_are_read_and_others_left_out(write_store: Calla
     assert run.left_out == [f"pretrained/{digest('moco')}/pretraining.json: this is the card of {digest('pmq')}"]
 
 
+def test_health_of_the_windows_of_another_config_is_left_out_with_a_line(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    for name, windows in (("moco", "here"), ("pmq", "there")):
+        card = {"key": digest(name), "health": [{"epoch": 0}], "health_sample": {"windows_sha256": windows}}
+        write_card(root, digest(name), card_bytes(card).decode())
+    run = open_run(root)
+    told = [name for name, own in run.cards.items() for card in own.values() if "health" in card]
+    assert len(told) == 1
+    assert run.left_out == ["health of 1 pretraining: measured on the data of another config, and not comparable"]
+
+
 def test_costs_of_an_edited_card_and_of_one_without_a_digest_are_left_out_with_a_line(
     write_store: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -19,7 +19,8 @@ from benchmark.results.store import Store
 from benchmark.run.cell import place_of
 from benchmark.run.estimate import Size, cell_seconds, passes
 from benchmark.run.grid import Cell, expand
-from benchmark.run.runner import Machine, Work, missing, task_name
+from benchmark.run.machine import Machine
+from benchmark.run.missing import Work, missing, task_name
 from benchmark.screen.tally import Cost
 from benchmark.verbs.run import costs as costs_module
 from benchmark.verbs.run.costs import PRETRAINING, costs_of, earlier_rates, seconds_of, summed

@@ -21,7 +21,8 @@ from benchmark.results.store import Store
 from benchmark.run.cell import place_of
 from benchmark.run.cohorts import locate, names_of
 from benchmark.run.grid import Cell
-from benchmark.run.runner import Machine, make_grid
+from benchmark.run.machine import Machine
+from benchmark.run.missing import make_grid
 from benchmark.screen.console import open_console
 from benchmark.verbs.run import costs
 from benchmark.verbs.run.dry_run import print_dry_run

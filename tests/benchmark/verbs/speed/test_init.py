@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmark.config.config import Config
-from benchmark.run.runner import Machine
+from benchmark.run.machine import Machine
 from benchmark.verbs.speed import measure
 from benchmark.verbs.speed.measure import FULL, QUICK, Effort
 from benchmark.verbs.speed.record import Speed, load_speed

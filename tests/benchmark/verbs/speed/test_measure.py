@@ -14,7 +14,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from benchmark.run.runner import Machine
+from benchmark.run.machine import Machine
 from benchmark.screen.console import open_console
 from benchmark.training.compiled import require_compiler
 from benchmark.verbs.speed import measure as module

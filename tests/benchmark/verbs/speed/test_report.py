@@ -12,7 +12,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run.estimate import Size, cell_seconds, passes
-from benchmark.run.runner import Machine
+from benchmark.run.machine import Machine
 from benchmark.screen.console import open_console
 from benchmark.verbs.run.dry_run import unkeyed_grid
 from benchmark.verbs.speed.record import Speed

@@ -1,0 +1,28 @@
+"""Device, precision and concurrency of a run, and which of them result keys hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Device, precision and concurrency of a run."""
+
+    device: torch.device
+    precision: str
+    jobs: int
+    """Concurrent cells."""
+    compiled: bool = False
+    """Pretrain with torch.compile."""
+
+    def mode(self) -> dict[str, str | int]:
+        """Properties of the machine that enter result keys: bits are equal within one mode, for equal threads."""
+        mode: dict[str, str | int] = {"device": self.device.type, "precision": self.precision}
+        return mode | ({"compiled": True} if self.compiled else {})
+
+    def cell_threads(self) -> int:
+        """Threads per cell process: one on a CPU, so that results do not depend on the number of cores."""
+        return 1 if self.device.type == "cpu" else torch.get_num_threads()
