@@ -93,7 +93,7 @@ FLAGS: dict[str, Flag] = {
         {"action": "store_true", "default": None},
     ),
     "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": int, "metavar": "N"}),
-    "--jobs-per-device": Flag(HOW, "cells at a time (CPU: one a core; GPU: 1)", how={"type": int, "metavar": "N"}),
+    "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": int, "metavar": "N"}),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
     "--latex-landscape": Flag(
         REPORTED,
@@ -198,7 +198,7 @@ def device_of(arguments: Namespace) -> torch.device:
 
 
 def jobs_of(arguments: Namespace, device: torch.device) -> int:
-    """Concurrent cells: `--jobs-per-device`, else one per CPU core, one on a GPU. Raises ConfigError below 1."""
+    """Concurrent tasks: `--jobs-per-device`, else one per CPU core, one on a GPU. Raises ConfigError below 1."""
     from benchmark.machine.device import cores  # here, because torch loads slowly
 
     if arguments.jobs_per_device is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -41,6 +42,16 @@ def closing_pool(pool: ProcessPoolExecutor) -> Iterator[None]:
             process.kill()
         raise
     pool.shutdown()
+
+
+def terminate(pool: ProcessPoolExecutor, patience: float) -> None:
+    """Send SIGTERM to the pool's processes, and wait up to `patience` seconds for their end."""
+    processes = list((pool._processes or {}).values())
+    for process in processes:
+        process.terminate()
+    until = time.monotonic() + patience
+    for process in processes:
+        process.join(max(0.0, until - time.monotonic()))
 
 
 def _begin(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:

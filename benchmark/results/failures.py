@@ -1,4 +1,4 @@
-"""Failure of a cell or a pretraining: error text and traceback; and the errors of reading results, without numpy."""
+"""How a cell or a pretraining ended, and the errors of reading results, without numpy."""
 
 from __future__ import annotations
 
@@ -33,3 +33,14 @@ class Failure:
     def line(self) -> str:
         """First line of the error's text."""
         return (self.error.strip().splitlines() or ["no error text"])[0]
+
+
+@dataclass(frozen=True)
+class End:
+    """Outcome of a task."""
+
+    key: str
+    seconds: float
+    """Wall time."""
+    failure: Failure | None
+    """None on success."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ import numpy as np
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared, load_prepared
+from benchmark.data.prepared.prepare import Prepared, opened
 from benchmark.data.tasks.coverage import coverage
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import Task, make_task
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
-from benchmark.results.failures import Failure
+from benchmark.results.failures import End, Failure
 from benchmark.results.macro_classes import macro_notes
 from benchmark.results.metrics import no_scores, score_both_units
 from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS, VALIDATION
@@ -53,17 +52,7 @@ class CellJob:
     """Name and fingerprint of the data pretrained on, and whether they are simulated; {} for none."""
 
 
-@dataclass(frozen=True)
-class CellEnd:
-    """Outcome of a cell: its key, wall time in seconds, failure."""
-
-    key: str
-    seconds: float
-    failure: Failure | None
-    """None on success."""
-
-
-def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
+def run_together(jobs: Sequence[CellJob]) -> list[End]:
     """Run cells in turn; an error in one does not stop the others.
 
     Linear probes among them must share one encoder: nothing is computed twice (`Known`).
@@ -76,7 +65,7 @@ def run_together(jobs: Sequence[CellJob]) -> list[CellEnd]:
             run_cell(job, known)
         except Exception as error:
             failure = Failure.of(error)
-        ends.append(CellEnd(job.cell.key, time.perf_counter() - started, failure))
+        ends.append(End(job.cell.key, time.perf_counter() - started, failure))
     return ends
 
 
@@ -85,7 +74,7 @@ def run_cell(job: CellJob, known: Known) -> None:
 
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
-    prepared, device = _prepared(job.prepared), torch.device(job.device)
+    prepared, device = opened(job.prepared), torch.device(job.device)
     spec = job.config.task_spec(job.config.finetune)
     tested = job.cell.evaluation != VALIDATION
     task = make_task(prepared, spec, ratio=job.cell.ratio, seed=job.cell.seed, device=device, tested=tested)
@@ -188,11 +177,3 @@ def results_versions(cell: Cell) -> dict[str, int]:
         method = cell.pretraining.method
         versions |= {"pretraining": PRETRAIN_VERSION, method.name: method.version}
     return versions
-
-
-@lru_cache(maxsize=4)
-def _prepared(folder: Path) -> Prepared:
-    prepared = load_prepared(folder)
-    if prepared is None:
-        raise FileNotFoundError(f"the prepared data in {folder} are gone or damaged; the same command makes them again")
-    return prepared

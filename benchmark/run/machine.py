@@ -14,7 +14,7 @@ class Machine:
     device: torch.device
     precision: str
     jobs: int
-    """Concurrent cells."""
+    """Concurrent cells, on a CPU pretrainings too."""
     compiled: bool = False
     """Pretrain with torch.compile."""
 
@@ -22,6 +22,14 @@ class Machine:
         """Properties of the machine that enter result keys: bits are equal within one mode, for equal threads."""
         mode: dict[str, str | int] = {"device": self.device.type, "precision": self.precision}
         return mode | ({"compiled": True} if self.compiled else {})
+
+    def abreast(self, pretrainings: int) -> int:
+        """Concurrent pretrainings of so many: `jobs` on a CPU, one on a GPU."""
+        return max(1, min(self.jobs, pretrainings)) if self.device.type == "cpu" else 1
+
+    def pretraining_threads(self, abreast: int) -> int:
+        """Threads of each of so many concurrent pretrainings."""
+        return max(1, torch.get_num_threads() // abreast)
 
     def cell_threads(self) -> int:
         """Threads per cell process: one on a CPU, so that results do not depend on the number of cores."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.prepare import opened
 from benchmark.data.tasks.pairs import PairSource, source_facts
 from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
 from benchmark.data.tasks.sampling import epoch_shape
@@ -19,10 +20,12 @@ from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.versions import git_state, versions
+from benchmark.results.failures import End, Failure
 from benchmark.results.health import measured_elsewhere
 from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, Pretraining
+from benchmark.run.variants import source_of
 from benchmark.training.compiled import compile_encoders
 from benchmark.training.health import EpochHealth, health_warnings, measure, read_health, sample_facts
 from benchmark.training.illustrate import illustrate, write_illustration
@@ -31,6 +34,7 @@ from benchmark.training.remedies import lower_rate
 from benchmark.training.schedule import epochs_bought, stem_updates, updates_of
 from benchmark.training.weights import CHECKPOINT, read_card, save_encoder
 from methods.base import PretrainMethod
+from methods.from_file import sources_of
 
 STEMS = "stems"
 """Folder of a store with a checkpoint of each stem at each length; it may be deleted."""
@@ -38,24 +42,37 @@ STEMS = "stems"
 
 @dataclass(frozen=True)
 class PretrainingJob:
-    """Input of `run_pretraining`."""
+    """Input of `run_pretraining`; picklable."""
 
     task: Pretraining
     config: Config
     """That of the pretraining's row."""
-    prepared: Mapping[str, Prepared]
+    prepared: Mapping[str, Path]
+    """Dataset -> folder of its prepared data."""
     folder: Path
     """Output folder of the encoder."""
-    device: torch.device
+    device: str
     precision: str
     compiled: bool = False
+
+
+def run_to_end(job: PretrainingJob, on_step: OnStep) -> End:
+    """Run a pretraining; an error is its outcome."""
+    started, failure = time.perf_counter(), None
+    try:
+        run_pretraining(job, on_step)
+    except Exception as error:
+        failure = Failure.of(error)
+    return End(job.task.key, time.perf_counter() - started, failure)
 
 
 def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
     """Pretrain one encoder and store its weights; an untrained one is stored as initialised.
 
-    Raises TrainingStopped as `pretrain`.
+    Raises ValueError if the method's file is not what the key says, FileNotFoundError if the prepared data are missing,
+    TrainingStopped as `pretrain`.
     """
+    refuse_edited(job.task)
     method = new_method(job)
     probe = probe_windows_of(job)
     if method.trains:
@@ -69,7 +86,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
         "versions": versions(),
         "git": git_state(),
-        "device": device_facts(job.device),
+        "device": device_facts(torch.device(job.device)),
         "precision": job.precision,
         "compiled": job.compiled,
         "health_sample": sample_facts(probe),
@@ -77,6 +94,13 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
     save_encoder(job.folder, method.exported(), facts | found)
     for leftover in (CHECKPOINT, ERROR):
         (job.folder / leftover).unlink(missing_ok=True)
+
+
+def refuse_edited(task: Pretraining) -> None:
+    """Raise ValueError if a method's file has been edited since the grid was made, and its key with it."""
+    if sources_of(task.method) != task.content.get("file", {}):
+        file = source_of(task.method)
+        raise ValueError(f"{file} has been edited since this run began; the same command runs it as it is now")
 
 
 def new_method(job: PretrainingJob) -> PretrainMethod:
@@ -90,14 +114,14 @@ def new_method(job: PretrainingJob) -> PretrainMethod:
 
 def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep) -> dict[str, Any]:
     """Train a method on the corpus and write its illustration; returns history, memory and source facts."""
-    config, knobs = job.config, job.task.variant.config
+    config, knobs, device = job.config, job.task.variant.config, torch.device(job.device)
     source = pretraining_source(
-        job.prepared[config.data.pretrain],
+        opened(job.prepared[config.data.pretrain]),
         config.task_spec(config.pretrain),
-        job.device,
+        device,
         config.pretrain.text_embedder if method.needs_text else None,
     )
-    begin_peak_memory(job.device)
+    begin_peak_memory(device)
     if job.compiled:
         compile_encoders(method)
     epochs, seed = epochs_of(job, source, config.pretrain.epochs), job.task.seed
@@ -117,7 +141,7 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
     illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=next_epoch, seed=seed))
     spent = {
         "illustration_sha256": illustration,
-        "peak_memory_gib": peak_memory_gib(job.device),
+        "peak_memory_gib": peak_memory_gib(device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
     }
     return vars(history) | spent | source_facts(source, knobs.pairing)
@@ -127,7 +151,7 @@ def epochs_of(job: PretrainingJob, source: PairSource, epochs: float) -> float:
     """Epochs of the job's method that a budget of `epochs` epochs buys (`epochs_bought`)."""
     config, knobs = job.config, job.task.variant.config
     spec = config.task_spec(config.pretrain)
-    pairs = len(corpus_trials(job.prepared[config.data.pretrain], spec)) * (spec.per_trial // 2)
+    pairs = len(corpus_trials(opened(job.prepared[config.data.pretrain]), spec)) * (spec.per_trial // 2)
     shape = epoch_shape(source.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
     return epochs_bought(config.pretrain.budget, epochs, shape, pairs, job.task.method.encoder_passes)
 
@@ -145,8 +169,8 @@ def stem_of(job: PretrainingJob, source: PairSource) -> Stem | None:
 def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
     """Held-out windows for health: in no pretraining and no test set of the config."""
     config = job.config
-    datasets = [job.prepared[name] for name in config.data.datasets]
-    return probe_windows(datasets, config.data.pretrain, config.task_spec(config.finetune), job.device)
+    datasets = [opened(job.prepared[name]) for name in config.data.datasets]
+    return probe_windows(datasets, config.data.pretrain, config.task_spec(config.finetune), torch.device(job.device))
 
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:

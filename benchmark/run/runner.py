@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import trials
-from benchmark.results.failures import Failure
+from benchmark.results.failures import End, Failure
 from benchmark.results.names import ERROR, LINEAR
 from benchmark.results.store import Store
-from benchmark.run.cell import CellEnd, CellJob, run_together, source_facts
+from benchmark.run.cell import CellJob, run_together, source_facts
 from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
-from benchmark.run.engines.local import run_tasks
+from benchmark.run.engines.local import Engine, Tell, run_tasks
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.machine import Machine
 from benchmark.run.missing import Work, is_finished, task_name
-from benchmark.run.pretraining import PretrainingJob, run_pretraining
+from benchmark.run.pretraining import PretrainingJob, run_to_end
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Watch:
     note: Callable[[str], None]
 
 
+Job = PretrainingJob | tuple[CellJob, ...]
+"""What an engine runs at once, in one process."""
 Failed = tuple[int, int] | None
 """Time and inode of a failure's file; None if there is none."""
 
@@ -58,6 +60,10 @@ class Left:
     failed_before: dict[str, Failed]
     """Earlier failures, which are tried again; a later one is of a runner beside this one."""
     failures: int = 0
+
+    def task(self, key: str) -> Pretraining | Cell:
+        """The task of a key."""
+        return self.cells[key] if key in self.cells else self.pretrainings[key]
 
     def ready(self) -> list[Cell]:
         """The cells whose encoder is there."""
@@ -75,15 +81,16 @@ def do(
     failed_before = {task.key: failed(failure_file(task, store)) for task in tasks}
     left = Left({task.key: task for task in work.pretrainings}, {cell.key: cell for cell in work.cells}, failed_before)
     configs = configs_of(config, tasks)
-    cut = {(cell.dataset, configs[cell.variant.name].finetune) for cell in work.cells}
-    for name, stage in cut:  # made and verified here, so that the processes need not
-        trials(prepared[name], config.task_spec(stage).per_trial)
+    lengths = {(cell.dataset, config.task_spec(configs[cell.variant.name].finetune).per_trial) for cell in work.cells}
+    if work.pretrainings:
+        lengths.add((config.data.pretrain, config.task_spec(config.pretrain).per_trial))
+    for name, per_trial in lengths:  # made and verified here, so that the processes need not
+        trials(prepared[name], per_trial)
     unshared = ""
     with Claims(store.root / CLAIMS) as claims:
         while left.cells:
             before = len(left.pretrainings) + len(left.cells)
-            run_pretrainings(left, claims, config, prepared, store, machine, watch)
-            run_cells(left, claims, config, prepared, store, machine, watch)
+            run_free(left, claims, config, prepared, store, machine, watch)
             if claims.unshared and not unshared:
                 unshared = claims.unshared
                 watch.note(f"warning: no claims ({unshared}): another runner on this store may do the same tasks")
@@ -177,7 +184,7 @@ def give_up(
         del left.cells[cell.key]
 
 
-def run_pretrainings(
+def run_free(
     left: Left,
     claims: Claims,
     config: Config,
@@ -186,77 +193,91 @@ def run_pretrainings(
     machine: Machine,
     watch: Watch,
 ) -> None:
-    """Run the free pretrainings in turn."""
-    device, precision, compiled = machine.device, machine.precision, machine.compiled
-    configs = configs_of(config, left.pretrainings.values())
-    for pretraining in list(left.pretrainings.values()):
-        if not begin(pretraining, left, claims, store, watch):
-            continue
-        name = task_name(pretraining)
-        watch.started(name)
-        folder = store.pretrained / pretraining.key
-        try:
-            own = configs[pretraining.variant.name]
-            job = PretrainingJob(pretraining, own, prepared, folder, device, precision, compiled)
-            run_pretraining(job, partial(watch.inner, name))
-        except Exception as error:
-            failure = Failure.of(error)
-            file = store.save_pretraining_failure(pretraining.key, name, failure.error, failure.traceback)
-            give_up(pretraining, failure, file, left, claims, store, watch)
-        else:
-            watch.finished(name, None)
-            finish(pretraining, left, claims)
-
-
-def run_cells(
-    left: Left,
-    claims: Claims,
-    config: Config,
-    prepared: Mapping[str, Prepared],
-    store: Store,
-    machine: Machine,
-    watch: Watch,
-) -> None:
-    """Run the free cells whose encoder is there, `machine.jobs` at a time."""
-    device, precision, threads = str(machine.device), machine.precision, machine.cell_threads()
+    """Run what is free, `machine.jobs` jobs at a time: pretrainings first, cells as soon as their encoder is there."""
+    tasks: list[Pretraining | Cell] = [*left.pretrainings.values(), *left.cells.values()]
+    configs = configs_of(config, tasks)
+    folders = {name: data.folder for name, data in prepared.items()}
     corpus = source_facts(prepared[config.data.pretrain])
-    ready = {cell.key: cell for cell in left.ready()}
-    configs = configs_of(config, ready.values())
-    groups = groups_of(
-        [
-            CellJob(
-                cell,
-                configs[cell.variant.name],
-                prepared[cell.dataset].folder,
-                store.root,
-                device,
-                precision,
-                corpus if cell.pretraining and cell.pretraining.method.trains else {},
-            )
-            for cell in ready.values()
-        ]
+    pretrainings = [pretraining_job(task, configs, folders, store, machine) for task in left.pretrainings.values()]
+    groups = groups_of([cell_job(cell, configs, folders, store, machine, corpus) for cell in left.cells.values()])
+    abreast = machine.abreast(sum(job.task.method.trains for job in pretrainings))
+    threads = machine.pretraining_threads(abreast)
+    running: set[str] = set()
+
+    def take() -> Job | None:
+        for job in pretrainings if len(running) < abreast else ():
+            if begin(job.task, left, claims, store, watch):
+                running.add(job.task.key)
+                pretrainings.remove(job)
+                return job
+        pretrainings[:] = [job for job in pretrainings if job.task.key in left.pretrainings]
+        while group := next((own for own in groups if own[0].cell.pretrain_key not in left.pretrainings), None):
+            groups.remove(group)
+            open_cells = [job for job in group if job.cell.key in left.cells]
+            if own := tuple(job for job in open_cells if begin(job.cell, left, claims, store, watch)):
+                return own
+        return None
+
+    engine: Engine[Job, list[End]] = Engine(
+        run_job,
+        take,
+        threads=lambda job: threads if isinstance(job, PretrainingJob) else machine.cell_threads(),
+        on_start=lambda job: watch.started(name_of(job)),
+        on_told=lambda told: watch.inner(*told),
     )
-
-    def free() -> Iterator[tuple[CellJob, ...]]:
-        for group in groups:
-            own = tuple(job for job in group if begin(job.cell, left, claims, store, watch))
-            if own:
-                yield own
-
-    def started(group: Sequence[CellJob]) -> None:
-        watch.started(task_name(group[0].cell))
-
-    jobs = min(machine.jobs, len(groups))
-    with closing(run_tasks(run_together, free(), jobs=jobs, threads=threads, on_start=started)) as tasks:
-        for ended in tasks:
+    with closing(run_tasks(engine, min(machine.jobs, len(pretrainings) + len(groups)))) as ends:
+        for ended in ends:
             for end in killed(ended.task, ended.error, store) if ended.error else ended.result or []:
-                cell = ready[end.key]
-                if end.failure is None:
-                    watch.finished(task_name(cell), end.seconds)
-                    finish(cell, left, claims)
-                else:
-                    file = store.save_failure(end.key, task_name(cell), end.failure.error, end.failure.traceback)
-                    give_up(cell, end.failure, file, left, claims, store, watch)
+                running.discard(end.key)
+                settle(end, left, claims, store, watch)
+
+
+def pretraining_job(
+    task: Pretraining, configs: Mapping[str, Config], folders: Mapping[str, Path], store: Store, machine: Machine
+) -> PretrainingJob:
+    """The job of a pretraining, whose encoder goes to the store."""
+    config, folder = configs[task.variant.name], store.pretrained / task.key
+    return PretrainingJob(task, config, folders, folder, str(machine.device), machine.precision, machine.compiled)
+
+
+def cell_job(
+    cell: Cell,
+    configs: Mapping[str, Config],
+    folders: Mapping[str, Path],
+    store: Store,
+    machine: Machine,
+    corpus: Mapping[str, Any],
+) -> CellJob:
+    """The job of a cell; `corpus`: what its encoder, if it was trained, was pretrained on."""
+    own = dict(corpus) if cell.pretraining and cell.pretraining.method.trains else {}
+    config, folder = configs[cell.variant.name], folders[cell.dataset]
+    return CellJob(cell, config, folder, store.root, str(machine.device), machine.precision, own)
+
+
+def run_job(job: Job, tell: Tell) -> list[End]:
+    """Run a job; tells the steps of a pretraining as arguments of `Watch.inner`."""
+    if isinstance(job, PretrainingJob):
+        name = task_name(job.task)
+        return [run_to_end(job, lambda done, total, text: tell((name, done, total, text)))]
+    return run_together(job)
+
+
+def name_of(job: Job) -> str:
+    """Name of a job in the progress display: that of its first task."""
+    return task_name(job.task if isinstance(job, PretrainingJob) else job[0].cell)
+
+
+def settle(end: End, left: Left, claims: Claims, store: Store, watch: Watch) -> None:
+    """Take a task that has ended off what is left; a failure is stored."""
+    task = left.task(end.key)
+    name, failure = task_name(task), end.failure
+    if failure is None:
+        watch.finished(name, end.seconds if isinstance(task, Cell) else None)
+        finish(task, left, claims)
+        return
+    save = store.save_failure if isinstance(task, Cell) else store.save_pretraining_failure
+    file = save(end.key, name, failure.error, failure.traceback)
+    give_up(task, failure, file, left, claims, store, watch)
 
 
 def where_to_look(failure: Failure, file: Path) -> str:
@@ -264,10 +285,11 @@ def where_to_look(failure: Failure, file: Path) -> str:
     return f"{failure.line}; traceback in {file}" if failure.traceback else failure.line
 
 
-def killed(jobs: Sequence[CellJob], error: Exception, store: Store) -> list[CellEnd]:
-    """Outcomes of a group whose process was killed; cells that were stored before count as done."""
+def killed(job: Job, error: Exception, store: Store) -> list[End]:
+    """Outcomes of a job whose process was killed; what was stored before counts as done."""
     failure = Failure.of(error)
-    return [CellEnd(job.cell.key, 0.0, None if is_finished(job.cell, store) else failure) for job in jobs]
+    tasks = [job.task] if isinstance(job, PretrainingJob) else [own.cell for own in job]
+    return [End(task.key, 0.0, None if is_finished(task, store) else failure) for task in tasks]
 
 
 def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:

@@ -21,6 +21,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,15 @@ def load_prepared(folder: Path) -> Prepared | None:
     if found:
         log.warning("%s: %s; it is not used, and prepared again from the recordings", folder, found)
     return None
+
+
+@lru_cache(maxsize=4)
+def opened(folder: Path) -> Prepared:
+    """The prepared dataset in a folder, opened once per process. Raises FileNotFoundError."""
+    prepared = load_prepared(folder)
+    if prepared is None:
+        raise FileNotFoundError(f"the prepared data in {folder} are gone or damaged; the same command makes them again")
+    return prepared
 
 
 def _read(folder: Path) -> Prepared | str:

@@ -33,8 +33,10 @@ Task = Pretraining | Cell
 Seconds = Callable[[Task], float]
 
 
-def seconds_of(config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size]) -> tuple[str, Seconds]:
-    """Source of the estimate, and the expected seconds of a task on its own."""
+def seconds_of(
+    config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], abreast: int
+) -> tuple[str, Seconds]:
+    """Source of the estimate, and the expected seconds of a task; of a pretraining beside `abreast` - 1 others."""
     with torch.random.fork_rng(devices=[]):
         encoder = config.encoder_class()(config.encoder_config())
     speed, misfit = load_speed(speed_file), ""
@@ -42,26 +44,26 @@ def seconds_of(config: Config, speed_file: Path, machine: Machine, sizes: Mappin
         which = identity(type(encoder), encoder.config)
         misfit = speed.misfit(which, config.data.cut().samples, device_facts(machine.device), machine.precision)
         if not misfit:
-            return f"from {speed_file}, which `speed` wrote", partial(seconds_at, speed, config, sizes)
+            return f"from {speed_file}, which `speed` wrote", partial(seconds_at, speed, config, sizes, abreast)
     source = f"since {speed_file} is of another {misfit}" if misfit else "`speed` looks closer"
-    timed = timed_passes(encoder, config, machine)
+    timed = timed_passes(encoder, config, machine, abreast)
     return f"from an encoder pass timed just now{',' if misfit else ';'} {source}", partial(
         from_a_pass, timed, config, sizes
     )
 
 
-def seconds_at(speed: Speed, config: Config, sizes: Mapping[str, Size], task: Task) -> float:
-    """Expected seconds of a task at a measured speed."""
-    return sum(grid_seconds(config, [task], sizes, speed, jobs=1))
+def seconds_at(speed: Speed, config: Config, sizes: Mapping[str, Size], abreast: int, task: Task) -> float:
+    """Expected seconds of a task at a measured speed; pretrainings side by side share the device."""
+    return sum(grid_seconds(config, [task], sizes, speed, jobs=1)) * (abreast if isinstance(task, Pretraining) else 1)
 
 
-def timed_passes(encoder: Encoder, config: Config, machine: Machine) -> tuple[float, float]:
+def timed_passes(encoder: Encoder, config: Config, machine: Machine, abreast: int) -> tuple[float, float]:
     """Seconds of an encoder pass on the threads of a pretraining, and on those of a cell."""
     samples, alone = config.data.cut().samples, machine.cell_threads()
     with torch.random.fork_rng(devices=[]):
         together, single = (
             seconds_per_pass(encoder, samples, machine.device, machine.precision, threads=threads)
-            for threads in (torch.get_num_threads(), alone)
+            for threads in (machine.pretraining_threads(abreast), alone)
         )
     return together, single
 
@@ -74,14 +76,22 @@ def from_a_pass(timed: tuple[float, float], config: Config, sizes: Mapping[str, 
     )
 
 
-def summed(work: Work, seconds: Seconds, jobs: int) -> tuple[float, float]:
-    """Seconds of the missing pretrainings, and of the missing cells at `jobs` concurrent ones."""
-    return sum(map(seconds, work.pretrainings)), sum(map(seconds, work.cells)) / jobs
+def abreast_of(work: Work, machine: Machine) -> int:
+    """Concurrent pretrainings of the missing work."""
+    return machine.abreast(sum(task.method.trains for task in work.pretrainings))
 
 
-def costs_of(work: Work, seconds: Seconds, jobs: int) -> dict[str, Cost]:
+def summed(work: Work, seconds: Seconds, machine: Machine) -> tuple[float, float]:
+    """Seconds of the missing pretrainings and of the missing cells, with as many at once as the machine runs."""
+    return sum(map(seconds, work.pretrainings)) / abreast_of(work, machine), sum(
+        map(seconds, work.cells)
+    ) / machine.jobs
+
+
+def costs_of(work: Work, seconds: Seconds, machine: Machine) -> dict[str, Cost]:
     """Name of each missing task -> what it is expected to take."""
-    pretrainings = {task_name(task): Cost(seconds(task), PRETRAINING) for task in work.pretrainings}
+    abreast, jobs = abreast_of(work, machine), machine.jobs
+    pretrainings = {task_name(task): Cost(seconds(task), PRETRAINING, abreast) for task in work.pretrainings}
     return pretrainings | {task_name(cell): Cost(seconds(cell), cell.evaluation, jobs) for cell in work.cells}
 
 

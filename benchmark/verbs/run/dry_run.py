@@ -24,7 +24,7 @@ from benchmark.run.variants import Variant
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
-from benchmark.verbs.run.costs import Seconds, seconds_of, summed
+from benchmark.verbs.run.costs import Seconds, abreast_of, seconds_of, summed
 from methods.base import PretrainMethod
 
 GIB = 2**30
@@ -143,13 +143,14 @@ def cost_lines(
     config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
 ) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, those of each gate, and disk space."""
-    source, seconds = seconds_of(config, speed_file, machine, sizes)
-    pretraining, cells = summed(work, seconds, machine.jobs)
+    source, seconds = seconds_of(config, speed_file, machine, sizes, abreast_of(work, machine))
+    pretraining, cells = summed(work, seconds, machine)
     parameters = sum(p.numel() for p in config.encoder_class()(config.encoder_config()).parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     there = next(folder for folder in results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(there).free
-    yield f"estimate for {machine.device.type} in {machine.precision}, {machine.jobs} cells at a time, {source}:"
+    at_once = f"{abreast_of(work, machine)} pretrainings or {machine.jobs} cells at a time"
+    yield f"estimate for {machine.device.type} in {machine.precision}, {at_once}, {source}:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
     yield from gate_lines(config, work, seconds, machine.jobs)
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"

@@ -31,7 +31,7 @@ from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
 from benchmark.training.health import health_lines
 from benchmark.verbs.report import show_report
-from benchmark.verbs.run.costs import costs_of, earlier_rates, seconds_of
+from benchmark.verbs.run.costs import abreast_of, costs_of, earlier_rates, seconds_of
 from benchmark.verbs.speed.record import SPEED_FILE
 from reports.runs.run import run_of
 
@@ -144,9 +144,9 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
     """Run the work under a progress display; returns the number of failed tasks."""
     config, machine = asked.config, asked.machine
     sizes = {name: exact_size(data) for name, data in prepared.items()}
-    _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes)
+    _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, abreast_of(work, machine))
     earlier = earlier_rates(work, seconds, store)
-    with GridProgress(console, costs_of(work, seconds, machine.jobs), earlier=earlier) as progress:
+    with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:
         watch = Watch(
             progress.started,
             progress.inner,

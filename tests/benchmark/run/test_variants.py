@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run.cell import CellJob, place_of, results_versions
-from benchmark.run.engines.local import run_tasks
+from benchmark.run.engines.local import Engine, Tell, run_tasks
 from benchmark.run.grid import Cell, expand
 from benchmark.run.variants import variants_of
 from tests.basic import BASIC
@@ -38,6 +38,11 @@ def facts_of(job: CellJob) -> dict[str, object]:
     return place_of(job.cell) | results_versions(job.cell) | {"knobs": knobs, "config": type(variant.config).__name__}
 
 
+def told_facts_of(job: CellJob, tell: Tell) -> dict[str, object]:
+    """`facts_of` as a task."""
+    return facts_of(job)
+
+
 def cells_of(config: Config) -> tuple[Cell, ...]:
     return expand(
         config, corpus="corpus", fingerprints={"chapman": "data"}, mode={"device": "cpu", "precision": "x"}
@@ -60,7 +65,11 @@ def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: S
     cells = cells_of(config)
     jobs = [CellJob(cell, config, tmp_path, tmp_path, "cpu", "float32") for cell in cells]
     assert len(jobs) == 2
-    ended = list(run_tasks(facts_of, jobs, jobs=2, threads=1, on_start=lambda job: None))
+    waiting = iter(jobs)
+    engine: Engine[CellJob, dict[str, object]] = Engine(
+        told_facts_of, lambda: next(waiting, None), lambda job: 1, lambda job: None, lambda told: None
+    )
+    ended = list(run_tasks(engine, jobs=2))
     assert [end.error for end in ended] == [None, None]
     assert {end.task.cell.key: end.result for end in ended} == {job.cell.key: facts_of(job) for job in jobs}
     told = ended[0].result

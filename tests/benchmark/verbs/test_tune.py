@@ -82,7 +82,7 @@ def test_a_second_search_does_nothing_twice(
     flags: list[str], workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tuned(workplace)
-    monkeypatch.setattr(runner, "run_pretraining", None)
+    monkeypatch.setattr(runner, "run_to_end", None)
     assert run_benchmark.main(["tune", *flags, "--trials", "3"]) == 0
     assert "3 trials of 2 methods: 0 of 6 cells to do" in capsys.readouterr().out
     assert tuned(workplace) == before

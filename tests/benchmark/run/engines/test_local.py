@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,38 @@ from typing import Any
 import pytest
 import torch
 
+from benchmark.machine.stop import Stopped, postponed, stopped, stops_on_signals
 from benchmark.machine.workers import open_pool
 from benchmark.results.failures import Failure
 from benchmark.run.engines import local
-from benchmark.run.engines.local import run_tasks
+from benchmark.run.engines.local import Ended, Engine, Tell, run_tasks
 
 
 def nothing(task: object) -> None:
     """Nobody is told that a task begins."""
+
+
+@dataclass(frozen=True)
+class Deaf:
+    """A function that tells nothing."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, task: Any, tell: Tell) -> Any:
+        return self.function(task)
+
+
+def run(
+    function: Callable[[Any], Any],
+    tasks: Iterable[Any],
+    *,
+    jobs: int,
+    threads: int = 1,
+    on_start: Callable[[Any], None] = nothing,
+) -> Generator[Ended[Any, Any], None, None]:
+    """Run tasks that wait for none."""
+    waiting = iter(tasks)
+    return run_tasks(Engine(Deaf(function), lambda: next(waiting, None), lambda task: threads, on_start, nothing), jobs)
 
 
 def test_tasks_run_one_by_one_and_an_error_stops_none() -> None:
@@ -37,7 +63,7 @@ def test_tasks_run_one_by_one_and_an_error_stops_none() -> None:
         events.append(f"start {task}")
 
     ended = []
-    for end in run_tasks(work, [1, 2, 3], jobs=1, threads=1, on_start=started):
+    for end in run(work, [1, 2, 3], jobs=1, threads=1, on_start=started):
         events.append(f"end {end.task}")
         ended.append(end)
     assert events == [f"{what} {task}" for task in (1, 2, 3) for what in ("start", "run", "end")]
@@ -47,18 +73,18 @@ def test_tasks_run_one_by_one_and_an_error_stops_none() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_results_come_with_their_tasks(jobs: int) -> None:
-    ended = list(run_tasks(abs, [-1, -2, -3], jobs=jobs, threads=1, on_start=nothing))
+    ended = list(run(abs, [-1, -2, -3], jobs=jobs, threads=1, on_start=nothing))
     assert sorted((end.task, end.result) for end in ended) == [(-3, 3), (-2, 2), (-1, 1)]
 
 
 def test_no_tasks_are_no_work() -> None:
-    assert list(run_tasks(os.mkdir, [], jobs=3, threads=1, on_start=nothing)) == []
+    assert list(run(os.mkdir, [], jobs=3, threads=1, on_start=nothing)) == []
 
 
 def test_a_task_has_its_threads_and_leaves_those_of_the_process() -> None:
     before = torch.get_num_threads()
     seen: list[int] = []
-    for _ in run_tasks(lambda task: seen.append(torch.get_num_threads()), [1], jobs=1, threads=3, on_start=nothing):
+    for _ in run(lambda task: seen.append(torch.get_num_threads()), [1], jobs=1, threads=3, on_start=nothing):
         pass
     assert seen == [3]
     assert torch.get_num_threads() == before
@@ -74,7 +100,7 @@ def test_ctrl_c_ends_the_work_and_gives_the_threads_back() -> None:
         done.append(task)
 
     with pytest.raises(KeyboardInterrupt):
-        list(run_tasks(work, [1, 2, 3], jobs=1, threads=3, on_start=nothing))
+        list(run(work, [1, 2, 3], jobs=1, threads=3, on_start=nothing))
     assert done == [1]
     assert torch.get_num_threads() == before
 
@@ -84,7 +110,7 @@ def test_a_pool_runs_every_task_and_keeps_errors_apart(tmp_path: Path) -> None:
     folders = [tmp_path / str(number) for number in range(5)]
     folders[3].mkdir()  # its task fails
     started: list[Path] = []
-    ended = list(run_tasks(os.mkdir, folders, jobs=2, threads=1, on_start=started.append))
+    ended = list(run(os.mkdir, folders, jobs=2, threads=1, on_start=started.append))
     assert started == folders
     assert all(folder.is_dir() for folder in folders)
     assert {end.task for end in ended} == set(folders)
@@ -96,7 +122,7 @@ def test_a_pool_runs_every_task_and_keeps_errors_apart(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_killed_worker_fails_its_task_and_the_others_go_on() -> None:
     tasks = [9, 0.3, 0.4, 0.5, 0.6]
-    ended = list(run_tasks(leave_or_sleep, tasks, jobs=2, threads=1, on_start=nothing))
+    ended = list(run(leave_or_sleep, tasks, jobs=2, threads=1, on_start=nothing))
     assert {end.task for end in ended} == set(tasks)
     assert next(end.error for end in ended if end.task == 9) is not None
     assert sum(end.error is None for end in ended) >= 3  # the task beside it may have been lost
@@ -117,7 +143,7 @@ def test_a_pool_that_breaks_while_nobody_looks_costs_no_task_that_had_not_begun(
     tasks = [(tmp_path, name) for name in ("quick", "endless", "third", "fourth")]
     begun: list[str] = []
     outcomes: dict[str, str] = {}
-    for end in run_tasks(begin, tasks, jobs=2, threads=1, on_start=lambda task: begun.append(task[1])):
+    for end in run(begin, tasks, jobs=2, threads=1, on_start=lambda task: begun.append(task[1])):
         outcomes[end.task[1]] = "killed" if end.error else "done"
         if end.task[1] == "quick":
             assert end.result is not None
@@ -133,11 +159,54 @@ def test_a_pool_that_breaks_while_nobody_looks_costs_no_task_that_had_not_begun(
 @pytest.mark.slow
 def test_a_stop_does_not_wait_for_running_tasks_and_leaves_no_process(tmp_path: Path) -> None:
     tasks = [(tmp_path, name) for name in ("quick", "endless")]
-    ended = run_tasks(begin, [*tasks, (tmp_path, "never")], jobs=2, threads=1, on_start=nothing)
+    ended = run(begin, [*tasks, (tmp_path, "never")], jobs=2, threads=1, on_start=nothing)
     assert next(ended).task == tasks[0]
     with pytest.raises(KeyboardInterrupt):
-        ended.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
+        ended.throw(KeyboardInterrupt)
     wait_until(lambda: not active_children())
+
+
+@pytest.mark.slow
+def test_a_stop_waits_for_what_running_tasks_save_and_says_it(tmp_path: Path) -> None:
+    asked = run(save_on_stop, [(tmp_path, "one"), (tmp_path, "two")], jobs=2)
+    threading.Thread(target=stop_when, args=(tmp_path, 2), daemon=True).start()
+    with pytest.raises(Stopped) as stop, stops_on_signals(lambda: None):
+        next(asked)
+    assert sorted(stop.value.saved.split("; ")) == ["one is saved", "two is saved"]
+    assert stop.value.status == 128 + signal.SIGTERM
+    wait_until(lambda: not active_children())
+
+
+@pytest.mark.slow
+def test_a_consumer_that_leaves_lets_running_tasks_save(tmp_path: Path) -> None:
+    ended = run(save_on_stop, [(tmp_path, "quick"), (tmp_path, "one")], jobs=2)
+    assert next(ended).task == (tmp_path, "quick")
+    wait_until(lambda: (tmp_path / "one").exists())
+    ended.close()
+    assert (tmp_path / "one").read_text() == "saved"
+    wait_until(lambda: not active_children())
+
+
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_what_running_tasks_tell_is_heard_before_their_end(jobs: int) -> None:
+    heard: list[object] = []
+    tasks = iter([2, 3])
+    engine: Engine[int, None] = Engine(count, lambda: next(tasks, None), lambda task: 1, nothing, heard.append)
+    assert len(list(run_tasks(engine, jobs))) == 2
+    assert sorted(map(str, heard)) == ["0 of 2", "0 of 3", "1 of 2", "1 of 3", "2 of 3"]
+
+
+@pytest.mark.slow
+def test_a_task_that_waits_for_another_begins_after_its_end_was_consumed() -> None:
+    waiting, done = [-3, -2, -1], list[int]()
+
+    def take() -> int | None:
+        return waiting.pop() if waiting and (len(waiting) == 3 or len(done) == 3 - len(waiting)) else None
+
+    engine: Engine[int, int] = Engine(Deaf(abs), take, lambda task: 1, nothing, nothing)
+    for ended in run_tasks(engine, 2):
+        done.append(ended.result or 0)
+    assert done == [1, 2, 3]
 
 
 @pytest.mark.slow
@@ -149,7 +218,7 @@ def test_a_task_is_taken_when_it_can_begin(tmp_path: Path) -> None:
             taken.append(task)
             yield task
 
-    ended = run_tasks(abs, tasks(), jobs=2, threads=1, on_start=nothing)
+    ended = run(abs, tasks(), jobs=2, threads=1, on_start=nothing)
     first = next(ended)
     assert len(taken) == 2
     assert sorted(end.result for end in (first, *ended) if end.result) == list(range(1, 10))
@@ -161,7 +230,7 @@ def test_a_pool_that_never_lives_fails_its_tasks_one_by_one(monkeypatch: pytest.
 
     monkeypatch.setattr(local, "open_pool", broken)
     started: list[int] = []
-    ended = list(run_tasks(abs, [1, 2, 3], jobs=2, threads=1, on_start=started.append))
+    ended = list(run(abs, [1, 2, 3], jobs=2, threads=1, on_start=started.append))
     assert [end.task for end in ended] == [1, 2, 3]
     assert {str(end.error) for end in ended} == {
         "the processes were killed before it began: if memory ran out, use fewer jobs (--jobs-per-device)"
@@ -190,3 +259,28 @@ def leave_or_sleep(task: float) -> None:
     if isinstance(task, int):
         os._exit(task)
     time.sleep(task)
+
+
+def save_on_stop(task: tuple[Path, str]) -> None:
+    """Wait for a stop and save; the quick one does not wait."""
+    folder, name = task
+    if name == "quick":
+        return
+    with postponed() as asked_to_stop:
+        (folder / name).write_text("begun")
+        while not asked_to_stop():
+            time.sleep(0.01)
+        (folder / name).write_text("saved")
+        raise stopped(f"{name} is saved")
+
+
+def stop_when(folder: Path, begun: int) -> None:
+    """Ask this process to stop when so many tasks have begun."""
+    wait_until(lambda: len(list(folder.iterdir())) == begun)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def count(task: int, tell: Tell) -> None:
+    """Tell each step of a task."""
+    for step in range(task):
+        tell(f"{step} of {task}")

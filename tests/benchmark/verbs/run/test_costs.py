@@ -48,7 +48,7 @@ def work(config: Config) -> Work:
 def seconds(config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> costs_module.Seconds:
     """A pass takes a millisecond on the threads of a cell, half of it on those of a pretraining."""
     monkeypatch.setattr(costs_module, "timed_passes", lambda *asked: (5e-4, 1e-3))
-    source, seconds = seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES)
+    source, seconds = seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, abreast=2)
     assert source == "from an encoder pass timed just now; `speed` looks closer"
     return seconds
 
@@ -61,12 +61,13 @@ def finish(cell: Cell, store: Store, took: float) -> None:
 def test_each_task_has_its_kind_and_the_cells_run_abreast(
     config: Config, work: Work, seconds: costs_module.Seconds
 ) -> None:
-    found = costs_of(work, seconds, MACHINE.jobs)
+    found = costs_of(work, seconds, MACHINE)
     _, pmq = work.pretrainings
     assert found[task_name(pmq)] == Cost(passes(pmq, config, SIZES) * 5e-4, PRETRAINING)
     for cell in work.cells:
         assert found[task_name(cell)] == Cost(cell_seconds(cell, config, SIZES, 1e-3), cell.evaluation, 3)
-    assert summed(work, seconds, 3)[1] == pytest.approx(sum(found[task_name(cell)].seconds for cell in work.cells) / 3)
+    cells = sum(found[task_name(cell)].seconds for cell in work.cells)
+    assert summed(work, seconds, MACHINE)[1] == pytest.approx(cells / 3)
 
 
 def test_stored_results_of_the_grid_tell_the_pace_of_their_kind(
@@ -88,5 +89,5 @@ def test_timing_a_pass_leaves_the_draws_of_a_run_as_they_are(config: Config, tmp
     torch.manual_seed(5)
     expected = torch.rand(4)
     torch.manual_seed(5)
-    seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES)
+    seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, abreast=2)
     assert torch.equal(torch.rand(4), expected)
