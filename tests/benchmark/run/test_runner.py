@@ -19,9 +19,11 @@ from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ERROR, ILLUSTRATION
 from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
+from benchmark.run import pretraining as pretraining_module
 from benchmark.run import runner
 from benchmark.run.cell import CellJob, run_cell
 from benchmark.run.claims import CLAIMS, Claims
+from benchmark.run.pretraining import refuse_edited
 from benchmark.run.runner import do, groups_of, killed
 from benchmark.training.linear import Known
 from benchmark.training.weights import CHECKPOINT, WEIGHTS, load_encoder
@@ -137,7 +139,8 @@ def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no
     unsplit = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 10)])
     bench.prepared = bench.prepared | {"ptb-xl": unsplit}
     bench.config = small_config({"data.datasets": ["ptb-xl", "chapman"], "evaluate": ["finetune"]})
-    monkeypatch.setattr(cell_module, "opened", {data.folder: data for data in bench.prepared.values()}.__getitem__)
+    for module in (cell_module, pretraining_module):
+        monkeypatch.setattr(module, "opened", {data.folder: data for data in bench.prepared.values()}.__getitem__)
     assert bench.work_off() == 0
     rows = {(row.variant, row.dataset): row for row in bench.rows()}
     assert len(rows) == 4
@@ -340,3 +343,15 @@ def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
         (first.cell.key, None),
         (second.cell.key, Failure("RuntimeError: killed")),
     ]
+
+
+def test_a_method_file_that_is_edited_while_its_pretraining_waits_is_refused(bench: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
+    bench.config = bench.config.model_copy(update={"methods": [str(file)]})
+    work = bench.missing()
+    (task,) = [own for own in work.pretrainings if own.method.trains]
+    refuse_edited(task)
+    edited = replace(task, content=task.content | {"file": {"source": "of before"}})
+    with pytest.raises(ValueError, match=r"mine\.py has been edited since this run began; the same command"):
+        refuse_edited(edited)
