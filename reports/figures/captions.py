@@ -119,7 +119,7 @@ def training_note(plan: Plan, cards: Cards) -> str:
 
 def search_note(tunings: Sequence[Tuning]) -> str:
     """What a trial's score is, and the marks."""
-    return f"{search_caption(tunings)} Ring: the config's own setting. Black edge: the chosen one."
+    return f"{search_caption(tunings)} Hollow: the config's own setting. Large with a black edge: the chosen one."
 
 
 def masking_note(plan: Plan, masked: MaskedInput) -> str:

@@ -25,6 +25,7 @@ class TextTable:
     """Unique within a report, fit for a LaTeX label."""
     title: str
     caption: str
+    """'' for none."""
     header: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
 
@@ -64,7 +65,8 @@ def text_markdown(table: TextTable) -> str:
     """The table under a heading."""
     header = [literal(text) for text in table.header]
     lines = [[literal(text) for text in line] for line in table.lines]
-    return f"## {literal(table.title)}\n\n{literal(table.caption)}\n\n{pipe_table(header, lines)}\n"
+    above = filter(None, [f"## {literal(table.title)}", literal(table.caption)])
+    return "\n\n".join([*above, pipe_table(header, lines)]) + "\n"
 
 
 def pipe_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

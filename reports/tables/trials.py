@@ -32,16 +32,16 @@ def search_caption(tunings: Sequence[Tuning]) -> str:
 
 
 def trial_tables(tunings: Sequence[Tuning]) -> list[TextTable]:
-    """A table per method."""
+    """A table per method; what the scores are stands above the first."""
     return [
         TextTable(
             name=f"trials-{tuning.method}",
             title=f"Trials: {tuning.title}",
-            caption=search_caption([tuning]),
+            caption="" if number else search_caption(tunings),
             header=("Trial", *map(_short, tuning.spaces), *datasets_of(tuning), "mean", "note"),
-            lines=tuple(_line(tuning, number) for number in ranking(tuning)),
+            lines=tuple(_line(tuning, trial) for trial in ranking(tuning)),
         )
-        for tuning in tunings
+        for number, tuning in enumerate(tunings)
     ]
 
 

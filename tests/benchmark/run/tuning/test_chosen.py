@@ -12,7 +12,7 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import validate
-from benchmark.results.tuned import Trial, Tuning, save_tuning
+from benchmark.results.tuned import Space, Trial, Tuning, save_tuning
 from benchmark.run.grid import expand
 from benchmark.run.tuning.chosen import (
     changed_data,
@@ -33,7 +33,8 @@ def made(config: Config, name: str, knobs: dict[str, Any], trials: int = 2) -> T
     own = dict.fromkeys(knobs, 0.0)
     found = [Trial(own, {"chapman": 0.5}, 0.5), *[Trial(knobs, {"chapman": 0.6}, 0.6)] * (trials - 1)]
     key, content = tuning_key(config, name), tuning_content(config, name)
-    return Tuning(key, content, name, name.upper(), 0.5, 41, 42, 1, {"chapman": "data"}, found, 1)
+    spaces: dict[str, Space] = {knob: {"scale": "log", "values": [0.1, 1.0]} for knob in knobs}
+    return Tuning(key, content, name, name.upper(), 0.5, 41, 42, 1, {"chapman": "data"}, True, spaces, found, 1)
 
 
 def keys_of(config: Config) -> set[str]:
