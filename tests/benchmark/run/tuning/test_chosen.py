@@ -78,6 +78,16 @@ def test_chosen_knobs_are_laid_over_the_methods_own_and_enter_the_keys(small_con
     assert validate(chosen.model_dump(mode="json")) == chosen
 
 
+def test_chosen_knobs_of_a_further_preset_are_of_its_rows_alone(small_config: SmallConfig) -> None:
+    beside = small_config(TUNED | {"pretrain.preset": "unified", "pretrain.presets": ["tuned"]})
+    chosen = with_chosen(beside, [made(beside, "pmq", CHOSEN)])
+    assert chosen.pretrain.tuned == {"pmq": CHOSEN}
+    assert chosen.method_config("pmq") == beside.method_config("pmq")
+    assert tuning_key(beside, "pmq") == tuning_key(small_config(TUNED), "pmq")
+    assert keys_of(chosen) == keys_of(beside) | keys_of(with_chosen(small_config(TUNED), [made(beside, "pmq", CHOSEN)]))
+    assert validate(chosen.model_dump(mode="json")) == chosen
+
+
 def test_a_missing_tuning_is_one_line_with_its_remedy(small_config: SmallConfig, tmp_path: Path) -> None:
     config = small_config(TUNED)
     save_tuning(tmp_path, made(config, "pmq", CHOSEN))
