@@ -1,4 +1,5 @@
-"""Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page.
+"""Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page; those
+of a search.
 
 The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. All
 are written aside and put in place together, the page last, so that new tables never stand beside an old page. Of two
@@ -13,24 +14,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.results.files.together import alone_in, publish
-from benchmark.results.files.write import is_read_only, naming, temporary_name
+from benchmark.results.files.write import is_read_only, naming, temporary_name, write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.plain_text import csv_cell
 from benchmark.results.store import CorruptRow
-from reports.figures.kept import figures_in
+from benchmark.results.tuned import Tuning
+from reports.figures.kept import FOLDER, figures_in
 from reports.html import pictures_of, read_skipped, report_html, titles_in_names
 from reports.runs.failures import unfinished
-from reports.runs.kept import kept_in
+from reports.runs.kept import Kept, kept_in
 from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, wide
+from reports.statistics.beside import Beside
 from reports.statistics.columns import UnequalTestSets
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
-from reports.tables.budget import BudgetTable, budget_files, budget_markdown, budget_tables
+from reports.tables.beside import beside_files, beside_of, beside_tables
+from reports.tables.budget import budget_files, budget_tables
 from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
 from reports.tables.latex import LANDSCAPE, UPRIGHT, Page, latex
 from reports.tables.table import Table, make_table, table_name
-from reports.tables.text import long_csv, markdown
+from reports.tables.text import TextTable, long_csv, markdown, text_markdown
+from reports.tables.trials import trial_files, trial_tables
 
 PAGE = "report.html"
 
@@ -40,11 +45,26 @@ class Report:
     """The report of a run."""
 
     tables: tuple[Table, ...]
+    beside: tuple[TextTable, ...]
+    """Presets side by side."""
     files: tuple[Path, ...]
     problems: tuple[str, ...]
     """One line per damaged row, per table without statistics and per figure that could not be drawn."""
     failures: tuple[tuple[str, Path | None], ...]
     """Per error: one line with its cells and the error; the file with the first cell's traceback, None without one."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The tables of a report that are texts alone; each empty where the run has none."""
+
+    beside_lines: dict[tuple[str, str], list[Beside]]
+    """What `beside` shows, by evaluation and unit."""
+    beside: list[TextTable]
+    """Presets side by side."""
+    budgets: list[TextTable]
+    trials: list[TextTable]
+    """Of the searches that knobs are from."""
 
 
 def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: bool = False) -> Report:
@@ -68,6 +88,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
             except (UnequalTestSets, CorruptRow) as problem:
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
+    texts = texts_of(run, units, kept, problems)
     problems += run.left_out
     staged = temporary_name(out / "report")
     try:
@@ -75,13 +96,14 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
     except OSError as error:
         if not is_read_only(error):
             raise
-        return _report(run, tables, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"])
+        return _report(
+            run, tables, texts, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"]
+        )
     try:
         with naming(out), alone_in(out):
             drawn = figures_in(run, out, staged, units, statistics, kept)
             problems += drawn.problems
-            budgets = budget_tables(run, units)
-            contents = _contents(run, tables, statistics, budgets, LANDSCAPE if landscape else UPRIGHT)
+            contents = _contents(run, tables, statistics, texts, LANDSCAPE if landscape else UPRIGHT)
             for name, text in contents.items():
                 (staged / name).write_text(text, encoding="utf-8", newline="")
             page = report_html(
@@ -90,40 +112,69 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
                 statistics,
                 skipped=read_skipped(out / "skipped.csv"),
                 pictures=pictures_of(drawn.files, titles_in_names(run.plan)),
-                budgets=budgets,
+                texts={"Presets side by side": texts.beside, "Budget curves": texts.budgets, "Search": texts.trials},
                 problems=problems,
             )
             (staged / PAGE).write_text(page, encoding="utf-8", newline="")
             new = [file.relative_to(staged) for file in drawn.files if file.is_relative_to(staged)]
             names, there = [*map(Path, (*contents, PAGE)), *new], () if new else drawn.files
             publish(staged, out, names, last=Path(PAGE), stay=[file.relative_to(out) for file in there])
-            return _report(run, tables, (*(out / name for name in names), *there), problems)
+            return _report(run, tables, texts, (*(out / name for name in names), *there), problems)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
+
+
+def texts_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) -> Texts:
+    """The tables of texts of a run; adds a problem where presets cannot be compared."""
+    try:
+        found = beside_of(run, units, kept)
+    except (UnequalTestSets, CorruptRow) as problem:
+        problems.append(f"presets side by side: {problem}")
+        found = {}
+    return Texts(found, beside_tables(run.plan, found), budget_tables(run, units), trial_tables(run.searches))
 
 
 def _contents(
     run: Run,
     tables: list[Table],
     statistics: Mapping[str, TableStatistics],
-    budgets: Sequence[BudgetTable],
+    texts: Texts,
     page: Page,
 ) -> dict[str, str]:
     """Name -> text of the files other than figures and page."""
     costs = cost_lines(run.cards, run.plan.variants)
     return {
-        "results.md": "# Results\n\n" + "\n".join([*map(markdown, tables), *map(budget_markdown, budgets)]),
+        "results.md": "# Results\n\n"
+        + "\n".join([*map(markdown, tables), *map(text_markdown, [*texts.beside, *texts.budgets])]),
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
-        **(budget_files(budgets) if budgets else {}),
+        **(beside_files(texts.beside_lines, texts.beside) if texts.beside else {}),
+        **(budget_files(texts.budgets) if texts.budgets else {}),
+        **(trial_files(run.searches) if run.searches else {}),
     }
 
 
-def _report(run: Run, tables: list[Table], files: tuple[Path, ...], problems: list[str]) -> Report:
-    return Report(tuple(tables), files, (*run.damaged.values(), *problems), tuple(_failures(run)))
+def _report(run: Run, tables: list[Table], texts: Texts, files: tuple[Path, ...], problems: list[str]) -> Report:
+    damaged = run.damaged.values()
+    return Report(tuple(tables), tuple(texts.beside), files, (*damaged, *problems), tuple(_failures(run)))
+
+
+def write_search(tunings: Sequence[Tuning], out: Path) -> list[Path]:
+    """Write the trials of a search that ended, as tables and a figure; returns the files, none without a trial.
+
+    The report of a run at these settings writes them again, with its own.
+    """
+    if not tunings:
+        return []
+    from reports.figures.choose import draw_sensitivity  # here, because matplotlib loads slowly
+
+    with naming(out), alone_in(out):
+        for name, text in trial_files(tunings).items():
+            write_atomic(out / name, text.encode())
+        return [*(out / name for name in trial_files(tunings)), *draw_sensitivity(tunings, out / FOLDER)]
 
 
 def _failures(run: Run) -> Iterator[tuple[str, Path | None]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SECTIONS = {"pretrain": Pretrain, "finetune": Finetune, "linear": Linear}
 """And `encoder`, whose keys depend on its name."""
-NOT_SWEPT = ("pretrain.snapshots", "pretrain.preset", "pretrain.recipe")
+NOT_SWEPT = ("pretrain.snapshots", "pretrain.preset", "pretrain.presets", "pretrain.tuned", "pretrain.recipe")
 """Rows of their own, and what the knobs `recipe.*` are for."""
 ROWS: dict[str, Any] = {"ablate": [], "sweeps": {}}
 """Left out of a changed config while it is checked, since they are checked with the config that they are of."""

@@ -53,9 +53,9 @@ FLAGS: dict[str, Flag] = {
     "--preset": Flag(
         WHAT,
         "unified (one recipe for all: pretrain.recipe), paper (each method's own) or tuned (the knobs that `tune` "
-        "found); methods.NAME.recipe comes before the first two",
+        "found); methods.NAME.recipe comes before the first two. Several, unified first: side by side",
         "pretrain.preset",
-        {"metavar": "NAME"},
+        NAMES,
     ),
     "--gates": Flag(
         WHAT,
@@ -157,6 +157,9 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
     given = vars(arguments)
     values = {flag.key: given.get(name[2:].replace("-", "_")) for name, flag in FLAGS.items() if flag.key}
     overrides = {key: value for key, value in values.items() if value is not None}
+    if "pretrain.preset" in overrides:
+        overrides["pretrain.preset"], *beside = overrides["pretrain.preset"]
+        overrides |= {"pretrain.presets": beside} if beside else {}
     if overrides.get("gates") == [NO_GATE]:
         overrides["gates"] = []
     ablations = [*([ALL_ABLATIONS] if given.get("ablations") else []), *(given.get("ablate") or [])]

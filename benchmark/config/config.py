@@ -117,6 +117,8 @@ class Config(Section):
                 refuse_unswept(self, self.method_class(method), knob)
                 for value in values:
                     self.swept(method, knob, value)
+        for name, knobs in self.pretrain.tuned.items():
+            self.method_config(name, knobs)
         for name in self.ablate:
             if not self.ablations_of(name):
                 known = [f"{method}:{own}" for method in self.compared() for own in self.ablations.get(method, {})]

@@ -27,9 +27,11 @@ _RECIPE = "each method has its own under preset: paper; set e.g. methods.pmq.rec
 _SEED = "protocol: strict pretrains once per fine-tuning seed; leave it out, or use --protocol paper"
 _WINDOWS = "it is of plain windows; leave it out, or set data.segmentation=windows"
 _HEARTBEATS = "it is of heartbeats; leave it out, or set data.segmentation=heartbeats"
+_PRESETS = "its rows stand beside those of preset: unified; use e.g. --preset unified paper tuned"
 _UNTRAINED = "this method trains nothing; leave it out"
 IDLE = (
     Idle("pretrain.recipe", "pretrain.preset", ("paper",), _RECIPE),
+    Idle("pretrain.presets", "pretrain.preset", ("paper", "tuned"), _PRESETS),
     Idle("pretrain.seed", "protocol", ("strict",), _SEED),
     Idle("data.window_seconds", "data.segmentation", ("heartbeats", None), _WINDOWS),
     Idle("pretrain.windows_per_trial", "data.segmentation", ("heartbeats", None), _WINDOWS),

@@ -118,6 +118,10 @@ class Pretrain(Section):
     preset: Literal["unified", "paper", "tuned"] = "unified"
     """unified: `recipe` for all; paper: the recipe of each method's own paper; tuned: unified, with the knobs of each
     method that `tune` chose laid over its own (docs/TUNING.md)."""
+    presets: list[Literal["paper", "tuned"]] = []
+    """Further presets beside `unified`: a row of each per compared method that trains."""
+    tuned: dict[str, Overrides] = {}
+    """Method -> knobs of its row under the further preset `tuned`; a run fills it in from what `tune` found."""
     recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
     """Recipe of `preset: unified` and `tuned`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
@@ -131,18 +135,18 @@ class Pretrain(Section):
     def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
         return None if given.data.get("preset") == "paper" else recipe or Recipe()
 
-    @field_validator("snapshots")
+    @field_validator("snapshots", "presets")
     @classmethod
-    def _each_once(cls, snapshots: list[float]) -> list[float]:
-        if len(set(snapshots)) < len(snapshots):
-            raise ValueError(f"{snapshots} names a value twice")
-        return snapshots
+    def _each_once(cls, values: list[Any]) -> list[Any]:
+        if len(set(values)) < len(values):
+            raise ValueError(f"{values} names a value twice")
+        return values
 
     @model_serializer(mode="wrap")
     def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without `budget` and `snapshots` at their defaults: stored configs from before there were these are equal."""
+        """Without later keys at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
-        later = {"budget": "epochs", "snapshots": []}
+        later = {"budget": "epochs", "snapshots": [], "presets": [], "tuned": {}}
         return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 

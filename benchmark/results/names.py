@@ -34,11 +34,11 @@ def evaluation_of(variant: str, table: str) -> str:
     return {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant, table)
 
 
-Role = Literal["method", "ablation", "sweep", "gate", "snapshot", "trial"]
-"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve; a
-trial of `tune` is in no plan."""
+Role = Literal["method", "ablation", "sweep", "gate", "snapshot", "preset", "trial"]
+"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve, a
+method under another preset; a trial of `tune` is in no plan."""
 ROLES: tuple[Role, ...] = get_args(Role)
-METHOD, ABLATION, SWEEP, GATE, SNAPSHOT, TRIAL = ROLES
+METHOD, ABLATION, SWEEP, GATE, SNAPSHOT, PRESET, TRIAL = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""

@@ -128,10 +128,12 @@ class Plan:
     pretraining: Annotated[dict[str, Any], shaped(CorpusFacts)]
     """The same facts of the pretraining corpus, with its name."""
     roles: dict[Line, Annotated[dict[str, Any], shaped(Role)]] = field(default_factory=dict)
-    """Variant -> role ('method', 'ablation', 'sweep' or 'gate'), what it is a change of (of, knob, value), and whether
+    """Variant -> role (`ROLES`), what it is a change of (of, knob, value), and whether
     it reads reports."""
     warnings: list[Line] = field(default_factory=list)
     """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
+    tunings: list[Key] = field(default_factory=list)
+    """Keys of the searches that knobs are from (benchmark.results.tuned)."""
     cells: list[PlannedCell] = field(default_factory=list)
 
 

@@ -84,8 +84,12 @@ Score = Annotated[float, Field(ge=0, le=1)]
 Measured = Annotated[float, AfterValidator(_moderate)]
 """A time, a loss, a measure of health: any number that can be averaged; NaN too."""
 
+Number = Annotated[int | float, AfterValidator(_moderate)]
+"""A value of a knob; a whole one stays an int."""
+
 OPEN = ConfigDict(strict=True, extra="allow")
 """Of sections that have further entries."""
+CLOSED = ConfigDict(strict=True, extra="forbid")
 
 
 @with_config(OPEN)

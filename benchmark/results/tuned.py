@@ -8,23 +8,37 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import with_config
+from typing_extensions import TypedDict
 
 from benchmark.results.failures import NoResults
 from benchmark.results.files.read import read_json
 from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
-from benchmark.results.schema import Count, Key, Line, Name, Ratio, Score, checked
+from benchmark.results.schema import CLOSED, Count, Key, Line, Name, Number, Ratio, Score, checked
 
 TUNED = "tuned"
 """Folder of a store."""
+TUNING_FORMAT = 2
+"""Raised with every change of what a file holds."""
+
+
+@with_config(CLOSED)
+class Space(TypedDict):
+    """What a knob was drawn from."""
+
+    scale: Literal["log", "choice"]
+    values: list[Number]
+    """The lowest and the highest of a logarithmic space; all of a choice."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """One setting of a method's tuned knobs and how it did."""
 
-    knobs: dict[Line, Any]
+    knobs: dict[Line, Number]
     """Knob -> value, all tuned knobs; a field of the recipe is named 'recipe.lr'."""
     scores: dict[Name, Score]
     """Dataset -> validation macro-F1 of the linear probe, at the best of its strengths C."""
@@ -51,9 +65,14 @@ class Tuning:
     """Seed of the draws."""
     data: dict[Name, Line]
     """Dataset, and the pretraining corpus, -> fingerprint."""
+    simulated: bool
+    """Whether any of the data are."""
+    spaces: dict[Line, Space]
+    """Tuned knob -> what it was drawn from."""
     trials: list[Trial]
     best: Count
     """Number of the chosen trial, from 0."""
+    format: int = TUNING_FORMAT
 
     @property
     def chosen(self) -> Trial:
@@ -67,27 +86,36 @@ def best_of(trials: list[Trial]) -> int | None:
     return max(done, key=lambda number: trials[number].mean or 0.0, default=None)
 
 
+def tuning_file(root: Path, key: str) -> Path:
+    """Path of a tuning in a results store."""
+    return root / TUNED / f"{key}.json"
+
+
 def save_tuning(root: Path, tuning: Tuning) -> Path:
     """Write a tuning into a results store, in place of an earlier one of its key; returns the file."""
-    path = root / TUNED / f"{tuning.key}.json"
+    path = tuning_file(root, tuning.key)
     write_atomic(path, json.dumps(asdict(tuning), indent=1).encode())
     return path
 
 
 def load_tuning(root: Path, key: str) -> Tuning | None:
     """The tuning of a key; None if there is none. Raises NoResults if its file is damaged."""
-    path = root / TUNED / f"{key}.json"
+    path = tuning_file(root, key)
     return _read(path) if path.is_file() else None
 
 
 def _read(path: Path) -> Tuning:
     try:
         body = read_json(path)
+        if (form := body.get("format", 1)) != TUNING_FORMAT:
+            raise ValueError(f"format {form}, this version reads {TUNING_FORMAT}")
         found = checked(Tuning, body | {"trials": [checked(Trial, trial) for trial in body["trials"]]})
         if found.key != path.stem or digest(found.content) != found.key:
             raise ValueError("what it holds does not give its key")
         if found.best != best_of(found.trials):
             raise ValueError(f"trial {found.best} is not the best of its trials")
+        if any(trial.knobs.keys() != found.spaces.keys() for trial in found.trials):
+            raise ValueError("a trial has other knobs than the spaces")
         return found
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NoResults(f"{path} is damaged ({error}); the same `tune` command writes it again") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NoResults(f"{path} cannot be used ({error}); the same `tune` command writes it again") from None

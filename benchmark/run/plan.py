@@ -12,22 +12,31 @@ from benchmark.data.tasks.task import pretrained_entries
 from benchmark.data.tasks.text import has_text
 from benchmark.results.keys import digest
 from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.tuned import Tuning
 from benchmark.run.grid import Grid
 
 
-def make_plan(config: Config, prepared: Mapping[str, Prepared], grid: Grid, warnings: Sequence[str] = ()) -> Plan:
-    """The plan of a run; `warnings` are printed under every table."""
+def make_plan(
+    config: Config,
+    prepared: Mapping[str, Prepared],
+    grid: Grid,
+    warnings: Sequence[str] = (),
+    tunings: Sequence[Tuning] = (),
+) -> Plan:
+    """The plan of a run; `warnings` are printed under every table, `tunings` are the searches that knobs are from."""
     cells = [
         PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
     ]
     corpus = prepared[config.data.pretrain]
-    content = {
+    content: dict[str, Any] = {
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},
         "roles": {variant.name: variant.facts() for variant in grid.variants},
         "datasets": {name: facts_of(prepared[name]) for name in config.data.datasets},
         "pretraining": facts_of(corpus) | pretrained_on(corpus, config),
     }
+    if tunings:  # absent without, so that keys of earlier plans stay valid
+        content["tunings"] = [tuning.key for tuning in tunings]
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, warnings=list(warnings), **content)
 

@@ -1,4 +1,4 @@
-"""Rows of the tables: compared methods, ablations, sweeps, snapshots and gates."""
+"""Rows of the tables: compared methods, ablations, sweeps, snapshots, presets and gates."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmark.config.change import with_settings
 from benchmark.config.config import Config
-from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, SNAPSHOT, SWEEP, UNTRAINED, Role
+from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, PRESET, SNAPSHOT, SWEEP, UNTRAINED, Role
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
 
 EPOCHS = "pretrain.epochs"
 """The config key that a snapshot sets."""
+PRESET_KEY = "pretrain.preset"
+OF_PRESET: dict[str, dict[str, Any]] = {
+    "paper": {PRESET_KEY: "paper", "pretrain.presets": [], "pretrain.tuned": {}},
+    "tuned": {},
+}
+"""Further preset -> the config keys that its rows set."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +33,10 @@ class Variant:
     config: MethodConfig
     role: Role = METHOD
     of: str = ""
-    """Base method of an ablation, sweep or snapshot."""
+    """Base method of an ablation, sweep, snapshot, preset or trial."""
     knob: str = ""
     value: Any = None
-    """`knob` and `value`: what a sweep or a snapshot sets."""
+    """`knob` and `value`: what a sweep, a snapshot or a preset sets."""
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
     """Config keys that the row changes, dotted: the row's config is `with_settings(config, settings)`."""
 
@@ -61,8 +68,8 @@ def _unpickled(stored: dict[str, Any]) -> Variant:
 
 
 def variants_of(config: Config) -> tuple[Variant, ...]:
-    """Rows of the tables: compared methods, gates, ablations, sweeps, then snapshots, each in the config's order."""
-    rows = (methods_of, gates_of, ablations_of, sweeps_of, snapshots_of)
+    """Rows of the tables: methods, gates, ablations, sweeps, snapshots, presets, each in the config's order."""
+    rows = (methods_of, gates_of, ablations_of, sweeps_of, snapshots_of, presets_of)
     return tuple(variant for kind in rows for variant in kind(config))
 
 
@@ -114,3 +121,14 @@ def snapshots_of(config: Config) -> Iterator[Variant]:
             settings, knobs = config.swept(name, EPOCHS, epochs)
             title = f"{kind.title}, {epochs:g} epoch{'' if epochs == 1 else 's'}{equal}"
             yield Variant(f"{name}@{epochs:g}", title, kind, knobs, SNAPSHOT, name, EPOCHS, epochs, settings)
+
+
+def presets_of(config: Config) -> Iterator[Variant]:
+    """One variant per compared method that trains and further preset, `tuned` with the knobs in `pretrain.tuned`."""
+    for name in config.compared():
+        kind = config.method_class(name)
+        for preset in config.pretrain.presets if kind.trains else ():
+            row, title, settings = f"{name}@{preset}", f"{kind.title} ({preset})", OF_PRESET[preset]
+            chosen = config.pretrain.tuned.get(name, {}) if preset == "tuned" else {}
+            knobs = with_settings(config, settings).method_config(name, chosen)
+            yield Variant(row, title, kind, knobs, PRESET, name, PRESET_KEY, preset, settings)

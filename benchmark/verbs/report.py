@@ -64,11 +64,13 @@ def show_report(
     """
     from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
     from reports.build import build_report
-    from reports.tables.terminal import score_sheet
+    from reports.tables.terminal import score_sheet, text_sheet
 
     built = build_report(run, out, unit=unit, landscape=landscape)
     for table in built.tables:
         print_sheet(console, *score_sheet(table, starred=console.color_system is None))
+    for table_of_texts in built.beside:
+        print_sheet(console, *text_sheet(table_of_texts))
     for line, file in built.failures:
         there = f"; traceback in {file if kept else out / 'report.html'}" if file else ""
         note(console, f"failed: {line}{there}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmark.config.command_line import COMPUTE, CONFIG, DATA, HOW, WHAT, at_least_one, config_of, place_of, shared
@@ -15,23 +16,36 @@ from benchmark.screen.console import Console, note
 if TYPE_CHECKING:
     from benchmark.config.config import Config
     from benchmark.results.tuned import Tuning
+    from benchmark.run.tuning.draw import Knobs
+    from benchmark.run.variants import Variant
+    from benchmark.verbs.run.grid import GridRequest
 
 TRIALS, SEARCH_SEED = 8, 1
 
 
+@dataclass(frozen=True)
+class Search:
+    """The trials of all methods."""
+
+    draws: Mapping[str, Sequence[Knobs]]
+    """Method -> the knobs of each trial."""
+    variants: tuple[Variant, ...]
+    """A row per method and trial."""
+    seed: int
+    """Of the draws."""
+
+
 def tune(arguments: Namespace, console: Console) -> int:
-    """Do what is missing of the trials, choose per method, store and print the choice.
+    """Do what is missing of the trials, choose per method, store and print the choice; or print the cost (--dry-run).
 
     Raises ConfigError for flags that cannot be meant, DatasetError if data are missing.
     """
-    from benchmark.results.store import Store  # here, because torch loads slowly
-    from benchmark.results.tuned import save_tuning
-    from benchmark.run.datasets import gate
-    from benchmark.run.missing import make_grid, missing
-    from benchmark.run.tuning.draw import draws_of, variants_of_draws
-    from benchmark.run.tuning.judge import search_config, tunings_of
-    from benchmark.verbs.run.grid import GridRequest, prepare_all, sweep_all, work_off
+    from benchmark.run.tuning.draw import draws_of, variants_of_draws  # here, because torch loads slowly
+    from benchmark.run.tuning.judge import search_config
+    from benchmark.verbs.run.dry_run import print_dry_run
+    from benchmark.verbs.run.grid import GridRequest
     from benchmark.verbs.run.machine import machine_of
+    from benchmark.verbs.speed.record import SPEED_FILE
 
     trials = at_least_one("--trials", arguments.trials)
     config = searchable(config_of(arguments), arguments.search_seed)
@@ -39,21 +53,42 @@ def tune(arguments: Namespace, console: Console) -> int:
     config = search_config(config, ratio_of(arguments, config))
     variants = variants_of_draws(config, draws)
     asked = GridRequest(config, place_of(arguments), machine_of(arguments, config), arguments.results, arguments.out)
+    if arguments.dry_run:
+        note(console, f"{trials} trials of {len(draws)} methods")
+        speed = asked.out / SPEED_FILE
+        print_dry_run(console, config, asked.place, asked.machine, asked.results, speed, variants)
+        return OK
+    return search(asked, Search(draws, variants, arguments.search_seed), console)
+
+
+def search(asked: GridRequest, planned: Search, console: Console) -> int:
+    """Do what is missing of the trials, choose, store and print; returns the exit status. Raises DatasetError."""
+    from benchmark.results.store import Store  # here, because torch loads slowly
+    from benchmark.results.tuned import save_tuning
+    from benchmark.run.datasets import gate
+    from benchmark.run.missing import make_grid, missing
+    from benchmark.run.tuning.judge import tunings_of
+    from benchmark.verbs.run.grid import prepare_all, sweep_all, work_off
+    from reports.build import write_search
+
+    config, draws = asked.config, planned.draws
     sweep_all(asked, console)
     prepared = prepare_all(asked, console)
     if leaks := gate(config, prepared).leaks:
         terminal.error(f"{'; '.join(leaks)}; `data check` tells more")
         return FAILED
-    store = Store(arguments.results)
-    grid = make_grid(config, prepared, asked.machine, store, variants)
+    store = Store(asked.results)
+    grid = make_grid(config, prepared, asked.machine, store, planned.variants)
     work = missing(grid, store)
+    trials = max(map(len, draws.values()))
     note(console, f"{trials} trials of {len(draws)} methods: {len(work.cells)} of {len(grid.cells)} cells to do")
     failures = work_off(work, prepared, store, asked, console) if work.cells else 0
-    data = {name: found.fingerprint for name, found in prepared.items()}
-    tunings, without = tunings_of(config, draws, grid, store, search_seed=arguments.search_seed, data=data)
+    tunings, without = tunings_of(config, draws, grid, store, search_seed=planned.seed, data=prepared)
     print_tunings(console, tunings)
     for tuning in tunings:
-        note(console, f"{tuning.method}: {save_tuning(arguments.results, tuning)}")
+        note(console, f"{tuning.method}: {save_tuning(asked.results, tuning)}")
+    for file in write_search(tunings, asked.out):
+        note(console, f"wrote {file}")
     if without:
         terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")
     if failures:
@@ -141,12 +176,14 @@ TUNE = Verb(
         "--ratio": Flag(
             WHAT, "label ratio of the probes (the middle one of the config)", how={"type": float, "metavar": "R"}
         ),
+        "--dry-run": Flag(HOW, "list the trials, hours and disk, and do nothing", how={"action": "store_true"}),
         "--search-seed": Flag(
             HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": int, "default": SEARCH_SEED, "metavar": "N"}
         ),
         **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, "--workers"),
     },
     examples={
+        "tune --config small --dry-run": "what it would do, in hours and disk",
         "tune --config small --trials 8": "then `run --config small --preset tuned` compares tuned methods",
         "tune --methods pmq moco --trials 16": "a longer search keeps the trials of a shorter one",
     },

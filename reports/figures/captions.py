@@ -7,12 +7,14 @@ from typing import Any
 
 from benchmark.results.names import ATTRACTS, EVALUATION_TITLES, OWN, SAME
 from benchmark.results.plan import Plan
+from benchmark.results.tuned import Tuning
 from reports.figures.confusion import Confusion
 from reports.figures.illustrations import MaskedInput, Similarity
 from reports.figures.score_bands import Sweep
 from reports.runs.cards import Cards, Costs
 from reports.statistics.interval import LEVEL
 from reports.tables.captions import ratio_text, unit_text
+from reports.tables.trials import search_caption
 
 
 def titles_of(plan: Plan, variants: Iterable[str]) -> dict[str, str]:
@@ -113,6 +115,11 @@ def training_note(plan: Plan, cards: Cards) -> str:
     if runs > 1:
         sentences.append(f"Mean and range of up to {runs} pretrainings.")
     return " ".join([*sentences, caveats(plan, plan.datasets)]).strip()
+
+
+def search_note(tunings: Sequence[Tuning]) -> str:
+    """What a trial's score is, and the marks."""
+    return f"{search_caption(tunings)} Hollow: the config's own setting. Large with a black edge: the chosen one."
 
 
 def masking_note(plan: Plan, masked: MaskedInput) -> str:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmark.results.names import OVERALL
+from benchmark.results.tuned import Tuning
 from reports.figures import draw as plots
 from reports.figures.captions import (
     budget_note,
@@ -19,6 +20,7 @@ from reports.figures.captions import (
     differences_note,
     masking_note,
     score_note,
+    search_note,
     similarity_note,
     sweep_note,
     titles_of,
@@ -28,6 +30,8 @@ from reports.figures.confusion import confusions
 from reports.figures.illustrations import illustrations_of
 from reports.figures.kept import FOLDER, Figures
 from reports.figures.score_bands import compared, label_curves, panels, sweeps, untrained
+from reports.figures.sensitivity import FIGURE as SENSITIVITY
+from reports.figures.sensitivity import knob_panels
 from reports.runs.cards import Cards, costs, courses
 from reports.runs.planned_tables import evaluations_of
 from reports.runs.run import Run
@@ -85,6 +89,7 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
         for unit in units:
             first = plan.cells[0].evaluation
             yield f"confusion, {dataset} per {unit}", partial(draw_confusion, shown, first, unit, dataset)
+    yield "sensitivity", partial(draw_sensitivity, shown.run.searches, shown.folder)
     yield "training", partial(draw_training, shown)
     yield "masking", partial(draw_masking, shown)
     yield "similarity", partial(draw_similarity, shown)
@@ -179,6 +184,13 @@ def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> It
         classes = plan.datasets[dataset]["classes"]
         stem = shown.stem(evaluation, unit, "confusion", dataset)
         yield from plots.plot_confusion(found, classes, titles_of(plan, [own.variant for own in found]), note, stem)
+
+
+def draw_sensitivity(tunings: Sequence[Tuning], folder: Path) -> tuple[Path, ...]:
+    """The trials of a search by knob; no figure without a finished trial."""
+    panels = knob_panels(tunings)
+    rows = {tuning.method: tuning.title for tuning in tunings}
+    return plots.plot_sensitivity(panels, rows, search_note(tunings), folder / SENSITIVITY) if panels else ()
 
 
 def draw_training(shown: Shown) -> Iterator[Path]:

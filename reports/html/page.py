@@ -27,8 +27,8 @@ from reports.html.summary import against_gates, compared, statements
 from reports.runs.run import Run
 from reports.statistics.differences import FIGURE
 from reports.statistics.of_table import TableStatistics
-from reports.tables.budget import BudgetTable
 from reports.tables.table import Table
+from reports.tables.text import TextTable
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 MAX_BYTES = 8_000_000
@@ -47,13 +47,13 @@ def report_html(
     *,
     skipped: Sequence[SkippedRecording] = (),
     pictures: Sequence[Picture] = (),
-    budgets: Sequence[BudgetTable] = (),
+    texts: Mapping[str, Sequence[TextTable]] | None = None,
     problems: Sequence[str] = (),
 ) -> str:
     """The report of a run as one page; figures that would exceed `MAX_BYTES` are left out.
 
     statistics: by table name. skipped: lines of skipped.csv (`read_skipped`), listed where they match the plan's
-    counts. budgets: tables of budget curves. problems: further errors, one line each.
+    counts. texts: section -> its tables of texts; none for an empty one. problems: further errors, one line each.
     """
     plan = run.plan
     content: dict[str, Any] = {
@@ -67,7 +67,7 @@ def report_html(
         "gates": list(against_gates(tables, statistics)),
         "tables": [_shown(table, statistics.get(table.name)) for table in tables],
         "behind": Behind(run),
-        "budgets": budgets,
+        "texts": [(title.lower().replace(" ", "-"), title, own) for title, own in (texts or {}).items() if own],
         "learned": list(learned(run.cards, plan.variants)),
         "sources": list(sources(plan, skipped)),
         "coverage": list(coverage(run)),
@@ -115,8 +115,7 @@ def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> 
     yield "summary", "Summary"
     tables = enumerate(content["tables"], start=1)
     yield from ((f"table-{number}", shown["table"].title) for number, shown in tables)
-    if content["budgets"]:
-        yield "budget", "Budget curves"
+    yield from ((anchor, title) for anchor, title, _ in content["texts"])
     if figures:
         yield "figures", "Figures"
     if content["learned"]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmark.results.macro_classes import F1_OVER, UNTESTED
-from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, SNAPSHOT, SWEEP, UNTRAINED
+from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, PRESET, SNAPSHOT, SWEEP, UNTRAINED
 from benchmark.results.plan import Plan
 from reports.runs.planned_tables import role_of
 from reports.runs.run import Run
@@ -24,6 +24,7 @@ ROLES = {
     ABLATION: "Ablations",
     SWEEP: "Sweeps",
     SNAPSHOT: "Snapshots",
+    PRESET: "Presets",
     GATE: "Gates (reference rows)",
 }
 

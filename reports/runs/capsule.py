@@ -4,6 +4,7 @@
     plans/KEY.json, plans/latest  the run
     cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json: error of a failed cell
     pretrained/KEY/pretraining.json    how each encoder was trained
+    tuned/KEY.json                the searches that its knobs are from
 
 Recordings and patients keep the ids of the dataset's own tables: these link a prediction to its recording and fall
 under the dataset's licence. Absolute paths are shortened to their last part. The same run gives the same bytes.
@@ -31,6 +32,7 @@ from benchmark.results.names import CARD
 from benchmark.results.plain_text import harmless
 from benchmark.results.rows import LARGEST_PREDICTIONS, Row, read_predictions, row_bytes
 from benchmark.results.store import NoResults, Store
+from benchmark.results.tuned import TUNED
 from reports.runs.compatible import tested_on
 from reports.runs.run import Run
 from reports.runs.scrub_paths import portable
@@ -40,7 +42,7 @@ CONTENTS = "contents.json"
 WHAT = "Results of an ECG pretraining benchmark: rows and test-set predictions, by the datasets' own ids; no signals."
 MEMBER = re.compile(
     rf"plans/latest|plans/{KEY.pattern}\.json|cells/{KEY.pattern}(\.npz|\.json|\.error\.json)"
-    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}"
+    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}|{TUNED}/{KEY.pattern}\.json"
 )
 MOST_MEMBERS = 200_000
 LARGEST = 8192 * MEBIBYTE
@@ -162,6 +164,10 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
             continue
         if card:
             yield f"pretrained/{key}/{CARD}", card_bytes(card) if vouched(card) else _json(card)
+    for tuning in run.searches:
+        body = portable(asdict(tuning))
+        if body["content"] == tuning.content:  # else a path is part of its key
+            yield f"{TUNED}/{tuning.key}.json", _json(body)
 
 
 def _refuse_paths(run: Run) -> None:

@@ -11,18 +11,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from benchmark.results.names import FEATURES
+from benchmark.results.names import FEATURES, PRESET
 from benchmark.results.plan import Plan
 from benchmark.results.rows import ARRAYS, Row
 from benchmark.results.store import Store
+from reports.runs.planned_tables import role_of
 from reports.runs.run import Run
 from reports.runs.scrub_paths import portable
 
 CHOICE = (
     "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
     "data.datasets", "data.simulation", "precision", "pretrain.snapshots",
+    "pretrain.presets", "pretrain.tuned",
 )  # fmt: skip
-"""Config keys that may differ: they choose cells, or their effect (ablations, data, precision) is compared itself."""
+"""Config keys that may differ: they choose cells, or their effect (ablations, data, precision, tuned knobs) is compared
+itself."""
 
 
 def comparable(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, tuple[str, ...]]]]:
@@ -118,13 +121,16 @@ def made(run: Run) -> dict[str, set[str]]:
 
 
 def _redefined(one: Plan, two: Plan) -> Iterator[str]:
-    """Ablations of the same name with different overrides."""
+    """Ablations of the same name, or rows under the preset `tuned`, with different overrides."""
     for variant in one.variants:
         if variant in two.variants and _overrides(one, variant) != _overrides(two, variant):
             yield f"{variant} is {shown(_overrides(one, variant))}, not {shown(_overrides(two, variant))}"
 
 
 def _overrides(plan: Plan, variant: str) -> Any:
+    role = role_of(plan, variant)
+    if role["role"] == PRESET:
+        return plan.config.get("pretrain", {}).get(role["value"], {}).get(role["of"])
     method, _, name = variant.partition(":")
     return plan.config.get("ablations", {}).get(method, {}).get(name)
 

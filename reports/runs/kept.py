@@ -21,6 +21,7 @@ from benchmark import results
 from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ILLUSTRATION
+from benchmark.results.tuned import tuning_file
 from reports.runs.run import Run
 
 FOLDER = ".kept"
@@ -66,11 +67,12 @@ def kept_in(out: Path, run: Run) -> Kept:
 
 
 def content_of(run: Run) -> str:
-    """Digest of all that a report of the run rests on: plan, rows, predictions, failures, pretrainings, code."""
+    """Digest of all that a report of the run rests on: plan, rows, predictions, failures, encoders, searches, code."""
     cells, pretrained = run.store.cells, run.store.pretrained
     encoders = sorted({row.pretrain_key for row in run.rows.values() if row.pretrain_key})
     files = [cells / f"{key}.{kind}" for key in run.rows for kind in ("json", "npz")]
     files += [pretrained / key / name for key in encoders for name in (CARD, ILLUSTRATION)]
+    files += [tuning_file(run.store.root, key) for key in run.plan.tunings]
     known = [asdict(run.plan), [asdict(failure) for failure in run.failures.values()], dict(run.damaged)]
     return _sha256([known, list(run.failures), [file_digest(file) for file in files], _code()])
 

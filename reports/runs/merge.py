@@ -15,8 +15,8 @@ from typing import Any
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD
 from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.rows import Row
 from benchmark.results.store import Store
+from benchmark.results.tuned import TUNED
 from reports.runs.compatible import comparable, same_outcome
 from reports.runs.run import Run, open_run
 
@@ -112,6 +112,7 @@ def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
     plan = replace(
         plans[0],
         config=config,
+        tunings=_union(plan.tunings for plan in plans),
         variants=_first_wins(plan.variants for plan in plans),
         datasets=datasets,
         roles=_first_wins(plan.roles for plan in plans),
@@ -154,12 +155,16 @@ def _first_wins(tables: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run]) -> None:
-    """Add plan, failures and links to rows, predictions and cards to a new store."""
+    """Add plan, failures and links to rows, predictions, cards and searches to a new store."""
     store.save_plan(plan)
+    for run in runs:
+        _link(store, run.store, [Path(TUNED) / f"{key}.json" for key in run.plan.tunings])
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         source = found[key]
         if source.run is not None:
-            _link(store, source.run.store, key, source.run.rows[key])
+            row = source.run.rows[key]
+            card = [Path("pretrained") / row.pretrain_key / CARD] if row.pretrain_key else []
+            _link(store, source.run.store, [*(Path("cells") / f"{key}.{kind}" for kind in ("json", "npz")), *card])
             continue
         failures = [run.failures[key] for run in runs if key in run.failures]
         if source.problem:
@@ -168,9 +173,8 @@ def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run
             store.save_failure(key, "merge", failures[0].error, failures[0].traceback)
 
 
-def _link(store: Store, source: Store, key: str, row: Row) -> None:
-    names = [Path("cells") / f"{key}.{kind}" for kind in ("json", "npz")]
-    names += [Path("pretrained") / row.pretrain_key / CARD] if row.pretrain_key else []
+def _link(store: Store, source: Store, names: Sequence[Path]) -> None:
+    """Links to files of another store, but for those that are there already or that it lacks."""
     for name in names:
         target, original = store.root / name, source.root / name
         if original.is_file() and not target.exists():

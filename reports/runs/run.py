@@ -19,7 +19,9 @@ from benchmark.results.names import evaluation_of
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import CorruptRow, Store
+from benchmark.results.tuned import Tuning
 from reports.runs.cards import Card, read_cards
+from reports.runs.searches import read_searches
 from reports.runs.sources import as_rows_say
 
 CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed")
@@ -73,9 +75,18 @@ class Run:
         return found
 
     @property
+    def searches(self) -> list[Tuning]:
+        """The searches that knobs of the run are from; damaged ones are left out (`left_out`)."""
+        return self._read_searches[0]
+
+    @property
     def left_out(self) -> list[str]:
-        """What is not used of the cards of the finished cells, one line each."""
-        return self._read_cards[1]
+        """What is not used of the cards of the finished cells and of the searches, one line each."""
+        return [*self._read_cards[1], *self._read_searches[1]]
+
+    @cached_property
+    def _read_searches(self) -> tuple[list[Tuning], list[str]]:
+        return read_searches(self.store.root, self.plan.tunings)
 
     @cached_property
     def _read_cards(self) -> tuple[dict[str, Card], list[str]]:

@@ -1,13 +1,13 @@
 """Intervals of all rows of a table, their paired differences with Holm's correction, and ties with the best.
 
-A family of tests is all pairs of rows in one column at one label ratio. Holm (1979, "A simple sequentially rejective
-multiple test procedure") bounds the probability of any false rejection in that family, not over several columns.
-test_calibration.py simulates false rejections and power.
+A family of tests is all pairs of rows in one column at one label ratio, or those of them that are asked for. Holm
+(1979, "A simple sequentially rejective multiple test procedure") bounds the probability of any false rejection in that
+family, not over several columns. test_calibration.py simulates false rejections and power.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from itertools import combinations
 
@@ -37,18 +37,21 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=INTERVAL)
 
 
-def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
-    """One line per pair of variants of each column, with the columns `PAIR`.
+def pairwise(columns: Sequence[ScoreColumn], asked: Collection[tuple[str, str]] | None = None) -> pd.DataFrame:
+    """One line per pair of variants of each column, or per pair that is asked for, with the columns `PAIR`.
 
     difference: first minus second over shared seeds, in [-1, 1]; low and high are not adjusted. p_holm: adjusted within
     the column at its ratio. probability_of_improvement: share of (seed, resample) with the first ahead, ties half.
     """
-    return pd.DataFrame([line for column in columns for line in _pairs(column)], columns=PAIR)
+    return pd.DataFrame([line for column in columns for line in _pairs(column, asked)], columns=PAIR)
 
 
-def _pairs(column: ScoreColumn) -> list[dict[str, object]]:
+def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> list[dict[str, object]]:
     lines: list[dict[str, object]] = []
-    for (first, one), (second, other) in combinations(zip(column.variants, column.scores, strict=True), 2):
+    scores = dict(zip(column.variants, column.scores, strict=True))
+    pairs = combinations(scores, 2) if asked is None else [pair for pair in asked if scores.keys() >= set(pair)]
+    for first, second in pairs:
+        one, other = scores[first], scores[second]
         difference = one - other  # (S, 1+R)
         found = asdict(estimate(difference, column.patients))
         found["difference"] = found.pop("mean")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -18,23 +17,12 @@ from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS, BudgetCurv
 from reports.tables.captions import ratio_text, unit_text
 from reports.tables.latex import latex_table
 from reports.tables.table import DASH
-from reports.tables.text import literal, pipe_table
+from reports.tables.text import TextTable
 
 HEADER = ("Method", "epochs", "window pairs", "encoder passes", "seconds")
 
 
-@dataclass(frozen=True)
-class BudgetTable:
-    """A budget curve as texts."""
-
-    name: str
-    title: str
-    caption: str
-    header: tuple[str, ...]
-    lines: tuple[tuple[str, ...], ...]
-
-
-def budget_tables(run: Run, units: Sequence[str]) -> list[BudgetTable]:
+def budget_tables(run: Run, units: Sequence[str]) -> list[TextTable]:
     """A table per evaluation, unit of scores and label ratio with snapshots of a method; none without snapshots."""
     return [
         _table(run, evaluation, unit, curve)
@@ -44,7 +32,7 @@ def budget_tables(run: Run, units: Sequence[str]) -> list[BudgetTable]:
     ]
 
 
-def _table(run: Run, evaluation: str, unit: str, curve: BudgetCurve) -> BudgetTable:
+def _table(run: Run, evaluation: str, unit: str, curve: BudgetCurve) -> TextTable:
     plan, there = run.plan, set(curve.points["dataset"])
     columns = {name: str(facts["title"]) for name, facts in plan.datasets.items() if name in there}
     columns |= {OVERALL: TITLES[OVERALL]} if OVERALL in there else {}
@@ -57,7 +45,7 @@ def _table(run: Run, evaluation: str, unit: str, curve: BudgetCurve) -> BudgetTa
         *([f"Seconds: on {curve.machine}."] if curve.machine else []),
         *(["Simulated ECGs: no ranking of methods follows."] if simulated else []),
     ]
-    return BudgetTable(
+    return TextTable(
         name=f"budget-{evaluation}-{unit}-{100 * curve.ratio:g}",
         title=f"Budget curves: {how}, {ratio_text(curve.ratio)} of the labels",
         caption=" ".join(sentences),
@@ -82,13 +70,7 @@ def _score(mean: float, std: float) -> str:
     return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}±{std:.1f}"
 
 
-def budget_markdown(table: BudgetTable) -> str:
-    """The table under a heading."""
-    lines = [[literal(text) for text in line] for line in table.lines]
-    return f"## {literal(table.title)}\n\n{literal(table.caption)}\n\n{pipe_table(table.header, lines)}\n"
-
-
-def budget_files(tables: Sequence[BudgetTable]) -> dict[str, str]:
+def budget_files(tables: Sequence[TextTable]) -> dict[str, str]:
     """File name -> content."""
     tex = [latex_table(table.header, table.lines, table.caption, table.name) for table in tables]
     header = dict.fromkeys(heading for table in tables for heading in table.header)

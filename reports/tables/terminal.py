@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reports.tables.table import Line, Table
+from reports.tables.text import TextTable
 
 Span = tuple[str, str]
 """Text and its role: 'title', 'block', 'best', 'gate', 'faint', or '' for plain text."""
@@ -54,6 +55,16 @@ def score_sheet(table: Table, *, starred: bool = False) -> Sheet:
             *((f"{mark.translate(SUPERSCRIPTS)} {text}", "faint") for mark, text in table.footnotes),
             *((footer, "faint") for footer in table.footers),
         ),
+    )
+
+
+def text_sheet(table: TextTable) -> Sheet:
+    """Title, caption and lines of a table of texts."""
+    first, *rest = table.header
+    return Sheet(
+        above=(("", ""), (table.title, "title"), (table.caption, "faint")),
+        columns=(("", first, "label"), *(("", heading, "right") for heading in rest)),
+        blocks=(tuple(tuple([(text, "")] for text in line) for line in table.lines),),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from benchmark.results.plain_text import csv_text, harmless
 from reports.tables.table import Block, Line, Score, Table
@@ -14,6 +15,19 @@ CSV_HEADER = (
     "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric",
     "mean_percent", "std_percent", "n", "planned", "best", "tie", "remark", "keys",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of texts."""
+
+    name: str
+    """Unique within a report, fit for a LaTeX label."""
+    title: str
+    caption: str
+    """'' for none."""
+    header: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
 
 
 def markdown(table: Table) -> str:
@@ -45,6 +59,14 @@ def _md_score(score: Score) -> str:
     mean = f"**{score.printed}**" if score.best else score.printed
     tie = " ≈" if score.tie else ""
     return f"{mean}{score.spread}{tie}" + (f"<sup>{score.mark}</sup>" if score.mark else "")
+
+
+def text_markdown(table: TextTable) -> str:
+    """The table under a heading."""
+    header = [literal(text) for text in table.header]
+    lines = [[literal(text) for text in line] for line in table.lines]
+    above = filter(None, [f"## {literal(table.title)}", literal(table.caption)])
+    return "\n\n".join([*above, pipe_table(header, lines)]) + "\n"
 
 
 def pipe_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -43,15 +43,18 @@ def verdict(plan: Plan, statistics: TableStatistics | None) -> Iterator[str]:
 
 def _scope(plan: Plan, found: Sequence[Differences], overall: pd.DataFrame) -> str:
     seeds = int(overall["seeds"].max()) if len(overall) else 1
-    if plan.config["protocol"] == "strict" and seeds > 1:
-        of = f"of methods ({seeds} pretrainings each)"
-    else:
-        of = "of these encoders (one pretraining each), not of the methods"
     reference = plan.variants[found[0].reference]
     return (
         f"Overall minus that of {reference} in points, with {100 * (1 - LEVEL):g} % intervals, not adjusted; "
-        f"significant: after Holm's correction over all pairs of rows. Differences {of}."
+        f"significant: after Holm's correction over all pairs of rows. {whose_differences(plan, seeds)}"
     )
+
+
+def whose_differences(plan: Plan, seeds: int) -> str:
+    """Whether differences over so many seeds are of methods or of encoders; one sentence."""
+    if plan.config["protocol"] == "strict" and seeds > 1:
+        return f"Differences of methods ({seeds} pretrainings each)."
+    return "Differences of these encoders (one pretraining each), not of the methods."
 
 
 def sentence(found: Differences, titles: Mapping[str, str]) -> str:
@@ -67,9 +70,13 @@ def sentence(found: Differences, titles: Mapping[str, str]) -> str:
 
 
 def _text(row: Difference, titles: Mapping[str, str]) -> str:
-    """'PMQ +3.1 (1.2 to 5.0)'."""
-    interval = "no interval" if math.isnan(row.low) else f"{_points(row.low)} to {_points(row.high)}"
-    return f"{titles[row.variant]} {_points(row.mean, '+')} ({interval})"
+    return f"{titles[row.variant]} {points_text(row.mean, row.low, row.high)}"
+
+
+def points_text(mean: float, low: float, high: float) -> str:
+    """'+3.1 (1.2 to 5.0)': a difference in points with its interval; NaN for none."""
+    interval = "no interval" if math.isnan(low) else f"{_points(low)} to {_points(high)}"
+    return f"{_points(mean, '+')} ({interval})"
 
 
 def _points(value: float, sign: str = "") -> str:

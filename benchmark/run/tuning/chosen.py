@@ -1,4 +1,4 @@
-"""Find what `tune` chose for a config, and lay it over the methods' knobs (`pretrain.preset: tuned`).
+"""Find what `tune` chose for a config, and lay it over the methods' knobs, or those of their rows `tuned`.
 
 A tuning is valid for the settings that its key holds: the method with its knobs as the config gives them, encoder,
 budget, data, probe. It says for which data, label ratio and seed it was judged.
@@ -75,11 +75,18 @@ def changes(tuning: Tuning) -> str:
 
 
 def with_chosen(config: Config, tunings: Sequence[Tuning]) -> Config:
-    """The config with the chosen knobs of each method laid over its own. Raises ConfigError for a refused value."""
+    """The config with the chosen knobs of each method laid over its own; those of its further row under `unified`.
+
+    Raises ConfigError for a refused value.
+    """
+    values = config.model_dump()
+    if PRESET in config.pretrain.presets:
+        values["pretrain"] |= {"tuned": {tuning.method: dict(tuning.chosen.knobs) for tuning in tunings}}
+        return validate(values)
     knobs = dict(config.knobs)
     for tuning in tunings:
         knobs[tuning.method] = laid_over(knobs.get(tuning.method, {}), tuning.chosen.knobs)
-    return validate(config.model_dump() | {"knobs": knobs})
+    return validate(values | {"knobs": knobs})
 
 
 def changed_data(tunings: Sequence[Tuning], fingerprints: Mapping[str, str]) -> list[str]:

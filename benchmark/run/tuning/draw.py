@@ -12,9 +12,10 @@ from typing import Any
 
 from benchmark.config.config import Config
 from benchmark.results.names import TRIAL
+from benchmark.results.tuned import Space
 from benchmark.run.variants import Variant
 from methods.base import MethodConfig
-from methods.parts.spaces import spaces_of
+from methods.parts.spaces import Log, spaces_of
 
 Knobs = dict[str, Any]
 """Tuned knob -> value; a field of the recipe is named 'recipe.lr'."""
@@ -31,6 +32,16 @@ def draws_of(config: Config, trials: int, seed: int) -> dict[str, list[Knobs]]:
         ]
         draws[name] = [own_values(config.method_config(name), list(spaces)), *drawn]
     return draws
+
+
+def spaces_told(config: type[MethodConfig]) -> dict[str, Space]:
+    """Tuned knob -> its space as it is stored, of a method's config."""
+    return {
+        knob: {"scale": "log", "values": [space.low, space.high]}
+        if isinstance(space, Log)
+        else {"scale": "choice", "values": list(space.values)}
+        for knob, space in spaces_of(config).items()
+    }
 
 
 def tuned_methods(config: Config) -> list[str]:
@@ -53,7 +64,12 @@ def variants_of_draws(config: Config, draws: Mapping[str, Sequence[Knobs]]) -> t
     """One row per method and trial, named 'pmq#0', 'pmq#1', ... Raises ValueError for a value the method refuses."""
     return tuple(
         Variant(
-            trial_name(name, number), f"{kind.title}, trial {number}", kind, config.method_config(name, knobs), TRIAL
+            trial_name(name, number),
+            f"{kind.title}, trial {number}",
+            kind,
+            config.method_config(name, knobs),
+            TRIAL,
+            name,
         )
         for name, kind in ((name, config.method_class(name)) for name in draws)
         for number, knobs in enumerate(draws[name])

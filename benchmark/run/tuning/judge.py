@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchmark.config.config import Config
+from benchmark.data.prepared.prepare import Prepared
 from benchmark.results.names import LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.results.tuned import Trial, Tuning, best_of
 from benchmark.run.cell import stored_row
 from benchmark.run.grid import Cell, Grid
 from benchmark.run.tuning.chosen import tuning_content, tuning_key
-from benchmark.run.tuning.draw import Knobs, trial_name
+from benchmark.run.tuning.draw import Knobs, spaces_told, trial_name
 
 NOT_RUN = "not run"
 
@@ -37,6 +38,7 @@ def search_config(config: Config, ratio: float) -> Config:
             "gates": [],
             "ablate": [],
             "sweeps": {},
+            "pretrain": config.pretrain.model_copy(update={"presets": []}),
         }
     )
 
@@ -48,23 +50,23 @@ def tunings_of(
     store: Store,
     *,
     search_seed: int,
-    data: Mapping[str, str],
+    data: Mapping[str, Prepared],
 ) -> tuple[list[Tuning], list[str]]:
     """The tunings of the methods with a finished trial, and the names of the other methods.
 
-    config: `search_config`. data: name of each dataset and of the corpus -> fingerprint.
+    config: `search_config`. data: the datasets and the corpus by name.
     """
     cells: dict[str, list[Cell]] = {}
     for cell in grid.cells:
         cells.setdefault(cell.variant.name, []).append(cell)
-    found, without = [], []
+    tunings, without = [], []
     for name, settings in draws.items():
         trials = [judged(cells[trial_name(name, number)], knobs, store) for number, knobs in enumerate(settings)]
         best = best_of(trials)
         if best is None:
             without.append(name)
             continue
-        found.append(
+        tunings.append(
             Tuning(
                 key=tuning_key(config, name),
                 content=tuning_content(config, name),
@@ -74,12 +76,14 @@ def tunings_of(
                 seed=config.seeds[0],
                 pretrain_seed=pretrain_seed_of(cells[trial_name(name, 0)]),
                 search_seed=search_seed,
-                data=dict(data),
+                data={own: found.fingerprint for own, found in data.items()},
+                simulated=any(found.simulated for found in data.values()),
+                spaces=spaces_told(config.method_class(name).Config),
                 trials=trials,
                 best=best,
             )
         )
-    return found, without
+    return tunings, without
 
 
 def pretrain_seed_of(cells: Sequence[Cell]) -> int:

@@ -11,12 +11,12 @@ from pathlib import Path
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
-from benchmark.results.names import ABLATION, GATE, METHOD, SNAPSHOT, SWEEP
+from benchmark.results.names import ABLATION, GATE, METHOD, PRESET, SNAPSHOT, SWEEP, TRIAL
 from benchmark.results.store import Store
 from benchmark.run.cohorts import cohort_folder, locate, names_of
 from benchmark.run.datasets import reading_note
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
-from benchmark.run.grid import Cell, Grid, expand
+from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.machine import Machine
 from benchmark.run.missing import Work, make_grid, missing
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
@@ -28,27 +28,43 @@ from benchmark.verbs.run.costs import Seconds, abreast_of, seconds_of, summed
 from methods.base import PretrainMethod
 
 GIB = 2**30
+COUNTED = {
+    METHOD: "cells",
+    GATE: "of gates",
+    ABLATION: "of ablations",
+    SWEEP: "of sweeps",
+    SNAPSHOT: "of snapshots",
+    PRESET: "of presets",
+    TRIAL: "cells of trials",
+}
 
 
 def print_dry_run(
-    console: Console, config: Config, place: Place, machine: Machine, results: Path, speed_file: Path
+    console: Console,
+    config: Config,
+    place: Place,
+    machine: Machine,
+    results: Path,
+    speed_file: Path,
+    variants: tuple[Variant, ...] | None = None,
 ) -> None:
     """Print the plan of a run. Raises DatasetError if real data are missing.
 
-    results: the store to continue; speed_file: output of `speed`, may be missing.
+    results: the store to continue; speed_file: output of `speed`, may be missing. variants: rows in place of those of
+    the config.
     """
     sizes, prepared = sizes_of(config, place, console)
-    keyed = work_of(config, results, machine, prepared)
-    grid = keyed.grid if keyed else unkeyed_grid(config, machine)
+    keyed = work_of(config, results, machine, prepared, variants)
+    grid = keyed.grid if keyed else unkeyed_grid(config, machine, variants)
     work = keyed or Work(grid, grid.pretrainings, grid.cells, ())
-    pretrainings = sum(p.method.trains for p in grid.pretrainings)
-    note(console, f"config {config.name}: {counts_line(grid)} on {pretrainings} pretrainings")
+    note(console, f"config {config.name}: {counts_line(grid)} on {trained(grid.pretrainings)} pretrainings")
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})")
     for line in recipe_lines(config, grid):
         note(console, line)
     print_cells(console, grid, work)
+    note(console, to_do_line(grid, work))
     unmatched = unmatched_lines(work.cells, grid, Store(results)) if keyed else []
     for line in (*earlier_lines(grid), *unmatched):
         note(console, line)
@@ -60,8 +76,20 @@ def counts_line(grid: Grid) -> str:
     """'360 cells, 135 of gates': distinct cells by the role of their row."""
     role_of = {cell.key: cell.variant.role for cell in reversed(grid.cells)}
     counts: Counter[str] = Counter(role_of.values())
-    words = {METHOD: "cells", GATE: "of gates", ABLATION: "of ablations", SWEEP: "of sweeps", SNAPSHOT: "of snapshots"}
-    return ", ".join(f"{counts[role]} {word}" for role, word in words.items() if role in counts)
+    return ", ".join(f"{counts[role]} {word}" for role, word in COUNTED.items() if role in counts)
+
+
+def to_do_line(grid: Grid, work: Work) -> str:
+    """'to do: 12 of 16 cells, 3 of 4 pretrainings'."""
+    cells, pretrainings = {cell.key for cell in grid.cells}, trained(grid.pretrainings)
+    return (
+        f"to do: {len(work.cells)} of {len(cells)} cells, {trained(work.pretrainings)} of {pretrainings} pretrainings"
+    )
+
+
+def trained(pretrainings: Sequence[Pretraining]) -> int:
+    """How many of some pretrainings train."""
+    return sum(own.method.trains for own in pretrainings)
 
 
 def sizes_of(config: Config, place: Place, console: Console) -> tuple[dict[str, Size], dict[str, Prepared]]:
@@ -84,27 +112,37 @@ def sizes_of(config: Config, place: Place, console: Console) -> tuple[dict[str, 
     return sizes, prepared
 
 
-def work_of(config: Config, results: Path, machine: Machine, prepared: Mapping[str, Prepared]) -> Work | None:
+def work_of(
+    config: Config,
+    results: Path,
+    machine: Machine,
+    prepared: Mapping[str, Prepared],
+    variants: tuple[Variant, ...] | None,
+) -> Work | None:
     """The missing part of the grid; None if a dataset is not prepared, so that result keys are unknown."""
     if len(prepared) < len(names_of(config)):
         return None
     store = Store(results)
-    return missing(make_grid(config, prepared, machine, store), store)
+    return missing(make_grid(config, prepared, machine, store, variants), store)
 
 
-def unkeyed_grid(config: Config, machine: Machine) -> Grid:
+def unkeyed_grid(config: Config, machine: Machine, variants: tuple[Variant, ...] | None = None) -> Grid:
     """The grid with dataset names in place of fingerprints, which only preparation yields."""
     names = {name: name for name in config.data.datasets}
-    return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
+    return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode(), variants=variants)
 
 
 def recipe_lines(config: Config, grid: Grid) -> Iterator[str]:
-    """The recipes in use, each with its rows; values not from the preset are followed by their source."""
-    yield f"recipes (methods.NAME.recipe comes before preset: {config.pretrain.preset}, that before the default)"
+    """The recipes in use, each with its rows; values not from the preset are followed by their source.
+
+    None for trials, whose recipes are drawn.
+    """
     rows: dict[str, list[str]] = {}
     for variant in grid.variants:
-        if variant.method is not None and variant.method.trains:
+        if variant.method is not None and variant.method.trains and variant.role != TRIAL:
             rows.setdefault(recipe_line(config, variant.method, variant), []).append(variant.name)
+    if rows:
+        yield f"recipes (methods.NAME.recipe comes before preset: {config.pretrain.preset}, that before the default)"
     for line, names in rows.items():
         yield f"  {', '.join(names)}: {line}"
 
@@ -124,7 +162,7 @@ def recipe_line(config: Config, method: type[PretrainMethod], variant: Variant) 
 
 
 def print_cells(console: Console, grid: Grid, work: Work) -> None:
-    """Print done and total cells per variant, evaluation and dataset."""
+    """Print done and total cells per variant (the trials of a method together), evaluation and dataset."""
     todo = {cell.key for cell in work.cells}
     ratios = ", ".join(f"{ratio:g}" for ratio in dict.fromkeys(cell.ratio for cell in grid.cells))
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
@@ -132,7 +170,8 @@ def print_cells(console: Console, grid: Grid, work: Work) -> None:
     datasets = list(dict.fromkeys(cell.dataset for cell in grid.cells))
     done: dict[tuple[str, str], dict[str, list[bool]]] = {}
     for cell in grid.cells:
-        row = done.setdefault((cell.variant.name, cell.evaluation), {name: [] for name in datasets})
+        name = cell.variant.of if cell.variant.role == TRIAL else cell.variant.name
+        row = done.setdefault((name, cell.evaluation), {dataset: [] for dataset in datasets})
         row[cell.dataset].append(cell.key not in todo)
     columns = [("", "row", "label"), ("", "evaluation", "label"), *(("", name, "right") for name in datasets)]
     rows = [[*place, *(f"{sum(own)}/{len(own)}" for own in counts.values())] for place, counts in done.items()]

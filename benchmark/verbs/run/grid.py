@@ -52,7 +52,7 @@ class GridRequest:
     landscape: bool = False
     """LaTeX tables across the page."""
     tunings: tuple[Tuning, ...] = ()
-    """Those that the config's knobs are from, under `preset: tuned`."""
+    """Those that the config's knobs are from, where a preset is `tuned`."""
 
 
 def run_grid(asked: GridRequest, console: Console) -> int:
@@ -70,7 +70,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
         note(console, f"warning: {line}")
     store = Store(asked.results)
     grid = make_grid(config, prepared, machine, store)
-    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts])
+    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], asked.tunings)
     work = missing(grid, store)
     save_plan(plan, store, work, console)
     for line in work.damaged:

@@ -1,4 +1,4 @@
-"""The config of a run; under `preset: tuned` with the knobs that `tune` chose."""
+"""The config of a run; where a preset is `tuned`, with the knobs that `tune` chose."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from argparse import Namespace
 
 from benchmark.config.command_line import config_of
 from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
 from benchmark.config.verb import PROGRAM
 from benchmark.results.tuned import Tuning
 from benchmark.run.tuning.chosen import PRESET, changes, found_tunings, search_words, with_chosen
@@ -20,12 +21,14 @@ SAME = (
 
 
 def tuned_config(arguments: Namespace, console: Console) -> tuple[Config, tuple[Tuning, ...]]:
-    """The config of the flags, and the tunings that its knobs are from; none under another preset.
+    """The config of the flags, and the tunings that its knobs are from; none where no preset is `tuned`.
 
     Raises ConfigError if a tuning is missing.
     """
     config = config_of(arguments)
-    if config.pretrain.preset != PRESET:
+    if config.pretrain.tuned:
+        raise ConfigError("pretrain.tuned is filled in from what `tune` found; leave it out")
+    if PRESET not in (config.pretrain.preset, *config.pretrain.presets):
         return config, ()
     tunings = found_tunings(config, arguments.results, command_of(arguments))
     if tunings:
@@ -40,6 +43,8 @@ def command_of(arguments: Namespace) -> str:
     words = ["python", PROGRAM, "tune"]
     for flag in SAME:
         value = vars(arguments)[flag[2:].replace("-", "_")]
-        if value not in (None, []):
-            words += [flag, *map(str, value if isinstance(value, list) else [value])]
+        if value in (None, []):
+            continue
+        given = value if isinstance(value, list) else [value]
+        words += [flag, *map(str, given[:1] if flag == "--preset" else given)]  # the search has no further presets
     return shlex.join(words)

@@ -9,6 +9,7 @@ from reports.figures.draw.masking import plot_masking as plot_masking
 from reports.figures.draw.score_pairs import PairPanel as PairPanel
 from reports.figures.draw.score_pairs import ScorePair as ScorePair
 from reports.figures.draw.score_pairs import plot_score_pairs as plot_score_pairs
+from reports.figures.draw.sensitivity import plot_sensitivity as plot_sensitivity
 from reports.figures.draw.similarity import plot_similarity as plot_similarity
 from reports.figures.draw.sweep import plot_sweep as plot_sweep
 from reports.figures.draw.training import plot_training as plot_training

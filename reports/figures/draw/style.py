@@ -115,15 +115,20 @@ def styled() -> Iterator[None]:
         yield
 
 
-def legend(figure: Figure, titles: Mapping[str, str]) -> None:
-    """Rows of a table and how they are drawn, above the panels, in as few lines as the width holds."""
+def legend(figure: Figure, titles: Mapping[str, str], *, lines: bool = True) -> None:
+    """Rows of a table and how they are drawn, above the panels, in as few lines as the width holds.
+
+    lines: the panels have lines, not marks alone.
+    """
     drawn = marks(titles)
     handles = [
-        Line2D([], [], color=mark.colour, marker=mark.shape, linestyle=mark.dash, label=titles[variant])
+        Line2D(
+            [], [], color=mark.colour, marker=mark.shape, linestyle=mark.dash if lines else "", label=titles[variant]
+        )
         for variant, mark in drawn.items()
     ]
     columns = legend_columns(list(titles.values()), figure.get_figwidth())
-    figure.legend(handles=handles, loc="outside upper center", ncols=columns, handlelength=3)
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, handlelength=3 if lines else 1)
 
 
 def legend_columns(titles: Sequence[str], width: float) -> int:

@@ -22,6 +22,9 @@ WRONG = [
     (["--ratios", "30"], "share of the labels, less than or equal to 1 (did you mean 0.3?), got 30.0"),
     (["--gates", "rndom"], "gates.0: input should be 'random', 'frozen', 'features' or 'full-labels', got 'rndom'"),
     (["--gates", "none", "random"], "gates.0: input should be"),
+    (["--preset", "unified", "papr"], "pretrain.presets.0: input should be 'paper' or 'tuned', got 'papr'"),
+    (["--preset", "unified", "paper", "paper"], "names a value twice"),
+    (["--preset", "paper", "tuned"], "pretrain.presets cannot act: its rows stand beside those of preset: unified"),
     (["--ablate", "w/o queu"], "unknown ablation 'w/o queu' (did you mean 'pmq:w/o queue'?)"),
     (["--methods", "moco", "--ablations"], "ablate: no compared method has an ablation; compare pmq too"),
     (["--queue-sizes", "-1"], "methods.pmq.queue_size: input should be greater than or equal to 0, got -1"),
@@ -176,6 +179,14 @@ def test_a_system_without_affinity_counts_its_cores(monkeypatch: pytest.MonkeyPa
     monkeypatch.delattr(os, "sched_getaffinity")
     _, place, jobs = read(["--device", "cpu"])
     assert (place.workers, jobs) == (os.cpu_count(), os.cpu_count())
+
+
+def test_several_presets_are_the_first_and_those_beside_it() -> None:
+    _, arguments = parse(ANY, ["any", "--preset", "unified", "paper", "tuned"])
+    pretrain = config_of(arguments).pretrain
+    assert (pretrain.preset, pretrain.presets) == ("unified", ["paper", "tuned"])
+    _, arguments = parse(ANY, ["any", "--preset", "paper"])
+    assert (config_of(arguments).pretrain.preset, config_of(arguments).pretrain.presets) == ("paper", [])
 
 
 def test_gates_are_chosen_or_left_out() -> None:

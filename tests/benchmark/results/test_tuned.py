@@ -10,11 +10,12 @@ import pytest
 
 from benchmark.results.keys import digest
 from benchmark.results.store import NoResults
-from benchmark.results.tuned import Trial, Tuning, best_of, load_tuning, save_tuning
+from benchmark.results.tuned import Space, Trial, Tuning, best_of, load_tuning, save_tuning
 
 CONTENT = {"method": "pmq"}
 TRIALS = [Trial({"lr": 0.1}, {"chapman": 0.5}, 0.5), Trial({"lr": 0.2}, {}, None, "ValueError: x")]
-TUNING = Tuning(digest(CONTENT), CONTENT, "pmq", "PMQ", 0.1, 41, 42, 1, {"chapman": "f"}, TRIALS, 0)
+SPACES: dict[str, Space] = {"lr": {"scale": "log", "values": [0.01, 1.0]}}
+TUNING = Tuning(digest(CONTENT), CONTENT, "pmq", "PMQ", 0.1, 41, 42, 1, {"chapman": "f"}, True, SPACES, TRIALS, 0)
 
 
 def altered(path: Path, **changes: Any) -> None:
@@ -35,6 +36,10 @@ def test_a_tuning_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"ratio": 30.0}, "ratio"),
         ({"trials": []}, "trial 0 is not the best"),
         ({"trials": 3}, "not iterable"),
+        ({"format": 1}, r"format 1, this version reads 2\); the same `tune` command writes it again"),
+        ({"spaces": {}}, "other knobs than the spaces"),
+        ({"spaces": {"lr": {"scale": "linear", "values": [1]}}}, "scale"),
+        ({"trials": [{"knobs": {"lr": "fast"}, "scores": {}, "mean": 0.1}]}, "knobs.lr"),
     ],
 )
 def test_an_altered_file_is_refused(tmp_path: Path, changes: dict[str, Any], why: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
@@ -98,3 +99,44 @@ def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
     own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "methods": ["moco", "pmq"], "ablate": ["moco:hot"]}
     (variant,) = (v for v in variants_of(load_config(BASIC, own)) if v.role == "ablation")
     assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
+
+
+BESIDE = {"methods": ["random", "pmq-released", "clocs"], "gates": [], "pretrain.presets": ["paper", "tuned"]}
+CHOSEN = {"pmq-released": {"recipe.lr": 0.01, "temperature": 0.2}, "clocs": {"recipe.lr": 0.02}}
+
+
+def keys_of(overrides: dict[str, Any], row: str = "") -> dict[str, set[str]]:
+    """Row, or the rows that `row` is the end of -> keys of its cells."""
+    found: dict[str, set[str]] = {}
+    for cell in cells_of(load_config(BASIC, overrides)):
+        if cell.variant.name.endswith(row):
+            found.setdefault(cell.variant.name.removesuffix(row), set()).add(cell.key)
+    return found
+
+
+def test_a_method_that_trains_has_a_row_of_each_further_preset() -> None:
+    rows = [variant for variant in variants_of(load_config(BASIC, BESIDE)) if variant.role == "preset"]
+    assert [(row.name, row.title, row.of, row.value) for row in rows] == [
+        ("pmq-released@paper", "PMQ (released code) (paper)", "pmq-released", "paper"),
+        ("pmq-released@tuned", "PMQ (released code) (tuned)", "pmq-released", "tuned"),
+        ("clocs@paper", "CLOCS (paper)", "clocs", "paper"),
+        ("clocs@tuned", "CLOCS (tuned)", "clocs", "tuned"),
+    ]
+    assert pickle.loads(pickle.dumps(rows)) == rows
+
+
+def test_rows_side_by_side_are_the_cells_of_runs_of_their_own() -> None:
+    """Of the paper's rows the fine-tuning too: pmq-released has its authors' dropout on the encoder's output."""
+    alone = {name: value for name, value in BESIDE.items() if name != "pretrain.presets"} | {"methods": [*CHOSEN]}
+    beside = BESIDE | {"pretrain.tuned": CHOSEN}
+    laid = {f"methods.{name}.{knob}": value for name, knobs in CHOSEN.items() for knob, value in knobs.items()}
+    assert keys_of(beside, "@paper") == keys_of(alone | {"pretrain.preset": "paper"})
+    assert keys_of(beside, "@tuned") == keys_of(alone | laid | {"pretrain.preset": "tuned"})
+    own = keys_of(beside)
+    assert {name: own[name] for name in CHOSEN} == keys_of(alone)
+    assert len(set.union(*own.values())) == sum(map(len, own.values()))
+
+
+def test_a_preset_that_changes_nothing_shares_the_cells_of_the_method() -> None:
+    own = keys_of(BESIDE | {"pretrain.presets": ["tuned"], "pretrain.tuned": {"clocs": {}}})
+    assert own["clocs@tuned"] == own["clocs"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,19 @@ def test_without_a_search_the_run_says_how_to_make_one(flags: list[str], capsys:
     assert "`python run_benchmark.py tune --config tiny.yaml --preset tuned --results nothing`" in told
 
 
+def test_a_dry_run_counts_trials_and_writes_nothing(
+    flags: list[str], workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(["tune", *flags, "--trials", "3", "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "3 trials of 2 methods" in told
+    assert "config tiny: 6 cells of trials on 6 pretrainings" in told
+    assert "to do: 6 of 6 cells, 6 of 6 pretrainings" in told
+    assert ["pmq", "validation", "0/3"] in [line.split() for line in told.splitlines()]
+    assert "recipes (" not in told
+    assert [path.name for path in workplace.iterdir()] == ["tiny.yaml"]
+
+
 def test_a_search_is_equal_for_all_and_scores_no_test_patient(
     flags: list[str], workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,6 +99,10 @@ def test_a_second_search_does_nothing_twice(
     monkeypatch.setattr(runner, "run_to_end", None)
     assert run_benchmark.main(["tune", *flags, "--trials", "3"]) == 0
     assert "3 trials of 2 methods: 0 of 6 cells to do" in capsys.readouterr().out
+    assert run_benchmark.main(["tune", *flags, "--trials", "4", "--dry-run"]) == 0
+    assert "to do: 2 of 8 cells, 2 of 8 pretrainings" in capsys.readouterr().out
+    out = workplace / "out"
+    assert all((out / name).is_file() for name in ("trials.md", "trials.csv", "figures/sensitivity.png"))
     assert tuned(workplace) == before
 
 
@@ -105,6 +123,32 @@ def test_a_tuned_run_uses_the_choice_and_the_pretrainings_of_the_search(
     rows = [Store(workplace / "runs").load_row(cell.key) for cell in plan.cells]
     assert {row.pretrain_key for row in rows if row and row.method != "random"} <= made
     assert len(rows) == 3
+
+
+def test_presets_stand_side_by_side_in_one_run(
+    flags: list[str], workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = ["--preset", "unified", "paper", "tuned", "--ratios", "0.5", "--seeds", "41", "42"]
+    assert run_benchmark.main([*flags, *beside, "--results", "nothing"]) == 2
+    assert "tune --config tiny.yaml --preset unified --results nothing`" in capsys.readouterr().err
+    assert run_benchmark.main([*flags, *beside]) == 0
+    assert "tuned \N{MINUS SIGN} unified" in capsys.readouterr().out
+    plan = Store(workplace / "runs").load_plan()
+    assert set(plan.tunings) == {body["key"] for body in tuned(workplace).values()}
+    assert {name for name, role in plan.roles.items() if role["role"] == "preset"} == {
+        f"{method}@{preset}" for method in ("pmq", "clocs") for preset in ("paper", "tuned")
+    }
+    lines = list(csv.DictReader((workplace / "out" / "presets.csv").read_text().splitlines()))
+    assert len(lines) == 4 * 4, "methods x presets, three metrics and Overall"
+    assert "## Presets side by side" in (workplace / "out" / "results.md").read_text()
+    page = (workplace / "out" / "report.html").read_text()
+    assert all(f'<section id="{name}">' in page for name in ("presets-side-by-side", "search"))
+    assert "Sensitivity" in page
+
+
+def test_knobs_of_the_tuned_rows_are_not_for_the_user(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_benchmark.main([*flags, "--set", "pretrain.tuned={pmq: {temperature: 0.2}}"]) == 2
+    assert "pretrain.tuned is filled in from what `tune` found; leave it out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from reports.build import build_report
 from reports.runs.run import open_run
-from reports.tables.budget import budget_files, budget_markdown, budget_tables
+from reports.tables.budget import budget_files, budget_tables
+from reports.tables.text import text_markdown
 
 
 def test_a_line_has_what_a_snapshot_cost_and_scored(budget_store: Path) -> None:
@@ -36,7 +37,7 @@ def test_all_forms_hold_the_same_numbers(budget_store: Path) -> None:
     lines = list(csv.reader(files["budget.csv"].splitlines()))
     assert len(lines) == 1 + 4
     assert lines[2][:5] == ["budget-finetune-heartbeat-1", "PMQ", "2", "4000", "16000"]
-    assert "| PMQ " in budget_markdown(tables[0])
+    assert "| PMQ " in text_markdown(tables[0])
     assert r"PMQ & 2 & 4,000 & 16,000 & 40" in files["budget.tex"]
 
 
@@ -45,6 +46,6 @@ def test_a_report_shows_it(budget_store: Path, tmp_path: Path) -> None:
     assert {"budget.csv", "budget.tex", "finetune-heartbeat-budget.png"} <= with_them
     assert "## Budget curves" in (tmp_path / "with" / "results.md").read_text()
     page = (tmp_path / "with" / "report.html").read_text()
-    assert '<section id="budget">' in page
+    assert '<section id="budget-curves">' in page
     assert '<td class="number">16,000</td>' in page
     assert "Snapshots" in page

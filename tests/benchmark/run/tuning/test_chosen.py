@@ -12,7 +12,7 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import validate
-from benchmark.results.tuned import Trial, Tuning, save_tuning
+from benchmark.results.tuned import Space, Trial, Tuning, save_tuning
 from benchmark.run.grid import expand
 from benchmark.run.tuning.chosen import (
     changed_data,
@@ -33,7 +33,8 @@ def made(config: Config, name: str, knobs: dict[str, Any], trials: int = 2) -> T
     own = dict.fromkeys(knobs, 0.0)
     found = [Trial(own, {"chapman": 0.5}, 0.5), *[Trial(knobs, {"chapman": 0.6}, 0.6)] * (trials - 1)]
     key, content = tuning_key(config, name), tuning_content(config, name)
-    return Tuning(key, content, name, name.upper(), 0.5, 41, 42, 1, {"chapman": "data"}, found, 1)
+    spaces: dict[str, Space] = {knob: {"scale": "log", "values": [0.1, 1.0]} for knob in knobs}
+    return Tuning(key, content, name, name.upper(), 0.5, 41, 42, 1, {"chapman": "data"}, True, spaces, found, 1)
 
 
 def keys_of(config: Config) -> set[str]:
@@ -74,6 +75,16 @@ def test_chosen_knobs_are_laid_over_the_methods_own_and_enter_the_keys(small_con
     assert keys_of(chosen) != keys_of(config)
     by_hand = small_config({"methods": ["pmq"], "methods.pmq.temperature": 0.2, "methods.pmq.recipe.lr": 0.004})
     assert keys_of(chosen) == keys_of(by_hand)
+    assert validate(chosen.model_dump(mode="json")) == chosen
+
+
+def test_chosen_knobs_of_a_further_preset_are_of_its_rows_alone(small_config: SmallConfig) -> None:
+    beside = small_config(TUNED | {"pretrain.preset": "unified", "pretrain.presets": ["tuned"]})
+    chosen = with_chosen(beside, [made(beside, "pmq", CHOSEN)])
+    assert chosen.pretrain.tuned == {"pmq": CHOSEN}
+    assert chosen.method_config("pmq") == beside.method_config("pmq")
+    assert tuning_key(beside, "pmq") == tuning_key(small_config(TUNED), "pmq")
+    assert keys_of(chosen) == keys_of(beside) | keys_of(with_chosen(small_config(TUNED), [made(beside, "pmq", CHOSEN)]))
     assert validate(chosen.model_dump(mode="json")) == chosen
 
 

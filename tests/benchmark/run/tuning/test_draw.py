@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmark.config.config import Config
-from benchmark.run.tuning.draw import draws_of, variants_of_draws
+from benchmark.run.tuning.draw import draws_of, spaces_told, variants_of_draws
+from methods.comet import COMETConfig
 
 SmallConfig = Callable[..., Config]
 SETTINGS = {
@@ -41,3 +42,9 @@ def test_a_longer_search_begins_with_the_trials_of_a_shorter_one(small_config: S
     longer = draws_of(config, 6, seed=1)
     assert {name: trials[:3] for name, trials in longer.items()} == draws_of(config, 3, seed=1)
     assert draws_of(config, 3, seed=2)["pmq"][1] != longer["pmq"][1]
+
+
+def test_spaces_are_told_with_their_scale() -> None:
+    told = spaces_told(COMETConfig)
+    assert told["recipe.lr"] == {"scale": "log", "values": [0.0001, 0.01]}
+    assert told["mask_spans"] == {"scale": "choice", "values": [0, 2, 5, 10]}

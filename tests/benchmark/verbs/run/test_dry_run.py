@@ -105,6 +105,7 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     config = small_config({**FEW, "seeds": [1, 2, 3]})
     before = lines_of(config, place)
     assert before[0] == "config basic: 12 cells on 1 pretrainings"
+    assert "to do: 12 of 12 cells, 1 of 1 pretrainings" in before
     assert any("ratios 0.5, 0.1 x seeds 1, 2, 3" in line for line in before)
     assert done_of("pmq finetune", "chapman", before) == "0/6"
     grid = make_grid(config, prepare_all(config, place), MACHINE)
@@ -112,6 +113,7 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
         finish(cell, store)
     after = lines_of(config, place)
     assert done_of("random finetune", "chapman", after) == "2/6"
+    assert "to do: 10 of 12 cells, 1 of 1 pretrainings" in after
     assert done_of("pmq finetune", "chapman", after) == "0/6"
 
 

@@ -18,12 +18,15 @@ from reports.figures.draw.compute import CLOCK, clock_text, plot_compute
 from reports.figures.draw.confusion import plot_confusion
 from reports.figures.draw.differences import plot_differences
 from reports.figures.draw.label_efficiency import plot_label_efficiency
+from reports.figures.draw.sensitivity import log_ticks, plot_sensitivity
 from reports.figures.draw.style import MARKS
 from reports.figures.draw.sweep import plot_sweep, tick_text
 from reports.figures.draw.training import plot_training
 from reports.figures.score_bands import Sweep
+from reports.figures.sensitivity import knob_panels
 from reports.statistics.bands import BAND
 from reports.statistics.differences import Difference, Differences
+from tests.reports.searches import SEARCHES
 
 Drawn = Callable[[], Figure]
 
@@ -182,3 +185,27 @@ def test_snapshots_stand_at_their_costs_and_what_was_not_pretrained_is_a_line(dr
 @pytest.mark.parametrize(("count", "text"), [(1, "1"), (500, "500"), (20_000, "20k"), (5_000_000, "5M"), (10**9, "1G")])
 def test_counts_are_short(count: int, text: str) -> None:
     assert count_text(count) == text
+
+
+def test_trials_stand_at_their_values_and_what_is_told_is_drawn_apart(drawn: Drawn, tmp_path: Path) -> None:
+    rows = {"moco": "MoCo", "clocs": "CLOCS"}
+    plot_sensitivity(knob_panels(SEARCHES), rows, "note", tmp_path / "x")
+    rate, momentum = drawn().axes
+    assert (rate.get_xscale(), rate.get_xlabel(), momentum.get_xlabel()) == ("log", "lr", "momentum")
+    assert [label.get_text() for label in rate.get_xticklabels()] == ["0.0001", "0.001", "0.01"]
+    assert [label.get_text() for label in momentum.get_xticklabels()] == ["0.9", "0.99", "0.999"]
+    dots = [line for line in momentum.lines if line.get_marker() == "s"]
+    assert [line.get_xydata().tolist() for line in dots] == [[[1.0, 50.0]], [[0.0, 60.0]]]
+    own, chosen = dots
+    assert (own.get_markerfacecolor(), own.get_markeredgecolor()) == ("white", MARKS["moco"].colour)
+    assert (chosen.get_markerfacecolor(), chosen.get_markeredgecolor()) == (MARKS["moco"].colour, "black")
+    shared = [line.get_xdata()[0] for line in rate.lines if line.get_ydata()[0] in (30.0, 60.0)]
+    assert len(set(shared)) == 4, "methods stand side by side at a shared value"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "ticks"),
+    [(0.03, 0.5, [0.05, 0.1, 0.2, 0.5]), (1e-4, 1e-2, [1e-4, 1e-3, 1e-2]), (0.05, 1, [0.05, 0.1, 0.2, 0.5, 1])],
+)
+def test_a_logarithmic_axis_has_round_ticks(first: float, last: float, ticks: list[float]) -> None:
+    assert log_ticks(first, last) == ticks
