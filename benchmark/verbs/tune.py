@@ -65,7 +65,7 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
     """Do what is missing of the trials, choose, store and print; returns the exit status. Raises DatasetError."""
     from benchmark.results.store import Store  # here, because torch loads slowly
     from benchmark.results.tuned import save_tuning
-    from benchmark.run.datasets import gate
+    from benchmark.run.data.datasets import gate
     from benchmark.run.missing import make_grid, missing
     from benchmark.run.tuning.judge import tunings_of
     from benchmark.verbs.run.grid import prepare_all, sweep_all, work_off

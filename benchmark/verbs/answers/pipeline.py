@@ -28,8 +28,8 @@ from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
 from benchmark.results.store import Store
-from benchmark.run.cohorts import locate, names_of
-from benchmark.run.datasets import gate
+from benchmark.run.data.cohorts import locate, names_of
+from benchmark.run.data.datasets import gate
 from benchmark.run.machine import Machine
 from benchmark.run.missing import make_grid, missing
 from benchmark.run.plan import make_plan

@@ -25,8 +25,8 @@ from benchmark.data.prepared.prepare import Prepared, cached, list_part
 from benchmark.data.readers.base import Dataset, DatasetError, Entry, Unusable
 from benchmark.data.readers.registry import DATASETS, find_root
 from benchmark.data.readers.simulated import is_simulated
-from benchmark.run.cohorts import names_of
-from benchmark.run.datasets import audit_of, open_data, prepare_data
+from benchmark.run.data.cohorts import names_of
+from benchmark.run.data.datasets import audit_of, open_data, prepare_data
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 

@@ -13,8 +13,8 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
 from benchmark.results.names import ABLATION, GATE, METHOD, PRESET, SNAPSHOT, SWEEP, TRIAL
 from benchmark.results.store import Store
-from benchmark.run.cohorts import cohort_folder, locate, names_of
-from benchmark.run.datasets import reading_note
+from benchmark.run.data.cohorts import cohort_folder, locate, names_of
+from benchmark.run.data.datasets import reading_note
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.machine import Machine

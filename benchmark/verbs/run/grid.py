@@ -14,8 +14,8 @@ from benchmark.results.files.write import is_read_only
 from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from benchmark.results.tuned import Tuning
-from benchmark.run.cohorts import names_of
-from benchmark.run.datasets import gate, open_data, prepare_data
+from benchmark.run.data.cohorts import names_of
+from benchmark.run.data.datasets import gate, open_data, prepare_data
 from benchmark.run.estimate import exact_size
 from benchmark.run.grid import Grid
 from benchmark.run.machine import Machine

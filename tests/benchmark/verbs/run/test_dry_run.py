@@ -19,7 +19,7 @@ from benchmark.machine.device import device_facts
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
 from benchmark.run.cell import place_of
-from benchmark.run.cohorts import locate, names_of
+from benchmark.run.data.cohorts import locate, names_of
 from benchmark.run.grid import Cell
 from benchmark.run.machine import Machine
 from benchmark.run.missing import make_grid

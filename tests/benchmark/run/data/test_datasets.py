@@ -10,7 +10,7 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.readers.base import DatasetError
-from benchmark.run.datasets import gate
+from benchmark.run.data.datasets import gate
 
 SmallConfig = Callable[..., Config]
 MakePrepared = Callable[..., Prepared]

@@ -12,7 +12,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.readers.simulated import SIMULATED_MARK
-from benchmark.run.cohorts import cohort_folder, locate, names_of
+from benchmark.run.data.cohorts import cohort_folder, locate, names_of
 
 SmallConfig = Callable[..., Config]
 FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 2}}

@@ -16,7 +16,7 @@ from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.task import split_or_none
 from benchmark.results.keys import digest
 from benchmark.run.claims import alone
-from benchmark.run.cohorts import locate, missing_cohort
+from benchmark.run.data.cohorts import locate, missing_cohort
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import step
 

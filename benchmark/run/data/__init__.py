@@ -1,0 +1,1 @@
+"""The data of a run: found or simulated, audited, prepared."""
