@@ -11,9 +11,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from benchmark.data.tasks.spec import TaskSpec
@@ -82,6 +79,8 @@ def linear_probe(
 
 
 def _probe(task: Task, strengths: Sequence[float], raw: Sequence[Floats], started: float) -> Outcome:
+    from sklearn.preprocessing import StandardScaler  # here, because it loads slowly
+
     scaler = StandardScaler().fit(raw[0])
     train, validation, test = (scaler.transform(x) if len(x) else x for x in raw)
     target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
@@ -113,6 +112,9 @@ def fit_probe(x: Floats, target: NDArray[np.int64], strength: float, *, multi: b
 
 def _fit(x: Floats, y: NDArray[np.int64], classes: int, strength: float) -> tuple[Probe, bool]:
     """A softmax regression over the classes present in y; the others get probability 0."""
+    from sklearn.exceptions import ConvergenceWarning  # here, because it loads slowly
+    from sklearn.linear_model import LogisticRegression
+
     present = np.unique(y)
     if len(present) == 1:
         return lambda x: np.eye(classes, dtype=np.float32)[np.full(len(x), present[0])], True

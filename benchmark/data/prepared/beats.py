@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.signal
 from numpy.typing import NDArray
 
 from benchmark.data.prepared.r_peaks import find_r_peaks
@@ -135,8 +134,10 @@ def _both_ways(signal: NDArray[np.float64], filtered: Filter, edge: int) -> NDAr
 
 def _without_drift(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     """(L, n) through the high-pass filter, from the state of a constant first sample."""
+    from scipy.signal import sosfilt  # here, because it loads slowly and prepared data need no filter
+
     sections, initial = _highpass()
-    out, _ = scipy.signal.sosfilt(sections, signal, zi=initial[:, None] * signal[:, :1])
+    out, _ = sosfilt(sections, signal, zi=initial[:, None] * signal[:, :1])
     return np.asarray(out)
 
 
@@ -151,14 +152,18 @@ def _smooth(signal: NDArray[np.float64]) -> NDArray[np.float64]:
 @cache
 def _highpass() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Second-order sections (3, 6) and their state (3, 2) at a constant input of 1."""
-    sections = scipy.signal.butter(5, 0.5, btype="highpass", output="sos", fs=FS)
-    return sections, scipy.signal.sosfilt_zi(sections)
+    from scipy.signal import butter, sosfilt_zi
+
+    sections = butter(5, 0.5, btype="highpass", output="sos", fs=FS)
+    return sections, sosfilt_zi(sections)
 
 
 @cache
 def _moving_average() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Taps (5,) and their state (4,) at a constant input of 1."""
-    return np.ones(PERIOD) / PERIOD, scipy.signal.lfilter_zi(np.ones(PERIOD), [PERIOD])
+    from scipy.signal import lfilter_zi
+
+    return np.ones(PERIOD) / PERIOD, lfilter_zi(np.ones(PERIOD), [PERIOD])
 
 
 def _table(peaks: list[NDArray[np.intp]]) -> NDArray[np.float64]:

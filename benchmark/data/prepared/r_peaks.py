@@ -6,7 +6,6 @@ A QRS complex is where the smoothed slope exceeds 1.5 times its own average; its
 from __future__ import annotations
 
 import numpy as np
-import scipy.signal
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
@@ -96,7 +95,9 @@ def _prominences(values: NDArray[np.float64], peak: Whole, column: Whole) -> NDA
 
 def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
     """`most_prominent` of one stretch with equal neighbours, whose maxima may be several samples wide."""
-    places, properties = scipy.signal.find_peaks(lead[begin:end], prominence=(None, None))
+    from scipy.signal import find_peaks  # here, because it loads slowly
+
+    places, properties = find_peaks(lead[begin:end], prominence=(None, None))
     return begin + int(places[np.argmax(properties["prominences"])]) if len(places) else -1
 
 

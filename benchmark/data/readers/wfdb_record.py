@@ -10,14 +10,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
-import wfdb
 from numpy.typing import NDArray
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.checks import LARGEST_HEADER, LARGEST_SIGNAL, check_extent, check_file, checked_recording
 from benchmark.data.readers.wfdb_plain import Samples, read_plain
+
+if TYPE_CHECKING:
+    import wfdb
 
 MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "nv": 1e-6}
 """Millivolts per unit, by the unit's name in lower case."""
@@ -151,11 +154,15 @@ def _read_by_wfdb(record: Path, lines: list[str]) -> Samples:
 
 
 def _read_as_it_stands(record: Path, lines: list[str]) -> wfdb.Record:
+    import wfdb  # here, because it loads slowly and plain records do without
+
     return wfdb.rdrecord(str(record), physical=False)
 
 
 def _read_without_suffix(record: Path, lines: list[str]) -> wfdb.Record:
     """A record whose first line names it 'E0001.mat', which wfdb refuses, read through a header that does not."""
+    import wfdb
+
     name, rest = lines[0].split(maxsplit=1)
     with TemporaryDirectory() as folder:
         (Path(folder) / f"{record.name}.hea").write_text("\n".join([f"{Path(name).stem} {rest}", *lines[1:]]))
