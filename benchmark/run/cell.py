@@ -15,7 +15,7 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, opened
 from benchmark.data.tasks.coverage import coverage
 from benchmark.data.tasks.split import SPLIT_VERSION
-from benchmark.data.tasks.task import Task, make_task
+from benchmark.data.tasks.task import Task, sides_for_tasks, task_on
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.failures import End, Failure
@@ -70,14 +70,17 @@ def run_together(jobs: Sequence[CellJob]) -> list[End]:
 
 
 def run_cell(job: CellJob, known: Known) -> None:
-    """Run one cell and store its row; `known` as in `linear_probe`.
+    """Run one cell and store its row; `known`: what it shares with the other cells of its group.
 
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
     prepared, device = opened(job.prepared), torch.device(job.device)
     spec = job.config.task_spec(job.config.finetune)
     tested = job.cell.evaluation != VALIDATION
-    task = make_task(prepared, spec, ratio=job.cell.ratio, seed=job.cell.seed, device=device, tested=tested)
+    place = job.prepared, spec, tested
+    if place not in known.sides:
+        known.sides[place] = sides_for_tasks(prepared, spec, device=device, tested=tested)
+    task = task_on(known.sides[place], ratio=job.cell.ratio, seed=job.cell.seed)
     test = task.test
     if task.unscored:
         scores = dict.fromkeys(UNITS, no_scores(task.unscored, multi=task.multi))
@@ -141,8 +144,11 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     if cell.evaluation == FEATURES:
         return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=cell.seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
-    encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
+    encoder = known.encoders.get(cell.pretrain_key)
+    if encoder is None:
+        encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
     if cell.evaluation in (LINEAR, VALIDATION):
+        known.encoders[cell.pretrain_key] = encoder
         return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
     settings = job.config.finetuning(cell.pretraining.method)
     return finetune(encoder, task, settings, seed=cell.seed, precision=job.precision)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from benchmark.data.tasks.task import Task, Windows
+from benchmark.data.tasks.spec import TaskSpec
+from benchmark.data.tasks.task import Sides, Task
 from benchmark.results.keys import digest
 from benchmark.training.finetune import EVALUATION_BATCH, Outcome, validation_score
 from benchmark.training.pretrain import autocast
@@ -34,12 +32,17 @@ Probe = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Known:
-    """What probes on one encoder in one precision share, by SHA-256 of their input."""
+    """What probes on one encoder in one precision share."""
 
+    encoders: dict[str, Encoder] = field(default_factory=dict)
+    """Key of the pretraining -> its encoder; a probe leaves it as it is."""
+    sides: dict[tuple[Path, TaskSpec, bool], Sides] = field(default_factory=dict)
+    """Folder of the prepared dataset, spec, whether it is tested -> what its tasks share."""
     features: dict[str, Floats] = field(default_factory=dict)
-    """Windows -> (n, K); label ratios share windows."""
+    """SHA-256 of windows -> (n, K); label ratios share windows."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    """Task and strengths -> outcome; seeds share a task under `protocol: paper`, and the probe is deterministic."""
+    """Hash of task and strengths -> outcome; seeds share a task under `protocol: paper`, and the probe is
+    deterministic."""
 
 
 @torch.no_grad()
@@ -64,8 +67,8 @@ def linear_probe(
     encoder = encoder.to(task.train.signal.device)
     known = Known() if known is None else known
     sides = list(task.sides().values())
-    names = [_digest(side.signal) for side in sides]
-    whole = digest([*names, *map(_labels, sides), task.multi, task.unit, *strengths])
+    names = [side.content[0] for side in sides]
+    whole = digest([*(side.content for side in sides), task.multi, task.unit, *strengths])
     if whole not in known.outcomes:
         for name, side in zip(names, sides, strict=True):
             if name not in known.features:
@@ -75,16 +78,9 @@ def linear_probe(
     return replace(found, training=dict(found.training), notes=list(found.notes))
 
 
-def _digest(values: Tensor) -> str:
-    return hashlib.sha256(values.cpu().contiguous().numpy().data).hexdigest()
-
-
-def _labels(side: Windows) -> list[str]:
-    """What a probe's outcome depends on besides the windows."""
-    return [_digest(side.target), digest(side.recording.tolist())]
-
-
 def _probe(task: Task, strengths: Sequence[float], raw: Sequence[Floats], started: float) -> Outcome:
+    from sklearn.preprocessing import StandardScaler  # here, because it loads slowly
+
     scaler = StandardScaler().fit(raw[0])
     train, validation, test = (scaler.transform(x) if len(x) else x for x in raw)
     target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
@@ -116,6 +112,9 @@ def fit_probe(x: Floats, target: NDArray[np.int64], strength: float, *, multi: b
 
 def _fit(x: Floats, y: NDArray[np.int64], classes: int, strength: float) -> tuple[Probe, bool]:
     """A softmax regression over the classes present in y; the others get probability 0."""
+    from sklearn.exceptions import ConvergenceWarning  # here, because it loads slowly
+    from sklearn.linear_model import LogisticRegression
+
     present = np.unique(y)
     if len(present) == 1:
         return lambda x: np.eye(classes, dtype=np.float32)[np.full(len(x), present[0])], True

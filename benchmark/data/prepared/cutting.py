@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchmark.data.prepared.leads import doubt_about
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Dataset, Entry, Unusable
+from benchmark.machine.memory import keep_freed_memory
 from benchmark.machine.workers import closing_pool, open_pool
 from benchmark.results.keys import KEY_LENGTH
 
@@ -50,7 +51,7 @@ def outcomes(
     if processes <= 1:
         yield from chain.from_iterable(map(work, chunks))
         return
-    pool = open_pool(processes)
+    pool = open_pool(processes, keep_freed_memory)
     with closing_pool(pool):
         yield from chain.from_iterable(pool.map(work, chunks))
 

@@ -6,7 +6,6 @@ A QRS complex is where the smoothed slope exceeds 1.5 times its own average; its
 from __future__ import annotations
 
 import numpy as np
-import scipy.signal
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
@@ -27,9 +26,9 @@ def find_r_peaks(cleaned: NDArray[np.float64], fs: int) -> list[Whole]:
     """Samples of the R peaks of each lead of (L, n), a filtered ECG at fs Hz; a lead may have none."""
     lead, begin, end = complexes(cleaned, fs)
     found = most_prominent(cleaned, lead, begin, end)  # (Q,), -1 where a complex has no maximum
-    return [
-        spaced(found[(lead == number) & (found >= 0)], int(np.rint(REFRACTORY * fs))) for number in range(len(cleaned))
-    ]
+    lead, found = lead[found >= 0], found[found >= 0]
+    of_leads = np.split(found, np.searchsorted(lead, range(1, len(cleaned))))  # lead by lead
+    return [spaced(peaks, int(np.rint(REFRACTORY * fs))) for peaks in of_leads]
 
 
 def complexes(cleaned: NDArray[np.float64], fs: int) -> tuple[Whole, Whole, Whole]:
@@ -38,23 +37,18 @@ def complexes(cleaned: NDArray[np.float64], fs: int) -> tuple[Whole, Whole, Whol
     smooth = uniform_filter1d(slope, int(np.rint(SLOPE_WINDOW * fs)), axis=1, mode="nearest")  # (L, n)
     average = uniform_filter1d(smooth, int(np.rint(AVERAGE_WINDOW * fs)), axis=1, mode="nearest")  # (L, n)
     steep = smooth > THRESHOLD * average  # (L, n)
-    found = [_complexes_of(lead) for lead in steep]
-    leads = [np.full(len(begin), number, np.intp) for number, (begin, _) in enumerate(found)]
-    begins, ends = zip(*found, strict=True)
-    return np.concatenate(leads), np.concatenate(begins), np.concatenate(ends)
+    return _long_stretches(steep)
 
 
-def _complexes_of(steep: NDArray[np.bool_]) -> tuple[Whole, Whole]:
-    """Begins and ends (k,) of the stretches of one lead that are long enough; one that is cut off is left out."""
-    begin = np.flatnonzero(~steep[:-1] & steep[1:])
-    end = np.flatnonzero(steep[:-1] & ~steep[1:])
-    end = end[end > begin[0]] if len(begin) else end
-    count = min(len(begin), len(end))
-    begin, end = begin[:count], end[:count]
-    if count == 0:
-        return begin, end
-    long_enough = end - begin >= SHORTEST * np.mean(end - begin)
-    return begin[long_enough], end[long_enough]
+def _long_stretches(steep: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
+    """Lead, begin and end (Q,) of the stretches of (L, n) that are long enough; one that is cut off is left out."""
+    lead, change = np.nonzero(steep[:, :-1] != steep[:, 1:])  # (C,) begins and ends in turn, lead by lead
+    paired = steep[lead, change + 1][:-1] & (lead[:-1] == lead[1:])  # (C - 1,) a begin before an end of the same lead
+    lead, begin, end = lead[:-1][paired], change[:-1][paired], change[1:][paired]
+    long = end - begin  # (Q,)
+    mean = np.bincount(lead, long) / np.maximum(np.bincount(lead), 1)  # up to the last lead that has a stretch
+    enough = long >= SHORTEST * mean[lead]
+    return lead[enough], begin[enough], end[enough]
 
 
 def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end: Whole) -> Whole:
@@ -71,6 +65,9 @@ def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end:
     values = np.where(inside, values, np.inf)  # so no maximum lies at or beyond the end
     rising = values[:, 1:] > values[:, :-1]  # (Q, W - 1)
     stretch, place = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
+    best[stretch] = begin[stretch] + 1 + place
+    rivals = np.bincount(stretch, minlength=len(lead))[stretch] > 1  # (P,) prominence decides among these alone
+    stretch, place = stretch[rivals], place[rivals]
     prominence = _prominences(values[stretch], place + 1, column)  # (P,)
     order = np.lexsort((place, -prominence, stretch))  # (P,) a stretch's best comes first among its own
     winner = order[np.r_[True, np.diff(stretch[order]) > 0]] if len(order) else order
@@ -98,7 +95,9 @@ def _prominences(values: NDArray[np.float64], peak: Whole, column: Whole) -> NDA
 
 def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
     """`most_prominent` of one stretch with equal neighbours, whose maxima may be several samples wide."""
-    places, properties = scipy.signal.find_peaks(lead[begin:end], prominence=(None, None))
+    from scipy.signal import find_peaks  # here, because it loads slowly
+
+    places, properties = find_peaks(lead[begin:end], prominence=(None, None))
     return begin + int(places[np.argmax(properties["prominences"])]) if len(places) else -1
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
-import openpyxl
 import pandas as pd
 
 from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Recording, Unusable
@@ -44,6 +43,8 @@ def read_diagnostics(dataset: Dataset, path: Path) -> Table:
 
     Raises DatasetError if it is no workbook or lacks a column.
     """
+    import openpyxl  # here, because it loads slowly
+
     try:
         with ZipFile(path) as archive:
             if problem := unfit_members(archive.infolist(), most=MOST_MEMBERS, limit=LARGEST_WORKBOOK):

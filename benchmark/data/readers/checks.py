@@ -47,12 +47,13 @@ def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
     `check_extent`.
     """
     check_extent(len(signal), fs)
-    for kind, good in (("NaN", ~np.isnan(signal)), ("infinite", np.abs(np.nan_to_num(signal, posinf=np.inf)) < BEYOND)):
-        bad = [lead for lead, column in zip(LEADS, good.T, strict=True) if not column.all()]
-        if bad:
-            raise Unusable(f"{kind} samples: lead {', '.join(bad)}")
-    if not signal.any():
+    low, high = signal.min(axis=0), signal.max(axis=0)  # (12,) NaN where a lead has one
+    beyond = np.maximum(np.abs(low), np.abs(high)) >= BEYOND  # (12,)
+    for kind, bad in (("NaN", np.isnan(low)), ("infinite", beyond)):
+        if bad.any():
+            raise Unusable(f"{kind} samples: lead {', '.join(np.array(LEADS)[bad])}")
+    if not (low.any() or high.any()):
         raise Unusable("all samples zero")
-    if not np.ptp(signal, axis=0).any():
+    if (low == high).all():
         raise Unusable("all leads constant")
     return Recording(signal.astype(np.float32), fs)

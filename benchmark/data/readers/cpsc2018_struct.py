@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from scipy.io import loadmat
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file, checked_recording
@@ -31,6 +30,8 @@ def structs_at(root: Path, pattern: str) -> dict[str, list[Path]]:
 
 def read_struct(path: Path) -> Recording:
     """One struct in mV; raises Unusable."""
+    from scipy.io import loadmat  # here, because it loads slowly
+
     check_file(path, LARGEST_SIGNAL)
     try:
         leads = np.array(loadmat(path)["ECG"]["data"][0, 0], np.float64)  # (12, n)

@@ -10,13 +10,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
-import wfdb
 from numpy.typing import NDArray
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.checks import LARGEST_HEADER, LARGEST_SIGNAL, check_extent, check_file, checked_recording
+from benchmark.data.readers.wfdb_plain import Samples, read_plain
+
+if TYPE_CHECKING:
+    import wfdb
 
 MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "nv": 1e-6}
 """Millivolts per unit, by the unit's name in lower case."""
@@ -71,10 +75,13 @@ def read_recording(record: Path) -> Recording:
     Raises Unusable if a file is missing or truncated, the header is invalid, a checksum or a lead is wrong, or the
     signal is NaN, infinite or zero.
     """
-    raw = _read_digital(record, _checked_header(record))
-    columns = _lead_columns(raw.sig_name)
-    signal = raw.dac()[:, columns] * _millivolts([raw.units[column] for column in columns])  # (n, 12)
-    return checked_recording(signal, float(raw.fs))
+    lines = _checked_header(record)
+    for file in {line.split()[0] for line in lines[1:]}:
+        check_file(record.parent / file, LARGEST_SIGNAL)
+    samples = read_plain(record, lines) or _read_by_wfdb(record, lines)
+    columns = _lead_columns(samples.leads)
+    signal = samples.signal[:, columns] * _millivolts([samples.units[column] for column in columns])  # (n, 12)
+    return checked_recording(signal, samples.fs)
 
 
 def diagnosis_codes(record: Path) -> tuple[str, ...]:
@@ -129,14 +136,12 @@ def _checked_signal_line(record: Path, line: str) -> tuple[str, str, str]:
         raise Unusable(f"damaged header: signal line {line[:60]!r}")
     if not SMALLEST_GAIN <= float(match["gain"]) <= LARGEST_GAIN:
         raise Unusable(f"gain is none or no ECG's: {match['gain'][:60]}")
-    if Path(match["file"]).stem != record.name:  # its samples are another recording's
+    if match["file"].partition(".")[0] != record.name:  # its samples are another recording's
         raise Unusable(f"header names another file: {match['file']}")
     return match["file"], match["format"], match["offset"] or ""
 
 
-def _read_digital(record: Path, lines: list[str]) -> wfdb.Record:
-    for file in {line.split()[0] for line in lines[1:]}:
-        check_file(record.parent / file, LARGEST_SIGNAL)
+def _read_by_wfdb(record: Path, lines: list[str]) -> Samples:
     read = _read_without_suffix if "." in lines[0].split()[0] else _read_as_it_stands
     try:
         raw = read(record, lines)
@@ -145,15 +150,19 @@ def _read_digital(record: Path, lines: list[str]) -> wfdb.Record:
     if raw.d_signal is None:
         raise Unusable("no samples")
     _check_sums(raw, record)
-    return raw
+    return Samples(raw.dac(), raw.sig_name, raw.units, float(raw.fs))
 
 
 def _read_as_it_stands(record: Path, lines: list[str]) -> wfdb.Record:
+    import wfdb  # here, because it loads slowly and plain records do without
+
     return wfdb.rdrecord(str(record), physical=False)
 
 
 def _read_without_suffix(record: Path, lines: list[str]) -> wfdb.Record:
     """A record whose first line names it 'E0001.mat', which wfdb refuses, read through a header that does not."""
+    import wfdb
+
     name, rest = lines[0].split(maxsplit=1)
     with TemporaryDirectory() as folder:
         (Path(folder) / f"{record.name}.hea").write_text("\n".join([f"{Path(name).stem} {rest}", *lines[1:]]))
@@ -173,7 +182,7 @@ def _check_sums(raw: wfdb.Record, record: Path) -> None:
             raise Unusable(f"length differs from the header: {size} bytes")
 
 
-def _lead_columns(names: list[str | None]) -> list[int]:
+def _lead_columns(names: Sequence[str | None]) -> list[int]:
     """Column of each of `LEADS`; sources order and capitalise them differently."""
     lowered = [(name or "").strip().lower() for name in names]
     for fault, times in (("missing", 0), ("twice", 2)):

@@ -6,7 +6,9 @@ windows, and all validation and test windows; the test windows are the same for 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -40,6 +42,23 @@ class Windows:
     def __len__(self) -> int:
         return len(self.recording)
 
+    @cached_property
+    def content(self) -> tuple[str, str]:
+        """SHA-256 of the signals, and a hash of labels and recordings."""
+        labels = hashlib.sha256(self.target.cpu().contiguous().numpy().data).hexdigest()
+        signal = hashlib.sha256(self.signal.cpu().contiguous().numpy().data).hexdigest()
+        return signal, digest([labels, self.recording.tolist()])
+
+    @cached_property
+    def recordings(self) -> list[str]:
+        """Names of the recordings, sorted."""
+        return sorted(set(self.recording.tolist()))
+
+    @cached_property
+    def patients(self) -> int:
+        """Number of patients."""
+        return len(set(self.patient.tolist()))
+
     def first(self, count: int) -> Windows:
         """The first `count` windows."""
         return Windows(self.signal[:count], self.target[:count], self.recording[:count], self.patient[:count])
@@ -71,15 +90,15 @@ class Task:
 
     def digests(self) -> dict[str, str]:
         """Split -> hash of its recording names."""
-        return {split: digest(sorted(set(windows.recording.tolist()))) for split, windows in self.sides().items()}
+        return {split: digest(windows.recordings) for split, windows in self.sides().items()}
 
     def counts(self) -> dict[str, int]:
         """Windows, recordings and patients of each split."""
         counts = {}
         for split, windows in self.sides().items():
             counts[f"{split}_windows"] = len(windows)
-            counts[f"{split}_recordings"] = len(np.unique(windows.recording))
-            counts[f"{split}_patients"] = len(np.unique(windows.patient))
+            counts[f"{split}_recordings"] = len(windows.recordings)
+            counts[f"{split}_patients"] = windows.patients
         return counts
 
 
@@ -151,12 +170,28 @@ def pretraining_source(
     )
 
 
-def make_task(
-    prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device, tested: bool = True
-) -> Task:
-    """The task of a cell. A side without a usable recording is empty, as are all if the dataset cannot be split.
+@dataclass(frozen=True)
+class Sides:
+    """What the tasks on a dataset share: all but the labelled training windows."""
 
-    The notes name these. tested: False leaves the test side empty without reading a window of it.
+    prepared: Prepared
+    spec: TaskSpec
+    trials: Trials
+    target: NDArray[np.int64]
+    """(R, C) of each recording."""
+    train: NDArray[np.int64]
+    """Numbers of the training pseudo-trials."""
+    validation: Windows
+    test: Windows
+    empty: tuple[str, ...]
+    """Which sides have no window, and why."""
+    device: torch.device
+
+
+def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device, tested: bool = True) -> Sides:
+    """The sides of a dataset's tasks. One without a usable recording is empty, as are all if it cannot be split.
+
+    tested: False leaves the test side empty without reading a window of it.
     """
     per_trial = spec.per_trial
     all_trials = trials(prepared, per_trial)
@@ -175,14 +210,42 @@ def make_task(
         for name, own in recordings.items()
         if len(own) and not len(sides[name])
     ]
-    notes = list(empty)
-    labelled = np.empty(0, np.int64)  # (n,)
-    if len(sides["train"]):
-        recording = all_trials.recording[sides["train"]]
+
+    def windows(trial: NDArray[np.int64]) -> Windows:
+        return _windows(prepared, all_trials, target, _all_windows(trial, per_trial), device)
+
+    return Sides(
+        prepared,
+        spec,
+        all_trials,
+        target,
+        train=sides["train"],
+        validation=windows(sides["validation"]),
+        test=windows(sides["test"]),
+        empty=tuple(empty),
+        device=device,
+    )
+
+
+def make_task(
+    prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device, tested: bool = True
+) -> Task:
+    """The task of a cell alone: `task_on` its own sides."""
+    return task_on(sides_for_tasks(prepared, spec, device=device, tested=tested), ratio=ratio, seed=seed)
+
+
+def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
+    """The task with the labelled subset of the training windows that a ratio and a seed choose.
+
+    The notes name empty sides and classes without a labelled window.
+    """
+    prepared, spec, all_trials = sides.prepared, sides.spec, sides.trials
+    labelled, notes = np.empty(0, np.int64), list(sides.empty)  # (n,)
+    if len(sides.train):
         subset = labelled_subset(
-            sides["train"],
-            all_trials.patient[sides["train"]],
-            target[recording],
+            sides.train,
+            all_trials.patient[sides.train],
+            sides.target[all_trials.recording[sides.train]],
             ratio,
             spec,
             seed=seed,
@@ -190,18 +253,14 @@ def make_task(
         )
         labelled = subset.windows
         notes += subset.notes
-
-    def windows(index: NDArray[np.int64]) -> Windows:
-        return _windows(prepared, all_trials, target, index, device)
-
     return Task(
-        train=windows(labelled),
-        validation=windows(_all_windows(sides["validation"], per_trial)),
-        test=windows(_all_windows(sides["test"], per_trial)),
+        train=_windows(prepared, all_trials, sides.target, labelled, sides.device),
+        validation=sides.validation,
+        test=sides.test,
         multi=spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[spec.protocol],
         notes=notes,
-        unscored="; ".join(empty),
+        unscored="; ".join(sides.empty),
     )
 
 

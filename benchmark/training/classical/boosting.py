@@ -11,7 +11,6 @@ from itertools import islice, repeat
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmark.config.sections import Boosting
 from benchmark.data.prepared.windows import Kind
@@ -70,6 +69,8 @@ def _fit(x: Floats, y: NDArray[np.int64], classes: int, settings: Boosting, leaf
     if len(present) == 1:
         certain = np.eye(classes, dtype=np.float32)[present[0]]  # (C,)
         return lambda x: repeat(np.tile(certain, (len(x), 1)), settings.iterations)
+    from sklearn.ensemble import HistGradientBoostingClassifier  # here, because it loads slowly
+
     model = HistGradientBoostingClassifier(
         learning_rate=settings.learning_rate,
         max_iter=settings.iterations,

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import resample_poly
 
 from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout, Row, ten_seconds, write_csv
@@ -77,6 +76,8 @@ def _write_recording(folder: Path, case: Case, settings: CohortSettings) -> Row:
     signal = case.recorded.signal
     _write_signal(folder / high, signal, case.fs)
     if settings.records100:
+        from scipy.signal import resample_poly  # here, because it loads slowly
+
         _write_signal(folder / low, resample_poly(signal, 100, case.fs, axis=0, padtype="line"), 100)
     codes = scp_codes(case.diagnoses, case.rng)
     return {
