@@ -16,7 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-RECORD_LINE = re.compile(r"[-\w]+ \d{1,4} (?P<fs>\d{1,9}) (?P<samples>\d{1,12})( (?P<start>[-\w:/ ]+))?", re.ASCII)
+RECORD_LINE = re.compile(
+    r"[-\w]+ \d{1,4} (?P<fs>[1-9]\d{0,8}) (?P<samples>[1-9]\d{0,11})( (?P<start>[-\w:/ ]+))?", re.ASCII
+)
 SIGNAL_LINE = re.compile(
     r"(?P<file>[-\w]+\.\w+) 16(\+(?P<offset>\d{1,6}))? "
     r"(?P<gain>\d+(\.\d+)?)(\((?P<baseline>-?\d{1,5})\))?/(?P<unit>\w+) "
@@ -59,9 +61,12 @@ def read_plain(record: Path, lines: Sequence[str]) -> Samples | None:
     sums = np.array([int(lead["sum"]) for lead in leads])  # (L,)
     if ((sums - digital.sum(axis=1, dtype=np.int64)) % 65536).any():
         return None
+    gain = np.array([[float(lead["gain"])] for lead in leads])  # (L, 1)
+    if not gain.all():  # wfdb takes it as not stated
+        return None
     zero = np.array([[float(lead["baseline"] or lead["zero"])] for lead in leads])  # (L, 1)
     signal = digital - zero  # (L, n)
-    signal /= [[float(lead["gain"])] for lead in leads]
+    signal /= gain
     signal[digital == NO_SAMPLE] = np.nan
     return Samples(signal.T, [lead["lead"] for lead in leads], [lead["unit"] for lead in leads], float(first["fs"]))
 

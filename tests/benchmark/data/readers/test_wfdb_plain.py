@@ -60,6 +60,10 @@ def test_plain_samples_are_those_of_wfdb(write: Callable[[str], Path], change: t
         ("dat 16 200", "dat 212 200"),  # another format
         ("r.dat 16 1000", "s.dat 16 1000"),  # two files
         ("dat 16 200", "dat 16+2 200"),  # two places in one file
+        ("200.0(0)", "0(0)"),  # a gain that is not stated
+        ("200.0(0)", "0.0(0)"),
+        ("500 3", "0 3"),
+        ("500 3", "500 0"),
         ("500 3", "500.5 3"),
         ("r 2 500 3", "r 2 500"),  # no length
         ("500 3", "500 4"),  # longer than the file
