@@ -49,7 +49,7 @@ build (`anatomy`). Written by `python docs/when/make.py`; the config is `benchma
 
 Each corpus has about {corpus} recordings, so more recordings per patient are fewer patients. With one recording per
 patient persistence has no meaning and is run once. Score: macro AUROC per recording on {patients} simulated PTB-XL
-patients with {ratio:.0%} of the labels, linear probe, three pretrainings per row, each with a labelled subset of its
+patients with {ratio:.0%} of the labels, linear probe, five pretrainings per row, each with a labelled subset of its
 own. Bold: beyond chance at 5 % by Holm's correction over the {cells} corpora of a row. Intervals are of seeds and test
 patients.
 
