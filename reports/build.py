@@ -45,13 +45,13 @@ class Report:
     """The report of a run."""
 
     tables: tuple[Table, ...]
-    beside: tuple[TextTable, ...]
-    """Presets side by side."""
     files: tuple[Path, ...]
     problems: tuple[str, ...]
     """One line per damaged row, per table without statistics and per figure that could not be drawn."""
     failures: tuple[tuple[str, Path | None], ...]
     """Per error: one line with its cells and the error; the file with the first cell's traceback, None without one."""
+    beside: tuple[TextTable, ...] = ()
+    """Presets side by side."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _contents(
 
 def _report(run: Run, tables: list[Table], texts: Texts, files: tuple[Path, ...], problems: list[str]) -> Report:
     damaged = run.damaged.values()
-    return Report(tuple(tables), tuple(texts.beside), files, (*damaged, *problems), tuple(_failures(run)))
+    return Report(tuple(tables), files, (*damaged, *problems), tuple(_failures(run)), tuple(texts.beside))
 
 
 def write_search(tunings: Sequence[Tuning], out: Path) -> list[Path]:

@@ -132,9 +132,9 @@ class Plan:
     it reads reports."""
     warnings: list[Line] = field(default_factory=list)
     """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
+    cells: list[PlannedCell] = field(default_factory=list)
     tunings: list[Key] = field(default_factory=list)
     """Keys of the searches that knobs are from (benchmark.results.tuned)."""
-    cells: list[PlannedCell] = field(default_factory=list)
 
 
 def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:

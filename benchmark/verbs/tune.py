@@ -176,7 +176,7 @@ TUNE = Verb(
         "--ratio": Flag(
             WHAT, "label ratio of the probes (the middle one of the config)", how={"type": float, "metavar": "R"}
         ),
-        "--dry-run": Flag(HOW, "list the trials, hours and disk, and do nothing", how={"action": "store_true"}),
+        **shared("--dry-run"),
         "--search-seed": Flag(
             HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": int, "default": SEARCH_SEED, "metavar": "N"}
         ),

@@ -22,7 +22,7 @@ COLUMNS = (
 )
 """Group, heading and kind of the columns of `data summary`."""
 MISSING = "file missing"
-"""Kind of reason of a listed recording whose header or signal is not on disk (readers.wfdb_record)."""
+"""Kind of reason of a listed recording whose header or signal is not on disk (readers.files.wfdb_record)."""
 EXAMPLES = 3
 """Most names listed as examples."""
 

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from benchmark.data.readers import chapman_figshare as figshare
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.readers.tables import Row, Table, keyed, listing_of
-from benchmark.data.readers.wfdb_record import diagnosis_codes, one_of, read_recording, record_files, records_at
+from benchmark.data.readers.files.tables import Row, Table, keyed, listing_of
+from benchmark.data.readers.files.wfdb_record import diagnosis_codes, one_of, read_recording, record_files, records_at
 
 LAST = 10646
 RHYTHMS = {

@@ -14,7 +14,7 @@ import pandas as pd
 
 from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Recording, Unusable
 from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file, checked_recording
-from benchmark.data.readers.tables import Table
+from benchmark.data.readers.files.tables import Table
 from benchmark.results.files.read import MEBIBYTE, unfit_members
 
 SAMPLES, FS = 5000, 500.0

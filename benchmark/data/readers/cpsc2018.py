@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.readers.cpsc2018_struct import read_struct, structs_at
-from benchmark.data.readers.tables import Row, Table, keyed, listing_of, read_table, whole_number
-from benchmark.data.readers.wfdb_record import diagnosis_codes, one_of, read_recording, record_files, records_at
+from benchmark.data.readers.files.tables import Row, Table, keyed, listing_of, read_table, whole_number
+from benchmark.data.readers.files.wfdb_record import diagnosis_codes, one_of, read_recording, record_files, records_at
 
 STRUCTS = "TrainingSet"
 FORMS = (

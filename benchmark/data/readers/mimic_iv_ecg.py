@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.readers.tables import Row, Table, keyed, listing_of, path_within, read_table, whole_number
-from benchmark.data.readers.wfdb_record import read_recording, record_files
+from benchmark.data.readers.files.tables import Row, Table, keyed, listing_of, path_within, read_table, whole_number
+from benchmark.data.readers.files.wfdb_record import read_recording, record_files
 
 REPORTS = tuple(f"report_{line}" for line in range(18))
 

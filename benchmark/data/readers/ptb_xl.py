@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.readers.tables import (
+from benchmark.data.readers.files.tables import (
     SHOWN,
     Row,
     Table,
@@ -20,7 +20,7 @@ from benchmark.data.readers.tables import (
     truth,
     whole_number,
 )
-from benchmark.data.readers.wfdb_record import read_recording, record_files
+from benchmark.data.readers.files.wfdb_record import read_recording, record_files
 
 COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
 FORMS = {"records500": "filename_hr", "records100": "filename_lr"}

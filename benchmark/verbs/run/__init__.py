@@ -43,7 +43,7 @@ RUN = Verb(
     run,
     {
         **shared(*CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, "--workers"),
-        "--dry-run": Flag(HOW, "list the cells, hours and disk, and do nothing", how={"action": "store_true"}),
+        **shared("--dry-run"),
         "--allow-leak": Flag(
             HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
         ),

@@ -11,6 +11,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.idle import IDLE, value_at
 from benchmark.config.load import config_names, load_config
+from benchmark.config.sections import Pretrain
 from methods.base import Recipe
 
 WINDOWS = {"data.segmentation": "windows"}
@@ -83,7 +84,8 @@ def test_windows_of_a_file_are_left_out_where_a_flag_asks_for_heartbeats(tmp_pat
 
 def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
     default = Config(name="", methods=["pmq"]).model_dump()
+    with_further_presets = Config(name="", methods=["pmq"], pretrain=Pretrain(presets=["paper"])).model_dump()
     for idle in IDLE:
         if idle.decided_by:
-            assert value_at(default, idle.key) is not None
+            assert value_at(with_further_presets, idle.key) is not None
             assert (value_at(default, idle.decided_by) in idle.where) == (None in idle.where)

@@ -18,7 +18,7 @@ from benchmark.data.prepared.beats import (
     standardise,
 )
 from benchmark.data.readers.base import Unusable
-from benchmark.data.readers.wfdb_record import read_recording
+from benchmark.data.readers.files.wfdb_record import read_recording
 
 REFERENCES = [("beats_ptbxl_dev.npz", "ptb-xl/records500/00000"), ("beats_cpsc_dev.npz", "cpsc2018/Training_WFDB")]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmark.data.prepared.leads import FLAT, IDENTICAL, LAWS, doubt_about
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.readers.base import LEADS
-from benchmark.data.readers.wfdb_record import read_recording
+from benchmark.data.readers.files.wfdb_record import read_recording
 
 Signal = NDArray[np.float32]
 

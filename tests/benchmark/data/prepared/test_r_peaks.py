@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.prepared.beats import FS, clean, resample, standardise
 from benchmark.data.prepared.r_peaks import find_r_peaks, most_prominent, spaced
-from benchmark.data.readers.wfdb_record import read_recording
+from benchmark.data.readers.files.wfdb_record import read_recording
 from benchmark.data.simulate import simulate
 
 

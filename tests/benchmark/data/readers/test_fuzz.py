@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from benchmark.data.readers.base import Dataset, DatasetError, Listing, Unusable
 from benchmark.data.readers.chapman import Chapman
 from benchmark.data.readers.cpsc2018 import CPSC2018
+from benchmark.data.readers.files.wfdb_record import read_recording
 from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG, REPORTS
 from benchmark.data.readers.ptb_xl import PTBXL
-from benchmark.data.readers.wfdb_record import read_recording
 
 pytestmark = pytest.mark.slow
 BOUNDED = settings(

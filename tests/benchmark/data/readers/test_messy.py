@@ -17,8 +17,8 @@ from benchmark.data.prepared.skipped import skip_summary
 from benchmark.data.readers.base import LEADS, Unusable
 from benchmark.data.readers.chapman_figshare import read_csv_recording
 from benchmark.data.readers.cpsc2018_struct import read_struct
+from benchmark.data.readers.files.wfdb_record import read_recording
 from benchmark.data.readers.ptb_xl import PTBXL
-from benchmark.data.readers.wfdb_record import read_recording
 
 Mutate = Callable[[Path], None]
 MakeECG = Callable[..., Any]

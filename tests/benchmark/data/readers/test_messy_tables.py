@@ -13,8 +13,8 @@ import pytest
 from benchmark.data.prepared.prepare import prepare
 from benchmark.data.prepared.skipped import skip_summary
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Unusable
+from benchmark.data.readers.files.tables import path_within, truth, whole_number
 from benchmark.data.readers.ptb_xl import COLUMNS, PTBXL
-from benchmark.data.readers.tables import path_within, truth, whole_number
 
 STATEMENTS = ",diagnostic,diagnostic_class\nNORM,1.0,NORM\nIMI,1.0,MI\nSR,,\n"
 PTB_ROW = {

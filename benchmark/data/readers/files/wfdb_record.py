@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.checks import LARGEST_HEADER, LARGEST_SIGNAL, check_extent, check_file, checked_recording
-from benchmark.data.readers.wfdb_plain import Samples, read_plain
+from benchmark.data.readers.files.wfdb_plain import Samples, read_plain
 
 if TYPE_CHECKING:
     import wfdb

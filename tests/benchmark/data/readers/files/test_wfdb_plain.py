@@ -10,8 +10,8 @@ import pytest
 import wfdb
 
 from benchmark.data.readers.base import LEADS
-from benchmark.data.readers.wfdb_plain import read_plain
-from benchmark.data.readers.wfdb_record import read_recording
+from benchmark.data.readers.files.wfdb_plain import read_plain
+from benchmark.data.readers.files.wfdb_record import read_recording
 
 PLAIN = """r 2 500 3
 r.dat 16 200.0(0)/mV 16 0 1 6 0 I

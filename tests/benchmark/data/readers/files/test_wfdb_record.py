@@ -9,7 +9,7 @@ import pytest
 import wfdb
 
 from benchmark.data.readers.base import LEADS, Unusable
-from benchmark.data.readers.wfdb_record import diagnosis_codes, read_recording, record_files
+from benchmark.data.readers.files.wfdb_record import diagnosis_codes, read_recording, record_files
 
 MIMIC_ORDER = ("I", "II", "III", "aVR", "aVF", "aVL", "V1", "V2", "V3", "V4", "V5", "V6")
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.chapman import Chapman
-from benchmark.data.readers.tables import Table, keyed, path_within, read_table, spelt_apart, whole_number
+from benchmark.data.readers.files.tables import Table, keyed, path_within, read_table, spelt_apart, whole_number
 
 
 def test_cells_stay_text_in_the_order_asked_for(tmp_path: Path):
