@@ -15,6 +15,8 @@ from benchmark.results.files.read import LARGEST_JSON, read_regular
 from benchmark.results.files.write import write_atomic
 from benchmark.verbs.speed.timing import Ratio
 
+INSTALL_NEUROKIT2 = "pip install neurokit2==0.2.13"
+"""For the preparation in plain form."""
 SPEED_FILE = "speed.json"
 """Name of the file under --out."""
 

@@ -10,8 +10,7 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
-from benchmark.verbs.speed.plain.preparation import INSTALL
-from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
+from benchmark.verbs.speed.record import INSTALL_NEUROKIT2, Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.timing import Ratio
 from methods.encoders import DEFAULT
 
@@ -93,7 +92,7 @@ def preparation_line(preparation: PreparationSpeed) -> str:
     """Recordings per core-second, ours and plain, or how to install neurokit2."""
     ours = f"  preparation: {1 / preparation.ours:.0f} recordings per core-second"
     if preparation.plain is None:
-        return f"{ours}; its plain form needs neurokit2: {INSTALL}"
+        return f"{ours}; its plain form needs neurokit2: {INSTALL_NEUROKIT2}"
     return f"{ours}, plain {1 / preparation.plain:.0f}, ratio {ratio_text(preparation.ratio)}"
 
 

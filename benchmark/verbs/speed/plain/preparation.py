@@ -17,8 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmark.data.prepared.beats import FS, WINDOW
 
-INSTALL = "pip install neurokit2==0.2.13"
-
 
 def is_there() -> bool:
     """Whether neurokit2 is installed."""

@@ -19,8 +19,7 @@ from benchmark.screen.console import open_console
 from benchmark.training.compiled import require_compiler
 from benchmark.verbs.speed import measure as module
 from benchmark.verbs.speed.measure import Effort, executed, measure_speed
-from benchmark.verbs.speed.plain.preparation import INSTALL
-from benchmark.verbs.speed.record import Speed, load_speed, save_speed
+from benchmark.verbs.speed.record import INSTALL_NEUROKIT2, Speed, load_speed, save_speed
 from benchmark.verbs.speed.report import preparation_line, print_speed
 from benchmark.verbs.speed.steps import Setting, training_job
 from methods.encoders.dilated import DilatedConfig
@@ -67,7 +66,7 @@ def test_without_neurokit2_all_else_is_measured_and_one_line_says_what_to_instal
 
 def test_what_to_install_is_what_the_dev_extra_pins() -> None:
     project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
-    assert INSTALL.removeprefix("pip install ") in project["optional-dependencies"]["dev"]
+    assert INSTALL_NEUROKIT2.removeprefix("pip install ") in project["optional-dependencies"]["dev"]
     assert not [name for name in project["dependencies"] if name.startswith("neurokit2")]
 
 
