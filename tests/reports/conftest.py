@@ -244,7 +244,8 @@ def write_predictions(tmp_path: Path) -> Callable[..., Path]:
             where = dict(zip(("variant", "dataset", "ratio", "seed"), place, strict=True))
             cells.append(replace(model, key=key, **where))
             if place not in not_run:
-                store.save_row(replace(row_of(model), key=key, pretrain_key=digest(place[0]), **where), found)
+                row = replace(row_of(model), method=place[0].partition("@")[0], pretrain_key=digest(place[0]))
+                store.save_row(replace(row, key=key, **where), found)
         datasets = {dataset: own.datasets["ptb-xl"] | {"title": dataset.upper()} for _, dataset, _, _ in predictions}
         variants = {variant: variant.upper() for variant, _, _, _ in predictions}
         config = own.config | {"protocol": protocol}
