@@ -18,7 +18,7 @@ from benchmark.run.data.datasets import reading_note
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.machine import Machine
-from benchmark.run.missing import Work, make_grid, missing
+from benchmark.run.missing import Work, in_turn, make_grid, missing
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.variants import Variant
 from benchmark.screen.console import Console, note
@@ -56,7 +56,7 @@ def print_dry_run(
     sizes, prepared = sizes_of(config, place, console)
     keyed = work_of(config, results, machine, prepared, variants)
     grid = keyed.grid if keyed else unkeyed_grid(config, machine, variants)
-    work = keyed or Work(grid, grid.pretrainings, grid.cells, ())
+    work = keyed or Work(grid, grid.pretrainings, tuple(in_turn(grid.cells)), ())
     note(console, f"config {config.name}: {counts_line(grid)} on {trained(grid.pretrainings)} pretrainings")
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"

@@ -117,6 +117,11 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     assert done_of("pmq finetune", "chapman", after) == "0/6"
 
 
+def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, place: Place) -> None:
+    config = small_config(FEW | {"gates": ["features"], "evaluate": ["finetune", "linear"]})
+    assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in lines_of(config, place)
+
+
 def test_the_cost_of_each_gate_is_said(small_config: SmallConfig, place: Place) -> None:
     def told(*gates: str) -> list[str]:
         lines = lines_of(small_config({**FEW, "gates": list(gates)}), place)
