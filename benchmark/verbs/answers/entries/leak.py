@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmark.verbs.answers.answer import Answer, Arm, Finding, Ran, cohorts
+from benchmark.verbs.answers.answer import TRAINED_OUT, Answer, Arm, Finding, Ran, cohorts
 from benchmark.verbs.answers.measure import ahead, column_of, paired
 from benchmark.verbs.answers.plants import training_holds_the_test_part
 
 TABLES = ("finetune", "linear")
 ALL: dict[str, Any] = {
-    **cohorts(ptb_xl=1000),
+    **cohorts(ptb_xl=700),
+    **TRAINED_OUT,
     "methods": ["random", "pmq"],
     "gates": ["features"],
     "evaluate": list(TABLES),

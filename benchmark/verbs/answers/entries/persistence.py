@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmark.verbs.answers.answer import Answer, Arm, Finding, Ran, cohorts
+from benchmark.verbs.answers.answer import TRAINED_OUT, Answer, Arm, Finding, Ran, cohorts
 from benchmark.verbs.answers.measure import ahead, apart, column_of, difference, shown
 
-BOTH: dict[str, Any] = {"sweeps": {"pmq": {"positives": ["recording"]}}, "methods": ["pmq"], "pretrain.epochs": 4}
+BOTH: dict[str, Any] = {**TRAINED_OUT, "sweeps": {"pmq": {"positives": ["recording"]}}, "methods": ["pmq"]}
 ROWS = ("pmq", "pmq:positives=recording")
 PATIENTS, RECORDINGS = 120, 4.0
 """Of the pretraining corpus."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmark.verbs.answers.answer import Answer, Arm, Finding, Ran, cohorts
+from benchmark.verbs.answers.answer import TRAINED_OUT, Answer, Arm, Finding, Ran, cohorts
 from benchmark.verbs.answers.measure import ahead, column_of, difference, paired, shown
 
-ETP: dict[str, Any] = {"methods": ["random", "etp"], "pretrain.epochs": 4}
+ETP: dict[str, Any] = {**TRAINED_OUT, "methods": ["random", "etp"]}
 MANY = 4.0
 """Errors of the reports, times the published."""
 
