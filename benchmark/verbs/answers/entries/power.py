@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmark.verbs.answers import planted
-from benchmark.verbs.answers.answer import Answer, Arm, Finding, Ran, cohorts
+from benchmark.verbs.answers.answer import TRAINED_OUT, Answer, Arm, Finding, Ran, cohorts
 from benchmark.verbs.answers.measure import ahead, column_of, difference
 
 TOLD = str(Path(planted.__file__).with_name("told.py"))
@@ -26,10 +26,6 @@ POWER = Answer(
         "name the diagnoses without an error. All are pretrained on that part."
     ),
     expected="The encoder that was told the labels comes first, and our intervals tell it from every other row.",
-    arms={
-        "told": Arm(
-            {**cohorts(ptb_xl=600), "methods": [*OTHERS, TOLD], "data.pretrain": "ptb-xl", "pretrain.epochs": 5}
-        )
-    },
+    arms={"told": Arm({**cohorts(ptb_xl=600), **TRAINED_OUT, "methods": [*OTHERS, TOLD], "data.pretrain": "ptb-xl"})},
     check=check,
 )
