@@ -25,8 +25,8 @@ so nothing here ranks a method.
 Unless an answer says otherwise: the dilated encoder with hidden 16, depth 6 and output 64; PTB-XL with several labels a
 recording and 30 % of the labels; protocol strict with three seeds, each with a pretraining of its own; a linear probe;
 macro AUROC per recording with its 95 % interval over seeds and test patients. Answers that rest on a difference between
-encoders (persistence, reports, leak, power) have five seeds, and encoders of twelve epochs at 83 Hz and a higher rate. Times
-are CPU time on one core, data included; on a machine that others use they are longer than on a quiet one.
+encoders (persistence, reports, leak, power) have five seeds, and encoders of twelve epochs at 83 Hz and a higher rate.
+Times are CPU time on one core, data included; on a machine that others use they are longer than on a quiet one.
 """
 NOT_RUN = "not run"
 

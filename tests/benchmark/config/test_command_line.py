@@ -190,6 +190,6 @@ def test_several_presets_are_the_first_and_those_beside_it() -> None:
 
 
 def test_gates_are_chosen_or_left_out() -> None:
-    assert config_from("--config laptop").gates == ["random", "frozen", "features", "full-labels"]
+    assert config_from("--config paper").gates == ["random", "frozen", "features", "full-labels"]
     assert config_from("--gates random full-labels").gates == ["random", "full-labels"]
     assert config_from("--gates none").gates == []
