@@ -205,12 +205,12 @@ def run_free(
     running: set[str] = set()
 
     def take() -> Job | None:
-        for job in pretrainings if len(running) < abreast else ():
+        free = [job for job in pretrainings if job.task.key in left.pretrainings] if len(running) < abreast else []
+        for job in free:
             if begin(job.task, left, claims, store, watch):
                 running.add(job.task.key)
                 pretrainings.remove(job)
                 return job
-        pretrainings[:] = [job for job in pretrainings if job.task.key in left.pretrainings]
         while group := next((own for own in groups if own[0].cell.pretrain_key not in left.pretrainings), None):
             groups.remove(group)
             open_cells = [job for job in group if job.cell.key in left.cells]

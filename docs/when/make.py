@@ -151,7 +151,7 @@ def draw(found: pd.DataFrame, file: Path) -> None:
     most = float(np.abs(found["gain"]).max())
     with rc_context(SETTINGS):
         figure = Figure(figsize=(TWO_COLUMNS, 3.4), layout="constrained")
-        panels = figure.subplots(len(ANATOMY), len(ROWS), sharex=True, sharey=True)
+        panels = figure.subplots(len(ANATOMY), len(ROWS), sharex=True, sharey=True, squeeze=False)
         for (line, anatomy), (column, row) in product(enumerate(ANATOMY), enumerate(ROWS)):
             shown = [[of_arm(found, row, Arm(r, p, anatomy)) for p in PERSISTENCE] for r in RECORDINGS_PER_PATIENT]
             values = [[np.nan if own is None else own.gain for own in own_line] for own_line in shown]

@@ -23,6 +23,7 @@ from benchmark.run import pretraining as pretraining_module
 from benchmark.run import runner
 from benchmark.run.cell import CellJob, run_cell
 from benchmark.run.claims import CLAIMS, Claims
+from benchmark.run.missing import task_name
 from benchmark.run.pretraining import refuse_edited
 from benchmark.run.runner import do, groups_of, killed
 from benchmark.training.linear import Known
@@ -204,6 +205,18 @@ def test_what_another_runner_does_is_waited_for_and_not_done_again(
     assert set(bench.heard.done) == set(whole.heard.done) - set(bench.heard.others)
     assert bench.heard.waits == ["waiting for the tasks of other runners: 2 of there:7"] * 3
     assert bench.rows() == whole.rows()
+
+
+def test_an_encoder_that_another_runner_made_is_looked_at_once(bench: Bench, tmp_path: Path) -> None:
+    whole = Bench(bench.config, bench.prepared, Store(tmp_path / "whole"))
+    assert whole.work_off() == 0
+    work = bench.missing()
+    made, _ = work.pretrainings
+    shutil.copytree(whole.store.pretrained / made.key, bench.store.pretrained / made.key)
+    heard = Heard()
+    assert do(work, bench.config, bench.prepared, bench.store, MACHINE, heard.watch()) == 0
+    assert heard.others == [task_name(made)]
+    assert len(heard.done) == 5
 
 
 def test_what_another_runner_gives_up_is_done(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
