@@ -20,7 +20,10 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from benchmark.config.verb import OK
+from benchmark.verbs.answers.answer import Ran
+from benchmark.verbs.answers.measure import column_of, difference
 from reports.figures.draw.style import SETTINGS, SIGNED, TWO_COLUMNS
+from reports.runs.run import open_run
 from reports.statistics.pairwise import holm
 from run_benchmark import main
 
@@ -39,7 +42,6 @@ ROWS = {
     "clocs": "CLOCS",
 }
 """Rows of the config, all against Random."""
-TABLE, METRIC, RATIO = "linear-recording", "auroc", 0.1
 LEVEL = 0.05
 HEAD = """# When does a patient memory pay?
 
@@ -49,7 +51,7 @@ build (`anatomy`). Written by `python docs/when/make.py`; the config is `benchma
 
 Each corpus has about {corpus} recordings, so more recordings per patient are fewer patients. With one recording per
 patient persistence has no meaning and is run once. Score: macro AUROC per recording on {patients} simulated PTB-XL
-patients with {ratio:.0%} of the labels, linear probe, five pretrainings per row, each with a labelled subset of its
+patients with 10 % of the labels, linear probe, five pretrainings per row, each with a labelled subset of its
 own. Bold: beyond chance at 5 % by Holm's correction over the {cells} corpora of a row. Intervals are of seeds and test
 patients.
 
@@ -88,7 +90,8 @@ def arms() -> Iterator[Arm]:
 
 def run(arm: Arm, work: Path) -> None:
     """Run what is missing of a corpus. Exits where the run does not end well."""
-    places = ["--results", str(work / "runs"), "--out", str(work / arm.name()), "--cache", str(work / "cache")]
+    own = work / arm.name()
+    places = ["--results", str(own / "runs"), "--out", str(own / "out"), "--cache", str(work / "cache")]
     status = main(["run", "--config", "when", "--set", *arm.settings(), *places])
     if status != OK:
         sys.exit(status)
@@ -98,12 +101,12 @@ def gains(work: Path) -> pd.DataFrame:
     """One line per finished corpus and row: gain, low, high, p of the row minus Random."""
     lines = []
     for arm in arms():
-        file = work / arm.name() / "pairwise.csv"
-        if not file.is_file():
+        if not (work / arm.name() / "runs").is_dir():
             continue
-        pairs = pd.read_csv(file).query("table == @TABLE and metric == @METRIC and ratio == @RATIO")
-        for own in pairs.query("first == 'random'").itertuples():
-            gain = {"row": own.second, "gain": -own.difference, "low": -own.high, "high": -own.low, "p": own.p}
+        column = column_of(Ran(open_run(work / arm.name() / "runs"), (), 0.0))
+        for row in ROWS:
+            found = difference(column, row, "random")
+            gain = {"row": row, "gain": found.mean, "low": found.low, "high": found.high, "p": found.p}
             lines.append(arm._asdict() | gain)
     return pd.DataFrame(lines)
 
@@ -116,7 +119,7 @@ def with_holm(found: pd.DataFrame) -> pd.DataFrame:
 
 def page(found: pd.DataFrame) -> Iterator[str]:
     """The page: for each row and anatomy a table of recordings per patient x persistence."""
-    yield HEAD.format(corpus=CORPUS, patients=TEST_PATIENTS, ratio=RATIO, cells=len(list(arms())))
+    yield HEAD.format(corpus=CORPUS, patients=TEST_PATIENTS, cells=len(list(arms())))
     yield "\n![Gain over Random](when/gains.png)\n"
     for row, title in ROWS.items():
         yield f"\n## {title}\n\n| anatomy | recordings per patient | {' | '.join(map(named, PERSISTENCE))} |\n"
