@@ -7,26 +7,25 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.results.failures import End, Failure
-from benchmark.results.names import ERROR, LINEAR
+from benchmark.results.names import ERROR
 from benchmark.results.store import Store
-from benchmark.run.cell import CellJob, run_together, source_facts
+from benchmark.run.cell import source_facts
 from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
-from benchmark.run.engines.local import Engine, Tell, run_tasks
+from benchmark.run.engines.local import Engine, run_tasks
 from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.jobs import Job, cell_job, configs_of, groups_of, killed, name_of, pretraining_job, run_job
 from benchmark.run.machine import Machine
 from benchmark.run.missing import Work, is_finished, task_name
-from benchmark.run.pretraining import PretrainingJob, run_to_end
+from benchmark.run.pretraining import PretrainingJob
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,6 @@ class Watch:
     note: Callable[[str], None]
 
 
-Job = PretrainingJob | tuple[CellJob, ...]
-"""What an engine runs at once, in one process."""
 Failed = tuple[int, int] | None
 """Time and inode of a failure's file; None if there is none."""
 
@@ -101,12 +98,6 @@ def do(
                 watch.waiting(waiting_line(holders))
                 time.sleep(POLL_SECONDS)
     return left.failures
-
-
-def configs_of(config: Config, tasks: Iterable[Pretraining | Cell]) -> dict[str, Config]:
-    """Name of each row of some tasks -> its config."""
-    variants = {task.variant.name: task.variant for task in tasks}
-    return {name: with_settings(config, variant.settings) for name, variant in variants.items()}
 
 
 def claimed(task: Pretraining | Cell) -> tuple[str, ...]:
@@ -232,41 +223,6 @@ def run_free(
                 settle(end, left, claims, store, watch)
 
 
-def pretraining_job(
-    task: Pretraining, configs: Mapping[str, Config], folders: Mapping[str, Path], store: Store, machine: Machine
-) -> PretrainingJob:
-    """The job of a pretraining, whose encoder goes to the store."""
-    config, folder = configs[task.variant.name], store.pretrained / task.key
-    return PretrainingJob(task, config, folders, folder, str(machine.device), machine.precision, machine.compiled)
-
-
-def cell_job(
-    cell: Cell,
-    configs: Mapping[str, Config],
-    folders: Mapping[str, Path],
-    store: Store,
-    machine: Machine,
-    corpus: Mapping[str, Any],
-) -> CellJob:
-    """The job of a cell; `corpus`: what its encoder, if it was trained, was pretrained on."""
-    own = dict(corpus) if cell.pretraining and cell.pretraining.method.trains else {}
-    config, folder = configs[cell.variant.name], folders[cell.dataset]
-    return CellJob(cell, config, folder, store.root, str(machine.device), machine.precision, own)
-
-
-def run_job(job: Job, tell: Tell) -> list[End]:
-    """Run a job; tells the steps of a pretraining as arguments of `Watch.inner`."""
-    if isinstance(job, PretrainingJob):
-        name = task_name(job.task)
-        return [run_to_end(job, lambda done, total, text: tell((name, done, total, text)))]
-    return run_together(job)
-
-
-def name_of(job: Job) -> str:
-    """Name of a job in the progress display: that of its first task."""
-    return task_name(job.task if isinstance(job, PretrainingJob) else job[0].cell)
-
-
 def settle(end: End, left: Left, claims: Claims, store: Store, watch: Watch) -> None:
     """Take a task that has ended off what is left; a failure is stored."""
     task = left.task(end.key)
@@ -283,20 +239,3 @@ def settle(end: End, left: Left, claims: Claims, store: Store, watch: Watch) -> 
 def where_to_look(failure: Failure, file: Path) -> str:
     """A failure in one line, with the file of its traceback."""
     return f"{failure.line}; traceback in {file}" if failure.traceback else failure.line
-
-
-def killed(job: Job, error: Exception, store: Store) -> list[End]:
-    """Outcomes of a job whose process was killed; what was stored before counts as done."""
-    failure = Failure.of(error)
-    tasks = [job.task] if isinstance(job, PretrainingJob) else [own.cell for own in job]
-    return [End(task.key, 0.0, None if is_finished(task, store) else failure) for task in tasks]
-
-
-def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
-    """Groups of cells that run in one process: linear probes by encoder and dataset, every other cell alone."""
-    groups: dict[tuple[str, str], list[CellJob]] = {}
-    for job in jobs:
-        cell = job.cell
-        together = (cell.pretrain_key, cell.dataset) if cell.evaluation == LINEAR else (cell.key, "")
-        groups.setdefault(together, []).append(job)
-    return [tuple(group) for group in groups.values()]

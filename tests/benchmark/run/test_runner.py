@@ -25,7 +25,7 @@ from benchmark.run.cell import CellJob, run_cell
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.missing import task_name
 from benchmark.run.pretraining import refuse_edited
-from benchmark.run.runner import do, groups_of, killed
+from benchmark.run.runner import do
 from benchmark.training.linear import Known
 from benchmark.training.weights import CHECKPOINT, WEIGHTS, load_encoder
 from methods.encoders.dilated import Dilated
@@ -328,34 +328,6 @@ def test_rows_and_cards_hold_what_their_keys_are_digests_of(finished: Bench) -> 
         assert card is not None
         assert digest(card["key_content"]) == row.pretrain_key
         assert row.provenance["device"]["threads"] == 1
-
-
-def jobs_of(bench: Bench) -> list[CellJob]:
-    return [
-        CellJob(cell, bench.config, bench.prepared[cell.dataset].folder, bench.store.root, "cpu", "float32")
-        for cell in bench.grid.cells
-    ]
-
-
-def test_linear_probes_of_an_encoder_go_together_and_every_other_cell_alone(
-    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
-) -> None:
-    bench = Bench(small_config({"ratios": [0.5, 0.2]}), cohorts, Store(tmp_path / "runs"))
-    groups = groups_of(jobs_of(bench))
-    assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2]
-    for group in groups:
-        assert len({(job.cell.pretrain_key, job.cell.evaluation) for job in group}) == 1
-    assert sorted(job.cell.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
-
-
-def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
-    first, second, *_ = jobs_of(finished)
-    (finished.store.root / "cells" / f"{second.cell.key}.json").unlink()
-    ends = killed([first, second], RuntimeError("killed"), finished.store)
-    assert [(end.key, end.failure) for end in ends] == [
-        (first.cell.key, None),
-        (second.cell.key, Failure("RuntimeError: killed")),
-    ]
 
 
 def test_a_method_file_that_is_edited_while_its_pretraining_waits_is_refused(bench: Bench, tmp_path: Path) -> None:

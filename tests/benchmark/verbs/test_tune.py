@@ -11,7 +11,7 @@ import pytest
 
 import run_benchmark
 from benchmark.results.store import Store
-from benchmark.run import runner
+from benchmark.run import jobs
 from benchmark.verbs.run.tuned import SAME
 from benchmark.verbs.tune import TUNE
 
@@ -96,7 +96,7 @@ def test_a_second_search_does_nothing_twice(
     flags: list[str], workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tuned(workplace)
-    monkeypatch.setattr(runner, "run_to_end", None)
+    monkeypatch.setattr(jobs, "run_to_end", None)
     assert run_benchmark.main(["tune", *flags, "--trials", "3"]) == 0
     assert "3 trials of 2 methods: 0 of 6 cells to do" in capsys.readouterr().out
     assert run_benchmark.main(["tune", *flags, "--trials", "4", "--dry-run"]) == 0

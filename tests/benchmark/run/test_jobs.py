@@ -1,0 +1,39 @@
+"""Which cells go together, and what a killed job leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmark.results.failures import Failure
+from benchmark.results.store import Store
+from benchmark.run.cell import CellJob
+from benchmark.run.jobs import groups_of, killed
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
+
+
+def jobs_of(bench: Bench) -> list[CellJob]:
+    return [
+        CellJob(cell, bench.config, bench.prepared[cell.dataset].folder, bench.store.root, "cpu", "float32")
+        for cell in bench.grid.cells
+    ]
+
+
+def test_linear_probes_of_an_encoder_go_together_and_every_other_cell_alone(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    bench = Bench(small_config({"ratios": [0.5, 0.2]}), cohorts, Store(tmp_path / "runs"))
+    groups = groups_of(jobs_of(bench))
+    assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2]
+    for group in groups:
+        assert len({(job.cell.pretrain_key, job.cell.evaluation) for job in group}) == 1
+    assert sorted(job.cell.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
+
+
+def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
+    first, second, *_ = jobs_of(finished)
+    (finished.store.root / "cells" / f"{second.cell.key}.json").unlink()
+    ends = killed([first, second], RuntimeError("killed"), finished.store)
+    assert [(end.key, end.failure) for end in ends] == [
+        (first.cell.key, None),
+        (second.cell.key, Failure("RuntimeError: killed")),
+    ]
