@@ -10,11 +10,34 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process, resource_tracker
-from typing import Any
+from typing import Any, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+PATIENCE = 2.0
+"""Seconds to wait for a killed process."""
+
+
+def shared_map(
+    work: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    processes: int,
+    begin: Callable[..., None] | None = None,
+) -> Generator[Result, None, None]:
+    """`work` of each task, in order, shared by processes; one process or none is this one.
+
+    Each process calls `begin` first. A generator that is closed before its end kills them.
+    """
+    if processes <= 1:
+        yield from map(work, tasks)
+        return
+    pool = open_pool(processes, begin)
+    with closing_pool(pool):
+        yield from pool.map(work, tasks)
 
 
 def open_pool(
@@ -40,6 +63,8 @@ def closing_pool(pool: ProcessPoolExecutor) -> Iterator[None]:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.kill()
+        for process in processes:
+            process.join(PATIENCE)  # until then it may still write a file
         raise
     pool.shutdown()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from benchmark.data.prepared.leads import doubt_about
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Dataset, Entry, Unusable
 from benchmark.machine.memory import keep_freed_memory
-from benchmark.machine.workers import closing_pool, open_pool
+from benchmark.machine.workers import shared_map
 from benchmark.results.keys import KEY_LENGTH
 
 CHUNK = 16
@@ -48,12 +49,8 @@ def outcomes(
     chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
     work = partial(_prepare_chunk, dataset, segmentation)
     processes = min(workers, len(entries) // WORTH_A_WORKER)
-    if processes <= 1:
-        yield from chain.from_iterable(map(work, chunks))
-        return
-    pool = open_pool(processes, keep_freed_memory)
-    with closing_pool(pool):
-        yield from chain.from_iterable(pool.map(work, chunks))
+    with closing(shared_map(work, chunks, processes, keep_freed_memory)) as each:
+        yield from chain.from_iterable(each)
 
 
 def _prepare_chunk(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:

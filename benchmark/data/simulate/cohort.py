@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict
+from functools import partial
+from itertools import accumulate, chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmark.data.readers.simulated import SIMULATED_MARK
 from benchmark.data.simulate.layouts import LAYOUTS
-from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout
+from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout, Row
 from benchmark.data.simulate.population import draw_diagnoses, draw_person, keep_or_redraw
 from benchmark.data.simulate.recording import MOST_SEVERE, record
+from benchmark.machine.workers import shared_map
 from benchmark.results.files.write import naming, temporary_name
 
 SIMULATOR_VERSION = 3
@@ -27,6 +32,20 @@ COHORTS: tuple[str, ...] = tuple(LAYOUTS)
 FS = 500
 CHANGES = 1
 """Marks the stream that changes a patient's conditions, apart from the recording's own."""
+CHUNK = 16
+"""Patients a worker takes at a time."""
+WORTH_A_WORKER = 256
+"""Least recordings per process: starting one takes as long as some 100 recordings."""
+
+
+class Patient(NamedTuple):
+    """A patient to simulate."""
+
+    number: int
+    """From 0."""
+    first: int
+    """Position of his first recording in the cohort, from 0."""
+    recordings: int
 
 
 def write_cohort(
@@ -35,6 +54,7 @@ def write_cohort(
     settings: CohortSettings,
     *,
     seed: int,
+    workers: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write a cohort; the folder is created atomically.
@@ -44,7 +64,8 @@ def write_cohort(
         folder: output folder; must not exist.
         settings: size and difficulty.
         seed: >= 0.
-        on_progress: called after each recording with (written, total).
+        workers: most processes that share the patients; the bytes do not depend on it.
+        on_progress: called with (written, total) recordings as they are written.
 
     Raises:
         ValueError: an unknown cohort or a setting out of range.
@@ -57,12 +78,7 @@ def write_cohort(
     try:
         with naming(folder):
             temporary.mkdir(parents=True)
-            visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]
-            rows = []
-            for case in _cases(name, layout, visits, settings, seed):
-                rows.append(layout.write_recording(temporary, case, settings))
-                if on_progress is not None:
-                    on_progress(len(rows), sum(visits))
+            rows = _write_recordings(temporary, name, settings, seed, workers, on_progress)
             layout.write_tables(temporary, rows)
             mark = {"simulator_version": SIMULATOR_VERSION, "cohort": name, "seed": seed, "settings": asdict(settings)}
             (temporary / SIMULATED_MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
@@ -77,30 +93,65 @@ def write_cohort(
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _cases(name: str, layout: Layout, visits: list[int], settings: CohortSettings, seed: int) -> Iterator[Case]:
-    """Yield the cohort's recordings one at a time."""
-    number = 0
-    for patient, count in enumerate(visits):
-        person = draw_person(_stream(seed, name, patient, 1), layout.population, settings.anatomy)
-        for visit in range(count):
-            rng = _stream(seed, name, patient, 2 + visit)
-            shown = person
-            if visit > 0:
-                changes = np.random.default_rng([seed, COHORTS.index(name), patient, 2 + visit, CHANGES])
-                shown = keep_or_redraw(changes, person, layout.population, settings.persistence)
-            diagnoses = draw_diagnoses(rng, shown, layout.population, first=visit == 0)
-            recorded = record(
-                person.anatomy,
-                diagnoses,
-                rng,
-                seconds=layout.seconds(rng),
-                fs=FS,
-                noise=settings.noise,
-                severity=settings.severity,
-                mains_hz=layout.mains_hz,
-            )
-            yield Case(number, patient, visit, person, diagnoses, recorded, FS, rng)
-            number += 1
+def _write_recordings(
+    folder: Path,
+    name: str,
+    settings: CohortSettings,
+    seed: int,
+    workers: int,
+    on_progress: Callable[[int, int], None] | None,
+) -> list[Row]:
+    """Write the files of all recordings, patients shared by processes; the tables' rows in order."""
+    layout = LAYOUTS[name]
+    visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]
+    patients = [
+        Patient(number, first, count)
+        for number, (first, count) in enumerate(zip(accumulate(visits, initial=0), visits, strict=False))
+    ]
+    chunks = [patients[start : start + CHUNK] for start in range(0, len(patients), CHUNK)]
+    write = partial(_write_patients, folder, name, settings, seed)
+    rows: list[Row] = []
+    with closing(shared_map(write, chunks, min(workers, sum(visits) // WORTH_A_WORKER))) as each:
+        for row in chain.from_iterable(each):
+            rows.append(row)
+            if on_progress is not None:
+                on_progress(len(rows), sum(visits))
+    return rows
+
+
+def _write_patients(
+    folder: Path, name: str, settings: CohortSettings, seed: int, patients: Sequence[Patient]
+) -> list[Row]:
+    """Write the files of some patients' recordings; their rows of the tables."""
+    layout = LAYOUTS[name]
+    return [
+        layout.write_recording(folder, case, settings)
+        for patient in patients
+        for case in _cases(name, layout, patient, settings, seed)
+    ]
+
+
+def _cases(name: str, layout: Layout, patient: Patient, settings: CohortSettings, seed: int) -> Iterator[Case]:
+    """Yield a patient's recordings one at a time."""
+    person = draw_person(_stream(seed, name, patient.number, 1), layout.population, settings.anatomy)
+    for visit in range(patient.recordings):
+        rng = _stream(seed, name, patient.number, 2 + visit)
+        shown = person
+        if visit > 0:
+            changes = np.random.default_rng([seed, COHORTS.index(name), patient.number, 2 + visit, CHANGES])
+            shown = keep_or_redraw(changes, person, layout.population, settings.persistence)
+        diagnoses = draw_diagnoses(rng, shown, layout.population, first=visit == 0)
+        recorded = record(
+            person.anatomy,
+            diagnoses,
+            rng,
+            seconds=layout.seconds(rng),
+            fs=FS,
+            noise=settings.noise,
+            severity=settings.severity,
+            mains_hz=layout.mains_hz,
+        )
+        yield Case(patient.first + visit, patient.number, visit, person, diagnoses, recorded, FS, rng)
 
 
 def _stream(seed: int, name: str, patient: int, part: int) -> np.random.Generator:

@@ -65,9 +65,10 @@ def locate(
     simulated: Path,
     data_root: Path | None,
     paths: dict[str, Path],
+    workers: int = 1,
     on_progress: OnProgress | None = None,
 ) -> Dataset:
-    """A dataset of a run; a simulated cohort that does not exist yet is written first.
+    """A dataset of a run; a simulated cohort that does not exist yet is written first, by up to `workers` processes.
 
     Raises DatasetError if a real folder is missing.
     """
@@ -83,7 +84,7 @@ def locate(
     if missing_cohort(config, name, simulated):
         settings = cohort_settings(name, simulation)
         try:
-            write_cohort(name, folder, settings, seed=simulation.seed, on_progress=on_progress)
+            write_cohort(name, folder, settings, seed=simulation.seed, workers=workers, on_progress=on_progress)
         except ValueError as error:
             raise ConfigError(f"data.simulation: {error}") from None
         except FileExistsError:

@@ -38,6 +38,7 @@ def open_data(config: Config, name: str, place: Place, console: Console) -> Data
             simulated=place.simulated,
             data_root=place.data_root,
             paths=place.paths,
+            workers=place.workers,
             on_progress=progress,
         )
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from benchmark.data.readers.simulated import SIMULATED_MARK
-from benchmark.data.simulate import COHORTS, SIMULATOR_VERSION, CohortSettings, write_cohort
+from benchmark.data.simulate import COHORTS, SIMULATOR_VERSION, CohortSettings, cohort, write_cohort
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -69,6 +69,38 @@ def test_a_broken_run_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         write_cohort("chapman", tmp_path / "c", CohortSettings(3), seed=1, on_progress=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cohort, "WORTH_A_WORKER", 1)
+    monkeypatch.setattr(cohort, "CHUNK", 2)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.usefixtures("two_workers")
+@pytest.mark.parametrize("name", ["mimic-iv-ecg", "ptb-xl"])
+def test_two_processes_write_the_bytes_of_one(name: str, tmp_path: Path) -> None:
+    seen: list[int] = []
+    write_cohort(name, tmp_path / "one", CohortSettings(7), seed=4)
+    write_cohort(
+        name, tmp_path / "two", CohortSettings(7), seed=4, workers=2, on_progress=lambda done, _: seen.append(done)
+    )
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+    assert seen == list(range(1, len(seen) + 1))
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_a_broken_run_of_two_processes_leaves_nothing(tmp_path: Path) -> None:
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_cohort("chapman", tmp_path / "c", CohortSettings(40), seed=1, workers=2, on_progress=stop)
     assert list(tmp_path.iterdir()) == []
 
 
