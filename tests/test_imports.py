@@ -50,6 +50,8 @@ OWNERS = {
     "wfdb": ("benchmark/data/readers/", "benchmark/data/simulate/wfdb_files.py"),
     "neurokit2": ("benchmark/verbs/speed/plain/preparation.py",),
     "yaml": ("benchmark/config/",),
+    "h5py": ("benchmark/data/readers/cards/forms/hdf5_files.py",),
+    "ecgdatakit": ("benchmark/data/readers/cards/forms/exports.py",),
     "matplotlib": ("reports/figures/draw/",),
     "seaborn": ("reports/figures/draw/",),
     "torch.distributed": ("methods/parts/gather.py", "benchmark/training/pretrain.py"),

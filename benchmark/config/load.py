@@ -63,12 +63,12 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 def parse_value(text: str) -> Any:
     """A value of `--set`: YAML scalar or flow list. Raises ConfigError if it is not YAML."""
     try:
-        return _parsed(text)
+        return parsed(text)
     except ValueError:
         raise ConfigError(f"--set: {text!r} is not a YAML value") from None
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
     """The value of a YAML text. Raises ValueError in one line."""
     try:
         return bounded(yaml.load(text, Loader=_Loader))
@@ -106,7 +106,7 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     Raises ConfigError, also for keys without effect (`benchmark.config.idle`).
     """
     try:
-        values = _parsed(config_text(name_or_file))
+        values = parsed(config_text(name_or_file))
     except ConfigError:
         raise
     except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import CONFIG, DATA, config_of, place_of, shared
+from benchmark.config.command_line import CONFIG, DATA, config_of, place_of, shared, words_of
 from benchmark.config.verb import FAILED, OK, Verb
 from benchmark.screen.console import Console, note
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def command_of(arguments: Namespace) -> DataCommand:
     """The command from its flags. Raises ConfigError."""
-    from benchmark.verbs.data.look import DataCommand  # here, because the readers load slowly
+    from benchmark.config.cards import names_of  # here, because the readers load slowly
+    from benchmark.verbs.data.look import DataCommand
 
-    named = [*filter(None, [arguments.pretrain_dataset]), *(arguments.datasets or [])]
     return DataCommand(
         config=config_of(arguments),
-        asked=tuple(dict.fromkeys(named)),
+        asked=tuple(dict.fromkeys(names_of(words_of(arguments)))),
         place=place_of(arguments),
         subject=vars(arguments).get("word", ""),
     )

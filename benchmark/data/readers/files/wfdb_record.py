@@ -75,13 +75,21 @@ def read_recording(record: Path) -> Recording:
     Raises Unusable if a file is missing or truncated, the header is invalid, a checksum or a lead is wrong, or the
     signal is NaN, infinite or zero.
     """
+    samples = read_samples(record)
+    columns = lead_columns(samples.leads)
+    signal = samples.signal[:, columns] * _millivolts([samples.units[column] for column in columns])  # (n, 12)
+    return checked_recording(signal, samples.fs)
+
+
+def read_samples(record: Path) -> Samples:
+    """What the files of one record, named without extension, hold: its leads in their units.
+
+    Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
+    """
     lines = _checked_header(record)
     for file in {line.split()[0] for line in lines[1:]}:
         check_file(record.parent / file, LARGEST_SIGNAL)
-    samples = read_plain(record, lines) or _read_by_wfdb(record, lines)
-    columns = _lead_columns(samples.leads)
-    signal = samples.signal[:, columns] * _millivolts([samples.units[column] for column in columns])  # (n, 12)
-    return checked_recording(signal, samples.fs)
+    return read_plain(record, lines) or _read_by_wfdb(record, lines)
 
 
 def diagnosis_codes(record: Path) -> tuple[str, ...]:
@@ -182,8 +190,8 @@ def _check_sums(raw: wfdb.Record, record: Path) -> None:
             raise Unusable(f"length differs from the header: {size} bytes")
 
 
-def _lead_columns(names: Sequence[str | None]) -> list[int]:
-    """Column of each of `LEADS`; sources order and capitalise them differently."""
+def lead_columns(names: Sequence[str | None]) -> list[int]:
+    """Column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
     lowered = [(name or "").strip().lower() for name in names]
     for fault, times in (("missing", 0), ("twice", 2)):
         wrong = [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]
