@@ -127,8 +127,8 @@ def table_row(summary: Summary) -> tuple[str, ...]:
         "-" if summary.usable is None else str(summary.usable),
         str(summary.patients),
         "-" if summary.windows is None else str(summary.windows),
-        "-" if summary.signals is None else rates_text(summary.signals),
-        "-" if summary.signals is None else lengths_text(summary.signals),
+        rates_text(summary.signals) if summary.signals else "-",
+        lengths_text(summary.signals) if summary.signals else "-",
     )
 
 
@@ -149,7 +149,7 @@ def fact_lines(summary: Summary) -> Iterator[str]:
     yield from other_lines(summary)
     yield f"recordings  {summary.listed} listed; {summary.usable} usable, of {summary.patients} patients"
     yield f"{summary.segmentation.word + 's':<12}{summary.windows}"
-    if summary.signals is not None:
+    if summary.signals:
         yield f"signals     {rates_text(summary.signals)} Hz; {lengths_text(summary.signals)} s"
     yield from class_lines(summary)
     yield from people_lines(summary)

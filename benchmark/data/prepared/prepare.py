@@ -187,7 +187,7 @@ def _build(
                 first_window.append(first_window[-1] + len(windows))
             if on_progress is not None:
                 on_progress(done, len(listing.entries))
-    index = {
+    index: dict[str, Any] = {
         "name": dataset.name,
         "classes": dataset.classes,
         "segmentation": asdict(segmentation),

@@ -78,7 +78,8 @@ def test_the_config_holds_the_content_and_no_path(card: Path, tmp_path: Path) ->
     again = validate(stored)
     assert again == config
     assert again.data.source("ours").classes == ("SR", "AF")
-    file = saved(tmp_path / "mine.yaml", {"methods": ["pmq"], "data": stored["data"]})
+    data = {name: stored["data"][name] for name in ("cards", "pretrain")}
+    file = saved(tmp_path / "mine.yaml", {"methods": ["pmq"], "data": data})
     assert read("--config", file, "--datasets", "ours")[0].data.source("ours").title == "Our hospital"
 
 
@@ -127,5 +128,9 @@ def test_names_and_cards_must_fit(card: Path, tmp_path: Path) -> None:
     assert load_card(str(unlabelled)).classes == ()
     with pytest.raises(ConfigError, match=r"'ours' is the dataset of a card; set data\.simulation=null"):
         load_config(BASIC, {"data.cards.ours": CARD, "data.datasets": ["ours"]})
+    with pytest.raises(
+        ConfigError, match=r"unknown config key 'data\.cards\.ours\.label' \(did you mean .*ours\.labels'"
+    ):
+        load_config(BASIC, {"data.cards.ours": CARD | {"label": {}}})
     with pytest.raises(ConfigError, match="the card 'theirs' is named 'ours'"):
         load_config(BASIC, {"data.cards.theirs": CARD})

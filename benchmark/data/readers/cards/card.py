@@ -52,7 +52,7 @@ class Signals(Part):
     rate: Annotated[float, Field(ge=50, le=10_000)] | None = None
     """Hz. Where the files state it too, a contradiction rules the recording out."""
     unit: Unit | None = None
-    """Of the numbers, where the files state none."""
+    """Of the numbers, where the files state none or none of a voltage."""
     gain: Annotated[float, Field(gt=0)] | None = None
     """Steps per millivolt, in place of a unit."""
     leads: list[Word] | dict[Word, Word] | None = None
@@ -75,6 +75,8 @@ class Signals(Part):
                 raise ValueError(f"{name} may stand once")
         if "{" in files.replace(RECORDING, "").replace(PATIENT, ""):
             raise ValueError(f"there are {RECORDING} and {PATIENT}, nothing else in braces")
+        if any("**" in part and part != "**" for part in parts) or parts[-1] == "**":
+            raise ValueError("** stands for whole folders: **/ before the name of the files")
         return files
 
     @field_validator("leads")
@@ -133,7 +135,7 @@ class Table(Part):
     file: Line
     """CSV, TSV, XLSX (its first sheet) or Parquet, below the dataset's folder."""
     recording: Word | None = None
-    """Identifiers as {recording} in the path pattern; by default, with `path`, the path."""
+    """Identifiers: what {recording} is in the path pattern. With `path` any, by default the path."""
     path: Word | None = None
     """Paths of the files below the dataset's folder, with or without suffix."""
     patient: Word | None = None

@@ -34,7 +34,7 @@ def labels_of(cells: Mapping[str, str], labels: Labels) -> tuple[int, ...]:
     strange = [word for word in stated if word not in index_of and identifier(word) not in index_of]
     if strange and labels.others == "skip":
         raise Unusable(
-            f"label is no class; add it to labels.values or set labels.others: ignore: {', '.join(strange)[:SHOWN]}"
+            f"label is no class; add it to labels.values or set labels.others to ignore: {', '.join(strange)[:SHOWN]}"
         )
     known = [index_of[word] if word in index_of else index_of.get(identifier(word)) for word in stated]
     return tuple(dict.fromkeys(index for index in known if index is not None))

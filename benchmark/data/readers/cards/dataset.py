@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.readers.cards.card import Card
-from benchmark.data.readers.cards.cells import age_of, fold_of, identifier, labels_of
+from benchmark.data.readers.cards.cells import FOLDS, age_of, fold_of, identifier, labels_of
 from benchmark.data.readers.cards.find import Found, files_of
 from benchmark.data.readers.cards.forms.formats import READERS
 from benchmark.data.readers.cards.forms.stored import recording_of
@@ -59,7 +59,10 @@ class CardDataset:
         return recording_of(self._reader.read(self.root / entry.path, self.card.signals), self.card.signals)
 
     def _of_files(self, found: Sequence[Found]) -> Listing:
-        by_name = _by_name(found)
+        """A recording per file; where folders are of patients, its name begins with the patient's."""
+        by_name: dict[str, list[Found]] = {}
+        for file in found:
+            by_name.setdefault(f"{file.patient}/{file.recording}" if file.patient else file.recording, []).append(file)
 
         def entry(row: Row) -> Entry:
             file = _only(by_name[row[0]])
@@ -94,12 +97,23 @@ class CardDataset:
             )
 
         listing = listing_of(rows, entry, form=self._form())
+        self._check_sides(listing.entries)
         doubtful = {file.path for name, _ in rows.skipped for file in where(name)}  # of rows that are listed twice
         unlisted = [file for file in found if file.path not in used | doubtful]
         skipped = [(file.recording or file.path, f"{NO_ROW}: {file.path}") for file in unlisted]
         patients = [row[columns.index(table.patient)] for row in rows.rows] if table.patient else []
         warnings = tuple(spelt_apart("patient", patients))
         return Listing(listing.entries, (*listing.skipped, *skipped), listing.form, (), warnings)
+
+    def _check_sides(self, entries: Sequence[Entry]) -> None:
+        """Raise DatasetError where a split of the data's own lacks a side."""
+        folds = {entry.fold for entry in entries}
+        lacking = [side for side, fold in FOLDS.items() if folds - {None} and fold not in folds]
+        if lacking:
+            raise DatasetError(
+                f"{self.title}: no row is of the side {lacking[0]} of table.split: name its values there (a split has "
+                "train, validation and test), or leave table.split out and the suite splits"
+            )
 
     def _where(self, found: Sequence[Found]) -> Where:
         """How a row's files are found: by {recording}; by path, from the table's folder too, with or without suffix."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +17,9 @@ EXAMPLES = 3
 MOST_LOOKED_AT = 10_000
 """Files of the folder that are looked at for an example of what is there."""
 PART = re.compile(r"\{recording\}|\{patient\}|\*\*/|\*")
-MEANING = {RECORDING: r"(?P<recording>[^/]+)", PATIENT: r"(?P<patient>[^/]+)", "**/": "(?:[^/]+/)*", "*": "[^/]*"}
+EXPRESSION = {RECORDING: r"(?P<recording>[^/]+)", PATIENT: r"(?P<patient>[^/]+)", "**/": "(?:[^/]+/)*", "*": "[^/]*"}
+GLOB = {RECORDING: "*", PATIENT: "*", "**/": "**/", "*": "*"}
+"""Part of a pattern -> the same in a regular expression, and in a glob pattern."""
 
 
 class Found(NamedTuple):
@@ -31,9 +35,9 @@ class Found(NamedTuple):
 def files_of(card: Card, root: Path) -> list[Found]:
     """The files of a card's pattern, by path. Raises DatasetError where there is none, with what there is."""
     pattern = card.signals.files
-    meaning = re.compile(_expression(pattern))
+    meaning = re.compile(_translated(pattern, EXPRESSION, re.escape))
     found = []
-    for path in root.glob(pattern.replace(RECORDING, "*").replace(PATIENT, "*")):
+    for path in root.glob(_translated(pattern, GLOB, glob.escape)):
         name = path.relative_to(root).as_posix()
         match = meaning.fullmatch(name)
         if match and path.is_file():
@@ -45,13 +49,13 @@ def files_of(card: Card, root: Path) -> list[Found]:
     return sorted(found)
 
 
-def _expression(pattern: str) -> str:
-    """The regular expression of a pattern."""
+def _translated(pattern: str, meaning: Mapping[str, str], escape: Callable[[str], str]) -> str:
+    """A pattern in another language of patterns."""
     parts, end = [], 0
     for match in PART.finditer(pattern):
-        parts += [re.escape(pattern[end : match.start()]), MEANING[match[0]]]
+        parts += [escape(pattern[end : match.start()]), meaning[match[0]]]
         end = match.end()
-    return "".join([*parts, re.escape(pattern[end:])])
+    return "".join([*parts, escape(pattern[end:])])
 
 
 def _there(root: Path) -> str:

@@ -76,7 +76,7 @@ def _computed(names: Sequence[str], signals: Signals) -> Sequence[str]:
     lacking = [lead for lead in LEADS if lead.lower() not in lowered]
     if lacking == list(DERIVED):
         if not signals.derive:
-            raise Unusable("leads III, aVR, aVL and aVF not in the file; set signals.derive: true in the card")
+            raise Unusable("leads III, aVR, aVL and aVF not in the file; set signals.derive to true in the card")
         return DERIVED
     if lacking:
         there = ", ".join(filter(None, names))[:200]
@@ -108,17 +108,19 @@ def _names(stored: Stored, signals: Signals) -> list[str]:
 
 
 def _millivolts(units: Sequence[str] | None, columns: Sequence[int], signals: Signals) -> list[float]:
-    """Millivolts per unit of each of the columns."""
-    if units is not None and any(units[column] for column in columns):
-        stated = {units[column] for column in columns}
-        unknown = sorted(unit for unit in stated if unit.lower() not in MILLIVOLTS)
-        if unknown:
-            raise Unusable(f"unknown unit: {', '.join(unknown)[:60]}")
+    """Millivolts per unit of each of the columns: by the file's units, else by the card's."""
+    stated = {units[column] for column in columns} - {""} if units is not None else set()
+    unknown = sorted(unit for unit in stated if unit.lower() not in MILLIVOLTS)
+    if units is not None and stated and not unknown:
+        if "" in {units[column] for column in columns}:
+            raise Unusable("unit of some leads alone; correct the files")
         if signals.gain is not None or (signals.unit and {unit.lower() for unit in stated} != {signals.unit.lower()}):
             raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {', '.join(sorted(stated))}")
         return [MILLIVOLTS[units[column].lower()] for column in columns]
     if signals.gain is not None:
         return [1 / signals.gain] * len(columns)
-    if signals.unit is None:
-        raise Unusable("unit not in the file; give signals.unit or signals.gain in the card")
-    return [MILLIVOLTS[signals.unit.lower()]] * len(columns)
+    if signals.unit is not None:
+        return [MILLIVOLTS[signals.unit.lower()]] * len(columns)
+    if unknown:
+        raise Unusable(f"unknown unit; give signals.unit or signals.gain in the card: {', '.join(unknown)[:60]}")
+    raise Unusable("unit not in the file; give signals.unit or signals.gain in the card")

@@ -21,6 +21,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"signals": {"files": "../{recording}.hea"}}, "below the dataset's folder"),
     ({"signals": {"files": "{recording}/{recording}.hea"}}, "{recording} may stand once"),
     ({"signals": {"files": "{record}.hea"}}, "nothing else in braces"),
+    ({"signals": {"files": "a**/{recording}.hea"}}, "** stands for whole folders"),
     ({"signals": {"files": "{recording}.xyz"}}, "the suffix .xyz says no format"),
     ({"signals": {"files": "{recording}"}}, "says no format"),
     ({"signals": {"unit": "mV", "gain": 1000}}, "give unit or gain, not both"),

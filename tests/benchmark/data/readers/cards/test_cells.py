@@ -42,7 +42,7 @@ def test_labels_are_the_classes_of_the_cells(
 
 def test_a_label_that_is_none_rules_the_row_out() -> None:
     with pytest.raises(
-        Unusable, match=r"label is no class; add it to labels\.values or set labels\.others: ignore: VT"
+        Unusable, match=r"label is no class; add it to labels\.values or set labels\.others to ignore: VT"
     ):
         labels_of({"a": "VT"}, labels(column="a"))
     with pytest.raises(Unusable, match=r"cell of a class is neither yes nor no \(1 or 0\): '2'"):

@@ -45,6 +45,22 @@ def test_without_a_table_every_file_is_a_recording(opened: Opened) -> None:
     assert [entry.patient for entry in entries] == [entry.recording for entry in entries]
 
 
+def test_patients_folders_may_have_files_of_the_same_name(opened: Opened, folder: Path) -> None:
+    (folder / "p2").mkdir()
+    for suffix in (".hea", ".dat"):
+        (folder / f"p2/r01{suffix}").write_bytes((folder / f"waves/r01{suffix}").read_bytes())
+    card = opened(table=None, labels=None, signals={"files": "{patient}/{recording}.hea"})
+    entries = card.listing().entries
+    assert [(entry.recording, entry.patient) for entry in entries[:2]] == [("p2/r01", "p2"), ("waves/r00", "waves")]
+    assert len(entries) == 13
+
+
+def test_a_split_has_three_sides(opened: Opened) -> None:
+    split = {"column": "set", "train": ["train", "val"], "validation": ["dev"], "test": ["test"]}
+    with pytest.raises(DatasetError, match=r"no row is of the side validation of table\.split: name its values there"):
+        opened(table={"split": split}).listing()
+
+
 def test_a_folder_may_name_the_patient(opened: Opened, folder: Path) -> None:
     entries = opened(table={"patient": None}, signals={"files": "{patient}/{recording}.hea"}).listing().entries
     assert {entry.patient for entry in entries} == {"waves"}

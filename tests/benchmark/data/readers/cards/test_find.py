@@ -10,7 +10,7 @@ import pytest
 from benchmark.data.readers.cards.card import Card
 from benchmark.data.readers.cards.find import Found, files_of
 
-FILES = ("a/p1/r1_hr.hea", "a/p1/r2_hr.hea", "a/p2/r3_hr.hea", "a/p2/r3_lr.hea", "r4_hr.hea")
+FILES = ("[b] c/r5.hea", "a/p1/r1_hr.hea", "a/p1/r2_hr.hea", "a/p2/r3_hr.hea", "a/p2/r3_lr.hea", "r4_hr.hea")
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,7 @@ FILES = ("a/p1/r1_hr.hea", "a/p1/r2_hr.hea", "a/p2/r3_hr.hea", "a/p2/r3_lr.hea",
         ("a/{patient}/{recording}_lr.hea", [("a/p2/r3_lr.hea", "r3", "p2")]),
         ("**/{recording}_hr.hea", [(path, path[-9:-7], "") for path in FILES if path.endswith("_hr.hea")]),
         ("a/*1/{recording}.hea", [("a/p1/r1_hr.hea", "r1_hr", ""), ("a/p1/r2_hr.hea", "r2_hr", "")]),
+        ("[b] c/{recording}.hea", [("[b] c/r5.hea", "r5", "")]),
         ("{patient}_hr.hea", [("r4_hr.hea", "", "r4")]),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_dicom_file_is_read_as_pydicom_reads_it(tmp_path: Path, counts: Any) -
 def test_leads_that_follow_from_two_are_computed_when_the_card_says_so(tmp_path: Path, counts: Any) -> None:
     path, _ = write(tmp_path, "muse.xml", counts)
     signals = card("muse.xml")
-    with pytest.raises(Unusable, match=r"leads III, aVR, aVL and aVF not in the file; set signals\.derive: true"):
+    with pytest.raises(Unusable, match=r"leads III, aVR, aVL and aVF not in the file; set signals\.derive to true"):
         recording_of(exports.read(path, signals), signals)
 
 
