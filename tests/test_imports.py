@@ -51,6 +51,7 @@ OWNERS = {
     "neurokit2": ("benchmark/verbs/speed/plain/preparation.py",),
     "yaml": ("benchmark/config/",),
     "h5py": ("benchmark/data/readers/cards/forms/hdf5_files.py",),
+    "ecgbench": ("benchmark/data/readers/cards/ecgbench/",),
     "ecgdatakit": ("benchmark/data/readers/cards/forms/exports.py",),
     "matplotlib": ("reports/figures/draw/",),
     "seaborn": ("reports/figures/draw/",),

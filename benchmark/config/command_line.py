@@ -42,7 +42,9 @@ FLAGS: dict[str, Flag] = {
     ),
     "--methods": Flag(WHAT, "rows of the table; see `list`", "methods", NAMES, METHOD),
     "--encoder": Flag(WHAT, "what all methods pretrain; see `list`", "encoder.name", {"metavar": "NAME|FILE"}, ENCODER),
-    "--datasets": Flag(WHAT, "columns of the table; a .yaml card: your own", "data.datasets", NAMES, DATASET),
+    "--datasets": Flag(
+        WHAT, "columns of the table; a .yaml card: your own; ecgbench:NAME", "data.datasets", NAMES, DATASET
+    ),
     "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME|FILE"}, DATASET),
     "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
     "--seeds": Flag(WHAT, "fine-tuning seeds", "seeds", {"nargs": "+", "type": int, "metavar": "N"}),
@@ -164,7 +166,7 @@ def words_of(arguments: Namespace) -> list[str]:
 
 def overrides_of(arguments: Namespace) -> dict[str, Any]:
     """Dotted config key -> value of the given flags, `--set` last. Raises ConfigError."""
-    from benchmark.config.cards import with_cards
+    from benchmark.config.cards import folders_of, with_cards
     from benchmark.config.config import ALL_ABLATIONS  # here, because the methods load slowly
     from benchmark.config.load import parse_value
 
@@ -184,7 +186,8 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
         if not separator or not key:
             raise ConfigError(f"--set {item!r} is not KEY=VALUE, e.g. --set methods.pmq.momentum=0.99")
         overrides[key] = parse_value(value)
-    overrides = with_cards(overrides)
+    folders = folders_of(words_of(arguments)) | parse_data(arguments.data)
+    overrides = with_cards(overrides, folders, arguments.data_root)
     if arguments.data or arguments.data_root or any(is_declared(word) for word in words_of(arguments)):
         overrides.setdefault("data.simulation", None)
     return overrides

@@ -26,18 +26,27 @@ def unknown(what: str, name: str, allowed: Collection[str]) -> str:
     return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
 
 
-def fields_at(kind: Any, path: Sequence[str | int]) -> list[str]:
-    """Keys allowed at `path` below a config type; empty where that is no section."""
+def place_in(kind: Any, path: Sequence[str | int]) -> tuple[list[str], list[str]]:
+    """The keys that `path` names below a config type, and those allowed there; none where that is no section.
+
+    In a union of sections pydantic names the member first, which is no key.
+    """
+    shown: list[str] = []
     is_key = False
     for part in path:
+        member = next((own for own in get_args(kind) if names_of(own) and own.__name__ == part), None)
+        if member is not None and not is_key:
+            kind = member
+            continue
+        shown.append(str(part))
         if is_key:  # of a dict whose values are sections
             is_key = False
             continue
         hints = get_type_hints(kind) if names_of(kind) else {}
         kind = hints.get(str(part))
         is_key = get_origin(kind) is dict
-        kind = next((inner for inner in get_args(kind) if names_of(inner)), kind)
-    return names_of(kind)
+        kind = next((inner for inner in get_args(kind) if names_of(inner) or any(map(names_of, get_args(inner)))), kind)
+    return shown, names_of(kind)
 
 
 def names_of(kind: Any) -> list[str]:
@@ -49,11 +58,10 @@ def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
     """An error of a validation as one line, the first unknown key before others: place, value, allowed values."""
     errors = error.errors()
     first = next((own for own in errors if own["type"] in UNKNOWN_KEY), errors[0])
-    path = first["loc"]
-    shown = [str(part) for part in path]
+    path, (shown, _) = first["loc"], place_in(kind, first["loc"])
     place = prefix + ".".join(shown)
     if first["type"] in UNKNOWN_KEY:
-        allowed = fields_at(kind, path[:-1])
+        allowed = place_in(kind, path[:-1])[1]
         return unknown("config key", place, [prefix + ".".join([*shown[:-1], name]) for name in allowed])
     message = first["msg"].removeprefix("Value error, ")
     if not path:  # a check of the whole section; its message names key and value

@@ -20,6 +20,7 @@ def list_all(arguments: Namespace, console: Console) -> int:
 def listing() -> Iterator[str]:
     """Methods, encoders, datasets, configs and ablations, a line each."""
     from benchmark.config.load import config_names, load_config  # here, because the methods load slowly
+    from benchmark.data.readers.cards.ecgbench.choices import CHOICES
     from benchmark.data.readers.registry import DATASETS
     from methods import METHODS
     from methods.encoders import ENCODERS
@@ -37,6 +38,7 @@ def listing() -> Iterator[str]:
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
         yield f"  {name:<14} {dataset.title}: {classes}"
     yield "  ./ours.yaml    a card of data of your own (docs/OWN_DATA.md); `data new-card` writes a first one"
+    yield f"  ecgbench:NAME  public data by the package ecgbench (docs/DATASETS.md): {', '.join(CHOICES)}"
     yield "configs (--config)"
     for name in config_names():
         yield f"  {name:<14} {load_config(name).caption}"

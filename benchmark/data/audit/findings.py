@@ -1,7 +1,8 @@
 """Problems of a run's data: leaks into the test side, copies, damaged files, odd leads, classes without recordings.
 
 A copy is a recording with the same signal, to the microvolt (`cutting.signal_digest`), whatever its name. A leak is a
-patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. An
+patient, or copies, on two sides of a split, a test recording that is also pretrained on, or a cohort known to be in two
+datasets, one pretrained on and one tested (`overlaps`): a run refuses it. An
 unusable dataset is fatal. Everything else is a warning, except what no repair could change (`IN_THE_ECG`).
 """
 
@@ -15,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.data.audit.overlaps import shared_cohorts
 from benchmark.data.audit.summary import some
 from benchmark.data.prepared.leads import EXCHANGED, INVERTED
 from benchmark.data.prepared.prepare import Prepared
@@ -78,7 +80,10 @@ def audit(prepared: Mapping[str, Prepared], spec: TaskSpec, *, pretrain: str, te
                 findings += classes_without_recordings(data, splits[name], spec)
                 findings += classes_of_one_patient(data, spec)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
-    return [*findings, *copies(prepared, uses), *names_in_two_datasets(prepared)]
+    shared = [
+        Finding(own.datasets, "leak" if own.is_leak else "warning", own.text) for own in shared_cohorts(prepared, uses)
+    ]
+    return [*findings, *copies(prepared, uses), *shared, *names_in_two_datasets(prepared)]
 
 
 def use_of(data: Prepared, split: Split | None, pretrained: bool, tested: bool) -> Use:

@@ -131,6 +131,11 @@ def print_check(command: DataCommand, console: Console) -> bool:
             continue
         facts[name] = [
             f"folder      {dataset.root}",
+            *(
+                [f"source      {dataset.how_to_get}"]
+                if name in command.config.data.cards and dataset.how_to_get
+                else []
+            ),
             *fact_lines(of_prepared(prepared[name], spec)),
         ]
     findings += audit_of(command.config, prepared, [name for name, data in prepared.items() if data.classes])

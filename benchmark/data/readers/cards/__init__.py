@@ -6,9 +6,25 @@ subclass of `Declared`, and its place in `AnyCard`.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Discriminator, Tag
 
 from benchmark.data.readers.cards.card import Card
+from benchmark.data.readers.cards.ecgbench.card import ECGBenchCard
 
-AnyCard: TypeAlias = Card
+
+def kind_of(values: Any) -> type[Card | ECGBenchCard]:
+    """The kind of a card, by the key `kind` of its values: none for a folder of files."""
+    kind = values.get("kind") if isinstance(values, dict) else getattr(values, "kind", None)
+    return ECGBenchCard if kind == "ecgbench" else Card
+
+
+def _tag(values: Any) -> str:
+    return kind_of(values).__name__
+
+
+AnyCard: TypeAlias = Annotated[
+    Annotated[Card, Tag("Card")] | Annotated[ECGBenchCard, Tag("ECGBenchCard")], Discriminator(_tag)
+]
 """The kinds of cards that a config's `data.cards` holds."""

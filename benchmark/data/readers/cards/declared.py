@@ -24,7 +24,8 @@ def _name(text: str) -> str:
     return text
 
 
-def _line(text: str) -> str:
+def printable(text: str) -> str:
+    """The text, if it is one line. Raises ValueError."""
     if harmless(text) != text or "\n" in text:
         raise ValueError("one line of printable text was expected")
     return text
@@ -35,8 +36,8 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-Line = Annotated[str, AfterValidator(_line), Field(max_length=200)]
-Word = Annotated[str, BeforeValidator(_text), AfterValidator(_line), Field(min_length=1, max_length=200)]
+Line = Annotated[str, AfterValidator(printable), Field(max_length=200)]
+Word = Annotated[str, BeforeValidator(_text), AfterValidator(printable), Field(min_length=1, max_length=200)]
 """A value of a table's cell or the name of a column; a number counts as its text."""
 
 

@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.data.readers.base import Unusable
 from benchmark.data.readers.cards.card import Signals
 from benchmark.data.readers.cards.forms.stored import Stored, samples_by_leads
 from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file
+
+LARGEST_OF_MANY = 64 * LARGEST_SIGNAL
+"""Bytes of a file that holds many recordings."""
 
 
 def read(path: Path, signals: Signals) -> Stored:
@@ -25,6 +29,22 @@ def read(path: Path, signals: Signals) -> Stored:
                 raise Unusable("array too large for a recording")
             signal = samples_by_leads(np.asarray(array), signals)
             return Stored(signal, None, None, _rate(file, array, signals.rate_name) if signals.rate_name else None)
+    except Unusable:
+        raise
+    except Exception as error:  # h5py raises any kind of error on a damaged file
+        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
+
+
+def read_row(path: Path, array: str, row: int) -> NDArray[Any]:
+    """A row of a three-dimensional array of many recordings. Raises Unusable."""
+    import h5py
+
+    check_file(path, LARGEST_OF_MANY)
+    try:
+        with h5py.File(path, "r") as file:
+            if array not in file or file[array].ndim != 3 or row >= len(file[array]):
+                raise Unusable(f"no such row of an array of recordings: {array} {row}")
+            return np.asarray(file[array][row])
     except Unusable:
         raise
     except Exception as error:  # h5py raises any kind of error on a damaged file

@@ -1,0 +1,1 @@
+"""Public datasets that the package ecgbench describes: configs, labels, folds; their signals are read here."""
