@@ -45,7 +45,7 @@ def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path])
     name = source.name
     if name in paths:
         if not paths[name].is_dir():
-            raise DatasetError(f"{source.title}: {paths[name]} is not a folder. {source.how_to_get}")
+            raise DatasetError(f"{source.title}: {paths[name]} is not a folder. {source.how_to_get}".rstrip())
         return paths[name]
     if data_root is None:
         raise DatasetError(f"{source.title}: no folder given: use --data-root DIR or --data {name}=DIR")
@@ -54,5 +54,5 @@ def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path])
             return data_root / folder
     raise DatasetError(
         f"{source.title}: none of {', '.join(source.folders)} is in {data_root}: "
-        f"use --data {name}=DIR. {source.how_to_get}"
+        f"use --data {name}=DIR. {source.how_to_get}".rstrip()
     )

@@ -61,6 +61,10 @@ class Signals(Part):
     """Name of the array of an .npz or HDF5 file that holds the signal, if it has several."""
     rate_name: Word | None = None
     """Name of the entry of an .npz or HDF5 file (there also an attribute) that holds the rate."""
+    stacked: bool = False
+    """Whether a .npy or HDF5 file holds many recordings, a row each: (N, n, L) or (N, L, n)."""
+    ids_name: Word | None = None
+    """Name of the entry of a stacked HDF5 file with the identifiers of its rows; by default these are 0, 1, ..."""
     derive: bool = False
     """Compute III, aVR, aVL and aVF from I and II where a file lacks all four (Einthoven's and Goldberger's laws)."""
 
@@ -112,6 +116,12 @@ class Signals(Part):
         for name in ("array", "rate_name"):
             if getattr(self, name) and (self.kind not in ARRAYS or suffix == ".npy"):
                 raise ValueError(f"signals.{name}: of .npz and HDF5 files alone; leave it out")
+        if self.stacked and (self.kind not in ARRAYS or suffix == ".npz"):
+            raise ValueError("signals.stacked: of .npy and HDF5 files alone; save the arrays as one of these")
+        if self.stacked and RECORDING in self.files:
+            raise ValueError(f"signals.files: {RECORDING} names one recording a file, and stacked says many")
+        if self.ids_name and not (self.stacked and self.kind == "hdf5"):
+            raise ValueError("signals.ids_name: of stacked HDF5 files alone; leave it out")
         return self
 
     @property
@@ -213,13 +223,13 @@ class Card(Declared):
 
     @model_validator(mode="after")
     def _whole(self) -> Card:
-        by_name, table = RECORDING in self.signals.files, self.table
+        by_name, table = RECORDING in self.signals.files or self.signals.stacked, self.table
         if self.labels and table is None:
             raise ValueError("labels: they stand in a table, and the card has none: give table.file")
         if table is None and not by_name:
             raise ValueError(f"signals.files: without a table it needs {RECORDING}, e.g. waveforms/{RECORDING}.hea")
         if table and by_name and (table.path or not table.recording):
-            raise ValueError(f"table: with {RECORDING} in signals.files it needs `recording` and no `path`")
+            raise ValueError(f"table: with {RECORDING} in signals.files, or stacked, it needs `recording`, not `path`")
         if table and not by_name and not table.path:
             raise ValueError(f"table: without {RECORDING} in signals.files it needs `path`, the column of the files")
         if table and table.patient and PATIENT in self.signals.files:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from benchmark.data.readers.base import Unusable
 from benchmark.data.readers.cards.card import Labels, Split
 from benchmark.data.readers.files.tables import SHOWN, truth
+from benchmark.results.rows import LONGEST_ID
 
 WHOLE = re.compile(r"(\d+)\.0*", re.ASCII)
 FOLDS = {"train": 1, "validation": 9, "test": 10}
@@ -20,6 +21,13 @@ def identifier(text: str) -> str:
     """'15709' from '15709.0', as spreadsheets and float columns write whole numbers; any other text as it is."""
     whole = WHOLE.fullmatch(text)
     return whole[1] if whole else text
+
+
+def checked_identifier(text: str) -> str:
+    """An identifier as it is. Raises Unusable for one that no results file can hold."""
+    if len(text) > LONGEST_ID or not text.isprintable():
+        raise Unusable(f"identifier not printable or longer than {LONGEST_ID} characters: {text[:SHOWN]!r}")
+    return text
 
 
 def labels_of(cells: Mapping[str, str], labels: Labels) -> tuple[int, ...]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path, PurePosixPath
 
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.readers.cards.card import Card
-from benchmark.data.readers.cards.cells import FOLDS, age_of, fold_of, identifier, labels_of
+from benchmark.data.readers.cards.cells import FOLDS, age_of, checked_identifier, fold_of, identifier, labels_of
 from benchmark.data.readers.cards.find import Found, files_of
 from benchmark.data.readers.cards.forms.formats import READERS
 from benchmark.data.readers.cards.forms.stored import recording_of
@@ -20,6 +19,8 @@ NO_FILE = "file missing for a row of the table; correct its name or signals.file
 NO_ROW = "file in no row of the table; add its row or narrow signals.files"
 SHOWN_SEX = 20
 """Characters of a cell of the sex that are kept."""
+ROW = "#"
+"""Between the path of a stacked file and the number of a row."""
 Where = Callable[[str], Sequence[Found]]
 """Name of a recording, or its path, in the table -> its files."""
 
@@ -37,26 +38,51 @@ class CardDataset:
     def listing(self) -> Listing:
         """A recording per row of the table, without a table one per file.
 
-        Raises DatasetError where no file matches the pattern, or the table lacks what the card names of it.
+        Raises DatasetError where no file matches the pattern, the table lacks what the card names of it, or the
+        package that reads the files is not installed.
         """
-        try:
-            versions = self._reader.versions()
-        except PackageNotFoundError as lacking:
-            raise DatasetError(
-                f"{self.title}: {self.card.signals.kind} files need {lacking.name}: pip install '.[formats]'"
-            ) from None
-        found = files_of(self.card, self.root)
+        versions = self._reader.versions(self.title)
+        found = self._found()
         listing = self._of_rows(found) if self.card.table else self._of_files(found)
         reading = digest([self.card.model_dump(mode="json"), versions])
         return Listing(listing.entries, listing.skipped, listing.form, (), listing.warnings, reading)
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """The files an entry is read from."""
-        return self._reader.files(self.root / entry.path)
+        return self._reader.files(self._file_and_row(entry)[0])
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable, also where the file contradicts the card."""
-        return recording_of(self._reader.read(self.root / entry.path, self.card.signals), self.card.signals)
+        signals = self.card.signals
+        path, row = self._file_and_row(entry)
+        if self._reader.read_row is None or row is None:
+            return recording_of(self._reader.read(path, signals), signals)
+        return recording_of(self._reader.read_row(path, signals, row), signals)
+
+    def _file_and_row(self, entry: Entry) -> tuple[Path, int | None]:
+        """The file of an entry, and its row in a stacked one."""
+        if not self.card.signals.stacked:
+            return self.root / entry.path, None
+        path, _, row = entry.path.rpartition(ROW)
+        return self.root / path, int(row)
+
+    def _found(self) -> list[Found]:
+        """The files, those of a stacked one for each of its rows. Raises DatasetError where one cannot be read."""
+        files = files_of(self.card, self.root)
+        if not self.card.signals.stacked or self._reader.identifiers is None:
+            return files
+        if len(files) > 1 and not self.card.signals.ids_name:
+            raise DatasetError(
+                f"{self.title}: {len(files)} stacked files: say by signals.ids_name which recordings are in their rows"
+            )
+        rows: list[Found] = []
+        for file in files:
+            try:
+                names = self._reader.identifiers(self.root / file.path, self.card.signals)
+            except Unusable as reason:
+                raise DatasetError(f"{self.title}: {file.path}: {reason}") from None
+            rows += [Found(f"{file.path}{ROW}{row}", name, file.patient) for row, name in enumerate(names)]
+        return rows
 
     def _of_files(self, found: Sequence[Found]) -> Listing:
         """A recording per file; where folders are of patients, its name begins with the patient's."""
@@ -66,7 +92,7 @@ class CardDataset:
 
         def entry(row: Row) -> Entry:
             file = _only(by_name[row[0]])
-            return Entry(recording=row[0], patient=file.patient or row[0], path=file.path)
+            return Entry(checked_identifier(row[0]), file.patient or row[0], file.path)
 
         return listing_of(Table([(name,) for name in sorted(by_name)], []), entry, form=self._form())
 
@@ -86,8 +112,8 @@ class CardDataset:
             if not patient:
                 raise Unusable("no patient; fill in its cell or leave out table.patient")
             return Entry(
-                recording=row[0],
-                patient=patient,
+                recording=checked_identifier(row[0]),
+                patient=checked_identifier(patient),
                 path=file.path,
                 labels=labels_of(cells, labels) if labels else (),
                 report=cells[table.report] if table.report else "",

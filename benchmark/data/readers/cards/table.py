@@ -41,16 +41,15 @@ def read_rows(dataset: Dataset, card: Card) -> Table:
     return keyed(read_columns(card, path, columns_of(card)), lambda name: identifier(name) or None)
 
 
-def read_columns(dataset: About, path: Path, columns: Sequence[str] | None) -> Table:
-    """The named columns of a table, None for all. Raises DatasetError for a missing column or an unreadable file."""
+def read_columns(dataset: About, path: Path, columns: Sequence[str]) -> Table:
+    """The named columns of a table. Raises DatasetError for a missing column or an unreadable file."""
     if path.suffix.lower() in SHEETS:
         rows = _sheet(dataset, path)
-        header = rows[0] if rows else []
-        _check_columns(dataset, path, columns or (), header)
-        return select(dataset, path, enumerate(rows, start=1), header if columns is None else columns)
+        _check_columns(dataset, path, columns, rows[0] if rows else [])
+        return select(dataset, path, enumerate(rows, start=1), columns)
     header, separator = header_and_separator(dataset, path)
-    _check_columns(dataset, path, columns or (), header)
-    return read_table(dataset, path, header if columns is None else columns, separator=separator)
+    _check_columns(dataset, path, columns, header)
+    return read_table(dataset, path, columns, separator=separator)
 
 
 def header_of_table(dataset: About, path: Path) -> list[str]:

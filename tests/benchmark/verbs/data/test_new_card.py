@@ -116,3 +116,31 @@ def test_open_questions_are_told(tmp_path: Path, said: Said) -> None:
     assert "answer the questions first, signals.rate, signals.unit, signals.leads" in err
     status, _, err = said("data", "new-card", "nowhere")
     assert (status, "nowhere is not a folder" in err) == (USAGE, True)
+
+
+@pytest.mark.slow
+def test_a_run_knows_its_data_again_in_another_place(ours: Path, said: Said, tmp_path: Path) -> None:
+    table = pd.read_csv(ours / "table.csv")
+    table.loc[::5, "rhythm"] = table.loc[::5, "rhythm"] + ";SR"
+    table["rhythm"] = table["rhythm"].str.replace("SR;SR", "SR")
+    table.to_csv(ours / "table.csv", index=False)
+    said("data", "new-card", "ours")
+    card = (ours / "ours.yaml").read_text()
+    assert 'separator: ";"' in card
+    small = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
+    quick = ["--methods", "random", "--evaluate", "linear", "--ratios", "1", "--seeds", "41", "--device", "cpu"]
+    quick += ["--labels", "multi", "--jobs-per-device", "1", "--workers", "1", "--gates", "none", "--set", *small]
+    status, out, err = said("--datasets", "ours/ours.yaml", "--pretrain-dataset", "ours", *quick)
+    assert (status, err) == (OK, "")
+    assert "1 cells on 1 encoders: 0 done, 1 to do" in out
+    for file in (tmp_path / "runs").rglob("*.json"):
+        assert str(tmp_path) not in file.read_text()
+    report = (tmp_path / "out" / "results.md").read_text()
+    assert "| ours" in report
+    shutil.copytree(ours, tmp_path / "moved" / "ours")
+    shutil.rmtree(ours)
+    moved = tmp_path / "moved" / "ours" / "ours.yaml"
+    moved.write_text(card.replace("title: ours", "title: Our hospital"))
+    status, out, _ = said("--datasets", moved, "--pretrain-dataset", "ours", *quick)
+    assert (status, "nothing to do: every cell is in the store" in out) == (OK, True)
+    assert "| Our hospital" in (tmp_path / "out" / "results.md").read_text()

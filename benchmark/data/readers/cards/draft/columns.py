@@ -18,8 +18,8 @@ SEPARATORS = (";", "|", ",")
 MEANING = {
     "patient": re.compile(r"(patient|subject|person|pat|mrn|pid)(_?(id|nr|no|number|num))?", re.IGNORECASE),
     "report": re.compile(r"(report|interpretation|conclusion|statement|befund)(_?text)?", re.IGNORECASE),
-    "sex": re.compile(r"sex|gender", re.IGNORECASE),
-    "age": re.compile(r"age(_?(years|at.*))?|years", re.IGNORECASE),
+    "sex": re.compile(r"(patient_?)?(sex|gender)", re.IGNORECASE),
+    "age": re.compile(r"(patient_?)?age(_?(years|at.*))?|years", re.IGNORECASE),
     "split": re.compile(r"split|set|subset|partition|(strat_?)?fold", re.IGNORECASE),
 }
 """Key of `table` -> what its column may be called."""
@@ -85,17 +85,26 @@ def split_line(column: str, cells: Sequence[str]) -> Line:
 def label_lines(columns: Columns, taken: Sequence[str]) -> list[Line]:
     """The lines of `labels`; none where no column looks like labels."""
     free = {name: cells for name, cells in columns.items() if name not in taken}
-    named = [name for name in free if LABELS.fullmatch(name)]
-    few = [name for name in (*named, *free) if 2 <= len(words_of(free[name])[1]) <= MOST_CLASSES]
     one_each = [name for name, cells in free.items() if _says_yes_or_no(cells)]
-    if len(one_each) >= 2 and not (set(named) - set(one_each)):
+    few = [name for name in free if name not in one_each and 2 <= len(words_of(free[name])[1]) <= MOST_CLASSES]
+    named = [name for name in few if LABELS.fullmatch(name)]
+    if named:
+        return column_lines(named[0], free)
+    if len(one_each) >= 2:
         counts = ", ".join(f"{name} {sum(bool(cell and truth(cell)) for cell in free[name])}" for name in one_each)
-        return [told("classes", one_each, f"a column each; recordings: {counts}")]
-    text = [name for name in few if name not in one_each]
-    if not text:
+        return [told("classes", one_each, f"a column each, leave out what is no class; recordings: {counts}")]
+    if not few:
         return []
-    column = text[0]
-    separator, counts_of = words_of(free[column])
+    without = "delete this section for a corpus without labels"
+    return [
+        asked("column", f"the column of labels; {without}. Columns of few values: {', '.join(few)[:300]}"),
+        asked("classes", "the values of that column, as a list"),
+    ]
+
+
+def column_lines(column: str, columns: Columns) -> list[Line]:
+    """The lines of `labels` of a column whose cells name classes."""
+    separator, counts_of = words_of(columns[column])
     counts = ", ".join(f"{word} {count}" for word, count in counts_of.most_common())
     return [
         told("column", column),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from benchmark.results.plain_text import harmless
+
 QUESTION = "?"
 """The value of a key that the folder does not tell; a card with one is refused (benchmark.config.cards)."""
 
@@ -19,7 +21,7 @@ class Line(NamedTuple):
 
     def text(self, indent: str) -> str:
         """The line as YAML."""
-        comment = f"  # {self.comment}" if self.comment else ""
+        comment = f"  # {' '.join(harmless(self.comment).split())}" if self.comment else ""
         if self.value is None:
             return f"{indent}# {self.key}: ...{comment}"
         return f"{indent}{self.key}: {flow(self.value)}{comment}"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data.readers.base import LEADS, Unusable
-from benchmark.data.readers.cards.card import ARRAYS, NO_UNITS, SUFFIXES, Signals
+from benchmark.data.readers.base import LEADS, DatasetError, Unusable
+from benchmark.data.readers.cards.card import ARRAYS, NO_UNITS, PATIENT, RECORDING, SUFFIXES, Format, Signals
 from benchmark.data.readers.cards.draft.line import Line, asked, told
 from benchmark.data.readers.cards.forms.formats import READERS
 from benchmark.data.readers.cards.forms.stored import DERIVED, Stored
@@ -21,16 +21,17 @@ ANY = Signals.model_construct(files="", leads=None, array=None, rate_name=None)
 
 
 def signal_lines(folder: Path, pattern: str, paths: Sequence[str]) -> Iterator[Line]:
-    """The lines of `signals`."""
-    yield told("files", pattern, f"{len(paths)} files")
+    """The lines of `signals`. Raises DatasetError where the files cannot be read."""
+    if RECORDING in pattern and len({Path(path).name for path in paths}) < len(paths):
+        yield asked("files", f"{pattern} finds several files of one name: use {PATIENT}/{RECORDING}, or narrow it")
+    else:
+        yield told("files", pattern, f"{len(paths)} files")
     kind = SUFFIXES[Path(paths[0]).suffix.lower()]
     if kind in ARRAYS:
         yield from array_lines(folder, paths)
         return
-    stored, problem = first_readable(folder, kind, paths)
-    if stored is None:
-        yield asked("rate", f"no file could be read, e.g. {paths[0]}: {problem}; Hz")
-        return
+    READERS[kind].versions(str(folder))
+    stored = first_readable(folder, kind, paths)
     yield from lead_lines(stored)
     if stored.fs is None:
         yield asked("rate", "Hz; these files do not state it")
@@ -41,15 +42,14 @@ def signal_lines(folder: Path, pattern: str, paths: Sequence[str]) -> Iterator[L
         yield asked("unit", f"the files state {', '.join(unknown)}, which is no unit of a voltage")
 
 
-def first_readable(folder: Path, kind: str, paths: Sequence[str]) -> tuple[Stored | None, str]:
-    """The first of a few files that can be read, else why the last of them cannot."""
-    problem = ""
+def first_readable(folder: Path, kind: Format, paths: Sequence[str]) -> Stored:
+    """The first of a few files that can be read. Raises DatasetError with the reason where none can."""
     for path in paths[:LOOKED_AT]:
         try:
-            return READERS[kind].read(folder / path, ANY), ""  # type: ignore[index]
-        except (Unusable, ImportError) as reason:
-            problem = str(reason)
-    return None, problem
+            return READERS[kind].read(folder / path, ANY)
+        except Unusable as reason:
+            problem = f"{path}: {reason}"
+    raise DatasetError(f"{folder}: none of the first {min(LOOKED_AT, len(paths))} files can be read: {problem}")
 
 
 def lead_lines(stored: Stored) -> Iterator[Line]:
@@ -70,5 +70,7 @@ def array_lines(folder: Path, paths: Sequence[str]) -> Iterator[Line]:
     yield asked("rate", "Hz; or rate_name: the name of the entry of the file that holds it")
     yield asked("unit", "mV, uV, V or nV, or instead gain: steps per millivolt")
     yield asked("leads", f"names of the columns in their order, e.g. [{', '.join(LEADS)}], '-' for one not used")
+    if not paths[0].lower().endswith(".npz"):
+        yield Line("stacked", None, f"true, if a file holds many recordings, a row each; then no {RECORDING} in files")
     if not paths[0].lower().endswith(".npy"):
         yield Line("array", None, "name of the array, if a file has several of two dimensions")

@@ -66,8 +66,9 @@ def columns_in(path: Path) -> dict[str, list[str]]:
     """The cells of a table by column. Raises DatasetError where it cannot be read."""
     about = Card.model_construct(title=path.name, how_to_get="")
     header = header_of_table(about, path)
-    rows = read_columns(about, path, None).rows
-    return {name: [row[place] for row in rows] for place, name in enumerate(header)}
+    once = [name for name in header if header.count(name) == 1]
+    rows = read_columns(about, path, once).rows
+    return {name: [row[place] for row in rows] for place, name in enumerate(once)}
 
 
 def name_of(folder: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.readers.cards.cells import age_of
+from benchmark.data.readers.cards.cells import age_of, checked_identifier
 from benchmark.data.readers.cards.ecgbench.card import FORM, ECGBenchCard
 from benchmark.data.readers.cards.ecgbench.labels import flags, stated
 from benchmark.data.readers.cards.ecgbench.package import (
@@ -114,8 +114,8 @@ class ECGBenchDataset:
         if tables.folds and fold is None:
             raise Unusable("on no side of ecgbench's split")
         return Entry(
-            recording=name,
-            patient=patient or f"unknown-{name}",
+            recording=checked_identifier(name),
+            patient=checked_identifier(patient) or f"unknown-{name}",
             path=path_within(tables.paths[place]),
             labels=self._labels(cells, outside),
             fold=fold,

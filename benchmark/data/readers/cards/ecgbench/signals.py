@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.cards.card import Format, Signals
@@ -67,32 +66,23 @@ def read_signal(root: Path, reference: Reference, form: str, signals: Signals) -
 
 def _read_hdf5(path: Path, reference: Reference, signals: Signals) -> Stored:
     """A recording's own file, or a row of an array of many."""
+    signals = signals.model_copy(update={"array": reference.array})
     if reference.row is None:
-        return hdf5_files.read(path, signals.model_copy(update={"array": reference.array}))
-    rows = hdf5_files.read_row(path, reference.array or "", reference.row)
-    return Stored(_without_padding(samples_by_leads(rows, signals)), None, None, None)
+        return hdf5_files.read(path, signals)
+    return _without_padding(hdf5_files.read_row(path, signals, reference.row))
 
 
 def _read_npy(path: Path, reference: Reference, signals: Signals) -> Stored:
     """A recording's own file, or a row of an array of many."""
     if reference.row is None:
         return numpy_files.read(path, signals)
-    return Stored(_without_padding(samples_by_leads(_row(path, reference.row), signals)), None, None, None)
+    return _without_padding(numpy_files.read_row(path, signals, reference.row))
 
 
-def _row(path: Path, row: int) -> NDArray[Any]:
-    """A row of a .npy file of many recordings, without axes of length one. Raises Unusable."""
-    check_file(path, hdf5_files.LARGEST_OF_MANY)
-    try:
-        return np.squeeze(np.array(np.load(path, mmap_mode="r")[row]))
-    except (OSError, ValueError, IndexError) as error:
-        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
-
-
-def _without_padding(signal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, L) without the samples at its ends at which every lead is exactly 0: shorter recordings are padded so."""
-    sampled = np.flatnonzero(signal.any(axis=1))
-    return signal[sampled[0] : sampled[-1] + 1] if len(sampled) else signal
+def _without_padding(stored: Stored) -> Stored:
+    """A signal (n, L) without the samples at its ends at which every lead is exactly 0, as shorter ones are padded."""
+    sampled = np.flatnonzero(stored.signal.any(axis=1))
+    return stored._replace(signal=stored.signal[sampled[0] : sampled[-1] + 1]) if len(sampled) else stored
 
 
 def _read_lead_rows(path: Path, reference: Reference, signals: Signals) -> Stored:

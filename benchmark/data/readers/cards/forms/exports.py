@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmark.data.readers.base import Unusable
+from benchmark.data.readers.base import LEADS, Unusable
 from benchmark.data.readers.cards.card import Signals
 from benchmark.data.readers.cards.forms.stored import Stored
 from benchmark.data.readers.checks import LARGEST_SIGNAL, check_extent, check_file
@@ -25,7 +25,7 @@ DOUBTFUL = re.compile(r"truncat|mismatch|checksum|not closed|incomplete", re.IGN
 def read(path: Path, signals: Signals) -> Stored:
     """The leads of a file in their units. Raises Unusable for damage, also where the parser only warns of it."""
     record = parsed(path)
-    leads = record.leads
+    leads = wanted(record.leads, signals)
     if not leads:
         raise Unusable("no leads in the file")
     if len({len(lead.samples) for lead in leads}) > 1 or len({lead.sampling_rate for lead in leads}) > 1:
@@ -36,6 +36,15 @@ def read(path: Path, signals: Signals) -> Stored:
     check_extent(len(leads[0].samples), fs)
     signal = np.stack([lead.samples for lead in leads], axis=1).astype(np.float64)  # (n, L)
     return Stored(signal, [lead.label for lead in leads], [lead.units for lead in leads], fs)
+
+
+def wanted(leads: Sequence[Any], signals: Signals) -> Sequence[Any]:
+    """The leads that a card can mean: an EDF file may have channels of breathing too, at another rate."""
+    if isinstance(signals.leads, list):
+        return leads
+    names = {lead.lower() for lead in LEADS}
+    named = signals.leads or {}
+    return [lead for lead in leads if lead.label.lower() in names or lead.label in named] or leads
 
 
 def parsed(path: Path) -> Any:

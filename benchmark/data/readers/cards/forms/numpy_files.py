@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmark.data.readers.base import Unusable
 from benchmark.data.readers.cards.card import Signals
 from benchmark.data.readers.cards.forms.stored import Stored, samples_by_leads
-from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file
+from benchmark.data.readers.checks import LARGEST_SIGNAL, LARGEST_STACK, check_file
 from benchmark.results.files.arrays import array_of, read_arrays
 
 
@@ -29,6 +29,30 @@ def read(path: Path, signals: Signals) -> Stored:
     if signals.rate_name:
         rate = _number(arrays, signals.rate_name)
     return Stored(samples_by_leads(signal, signals), None, None, rate)
+
+
+def identifiers(path: Path, signals: Signals) -> list[str]:
+    """The recordings of a stacked file: the numbers of its rows. Raises Unusable where it is no such array."""
+    return [str(row) for row in range(len(_stack(path)))]
+
+
+def read_row(path: Path, signals: Signals, row: int) -> Stored:
+    """One recording of a stacked file. Raises Unusable for damage."""
+    return Stored(samples_by_leads(np.array(_stack(path)[row]), signals), None, None, None)
+
+
+def _stack(path: Path) -> NDArray[Any]:
+    """The array of a stacked file, of which only the rows that are asked for are read."""
+    check_file(path, LARGEST_STACK)
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # numpy raises any kind of error on damaged content
+        raise Unusable(f"unreadable or truncated: {str(error)[:100]}") from error
+    if array.ndim > 3:  # (N, 1, n, L), as of images with one channel
+        array = array.reshape(len(array), *(length for length in array.shape[1:] if length != 1))
+    if array.ndim != 3:
+        raise Unusable(f"stacked file has not three dimensions: {array.ndim}")
+    return array
 
 
 def _signal(arrays: Mapping[str, NDArray[Any]], signals: Signals) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,22 @@ CONTENT: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Callable[..., Path]) -> Path:
+@pytest.fixture(scope="session")
+def written(
+    tmp_path_factory: pytest.TempPathFactory, make_ecg: Callable[..., Any], write_record: Callable[..., Path]
+) -> Path:
     """The folder `own`, with waves/ and labels.csv."""
-    root = tmp_path / "own"
+    root = tmp_path_factory.mktemp("written") / "own"
     for name in RECORDINGS:
         write_record(root / "waves" / name, make_ecg(seconds=2.0))
     (root / "labels.csv").write_text("\n".join([HEADER, *ROWS, ""]))
     return root
+
+
+@pytest.fixture
+def folder(written: Path, tmp_path: Path) -> Path:
+    """A copy of it to change."""
+    return Path(shutil.copytree(written, tmp_path / "own"))
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmark.data.readers.base import DatasetError, Unusable
+from benchmark.data.readers.base import LEADS, DatasetError, Entry, Unusable
 from benchmark.data.readers.cards.card import Card
 from benchmark.data.readers.cards.dataset import NO_FILE, NO_ROW, CardDataset
 from benchmark.data.readers.files.wfdb_record import read_recording
@@ -36,6 +37,25 @@ def test_a_recording_is_read_as_a_built_in_reader_reads_it(opened: Opened, folde
     read, expected = dataset.read(dataset.listing().entries[0]), read_recording(folder / "waves/r00")
     assert read.fs == expected.fs
     np.testing.assert_array_equal(read.signal, expected.signal)
+
+
+@pytest.mark.parametrize("suffix", [".hea", ".npy", ".csv", ".h5", ".edf"])
+def test_a_dataset_of_any_format_travels_to_other_processes(made: Callable[..., Card], suffix: str) -> None:
+    signals = {"files": f"{{recording}}{suffix}"}
+    if suffix not in (".hea", ".edf"):
+        signals |= {"rate": 500, "unit": "mV", "leads": list(LEADS)}
+    dataset = CardDataset(made(signals=signals), Path("/data"))
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.files(Entry("r", "p", f"r{suffix}")) == dataset.files(Entry("r", "p", f"r{suffix}"))
+
+
+def test_a_package_that_is_missing_is_one_line(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("benchmark.data.readers.cards.forms.formats.version", lacking)
+    with pytest.raises(DatasetError, match=r"ours: these files need h5py: pip install '\.\[formats\]'"):
+        opened(signals={"files": "{recording}.h5", "rate": 500, "unit": "mV", "leads": list(LEADS)}).listing()
 
 
 def test_without_a_table_every_file_is_a_recording(opened: Opened) -> None:
@@ -126,6 +146,14 @@ def test_rows_that_contradict_each_other_are_skipped(opened: Opened, folder: Pat
     table.write_text(table.read_text() + "r00,p0,AFIB,train,,F,40\n")
     assert ("r00", "listed twice: 2 rows differ") in opened().listing().skipped
     assert not [reason for name, reason in opened().listing().skipped if NO_ROW in reason]
+
+
+def test_an_identifier_that_no_result_can_hold_is_refused(opened: Opened, folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text().replace(",p0,", f",{'x' * 251},").replace(",p1,", ",p\x07,"))
+    skipped = dict(opened(labels={"others": "ignore"}).listing().skipped)
+    assert list(skipped) == ["r00", "r01", "r08", "r09"]
+    assert all(reason.startswith("identifier not printable or longer than 250") for reason in skipped.values())
 
 
 def test_a_patient_spelt_in_two_ways_is_told(opened: Opened, folder: Path) -> None:

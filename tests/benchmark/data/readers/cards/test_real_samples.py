@@ -102,6 +102,7 @@ def test_challenge_records_with_their_reference_table(shared_ecgs: Path) -> None
     assert {entry.recording for entry in own.values()} == {entry.recording for entry in other.values()}
 
 
+@pytest.mark.slow
 def test_ptb_xl_by_its_column_of_paths(shared_ecgs: Path) -> None:
     card, reader = CardDataset(Card.model_validate(PTB_XL), shared_ecgs / "ptb-xl"), PTBXL(shared_ecgs / "ptb-xl")
     own = files_there(card)

@@ -103,6 +103,32 @@ def test_a_table_that_names_no_file_is_a_question(folder: Path) -> None:
     assert questions[0].startswith('recording: "?"')
 
 
+def test_a_column_that_may_be_labels_is_asked_for(folder: Path) -> None:
+    columns = {"id": [f"r{n:02}" for n in range(12)], "patient": range(12), "device": ["A", "B"] * 6}
+    pd.DataFrame(columns).to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert content["labels"] == {"column": "?", "classes": "?"}
+    assert "Columns of few values: device" in questions[0]
+
+
+def test_files_of_one_name_are_a_question(folder: Path) -> None:
+    (folder / "more").mkdir()
+    for suffix in (".hea", ".dat"):
+        (folder / f"more/r01{suffix}").write_bytes((folder / f"waves/r01{suffix}").read_bytes())
+    assert "use {patient}/{recording}, or narrow it" in drafted(folder)[1][0]
+
+
+def test_a_header_of_two_lines_stays_in_its_comment(folder: Path) -> None:
+    table = pd.read_csv(folder / "labels.csv").rename(columns={"text": "free\ntext: [", "set": "two"})
+    table["copy"] = "x"
+    table.to_excel(folder / "labels.xlsx", index=False, header=["two" if c == "copy" else c for c in table.columns])
+    (folder / "labels.csv").unlink()
+    content, questions = drafted(folder)
+    assert questions == []
+    assert content["table"]["recording"] == "id"
+    assert content["labels"]["column"] == "rhythm"
+
+
 def test_several_labels_in_a_cell_are_separated() -> None:
     assert words_of(["SR", "AF;STD", "AF", "STD"]) == (";", {"SR": 1, "AF": 2, "STD": 2})
     assert words_of(["SR", "atrial fibrillation, fast"])[0] is None
@@ -111,6 +137,13 @@ def test_several_labels_in_a_cell_are_separated() -> None:
 def test_what_yaml_could_misread_is_quoted() -> None:
     values = ["yes", "no", "1", "1e3", "a: b", "# c", "", "true", "äöü", "null", "a-b", "-", [1, "2"], {"a b": ["x,y"]}]
     assert [parsed(flow(value)) for value in values] == values
+
+
+def test_files_that_cannot_be_read_are_an_error(folder: Path) -> None:
+    for header in folder.glob("waves/*.hea"):
+        header.write_text("no header")
+    with pytest.raises(DatasetError, match=r"none of the first 3 files can be read: waves/r02\.hea: damaged header"):
+        draft(folder, "x.yaml")
 
 
 def test_a_folder_without_signals_is_an_error(tmp_path: Path) -> None:

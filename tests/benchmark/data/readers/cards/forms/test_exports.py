@@ -25,9 +25,11 @@ WRITERS: dict[str, tuple[Callable[..., None], float]] = {
     "r.edf": (written.edf, 2.5),
     "r.dcm": (written.dicom, 2.5),
     "r.scp": (written.scp, 2500),
+    "huffman.scp": (written.scp_huffman, 2500),
     "aecg.xml": (written.aecg, 2.5),
     "muse.xml": (written.muse, 4.88),
     "philips.xml": (written.philips, 5.0),
+    "philips_xli.xml": (written.philips_xli, 5.0),
     "r.ecg": (written.ishne, 2500),
 }
 """File -> its writer, and the scale in microvolts (nanovolts for SCP-ECG and ISHNE)."""
@@ -51,7 +53,7 @@ def write(folder: Path, file: str, counts: Any) -> tuple[Path, float]:
     """The file, and its millivolts per count."""
     writer, scale = WRITERS[file]
     writer(folder / file, counts, FS, scale)
-    return folder / file, scale / (1e6 if file in ("r.scp", "r.ecg") else 1e3)
+    return folder / file, scale / (1e6 if file.endswith((".scp", ".ecg")) else 1e3)
 
 
 @pytest.mark.parametrize("file", WRITERS)
@@ -115,6 +117,18 @@ def test_the_card_may_not_contradict_what_a_file_states(tmp_path: Path, counts: 
     signals = card("r.edf", rate=250)
     with pytest.raises(Unusable, match="sampling rate contradicts the card"):
         recording_of(exports.read(path, signals), signals)
+
+
+def test_other_channels_of_a_file_do_not_count(tmp_path: Path, counts: Any) -> None:
+    path, _ = write(tmp_path, "aecg.xml", counts)
+    sequence = (
+        '<component><sequence><code code="MDC_ECG_LEAD_RESP"/><value><scale value="1" unit="uV"/>'
+        "<digits>1 2 3</digits></value></sequence></component></sequenceSet>"
+    )
+    path.write_text(path.read_text().replace("</sequenceSet>", sequence))
+    assert exports.read(path, card("aecg.xml")).leads == list(LEADS)
+    with pytest.raises(Unusable, match="leads of different lengths or rates"):
+        exports.read(path, card("aecg.xml", leads=[*LEADS, "-"]))
 
 
 def test_a_rate_that_is_no_whole_number_is_kept(tmp_path: Path, counts: Any) -> None:

@@ -60,7 +60,33 @@ def ishne(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
 
 def scp(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
     """SCP-ECG (EN 1064) without compression: sections 0 (pointers), 1, 3 (leads) and 6 (rhythm)."""
-    n, leads = counts.shape
+    content = [np.ascontiguousarray(counts[:, lead]).astype("<i2").tobytes() for lead in range(len(LEADS))]
+    _scp(path, len(counts), fs, nanovolts, content, differences=0)
+
+
+def scp_huffman(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
+    """The same with second differences in the default Huffman table (section 2)."""
+    content = [_huffman(counts[:, lead].astype(int)) for lead in range(len(LEADS))]
+    _scp(path, len(counts), fs, nanovolts, content, differences=2)
+
+
+def _huffman(samples: NDArray[np.int64]) -> bytes:
+    """A lead in the default table: 0; k ones, 0 and the sign for +-k to 8; else an escape and 8 or 16 bits."""
+    second = samples[2:] - 2 * samples[1:-1] + samples[:-2]
+    bits = ""
+    for value in [*samples[:2], *second]:
+        if abs(value) <= 8:
+            bits += "0" if value == 0 else "1" * abs(value) + "0" + ("0" if value > 0 else "1")
+        elif -128 <= value < 128:
+            bits += "1111111110" + f"{value & 0xFF:08b}"
+        else:
+            bits += "1111111111" + f"{value & 0xFFFF:016b}"
+    size = -(-len(bits) // 16) * 2
+    return int(bits.ljust(8 * size, "0"), 2).to_bytes(size, "big")
+
+
+def _scp(path: Path, n: int, fs: int, nanovolts: int, content: list[bytes], differences: int) -> None:
+    leads = len(content)
     codes = {"I": 1, "II": 2, "V1": 3, "V2": 4, "V3": 5, "V4": 6, "V5": 7, "V6": 8}
     codes |= {"III": 61, "aVR": 62, "aVL": 63, "aVF": 64}
 
@@ -71,9 +97,14 @@ def scp(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
 
     patient = b"\x02" + struct.pack("<H", 3) + b"p1\0" + b"\xff" + struct.pack("<H", 0)
     order = b"".join(struct.pack("<IIB", 1, n, codes[lead]) for lead in LEADS)
-    rhythm = struct.pack("<HHBB", nanovolts, 1_000_000 // fs, 0, 0) + struct.pack(f"<{leads}H", *[2 * n] * leads)
-    rhythm += b"".join(np.ascontiguousarray(counts[:, lead]).astype("<i2").tobytes() for lead in range(leads))
-    bodies = {1: section(1, patient), 3: section(3, bytes([leads, 0x04 | leads << 3]) + order), 6: section(6, rhythm)}
+    rhythm = struct.pack("<HHBB", nanovolts, 1_000_000 // fs, differences, 0)
+    rhythm += struct.pack(f"<{leads}H", *map(len, content)) + b"".join(content)
+    huffman = {2: section(2, struct.pack("<H", 19999))} if differences else {}
+    bodies = huffman | {
+        1: section(1, patient),
+        3: section(3, bytes([leads, 0x04 | leads << 3]) + order),
+        6: section(6, rhythm),
+    }
     pointers, position = b"", 6 + 16 + 10 * 12
     for number in range(12):
         own = bodies.get(number, b"")
@@ -82,8 +113,10 @@ def scp(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
         pointers += struct.pack("<HII", number, length, index)
         position += len(own)
     rest = struct.pack("<HI", 0, 16 + len(pointers)) + bytes([20, 20]) + b"SCPECG" + pointers
-    content = struct.pack("<H", binascii.crc_hqx(rest, 0xFFFF)) + rest + b"".join(bodies.values())
-    sized = struct.pack("<I", 6 + len(content)) + content
+    whole = (
+        struct.pack("<H", binascii.crc_hqx(rest, 0xFFFF)) + rest + b"".join(bodies[number] for number in sorted(bodies))
+    )
+    sized = struct.pack("<I", 6 + len(whole)) + whole
     path.write_bytes(struct.pack("<H", binascii.crc_hqx(sized, 0xFFFF)) + sized)
 
 
@@ -128,14 +161,41 @@ def muse(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
 
 def philips(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
     """Philips Sierra XML 1.04, base64 without compression, lead after lead."""
+    content = np.ascontiguousarray(counts.T).astype("<i2").tobytes()
+    _sierra(path, counts, fs, microvolts, content, 'compressflag="False"')
+
+
+def philips_xli(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
+    """The same, compressed by XLI: limb leads as what the laws leave, second differences, and LZW of 10 bits."""
+    kept = counts.astype(int).copy()
+    one, two, three = kept[:, 0], kept[:, 1], kept[:, 2].copy()
+    kept[:, 2] = two - one - three
+    kept[:, 3] = -kept[:, 3] - (one + two) // 2
+    kept[:, 4] = (one - three) // 2 - kept[:, 4]
+    kept[:, 5] = (two + three) // 2 - kept[:, 5]
+    content = b"".join(_xli(kept[:, lead]) for lead in range(len(LEADS)))
+    _sierra(path, counts, fs, microvolts, content, 'compressflag="True" compressmethod="XLI"')
+
+
+def _xli(samples: NDArray[np.int64]) -> bytes:
+    """A lead: second differences a step late, high bytes before low bytes, each byte an LZW code of its own."""
+    change = 2 * samples[1:-1] - samples[:-2] - samples[2:]  # (n - 2,)
+    deltas = np.concatenate([samples[:2], change[1:] + 64, [64]]).astype(np.int16).view(np.uint16)
+    text = bytes((deltas >> 8).astype(np.uint8)) + bytes((deltas & 255).astype(np.uint8))
+    bits = "".join(f"{byte:010b}" for byte in text)
+    packed = int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big")
+    return struct.pack("<ihh", len(packed), 0, int(change[0])) + packed
+
+
+def _sierra(path: Path, counts: Counts, fs: int, microvolts: float, content: bytes, how: str) -> None:
     n, leads = counts.shape
-    payload = base64.b64encode(np.ascontiguousarray(counts.T).astype("<i2").tobytes()).decode()
+    payload = base64.b64encode(content).decode()
     path.write_text(
         '<?xml version="1.0" encoding="UTF-8"?><restingecgdata><documentinfo><documenttype>SierraECG</documenttype>'
         "<documentversion>1.04</documentversion></documentinfo><dataacquisition><signalcharacteristics>"
         f"<samplingrate>{fs}</samplingrate><resolution>{microvolts}</resolution>"
         f"<numberchannelsallocated>{leads}</numberchannelsallocated></signalcharacteristics></dataacquisition>"
-        f'<waveforms><parsedwaveforms dataencoding="Base64" compressflag="False" durationperchannel="{1000 * n // fs}" '
+        f'<waveforms><parsedwaveforms dataencoding="Base64" {how} durationperchannel="{1000 * n // fs}" '
         f'samplespersecond="{fs}" resolution="{microvolts}" numberofleads="{leads}" '
         f'leadlabels="{" ".join(LEADS)}">{payload}</parsedwaveforms></waveforms></restingecgdata>'
     )
