@@ -45,7 +45,7 @@ CHOICES: dict[str, Choice] = {
         ("shd_moderate_or_greater_flag", "lvef_lte_45_flag", "aortic_stenosis_moderate_or_greater_flag")
     ),
     "ikem": NONE,
-    "incartdb": Choice(("diagnosis", "record_features"), decided=False),
+    "incartdb": Choice(("diagnosis", "record_features"), decided=False, separators={"record_features": ","}),
     "leipzig_heart_center_ecg": Choice(("diagnosis", "cohort")),
     "ludb": Choice(
         (
@@ -67,7 +67,6 @@ CHOICES: dict[str, Choice] = {
         tuple(f"aha_primary_{part}" for part in AHA),
         separators={f"aha_{kind}_{part}": ";" for kind in ("primary", "modifier") for part in AHA},
     ),
-    "wctecgdb": Choice(("diagnosis_group", "diagnosis")),
     "zzu_pecg": Choice(
         ("aha_codes", "aha_base_codes", "ecg_findings", "disease_groups", "icd10_codes"),
         separators={"ecg_findings": ";"}

@@ -21,8 +21,9 @@ from benchmark.data.readers.cards.ecgbench.package import (
     refusal,
     text_of,
 )
-from benchmark.data.readers.cards.ecgbench.signals import Reference, meaning_of, read_signal, reference_of
+from benchmark.data.readers.cards.ecgbench.signals import SUFFIXES, Reference, meaning_of, read_signal, reference_of
 from benchmark.data.readers.cards.forms import wfdb
+from benchmark.data.readers.cards.forms.formats import READERS
 from benchmark.data.readers.files.tables import Row, Table, keyed, listing_of, path_within
 from benchmark.results.keys import digest
 
@@ -62,6 +63,7 @@ class ECGBenchDataset:
 
     def listing(self) -> Listing:
         """A recording per row of the package's table. Raises DatasetError where the folder is not the dataset's."""
+        versions = READERS[SUFFIXES[self.config.signal_format]].versions(self.title)
         tables = read_tables(self.config, self.root, self.title, folds=self.card.split == "theirs" and self._labelled)
         fields = self._fields(tables)
         rows = keyed(
@@ -79,7 +81,9 @@ class ECGBenchDataset:
         form = f"{FORM}{self.card.dataset}, {self.config.signal_format}"
         listing = listing_of(Table(kept, rows.skipped), entry, form=form)
         warnings = [*tables.warnings, *self._said(tables, outside, len(rows.rows) - len(kept))]
-        reading = digest([self.card.model_dump(mode="json", exclude={"title", "how_to_get"}), package_version()])
+        reading = digest(
+            [self.card.model_dump(mode="json", exclude={"title", "how_to_get"}), package_version(), versions]
+        )
         return Listing(listing.entries, listing.skipped, listing.form, (), tuple(warnings), reading)
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
