@@ -14,13 +14,12 @@ from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from benchmark.data.readers.base import LEADS, DatasetError
 from benchmark.data.readers.cards.cells import FOLDS, identifier
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PACKAGE = "ecgbench"
 ITS_TABLE = "ecgbench_metadata.csv"
@@ -117,7 +116,7 @@ def read_tables(config: Any, root: Path, title: str, *, folds: bool) -> Tables:
 
 def text_of(value: Any) -> str:
     """A cell as text: whole numbers without a point, '' for a missing value."""
-    return "" if value is None or value != value else identifier(str(value).strip())
+    return "" if pd.isna(value) else identifier(str(value).strip())
 
 
 def _by_the_package(config: Any, folder: Path, folds: bool) -> tuple[pd.DataFrame, dict[str, int]]:
