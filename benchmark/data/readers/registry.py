@@ -48,7 +48,8 @@ def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path])
             raise DatasetError(f"{source.title}: {paths[name]} is not a folder. {source.how_to_get}".rstrip())
         return paths[name]
     if data_root is None:
-        raise DatasetError(f"{source.title}: no folder given: use --data-root DIR or --data {name}=DIR")
+        remedy = f"use --data-root DIR or --data {name}=DIR. {source.how_to_get}".rstrip()
+        raise DatasetError(f"{source.title}: no folder given: {remedy}")
     for folder in source.folders:
         if (data_root / folder).is_dir():
             return data_root / folder

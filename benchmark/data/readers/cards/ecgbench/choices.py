@@ -91,6 +91,10 @@ def codebook(dataset: str, field: str) -> Sequence[str]:
         from ecgbench.labels.cpsc_2018 import CPSC_CLASSES
 
         return [own[1 if field == "dx" else 2] for own in CPSC_CLASSES]
+    if dataset == "echonext" and field.endswith("_flag"):
+        return ["0", "1"]
+    if dataset in ("code15", "sami_trop") and field in ("normal_ecg", "death"):
+        return ["False", "True"]
     if dataset in ("challenge2020", "challenge2021") and field == "scored_dx":
         from ecgbench.labels import challenge2020, challenge2021
 
