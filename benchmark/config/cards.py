@@ -80,7 +80,8 @@ def load_card(word: str, paths: Mapping[str, Path] | None = None, data_root: Pat
     kind = kind_of(values)
     try:
         if kind is ECGBenchCard:
-            values = _completed(values, lambda card: find_root(card, data_root, paths or {}))
+            own = folders_of([word])
+            values = _completed(values, lambda card: find_root(card, data_root, {**own, **(paths or {})}))
         return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigError(f"card {word}: {one_line(error, '', kind)}") from None
