@@ -31,7 +31,7 @@ STANDARD_SCORES = (
     "samples are standard scores, as the publisher released them, and are read as millivolts: their amplitudes say "
     "nothing"
 )
-NO_PATIENTS = "no patients are named, so every recording counts as a person of its own"
+NO_PATIENTS = "no patients are named beside the recordings, so every recording counts as a person of its own"
 SHOWN_LABELS = 5
 SEX = ("sex", "Sex", "gender", "Gender")
 AGE = ("age", "age_years", "age_at_ecg", "PatientAge")

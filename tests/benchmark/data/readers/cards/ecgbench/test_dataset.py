@@ -88,7 +88,10 @@ def test_challenge_2021_wfdb(challenge: Path, opened: Open, make_ecg: Callable[.
     listing = dataset.listing()
     assert labels_in(dataset) == {("NSR",): 10, ("AF",): 10}
     assert any(line.startswith("ecgbench: 1 SNOMED code(s) absent") for line in listing.warnings)
-    assert "no patients are named, so every recording counts as a person of its own" in listing.warnings
+    assert (
+        "no patients are named beside the recordings, so every recording counts as a person of its own"
+        in listing.warnings
+    )
     assert all(entry.patient == entry.recording for entry in listing.entries)
     entry = listing.entries[0]
     np.testing.assert_allclose(dataset.read(entry).signal, make_ecg(seconds=2.0), atol=6e-4)
