@@ -3,6 +3,7 @@
 # make test-all  these and the slow ones: fuzzing, calibration of the statistics, two processes
 # make reliability  the tests that attack the suite; writes docs/RELIABILITY.md
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
+# make docs      the pages as a site, in site/
 # make check     format, lint, types, then make test
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all reliability mutants check format clean
+.PHONY: demo test test-all reliability mutants docs check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
@@ -27,6 +28,9 @@ reliability: $(STAMP)
 mutants: $(STAMP)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)
 
+docs: $(STAMP)
+	$(BIN)/python -m mkdocs build --strict
+
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -41,8 +45,8 @@ format: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,docs]"
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build site *.egg-info .mypy_cache .ruff_cache .pytest_cache

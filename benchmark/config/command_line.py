@@ -33,7 +33,9 @@ DATASET = Known("dataset", DATASETS, files=False)
 RESULTS, CACHE = "runs", Path("cache")
 
 FLAGS: dict[str, Flag] = {
-    "--config": Flag(WHICH, "demo (default), laptop, paper or a file", how={"default": "demo", "metavar": "NAME|FILE"}),
+    "--config": Flag(
+        WHICH, "demo (default), small, laptop, paper or a file", how={"default": "demo", "metavar": "NAME|FILE"}
+    ),
     "--set": Flag(
         WHICH,
         "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
