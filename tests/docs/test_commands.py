@@ -23,7 +23,7 @@ from run_benchmark import main
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PATIENTS = {"mimic-iv-ecg": 40, "ptb-xl": 150, "chapman": 120, "cpsc2018": 160}
-SMALL = ("pretrain.epochs=0.3", "finetune.epochs=1", "boosting.iterations=1")
+SMALL = ("pretrain.epochs=0.3", "finetune.epochs=1", "boosting.iterations=1", "data.datasets=[ptb-xl]", "seeds=[41]")
 SMALL_ENCODER = {"": ("hidden=4", "depth=1", "output=8"), "resnet1d": ("output=8",)}
 """`--encoder` -> sizes; another encoder keeps its own."""
 ELSEWHERE = ("known-answers",)
@@ -78,7 +78,7 @@ def small(words: list[str]) -> list[str]:
         return words
     if name == "tune":
         words[words.index("--trials") + 1] = "2"
-    return with_settings(words) + ([] if "--seeds" in words else ["--seeds", "41"])
+    return with_settings(words)
 
 
 def with_settings(words: list[str]) -> list[str]:
@@ -87,6 +87,8 @@ def with_settings(words: list[str]) -> list[str]:
     sizes = [*SMALL, *(f"encoder.{size}" for size in SMALL_ENCODER.get(encoder, ()))]
     if "--data-root" not in words and "--data" not in words:
         sizes += [f"data.simulation.patients.{name}={count}" for name, count in PATIENTS.items()]
+    given = {"data.datasets": "--datasets", "seeds": "--seeds"}
+    sizes = [size for size in sizes if given.get(size.partition("=")[0]) not in words]
     if "--set" not in words:
         return [*words, "--set", *sizes]
     place = words.index("--set") + 1
