@@ -1,6 +1,6 @@
 """Which tests call which functions: noted while the tests pass, so that a mutant meets only those that may notice it.
 
-What a fixture calls counts for every test of the fixture's file. Calls in other processes are not seen.
+What a fixture calls counts for every test that uses it. Calls in other processes are not seen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Noted:
         self.folder, self.notes = f"{folder}/", Path(notes)
         self.codes: dict[int, CodeType] = {}
         self.of_fixtures: defaultdict[str, set[Function]] = defaultdict(set)
-        self.of_tests: dict[str, tuple[float, set[Function]]] = {}
+        self.of_tests: dict[str, Reached] = {}
 
     def trace(self, frame: FrameType, event: str, arg: Any) -> None:
         self.codes[id(frame.f_code)] = frame.f_code
@@ -56,26 +56,25 @@ class Noted:
         threading.settrace(self.trace)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        self.taken()
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        before, self.codes = self.codes, {}
         result = yield
-        self.of_fixtures[file_of(item.nodeid)] |= self.taken()
+        self.of_fixtures[fixturedef.argname] |= self.taken()
+        self.codes = before
         return result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        self.taken()
         started = time.process_time()
         result = yield
-        self.of_tests[item.nodeid] = time.process_time() - started, self.taken()
+        fixtures = (self.of_fixtures[name] for name in getattr(item, "fixturenames", ()))
+        self.of_tests[item.nodeid] = Reached(time.process_time() - started, frozenset(self.taken().union(*fixtures)))
         return result
 
     def pytest_sessionfinish(self) -> None:
         sys.settrace(None)
-        reached = {
-            test: Reached(seconds, frozenset(own | self.of_fixtures[file_of(test)]))
-            for test, (seconds, own) in self.of_tests.items()
-        }
-        self.notes.write_bytes(pickle.dumps(reached))
+        self.notes.write_bytes(pickle.dumps(self.of_tests))
 
 
 class Selected:

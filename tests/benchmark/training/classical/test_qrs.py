@@ -66,6 +66,15 @@ def test_edges_lie_where_a_bell_has_all_but_ended(sigma: float) -> None:
     assert offset[0] - BEFORE == pytest.approx(2.6 * sigma, abs=3)
 
 
+@pytest.mark.parametrize("half", [4, 6, 7])
+def test_the_flat_top_of_a_complex_is_not_its_end(half: int) -> None:
+    """A complex rises in 4 samples, stays for twice `half`, and falls in 4."""
+    distance = np.abs(np.arange(BEFORE + AFTER) - BEFORE)
+    complex_ = np.clip((half + 4 - distance) / 4, 0, 1).astype(np.float32)
+    onset, offset = qrs_edges(np.repeat(complex_[None, :, None], LEADS, axis=2))
+    assert (BEFORE - onset[0], offset[0] - BEFORE) == (half + 6, half + 7)
+
+
 def test_edges_of_noise_stay_in_reach() -> None:
     onset, offset = qrs_edges(noise(50, BEFORE + AFTER, LEADS))
     assert (onset >= BEFORE - 30).all()
