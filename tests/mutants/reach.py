@@ -51,10 +51,6 @@ class Noted:
             if code.co_filename.startswith(self.folder)
         }
 
-    def pytest_sessionstart(self) -> None:
-        sys.settrace(self.trace)
-        threading.settrace(self.trace)
-
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
         before, self.codes = self.codes, {}
@@ -66,6 +62,8 @@ class Noted:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self.taken()
+        sys.settrace(self.trace)  # anew for each test: some libraries take it away
+        threading.settrace(self.trace)
         started = time.process_time()
         result = yield
         fixtures = (self.of_fixtures[name] for name in getattr(item, "fixturenames", ()))

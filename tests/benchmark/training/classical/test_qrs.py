@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.training.classical.qrs import AFTER, BEFORE, lone_beats, median_beats, qrs_edges, unpadded
+from benchmark.training.classical.qrs import AFTER, BEFORE, REFRACTORY, lone_beats, median_beats, qrs_edges, unpadded
 
 LEADS = 12
 Floats = NDArray[np.float32]
@@ -81,6 +81,16 @@ def test_edges_of_noise_stay_in_reach() -> None:
     assert (onset < BEFORE).all()
     assert (offset > BEFORE).all()
     assert (offset <= BEFORE + 30).all()
+
+
+@pytest.mark.parametrize("sizes", [(1.0, 0.8), (0.8, 1.0)])
+def test_a_smaller_complex_is_a_beat_from_the_refractory_time_on_before_and_after_a_larger_one(
+    sizes: tuple[float, float],
+) -> None:
+    for apart, beats in ((REFRACTORY, 1), (REFRACTORY + 3, 2)):
+        places = (200, 200 + apart)
+        window = sum(size * beats_at(500, [place], t_wave=0) for size, place in zip(sizes, places, strict=True))
+        assert median_beats(np.asarray(window, np.float32)).rhythm["beats"].tolist() == [beats]
 
 
 def test_rhythm_of_a_plain_window() -> None:
