@@ -79,7 +79,7 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
         for batch in updates_of(len(task.train), settings, seed=seed, epoch=epoch):
             index = batch.to(task.train.signal.device)
             loss = loss_of(model, task.train.signal[index], task.train.target[index], task.multi, precision)
-            optimiser.zero_grad(set_to_none=True)
+            optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
         if not torch.isfinite(loss):
