@@ -217,7 +217,7 @@ def train_step(
     try:
         with autocast(batch.x1.device, precision):
             loss: torch.Tensor = method(batch)  # ()
-        optimiser.zero_grad(set_to_none=True)
+        optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         method.after_step()
