@@ -78,6 +78,16 @@ def _parsed(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from None
 
 
+def values_of(path: Path) -> Any:
+    """What a YAML file that is no config holds; the caller validates it. Raises ConfigError in one line."""
+    try:
+        return _parsed(read_regular(path, LARGEST_CONFIG).decode())
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from None
+
+
 def config_names() -> list[str]:
     """Names of the configs in `configs/`."""
     folder = resources.files("benchmark.config") / "configs"
