@@ -10,8 +10,12 @@ from benchmark.data.readers.errors import DatasetError
 
 def free_bytes(folder: Path) -> int:
     """Bytes free where a folder is, or will be."""
-    place = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
-    return shutil.disk_usage(place).free
+    return shutil.disk_usage(_there(folder)).free
+
+
+def disk_of(folder: Path) -> int:
+    """The disk that a folder is on, or will be, by its number."""
+    return _there(folder).stat().st_dev
 
 
 def check_room(folder: Path, needed: int, what: str) -> None:
@@ -30,3 +34,8 @@ def shown_bytes(count: int) -> str:
     while size >= 999.5 and len(units) > 1:
         size, units = size / 1000, units[1:]
     return f"{size:.0f} {units[0]}" if units[0] in ("B", "kB") or size >= 99.95 else f"{size:.1f} {units[0]}"
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the nearest above it that exists."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.is_dir())

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from benchmark.config.command_line import at_least_one, parse_data
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import values_of
 from benchmark.config.verb import FAILED, OK
+from benchmark.config.yaml_text import values_of
 from benchmark.data.download.catalogue import MOST_CONNECTIONS, Figshare, catalogue_of, shipped
 from benchmark.data.download.get import NotReached, Outcome, Voice, get
 from benchmark.data.download.ledger import Ledger, alone_in
 from benchmark.data.download.order import Order, order_of
-from benchmark.data.download.space import check_room, free_bytes, shown_bytes
+from benchmark.data.download.space import check_room, disk_of, free_bytes, shown_bytes
 from benchmark.data.readers.base import DatasetError
 from benchmark.data.readers.registry import UNFINISHED, open_dataset
 from benchmark.machine.stop import Stopped
@@ -59,9 +59,11 @@ def print_downloads(orders: Sequence[Order], *, dry_run: bool, console: Console)
     if dry_run:
         note(console, "dry run: nothing was fetched or written")
         return OK
-    missing = [max(0, order.documented()[1] - Ledger(order.root).bytes_here()) for order in orders]
-    for order, needed in zip(orders, missing, strict=True):
-        check_room(order.root, needed, order.source.release)
+    disks: dict[int, int] = {}
+    for order in orders:  # those on one disk share its room
+        disk, missing = disk_of(order.root), order.documented()[1] - Ledger(order.root).bytes_here()
+        disks[disk] = disks.get(disk, 0) + max(0, missing)
+        check_room(order.root, disks[disk], order.source.release)
     return OK if all([_download(order, console) for order in orders]) else FAILED
 
 

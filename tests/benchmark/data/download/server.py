@@ -20,7 +20,7 @@ class Fault:
     """How a file is served badly. Without `times`, always."""
 
     kind: str
-    """drop, wrong, status, no-range, long, short, redirect, slow, no-validator, weak, wrong-range."""
+    """drop, wrong, status, no-range, wrong-range, ignores-if-range, length, redirect, no-validator, weak."""
     times: int = 1_000_000
     value: object = None
 
@@ -126,7 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(piece)
             with home.lock:
                 home.sent[path] += len(piece)
-            time.sleep(home.delay)
+            if home.delay:
+                time.sleep(home.delay)
         if drop or length != len(body):
             self.close_connection = True
         elif start == 0:
@@ -141,13 +142,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Silent: clients are killed on purpose."""
+
+
 @contextmanager
 def serving(files: dict[str, bytes]) -> Iterator[Home]:
     """A home that serves these files within the context."""
     home = Home(files)
     handler = type("Handler", (_Handler,), {"home": home})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), handler)
     home.url = f"http://127.0.0.1:{server.server_port}/"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 
@@ -165,7 +166,7 @@ def test_waits_grow_and_tries_end(home: Home, tmp_path: Path, header: dict[str, 
     with pytest.raises(Unreachable, match=r"^500 Internal Server Error \(4 tries\)$"):
         get(home, tmp_path / "a.dat", manners=Manners(tries=4, first_wait=0.05, longest_wait=0.2))
     times = [time for time, _, _ in home.asked]
-    waits = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    waits = [later - earlier for earlier, later in pairwise(times)]
     assert len(waits) == 3
     assert 0.02 < waits[0] < 0.2
     assert waits[1] >= 0.1
