@@ -62,12 +62,12 @@ class Verb:
     word: str = ""
     """Placeholder in the help of the positional argument; '' for none."""
     word_help: str = ""
-    words: bool = False
-    """Whether the positional argument is one or several; then its value is a list."""
     examples: Mapping[str, str] = field(default_factory=dict)
     """Arguments after `python run_benchmark.py` -> description."""
     known: Known | None = None
     """The names that the positional argument can be; None for any."""
+    words: bool = False
+    """Whether the positional argument is one or several; then its value is a list."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -124,7 +124,7 @@ def group_of(verbs: Mapping[str, Verb], said: str) -> dict[str, Verb]:
 
 def verb_parser(name: str, verb: Verb) -> argparse.ArgumentParser:
     """The parser of a verb given by its full name."""
-    parser = _empty_parser(name, verb.word + " ..." * verb.words, verb.summary, verb.examples)
+    parser = _empty_parser(name, f"{verb.word} ..." if verb.words else verb.word, verb.summary, verb.examples)
     _add(parser, verb)
     return parser
 

@@ -30,8 +30,8 @@ class Chosen(NamedTuple):
     files: list[Wanted]
     patients: frozenset[str] | None
     """Their names in the tables; None for all, whose tables are not cut."""
-    count: int
-    """Patients; 0 where they were not counted."""
+    number: int
+    """Of patients; 0 where they were not counted."""
 
 
 def with_tables_kept(wanted: Sequence[Wanted], source: Source) -> tuple[list[Wanted], list[Wanted]]:

@@ -12,7 +12,7 @@ from benchmark.config.command_line import at_least_one, parse_data
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, OK
 from benchmark.config.yaml_text import values_of
-from benchmark.data.download.catalogue import MOST_CONNECTIONS, Figshare, catalogue_of, shipped
+from benchmark.data.download.catalogue import MOST_CONNECTIONS, Figshare, Tree, catalogue_of, shipped
 from benchmark.data.download.get import NotReached, Outcome, Voice, get
 from benchmark.data.download.ledger import Ledger, alone_in
 from benchmark.data.download.order import Order, order_of
@@ -70,7 +70,7 @@ def print_downloads(orders: Sequence[Order], *, dry_run: bool, console: Console)
 def announced(order: Order) -> Iterator[str]:
     """What a download is about to do: how much, from where, to where, under which licence."""
     recordings, size = order.documented()
-    home = next(iter(order.homes.values()))
+    home: Tree | Figshare = next(iter(order.homes.values()))
     here = Ledger(order.root).bytes_here()
     files = recordings * (1 if isinstance(home, Figshare) else 2)
     part = f"the first {order.patients:,} patients of: " if order.patients else ""
@@ -86,8 +86,8 @@ def announced(order: Order) -> Iterator[str]:
     yield f"  cite     {order.source.cite}"
 
 
-def _address(name: str, home: object) -> str:
-    return f"{name} {getattr(home, 'url', None) or getattr(home, 'api', '')}"
+def _address(name: str, home: Tree | Figshare) -> str:
+    return f"{name} {home.url if isinstance(home, Tree) else home.api}"
 
 
 def _download(order: Order, console: Console) -> bool:

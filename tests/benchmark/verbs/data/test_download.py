@@ -483,10 +483,15 @@ def test_a_full_disk_is_told_before_and_on_the_way(
     homes: SimpleNamespace, download: Download, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     homes.data = disk
+    takes = r" takes {} more and .*disk/chapman has room for \d+ kB: free space or name another folder\n$"
+    status, _, err = download("chapman")
+    assert status == USAGE
+    assert re.search(takes.format(r"10\.6 MB"), err)
+    assert homes.physionet.asked == []
     status, _, err = download("chapman", "--patients", "5")
     assert status == USAGE
-    assert re.search(r"takes 605 kB more and .*disk/chapman has room for \d+ kB: free space or name another", err)
-    assert homes.physionet.asked == []
+    assert re.search(takes.format("605 kB"), err), "by the list of files, which was fetched"
+    assert {path for _, path, _ in homes.physionet.asked} == {f"{FOLDERS['chapman']}SHA256SUMS.txt"}
     monkeypatch.setattr("benchmark.data.download.space.free_bytes", lambda folder: 10**12)
     status, _, err = download("chapman")
     assert status == USAGE
