@@ -143,7 +143,7 @@ def _have(order: Order, files: Sequence[Wanted], ledger: Ledger, voice: Voice, o
                 told(number, len(files))
     size = sum(item.size for item in missing)
     about = f"{len(missing):,} to fetch, about {shown_bytes(size)}" if missing else "nothing to fetch"
-    voice.say(f"  {len(files):,} {what}, {len(files) - len(missing):,} of them there and right: {about}")
+    voice.say(f"  {what}: {len(files):,}, of them {len(files) - len(missing):,} there and right; {about}")
     outcome.files += len(files)
     if not missing:
         return

@@ -53,7 +53,7 @@ def listed(lines: Iterable[str], place: Path) -> Iterator[tuple[str, str]]:
         if match is None:
             raise DatasetError(f"{place} line {number} is no SHA-256 sum: {text[:SHOWN]!r}")
         path = match["path"].removeprefix("./")
-        if path.startswith("/") or "\\" in path or ".." in path.split("/"):
+        if path.startswith("/") or "\\" in path or "/../" in f"/{path}/":
             raise DatasetError(f"{place} line {number}: path refused: {path[:SHOWN]!r}")
         yield path, match["digest"]
 

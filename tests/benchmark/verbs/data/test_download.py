@@ -147,7 +147,7 @@ def test_a_damaged_file_is_found_and_fetched_again(
             assert "nothing to fetch" in download("ptb-xl")[1]
         status, out, _ = download("ptb-xl", *flags)
         assert status == OK
-        assert ": 1 to fetch, about 120 kB" in out
+        assert "there and right; 1 to fetch, about 120 kB" in out
         assert signal_file.read_bytes() == right
         times = signal_file.stat()
 
