@@ -21,7 +21,7 @@ class Order:
     source: Source
     subset_name: str
     subset: Subset
-    homes: Mapping[str, Tree] | Mapping[str, Figshare]
+    homes: Mapping[str, Tree | Figshare]
     """The homes to ask, in this order; all of one kind, since another kind is another form of the dataset."""
     root: Path
     """The dataset's folder."""
@@ -79,7 +79,7 @@ def order_of(
         source,
         subset_name,
         source.subsets[subset_name],
-        homes,  # type: ignore[arg-type]  # all of one kind, by the line above
+        homes,
         folder_of(name, source, data_root, paths),
         manners,
         patients,

@@ -70,7 +70,7 @@ def print_downloads(orders: Sequence[Order], *, dry_run: bool, console: Console)
 def announced(order: Order) -> Iterator[str]:
     """What a download is about to do: how much, from where, to where, under which licence."""
     recordings, size = order.documented()
-    home: Tree | Figshare = next(iter(order.homes.values()))
+    home = next(iter(order.homes.values()))
     here = Ledger(order.root).bytes_here()
     files = recordings * (1 if isinstance(home, Figshare) else 2)
     part = f"the first {order.patients:,} patients of: " if order.patients else ""

@@ -65,6 +65,15 @@ def test_a_later_process_goes_on(home: Home, tmp_path: Path) -> None:
     left_half(home, tmp_path / "a.dat")
     ends_right(home, tmp_path / "a.dat")
     assert (home.sent["a.dat"], home.whole["a.dat"]) == (len(CONTENT), 0)
+    assert home.headers[-1]["If-Range"] == f'"{hashlib.md5(CONTENT).hexdigest()}"'
+
+
+def test_a_range_that_ends_early_goes_on(home: Home, tmp_path: Path) -> None:
+    """As of homes that bound their answers."""
+    left_half(home, tmp_path / "a.dat")
+    home.faults["a.dat"].append(Fault("length", 1, -1000))
+    ends_right(home, tmp_path / "a.dat")
+    assert home.sent["a.dat"] == len(CONTENT)
 
 
 @pytest.mark.parametrize("digest", [DIGEST, ""])
