@@ -10,7 +10,7 @@ from __future__ import annotations
 from benchmark.config.verb import Verb
 from benchmark.verbs.answers import KNOWN_ANSWERS
 from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
-from benchmark.verbs.data import CHECK, SHOW, SUMMARY
+from benchmark.verbs.data import CHECK, DOWNLOAD, SHOW, SUMMARY
 from benchmark.verbs.list import LIST
 from benchmark.verbs.report import REPORT
 from benchmark.verbs.run import RUN
@@ -26,6 +26,7 @@ VERBS: dict[str, Verb] = {
     "data check": CHECK,
     "data summary": SUMMARY,
     "data show": SHOW,
+    "data download": DOWNLOAD,
     "speed": SPEED,
     "check-method": CHECK_METHOD,
     "check-encoder": CHECK_ENCODER,
