@@ -20,6 +20,7 @@ ROOMS = (
     "run_benchmark",
     "benchmark.verbs",
     "reports.build",
+    "reports.leaderboard",
     "reports.html",
     "reports.paper",
     "reports.compare",
@@ -52,6 +53,9 @@ OWNERS = {
     "yaml": ("benchmark/config/",),
     "matplotlib": ("reports/figures/draw/",),
     "seaborn": ("reports/figures/draw/",),
+    "tensorboard": ("benchmark/run/trackers/tensorboard.py",),
+    "wandb": ("benchmark/run/trackers/wandb.py",),
+    "mlflow": ("benchmark/run/trackers/mlflow.py",),
     "torch.distributed": ("methods/parts/gather.py", "benchmark/training/pretrain.py"),
 }
 """Library -> the only files that import it."""

@@ -12,6 +12,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, OK, Flag, Verb
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
+from benchmark.verbs.run.track import TRACK, trackers_of
 
 if TYPE_CHECKING:
     from benchmark.config.config import Config
@@ -52,7 +53,14 @@ def tune(arguments: Namespace, console: Console) -> int:
     draws = draws_of(config, trials, arguments.search_seed)
     config = search_config(config, ratio_of(arguments, config))
     variants = variants_of_draws(config, draws)
-    asked = GridRequest(config, place_of(arguments), machine_of(arguments, config), arguments.results, arguments.out)
+    asked = GridRequest(
+        config,
+        place_of(arguments),
+        machine_of(arguments, config),
+        arguments.results,
+        arguments.out,
+        trackers=trackers_of(arguments.track, arguments.out),
+    )
     if arguments.dry_run:
         note(console, f"{trials} trials of {len(draws)} methods")
         speed = asked.out / SPEED_FILE
@@ -82,7 +90,7 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
     work = missing(grid, store)
     trials = max(map(len, draws.values()))
     note(console, f"{trials} trials of {len(draws)} methods: {len(work.cells)} of {len(grid.cells)} cells to do")
-    failures = work_off(work, prepared, store, asked, console) if work.cells else 0
+    failures = work_off(work, prepared, store, asked, console)
     tunings, without = tunings_of(config, draws, grid, store, search_seed=planned.seed, data=prepared)
     print_tunings(console, tunings)
     for tuning in tunings:
@@ -181,6 +189,7 @@ TUNE = Verb(
             HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": int, "default": SEARCH_SEED, "metavar": "N"}
         ),
         **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, "--workers"),
+        "--track": TRACK,
     },
     examples={
         "tune --config small --dry-run": "what it would do, in hours and disk",

@@ -7,6 +7,7 @@ from argparse import Namespace
 from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, place_of, shared
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console
+from benchmark.verbs.run.track import TRACK, trackers_of
 
 
 def run(arguments: Namespace, console: Console) -> int:
@@ -34,6 +35,7 @@ def run(arguments: Namespace, console: Console) -> int:
         unit=arguments.unit,
         landscape=arguments.latex_landscape,
         tunings=tunings,
+        trackers=trackers_of(arguments.track, out),
     )
     return run_grid(asked, console)
 
@@ -48,6 +50,7 @@ RUN = Verb(
             HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
         ),
         **shared("--unit", "--latex-landscape"),
+        "--track": TRACK,
     },
     examples={
         "": "simulated cohorts, minutes on a laptop",
@@ -59,5 +62,6 @@ RUN = Verb(
         "--queue-sizes 256 1024 4096": "the queue-size figure",
         "--preset tuned": "every method with the knobs that `tune` chose",
         "--set methods.pmq.momentum=0.99": "any knob of any method",
+        "--track tensorboard": "training curves too, also of what is done already",
     },
 )
