@@ -73,8 +73,8 @@ class BoardRow:
         return self.row.role == GATE
 
     @property
-    def pretrainings(self) -> int:
-        """Number of its encoders."""
+    def encoders(self) -> int:
+        """Number of its encoders: pretrainings, or initialisations of an untrained row."""
         return len({own.pretrain_key for own in self.row.rows if own.pretrain_key})
 
     @property
@@ -111,28 +111,26 @@ Refused = list[tuple[Candidate, str]]
 """Rows that do not stand on the board, each with its reason."""
 
 
-def blocks_of(
-    rows: Sequence[Candidate], frame: Frame, units: Sequence[str], resamples: int = RESAMPLES
-) -> tuple[list[Block], Refused]:
+def blocks_of(rows: Sequence[Candidate], frame: Frame, units: Sequence[str]) -> tuple[list[Block], Refused]:
     """The blocks of a board by evaluation, label ratio and unit, and the rows that their scores rule out."""
     blocks, refused = [], []
     for evaluation, ratios in frame.ratios.items():
         for ratio in ratios:
             own = [row for row in rows if (row.evaluation, row.ratio) == (evaluation, ratio)]
             for unit in units if own else ():
-                block, left_out = _block(own, frame, unit, resamples)
+                block, left_out = _block(own, frame, unit)
                 blocks += [block] if block and block.rows else []
                 refused += left_out
     return blocks, refused
 
 
-def _block(rows: Sequence[Candidate], frame: Frame, unit: str, resamples: int) -> tuple[Block | None, Refused]:
+def _block(rows: Sequence[Candidate], frame: Frame, unit: str) -> tuple[Block | None, Refused]:
     shared = once([row for row in rows if row.role == GATE])
     gates = {own[0]: tuple(row.submission.name for row in own[1:]) for own in shared.values()}
     there = {str(number): row for number, row in enumerate([*gates, *(row for row in rows if row.role != GATE)])}
     with TemporaryDirectory(prefix="board-") as scratch:
         run = together(there, frame, Path(scratch))
-        columns = columns_at(run, run.plan.cells, rows[0].ratio, unit, resamples=resamples)
+        columns = columns_at(run, run.plan.cells, rows[0].ratio, unit, resamples=RESAMPLES)
     if columns[-1].metric != OVERALL:
         return None, [(row, "incomplete: no score of any row is defined") for row in rows]
     columns, refused = scored_alike(columns, there, unit)

@@ -9,6 +9,8 @@ from typing import Any
 
 from benchmark.results.keys import digest
 from benchmark.results.names import METHOD, PRESET
+from benchmark.results.rows import Row
+from reports.leaderboard.places import GATES
 from reports.leaderboard.submissions import Submission, one_line
 from reports.runs.cards import machine_of
 from reports.runs.compatible import CHOICE, flat, shown
@@ -43,7 +45,8 @@ def facts_of(own: Submission, usual: dict[str, Any]) -> Facts:
     run = own.run
     plan, rows = run.plan, list(run.rows.values())
     told = [row.provenance for row in rows]
-    pretrainings = {row.pretrain_key for row in rows if row.pretrain_key}
+    trained = [row for row in rows if row.pretrain_key and row.variant not in GATES]
+    pretrainings = {row.pretrain_key for row in trained}
     devices = (machine_of(facts) for facts in told if facts.get("device"))
     facts = {
         "Results": f"config {plan.config.get('name') or 'without a name'}, plan {plan.key}, digest {content_of(own)}",
@@ -52,7 +55,7 @@ def facts_of(own: Submission, usual: dict[str, Any]) -> Facts:
         "Machine": joined(devices),
         "Versions": joined(_versions(facts) for facts in told),
         "Seeds": joined(str(seed) for seed in sorted({row.seed for row in rows})),
-        "Pretrainings": f"{len(pretrainings)}, of seeds {joined(_pretrain_seeds(own))}" if pretrainings else "none",
+        "Pretrainings": f"{len(pretrainings)}, of seeds {joined(_pretrain_seeds(trained))}" if pretrainings else "none",
         "Budget": budget_of(plan.config),
         "Test data": joined(_source(facts) for facts in plan.datasets.values()),
         "Pretrained on": f"{_source(plan.pretraining)}{used_text(plan)}",
@@ -77,8 +80,8 @@ def _versions(facts: dict[str, Any]) -> str:
     return ", ".join(f"{name} {version}" for name, version in (facts.get("versions") or {}).items())
 
 
-def _pretrain_seeds(own: Submission) -> Iterator[str]:
-    seeds = {row.pretrain_seed for row in own.run.rows.values() if row.pretrain_seed is not None}
+def _pretrain_seeds(rows: Sequence[Row]) -> Iterator[str]:
+    seeds = {row.pretrain_seed for row in rows if row.pretrain_seed is not None}
     yield from map(str, sorted(seeds))
 
 

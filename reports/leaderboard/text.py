@@ -18,7 +18,7 @@ from reports.tables.text import TextTable, literal, pipe_table, text_markdown
 
 CSV_HEADER = (
     "evaluation", "unit", "ratio", "rank_best", "rank_worst", "submission", "variant", "title", "gate", "dataset",
-    "metric", "mean_percent", "low_percent", "high_percent", "seeds", "pretrainings", "remark",
+    "metric", "mean_percent", "low_percent", "high_percent", "seeds", "encoders", "remark",
 )  # fmt: skip
 NOT_COMPARED = "not compared"
 """Evaluation of the lines of the CSV that say what is not on the board."""
@@ -71,8 +71,8 @@ def sentences(board: Board) -> Iterator[str]:
         "from any other row. Gates (reference rows) are not ranked; equal ones of several submissions stand there once."
     )
     yield (
-        "A row with one pretraining stands for that encoder, and one with one seed for that run: its intervals cover "
-        "no other."
+        "A row with one encoder stands for that encoder, not for its method, and one with one seed for that run: its "
+        "intervals cover no other."
     )
     yield (
         "Digests find damage, not forgery: who doubts a row computes it again from the config and commit of its "
@@ -106,8 +106,8 @@ def submission_text(row: BoardRow) -> str:
 
 
 def runs_text(row: BoardRow) -> str:
-    """'8 seeds, 1 pretraining'."""
-    return f"{counted(len(row.seeds), 'seed')}, {counted(row.pretrainings, 'pretraining')}"
+    """'8 seeds, 1 encoder'."""
+    return f"{counted(len(row.seeds), 'seed')}, {counted(row.encoders, 'encoder')}"
 
 
 def heading(column: Column) -> str:
@@ -174,7 +174,7 @@ def _csv_numbers(board: Board) -> Iterator[tuple[object, ...]]:
         for row in block.rows:
             rank = row.rank or ("", "")
             who = (submission_text(row), row.row.variant, row.row.title, int(row.gate))
-            runs = (" ".join(map(str, row.seeds)), row.pretrainings)
+            runs = (" ".join(map(str, row.seeds)), row.encoders)
             for column, shown in zip(block.columns, row.scores, strict=True):
                 numbers = ("" if math.isnan(value) else round(value, DIGITS) for value in shown[:3])
                 yield (

@@ -136,6 +136,11 @@ def write_cards(entry: Entry, store: Store, cells: Sequence[PlannedCell]) -> Non
         write_atomic(folder / CARD, card_bytes(card))
 
 
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reports.leaderboard.board.RESAMPLES", 200)
+
+
 @pytest.fixture
 def entry() -> type[Entry]:
     """`Entry`, for the tests."""
