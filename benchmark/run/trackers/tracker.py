@@ -40,8 +40,9 @@ def extra(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        said = f"--track {name}: {error.name} is not installed; pip install 'ecg-pretrain-bench[{name}]'"
-        raise ModuleNotFoundError(said, name=error.name) from None
+        missing = str(error.name).partition(".")[0]
+        said = f"--track {name}: {missing} is not installed; pip install 'ecg-pretrain-bench[{name}]'"
+        raise ModuleNotFoundError(said, name=missing) from None
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
