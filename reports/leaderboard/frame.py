@@ -23,8 +23,6 @@ SPLIT = "split"
 class TestSet(NamedTuple):
     """What the cells of a board were tested on, of one dataset."""
 
-    __test__ = False  # no class of tests
-
     windows: str
     """Digest of recordings and patients (`Tested`)."""
     labels: str

@@ -65,7 +65,8 @@ def open_submissions(sources: Sequence[str]) -> Iterator[tuple[list[Submission],
             try:
                 runs = runs_of(source, Path(scratch) / str(number))
             except (NoResults, OSError) as error:
-                unread.append(Unread(name_of(source), shown(str(error))))
+                there = Path(source).exists() or Path(source.rpartition("@")[0] or source).exists()
+                unread.append(Unread(name_of(source), shown(str(error)) if there else "no such file or folder"))
                 continue
             several = source.endswith(f"@{ALL}")
             opened += [(f"{name_of(source)}@{run.plan.key}" if several else name_of(source), run) for run in runs]

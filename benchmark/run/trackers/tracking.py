@@ -26,7 +26,8 @@ class Tracking:
 
     def __init__(self, trackers: Sequence[Tracker], grid: Grid, store: Store, note: Note) -> None:
         self._working = list(trackers)
-        self._tasks: dict[str, Pretraining | Cell] = {task.key: task for task in (*grid.pretrainings, *grid.cells)}
+        tasks: list[Pretraining | Cell] = [*grid.pretrainings, *grid.cells]
+        self._tasks = {task.key: task for task in tasks}
         self._store = store
         self._note = note
         self._open: dict[tuple[str, str], Log] = {}

@@ -23,7 +23,7 @@ from reports.runs.capsule import pack
 from reports.runs.run import open_run
 
 CLASSES = ("NORM", "MI", "HYP")
-TITLES = {"ptb-xl": "PTB-XL", "chapman": "Chapman"}
+TITLES = {"ptb-xl": "PTB-XL", "chapman": "Chapman", "cpsc2018": "CPSC2018"}
 WINDOWS = 2
 FINGERPRINT = "0123456789abcdef"
 
@@ -34,7 +34,7 @@ class Entry:
 
     name: str
     skills: Mapping[str, float] = field(default_factory=lambda: {"random": 0.0, "pmq": 2.0})
-    datasets: Sequence[str] = tuple(TITLES)
+    datasets: Sequence[str] = ("ptb-xl", "chapman")
     ratios: Sequence[float] = (0.1,)
     seeds: Sequence[int] = (41, 42, 43)
     protocol: str = "strict"

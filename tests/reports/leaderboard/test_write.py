@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import run_benchmark
 from benchmark.results.plan import Plan
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import NoResults
+from reports.__main__ import main
 from reports.leaderboard.write import write_leaderboard
 from tests.reports.html.conftest import TreeOf
 
@@ -140,7 +142,7 @@ def test_a_damaged_capsule_is_listed_and_the_others_go_on(submit: Submit, entry:
     written = write_leaderboard([good, str(bad), missing], tmp_path / "out")
     found = apart(tmp_path / "out")
     assert "is no whole results capsule" in found["bob"][0][1]
-    assert "no results in" in found["none"][0][1]
+    assert found["none"] == [("all", "no such file or folder")]
     assert str(tmp_path) not in "".join(file.read_text() for file in written.files)
     assert ("alice", "pmq") in overall(tmp_path / "out")
 
@@ -253,3 +255,31 @@ def test_the_same_submissions_give_the_same_bytes(submit: Submit, entry: Any, tm
     first = write_leaderboard(sources, tmp_path / "a")
     second = write_leaderboard(sources, tmp_path / "b")
     assert [file.read_bytes() for file in first.files] == [file.read_bytes() for file in second.files]
+
+
+def test_both_command_lines_print_the_board_and_its_files(
+    submit: Submit, entry: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sources = [submit(entry("alice")), submit(entry("bob", protocol="paper"))]
+    flags = ["--results", *sources, "--leaderboard", "--out", str(tmp_path / "out")]
+    assert run_benchmark.main(["report", *flags]) == 0
+    shown = capsys.readouterr().out
+    assert "1 of 2 submissions on the board; 1 line on what does not compare." in shown
+    assert "not compared: bob: all: other protocol: paper, here strict" in shown
+    assert re.search(r"PMQ +alice +– +\d\d\.\d \[", shown)
+    assert f"wrote {tmp_path / 'out' / 'leaderboard.html'}" in shown
+    assert main(flags) == 0
+    shown = capsys.readouterr()
+    assert shown.out.split() == [str(tmp_path / "out" / f"leaderboard.{kind}") for kind in ("md", "csv", "html")]
+    assert "not compared: bob: all: other protocol: paper, here strict" in shown.err
+
+
+@pytest.mark.slow
+def test_twenty_capsules_of_the_demos_rows_stay_under_a_megabyte(submit: Submit, entry: Any, tmp_path: Path) -> None:
+    """Eight rows on three datasets at two ratios; the page does not grow with seeds and patients."""
+    skills = {"random": 0.0, **{f"method-{number}": 1.0 for number in range(7)}}
+    shape = {"datasets": ("ptb-xl", "chapman", "cpsc2018"), "ratios": (0.1, 0.01), "seeds": (41,), "patients": 30}
+    sources = [submit(entry(f"submission-{number}", skills, **shape)) for number in range(20)]
+    written = write_leaderboard(sources, tmp_path / "out")
+    assert sum(len(block.rows) for block in written.board.blocks) == 2 * (1 + 20 * 7)
+    assert (tmp_path / "out" / "leaderboard.html").stat().st_size < 1_000_000
