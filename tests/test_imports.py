@@ -41,6 +41,7 @@ ROOMS = (
     "methods.parts",
     "methods.from_file",
     "methods.local_modules",
+    "benchmark.trackers",
     "benchmark.results",
     "benchmark.screen",
     "benchmark.machine",
@@ -53,9 +54,9 @@ OWNERS = {
     "yaml": ("benchmark/config/",),
     "matplotlib": ("reports/figures/draw/",),
     "seaborn": ("reports/figures/draw/",),
-    "tensorboard": ("benchmark/run/trackers/tensorboard.py",),
-    "wandb": ("benchmark/run/trackers/wandb.py",),
-    "mlflow": ("benchmark/run/trackers/mlflow.py",),
+    "tensorboard": ("benchmark/trackers/tensorboard.py",),
+    "wandb": ("benchmark/trackers/wandb.py",),
+    "mlflow": ("benchmark/trackers/mlflow.py",),
     "torch.distributed": ("methods/parts/gather.py", "benchmark/training/pretrain.py"),
 }
 """Library -> the only files that import it."""

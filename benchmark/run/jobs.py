@@ -13,12 +13,12 @@ from benchmark.results.failures import End, Failure
 from benchmark.results.names import LINEAR
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob, run_together
+from benchmark.run.curves.points import Point, pretraining_points
 from benchmark.run.engines.local import Tell
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.machine import Machine
 from benchmark.run.missing import is_finished, task_name
 from benchmark.run.pretraining import PretrainingJob, run_to_end
-from benchmark.run.trackers.curves import Point, pretraining_points
 
 Job = PretrainingJob | tuple[CellJob, ...]
 """What an engine runs at once, in one process."""

@@ -20,13 +20,13 @@ from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.cell import source_facts
 from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
+from benchmark.run.curves.points import Point
 from benchmark.run.engines.local import Engine, run_tasks
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.jobs import Job, Learned, cell_job, configs_of, groups_of, killed, name_of, pretraining_job, run_job
 from benchmark.run.machine import Machine
 from benchmark.run.missing import Work, is_finished, task_name
 from benchmark.run.pretraining import PretrainingJob
-from benchmark.run.trackers.curves import Point
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import COMPUTE, CONFIG, DATA, HOW, WHAT, at_least_one, config_of, place_of, shared
+from benchmark.config.command_line import (
+    COMPUTE,
+    CONFIG,
+    DATA,
+    HOW,
+    WHAT,
+    at_least_one,
+    config_of,
+    place_of,
+    shared,
+    trackers_of,
+)
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, OK, Flag, Verb
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
-from benchmark.verbs.run.track import TRACK, trackers_of
 
 if TYPE_CHECKING:
     from benchmark.config.config import Config
@@ -188,8 +198,7 @@ TUNE = Verb(
         "--search-seed": Flag(
             HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": int, "default": SEARCH_SEED, "metavar": "N"}
         ),
-        **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, "--workers"),
-        "--track": TRACK,
+        **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, "--workers", "--track"),
     },
     examples={
         "tune --config small --dry-run": "what it would do, in hours and disk",

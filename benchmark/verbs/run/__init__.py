@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, place_of, shared
+from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, place_of, shared, trackers_of
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console
-from benchmark.verbs.run.track import TRACK, trackers_of
 
 
 def run(arguments: Namespace, console: Console) -> int:
@@ -49,8 +48,7 @@ RUN = Verb(
         "--allow-leak": Flag(
             HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
         ),
-        **shared("--unit", "--latex-landscape"),
-        "--track": TRACK,
+        **shared("--unit", "--latex-landscape", "--track"),
     },
     examples={
         "": "simulated cohorts, minutes on a laptop",

@@ -14,6 +14,7 @@ from benchmark.results.files.write import is_read_only
 from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from benchmark.results.tuned import Tuning
+from benchmark.run.curves.tracking import tracking
 from benchmark.run.data.cohorts import names_of
 from benchmark.run.data.datasets import gate, open_data, prepare_data
 from benchmark.run.estimate import exact_size
@@ -25,12 +26,11 @@ from benchmark.run.pretraining import health_of, warnings_of
 from benchmark.run.runner import Watch, do
 from benchmark.run.stored_keys import earlier_lines, unmatched_lines
 from benchmark.run.sweep import sweep, sweep_claims
-from benchmark.run.trackers.tracker import Tracker
-from benchmark.run.trackers.tracking import tracking
 from benchmark.run.tuning.chosen import changed_data
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
+from benchmark.trackers.tracker import Tracker
 from benchmark.training.health import health_lines
 from benchmark.verbs.report import show_report
 from benchmark.verbs.run.costs import abreast_of, costs_of, earlier_rates, seconds_of

@@ -1,7 +1,8 @@
 """Weights & Biases: one run per curve, its id the key. Local files in FOLDER.
 
-Sent are the curve, its name and its config; nothing of the machine, the console, the code or its repository. How far a
-curve is, stands in FOLDER/steps/KEY, since a run that was written with WANDB_MODE=offline cannot be asked.
+Sent are the curve, its name and its config; nothing of the machine, the console, the code or its repository but the
+versions of Python and wandb and the platform. How far a curve is, stands in FOLDER/steps/KEY, since a run that was
+written with WANDB_MODE=offline cannot be asked.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.results.files.write import write_atomic
-from benchmark.run.trackers.tracker import NOTHING, PROJECT, extra
+from benchmark.trackers.tracker import NOTHING, PROJECT, extra
 
 SILENT = {
     "console": "off",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.run.trackers import open_trackers
-from benchmark.run.trackers.tensorboard import TensorBoard
+from benchmark.trackers import open_trackers
+from benchmark.trackers.tensorboard import TensorBoard
 
 pytest.importorskip("tensorboard", reason="the extra [tensorboard] is not installed")
 KEY = "0123456789abcdef"

@@ -1,6 +1,7 @@
 """MLflow: one run per curve in the experiment `PROJECT`, found by the tag `ecg.key`.
 
-Goes to $MLFLOW_TRACKING_URI where that is set, else into FOLDER. How far a curve is, is asked of MLflow.
+Goes to $MLFLOW_TRACKING_URI where that is set, else into files in FOLDER, which `mlflow ui --backend-store-uri FOLDER`
+shows; MLflow wants MLFLOW_ALLOW_FILE_STORE=true for those. How far a curve is, is asked of MLflow.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.run.trackers.tracker import NOTHING, PROJECT, extra, flat
+from benchmark.trackers.tracker import NOTHING, PROJECT, extra, flat
 
 KEY, NAME = "ecg.key", "mlflow.runName"
+URI, FILES_ALLOWED = "MLFLOW_TRACKING_URI", "MLFLOW_ALLOW_FILE_STORE"
 MOST_PARAMETERS, LONGEST = 100, 500
 """Of one call, and characters of one: servers refuse more."""
 
@@ -58,7 +60,9 @@ class MLflow:
     def _open(self) -> tuple[Any, str]:
         """The client and the experiment's id, made at the first use."""
         if self._opened is None:
-            client = self._client_of(os.environ.get("MLFLOW_TRACKING_URI") or self._folder.resolve().as_uri())
+            if not os.environ.get(URI):
+                os.environ.setdefault(FILES_ALLOWED, "true")  # other stores need a database's libraries
+            client = self._client_of(os.environ.get(URI) or self._folder.resolve().as_uri())
             known = client.get_experiment_by_name(PROJECT)
             self._opened = client, known.experiment_id if known else client.create_experiment(PROJECT)
         return self._opened

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.store import Store
+from benchmark.run.curves.points import curve_of
+from benchmark.run.curves.tracking import tracking
 from benchmark.run.machine import Machine
 from benchmark.run.runner import do
-from benchmark.run.trackers.curves import curve_of
-from benchmark.run.trackers.tracker import Tracker
-from benchmark.run.trackers.tracking import tracking
+from benchmark.trackers.tracker import Tracker
 from tests.benchmark.run.bench import Bench, Heard, cell_of
-from tests.benchmark.run.trackers.recorder import Recorder
+from tests.benchmark.run.curves.recorder import Recorder
 
 
 def work_off(bench: Bench, trackers: Sequence[Tracker], out: Path, heard: Heard | None = None) -> int:

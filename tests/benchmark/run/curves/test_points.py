@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.run.trackers.curves import LOSS, RATE, VALIDATION_F1, curve_of, pretraining_points
+from benchmark.run.curves.points import LOSS, RATE, VALIDATION_F1, curve_of, pretraining_points
 from methods.base import Recipe
 from tests.benchmark.run.bench import Bench, cell_of
 

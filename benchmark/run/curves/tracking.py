@@ -13,10 +13,10 @@ from pathlib import Path
 
 from benchmark.results.files.together import alone_in
 from benchmark.results.store import CorruptRow, Store
+from benchmark.run.curves.points import Curve, Point, curve_of
 from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.run.missing import task_name
-from benchmark.run.trackers.curves import Curve, Point, curve_of
-from benchmark.run.trackers.tracker import Log, Tracker
+from benchmark.trackers.tracker import Log, Tracker
 
 Note = Callable[[str], None]
 

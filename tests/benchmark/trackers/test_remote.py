@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -9,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from benchmark.config.command_line import trackers_of
 from benchmark.config.errors import ConfigError
-from benchmark.run.trackers import TRACKERS, open_trackers
-from benchmark.verbs.run.track import trackers_of
+from benchmark.trackers import TRACKERS, open_trackers
+from benchmark.trackers.mlflow import FILES_ALLOWED, URI
 
 KEY = "0123456789abcdef"
 CONFIG = {"method": "pmq", "recipe": {"lr": 0.5}}
@@ -127,7 +129,9 @@ def fake_mlflow(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(FakeClient, "servers", {})
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    for variable in (URI, FILES_ALLOWED):
+        monkeypatch.setenv(variable, "")  # set first, so that what a test sets is undone
+        monkeypatch.delenv(variable)
     return FakeClient.servers
 
 
@@ -143,6 +147,7 @@ def test_mlflow_gets_one_run_per_key_and_says_how_far_it_is(
         log.finish()
     (uri,) = FakeClient.servers
     assert uri == (tmp_path / "mlflow").as_uri()
+    assert os.environ[FILES_ALLOWED] == "true"
     (run,) = FakeClient.servers[uri]["runs"].values()
     assert run["tags"] == {"ecg.key": KEY, "mlflow.runName": "pmq pretrain seed 42"}
     assert [(m.key, m.step, m.value) for m in run["metrics"] if m.key == "loss"] == [
@@ -155,9 +160,10 @@ def test_mlflow_gets_one_run_per_key_and_says_how_far_it_is(
 def test_mlflow_goes_where_its_variable_says(
     fake_mlflow: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking.example")
+    monkeypatch.setenv(URI, "http://tracking.example")
     assert open_trackers(["mlflow"], tmp_path)[0].last(KEY) == -1
     assert list(FakeClient.servers) == ["http://tracking.example"]
+    assert FILES_ALLOWED not in os.environ
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.results.files.write import write_atomic
-from benchmark.run.trackers.tracker import NOTHING, extra
+from benchmark.trackers.tracker import NOTHING, extra
 
 EVENTS = "*tfevents*"
 CONFIG = "config.json"
