@@ -46,7 +46,7 @@ class Watch:
     learned: Callable[[str, Sequence[Point]], None] = lambda key, points: None
     """(key, all points so far) of a running pretraining, after each epoch."""
     stored: Callable[[str], None] = lambda key: None
-    """The key of a task that this runner has finished."""
+    """The key of a task that this runner has finished and still holds."""
 
     def told(self, news: Learned | tuple[str, int, int, str]) -> None:
         """What a running job tells."""

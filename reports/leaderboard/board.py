@@ -31,7 +31,7 @@ from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from reports.leaderboard.frame import Frame, most_common
-from reports.leaderboard.places import Candidate, once
+from reports.leaderboard.places import Candidate
 from reports.runs.run import Run
 from reports.statistics.columns import RESAMPLES, ScoreColumn, columns_at
 from reports.statistics.interval import LEVEL
@@ -125,23 +125,38 @@ def blocks_of(rows: Sequence[Candidate], frame: Frame, units: Sequence[str]) -> 
 
 
 def _block(rows: Sequence[Candidate], frame: Frame, unit: str) -> tuple[Block | None, Refused]:
-    shared = once([row for row in rows if row.role == GATE])
-    gates = {own[0]: tuple(row.submission.name for row in own[1:]) for own in shared.values()}
-    there = {str(number): row for number, row in enumerate([*gates, *(row for row in rows if row.role != GATE)])}
+    there = {str(number): row for number, row in enumerate(rows)}
     with TemporaryDirectory(prefix="board-") as scratch:
         run = together(there, frame, Path(scratch))
         columns = columns_at(run, run.plan.cells, rows[0].ratio, unit, resamples=RESAMPLES)
     if columns[-1].metric != OVERALL:
         return None, [(row, "incomplete: no score of any row is defined") for row in rows]
     columns, refused = scored_alike(columns, there, unit)
+    columns, shared = gates_once(columns, there)
     known = intervals(columns)
     own = {name: _shown(known[known["variant"] == name]) for name in columns[0].variants}
     ranks, pairs, told = ranks_of([replace_rows(columns[-1], [n for n in own if there[n].role != GATE])])
-    found = [BoardRow(there[name], scores, ranks.get(name), gates.get(there[name], ())) for name, scores in own.items()]
+    found = [BoardRow(there[name], scores, ranks.get(name), shared.get(name, ())) for name, scores in own.items()]
     found.sort(key=lambda row: (not row.gate, -row.scores[-1].mean))
     named = (Column(c.dataset, c.metric, frame.titles.get(c.dataset, ""), TITLES[c.metric]) for c in columns)
     block = Block(rows[0].evaluation, unit, rows[0].ratio, tuple(named), tuple(found), pairs, told)
     return block, refused
+
+
+def gates_once(
+    columns: Sequence[ScoreColumn], rows: Mapping[str, Candidate]
+) -> tuple[list[ScoreColumn], dict[str, tuple[str, ...]]]:
+    """The columns with gates of equal settings, data and seeds once; and the further submissions that have them.
+
+    Equal settings have equal cell keys; the first gate of each stands for all.
+    """
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name in columns[0].variants:
+        row = rows[name]
+        own = (row.variant, *sorted(cell.key for cell in row.cells)) if row.role == GATE else (name,)
+        alike.setdefault(own, []).append(name)
+    shared = {first: tuple(rows[name].submission.name for name in more) for first, *more in alike.values()}
+    return [replace_rows(column, list(shared)) for column in columns], shared
 
 
 def together(rows: Mapping[str, Candidate], frame: Frame, folder: Path) -> Run:

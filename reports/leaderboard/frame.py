@@ -66,7 +66,7 @@ def frame_of(submissions: Sequence[Submission]) -> Frame:
         ratios=ratios,
         versions=versions_of(alike),
         titles={
-            name: next(str(plan.datasets[name].get("title") or name) for plan in plans if name in plan.datasets)
+            name: most_common(str(own.datasets[name].get("title") or name) for own in plans if name in own.datasets)
             for name in datasets
         },
         simulated=frozenset(name for plan in plans for name, facts in plan.datasets.items() if facts.get("simulated")),

@@ -6,7 +6,7 @@ or not at all: every planned seed on every dataset of the board finished, on the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -158,11 +158,3 @@ def words(rows: Sequence[Candidate]) -> str:
     ratios = dict.fromkeys(ratio_text(row.ratio) for row in sorted(rows, key=lambda row: -row.ratio))
     named = ", ".join(titles[:NAMED]) + (f" and {len(titles) - NAMED} more" if len(titles) > NAMED else "")
     return f"{named}; {', '.join(evaluations)}; {', '.join(ratios)} of the labels"
-
-
-def once(gates: Sequence[Candidate]) -> Mapping[tuple[str, ...], list[Candidate]]:
-    """Gates of equal settings, data and seeds: they have the same cells. The first of each stands on the board."""
-    found: dict[tuple[str, ...], list[Candidate]] = {}
-    for row in gates:
-        found.setdefault((row.variant, *sorted(cell.key for cell in row.cells)), []).append(row)
-    return found

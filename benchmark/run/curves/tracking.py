@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmark.results.files.together import alone_in
 from benchmark.results.store import CorruptRow, Store
+from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.curves.points import Curve, Point, curve_of
 from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.run.missing import task_name
@@ -48,9 +49,11 @@ class Tracking:
             self._write(curve, end=True)
 
     def catch_up(self) -> None:
-        """Write what is not yet there of all finished tasks."""
+        """Write what is not yet there of all finished tasks, but for those that a runner still holds and writes."""
+        claims = Claims(self._store.root / CLAIMS)
         for key in self._tasks if self._working else ():
-            self.stored(key)
+            if not claims.holder(key):
+                self.stored(key)
 
     def close(self) -> None:
         """Close the curves of tasks that have not ended."""

@@ -66,6 +66,13 @@ def test_rows_of_all_submissions_stand_on_one_board_and_are_ranked_where_they_di
     assert apart(tmp_path / "out") == {}
 
 
+def test_a_gate_that_is_refused_does_not_hide_that_of_the_others(submit: Submit, entry: Any, tmp_path: Path) -> None:
+    sources = [submit(entry("mallory", alter=better)), submit(entry("alice")), submit(entry("bob"))]
+    write_leaderboard(sources, tmp_path / "out")
+    assert ("alice and 1 more", "random") in overall(tmp_path / "out")
+    assert set(apart(tmp_path / "out")) == {"mallory"}
+
+
 def test_equal_submissions_have_no_rank(submit: Submit, entry: Any, tmp_path: Path) -> None:
     write_leaderboard([submit(entry("alice")), submit(entry("bob"))], tmp_path / "out")
     rows = overall(tmp_path / "out")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.store import Store
+from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.curves.points import curve_of
 from benchmark.run.curves.tracking import tracking
 from benchmark.run.machine import Machine
@@ -77,6 +78,17 @@ def test_what_was_stored_without_a_tracker_is_written_later_and_only_once(finish
             pass
     assert recorder.points == whole(finished)
     assert len(recorder.started) == len(recorder.points)
+
+
+def test_what_another_runner_still_holds_is_left_to_it(finished: Bench, tmp_path: Path) -> None:
+    key, recorder = cell_of(finished, "pmq").pretrain_key, Recorder()
+    claims = Claims(finished.store.root / CLAIMS)
+    assert claims.take(key)
+    for missing in ({key}, set[str]()):
+        with tracking([recorder], finished.grid, finished.store, tmp_path / "out", print):
+            pass
+        assert whole(finished).keys() - recorder.points.keys() == missing
+        claims.release(key)
 
 
 def test_a_tracker_that_fails_stops_neither_the_work_nor_the_others(bench: Bench, tmp_path: Path) -> None:
