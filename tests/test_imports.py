@@ -20,6 +20,7 @@ ROOMS = (
     "run_benchmark",
     "benchmark.verbs",
     "reports.build",
+    "reports.leaderboard",
     "reports.html",
     "reports.paper",
     "reports.compare",
@@ -41,6 +42,7 @@ ROOMS = (
     "methods.parts",
     "methods.from_file",
     "methods.local_modules",
+    "benchmark.trackers",
     "benchmark.results",
     "benchmark.screen",
     "benchmark.machine",
@@ -55,6 +57,9 @@ OWNERS = {
     "urllib3": ("benchmark/data/download/",),
     "matplotlib": ("reports/figures/draw/",),
     "seaborn": ("reports/figures/draw/",),
+    "tensorboard": ("benchmark/trackers/tensorboard.py",),
+    "wandb": ("benchmark/trackers/wandb.py",),
+    "mlflow": ("benchmark/trackers/mlflow.py",),
     "torch.distributed": ("methods/parts/gather.py", "benchmark/training/pretrain.py"),
 }
 """Library -> the only files that import it."""
