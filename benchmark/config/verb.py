@@ -62,6 +62,9 @@ class Verb:
     word: str = ""
     """Placeholder in the help of the positional argument; '' for none."""
     word_help: str = ""
+    word_needed: bool = True
+    several: bool = False
+    """Whether it takes several words; then their value is a list."""
     examples: Mapping[str, str] = field(default_factory=dict)
     """Arguments after `python run_benchmark.py` -> description."""
     known: Known | None = None
@@ -86,7 +89,7 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
     arguments, extra = parser.parse_known_args(rest)
     if extra:
         raise ConfigError(not_taken(verbs, name, extra))
-    if verb.word and arguments.word is None:
+    if verb.word and verb.word_needed and not arguments.word:
         raise ConfigError(f"`{name}` needs {verb.word}, e.g. `{next(iter(verb.examples))}`")
     return verb, arguments
 
@@ -157,7 +160,7 @@ def _empty_parser(said: str, word: str, about: str, examples: Mapping[str, str])
 def _add(parser: argparse.ArgumentParser, verb: Verb) -> None:
     """Add a verb's positional argument and its flags by group."""
     if verb.word:
-        parser.add_argument("word", nargs="?", metavar=verb.word, help=verb.word_help)
+        parser.add_argument("word", nargs="*" if verb.several else "?", metavar=verb.word, help=verb.word_help)
     for title in dict.fromkeys(flag.group for flag in verb.flags.values()):
         group = parser.add_argument_group(title)
         for name, flag in verb.flags.items():
