@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +115,8 @@ def of_array(file: Path, arguments: Namespace, encoder: SavedEncoder) -> Named:
     return Named([str(number) for number in numbers], [_group(read, numbers, arguments, encoder)])
 
 
-@cache
 def _opened(file: Path) -> NDArray[Any]:
-    """A .npy as a memory map, opened once per process. Raises ConfigError in one line."""
+    """A .npy as a memory map. Raises ConfigError in one line."""
     try:
         return np.load(file, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
     except FileNotFoundError:
