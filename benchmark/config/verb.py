@@ -62,13 +62,13 @@ class Verb:
     word: str = ""
     """Placeholder in the help of the positional argument; '' for none."""
     word_help: str = ""
-    word_needed: bool = True
-    several: bool = False
-    """Whether it takes several words; then their value is a list."""
     examples: Mapping[str, str] = field(default_factory=dict)
     """Arguments after `python run_benchmark.py` -> description."""
     known: Known | None = None
     """The names that the positional argument can be; None for any."""
+    word_needed: bool = True
+    several: bool = False
+    """Whether it takes several words; then their value is a list."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -108,6 +108,7 @@ def test_a_dataset_has_the_embeddings_of_the_probes_sides(here: Path, cohorts: d
     assert (rows["reason"] != "").sum() == rows["e0"].isna().sum() == (rows["windows"] == 0).sum()
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same_table(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save("mine.npy", np.stack([recording(seed) for seed in range(4)]))
     words = ["mine.npy", "--rate", "500", "--leads", *LEADS]
