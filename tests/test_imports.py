@@ -18,6 +18,7 @@ FILES = sorted(path.relative_to(ROOT).as_posix() for package in PACKAGES for pat
 FOLDERS = sorted({str(Path(file).parent) for file in FILES})
 ROOMS = (
     "run_benchmark",
+    "benchmark",
     "benchmark.verbs",
     "reports.build",
     "reports.leaderboard",
@@ -29,6 +30,7 @@ ROOMS = (
     "reports.statistics",
     "reports.runs",
     "benchmark.run",
+    "benchmark.embedding",
     "benchmark.training",
     "benchmark.config",
     "benchmark.data.audit",
@@ -47,9 +49,13 @@ ROOMS = (
     "benchmark.screen",
     "benchmark.machine",
 )
-"""From top to bottom. A file belongs to the room with the longest name that it lies in."""
+"""From top to bottom. A file belongs to the room with the longest name that it lies in; `benchmark` itself holds the
+names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen/",),
+    "onnx": ("benchmark/embedding/onnx.py",),
+    "onnxruntime": ("benchmark/embedding/onnx.py",),
+    "pyarrow": ("benchmark/verbs/embed/table.py",),
     "wfdb": ("benchmark/data/readers/", "benchmark/data/simulate/wfdb_files.py"),
     "neurokit2": ("benchmark/verbs/speed/plain/preparation.py",),
     "yaml": ("benchmark/config/",),

@@ -99,6 +99,7 @@ FLAGS: dict[str, Flag] = {
     ),
     "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": int, "metavar": "N"}),
     "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": int, "metavar": "N"}),
+    "--code": Flag(HOW, "the file of an encoder of your own", how={"type": Path, "metavar": "FILE"}),
     "--dry-run": Flag(HOW, "list what there is to do, hours and disk, and do nothing", how={"action": "store_true"}),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
     "--latex-landscape": Flag(

@@ -11,6 +11,8 @@ from benchmark.config.verb import Verb
 from benchmark.verbs.answers import KNOWN_ANSWERS
 from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
 from benchmark.verbs.data import CHECK, DOWNLOAD, SHOW, SUMMARY
+from benchmark.verbs.embed import EMBED
+from benchmark.verbs.export import EXPORT
 from benchmark.verbs.list import LIST
 from benchmark.verbs.report import REPORT
 from benchmark.verbs.run import RUN
@@ -22,6 +24,8 @@ VERBS: dict[str, Verb] = {
     "run": RUN,
     "report": REPORT,
     "tune": TUNE,
+    "export": EXPORT,
+    "embed": EMBED,
     "list": LIST,
     "data check": CHECK,
     "data summary": SUMMARY,

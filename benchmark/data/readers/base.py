@@ -75,6 +75,8 @@ class Dataset(Protocol):
     """Single-label rule of the paper: True = the first label stands for the recording, False = exactly one or skip."""
     how_to_get: ClassVar[str]
     """One line: source of the real data."""
+    licence: ClassVar[str]
+    """Of the real data, as its publisher states it."""
     folders: ClassVar[tuple[str, ...]]
     """Names its folder has under a data root, e.g. as unpacked or mirrored from the publisher; first found wins."""
     root: Path

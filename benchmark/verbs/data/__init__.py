@@ -101,7 +101,7 @@ DOWNLOAD = Verb(
     },
     word="DATASET",
     word_help="mimic-iv-ecg, ptb-xl, chapman or cpsc2018; several are fetched one after the other",
-    words=True,
+    several=True,
     examples={
         "data download ptb-xl --data-root /data": "a dataset, verified",
         "data download mimic-iv-ecg --subset paper --data-root /data": "the tenth that the paper uses",

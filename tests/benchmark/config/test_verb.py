@@ -83,6 +83,25 @@ def test_what_cannot_be_meant_is_one_line(argv: str, line: str, capsys: pytest.C
     assert (shown.out, shown.err) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("argv", "word"),
+    [
+        ("pack pan --size 2", ["pan"]),
+        ("pack --size 2 pan pot", ["pan", "pot"]),
+        ("rest", None),
+        ("rest well", "well"),
+    ],
+)
+def test_a_verb_may_take_several_words_or_do_without(argv: str, word: object) -> None:
+    verbs = {
+        "pack": Verb("pack things", nothing, {"--size": SIZE}, "THING", several=True, examples={"pack pan": "one"}),
+        "rest": Verb("rest", nothing, word="HOW", word_needed=False, examples={"rest": "at all"}),
+    }
+    assert parse(verbs, argv.split())[1].word == word
+    with pytest.raises(ConfigError, match=r"`pack` needs THING, e\.g\. `pack pan`"):
+        parse(verbs, ["pack", "--size", "2"])
+
+
 def test_an_empty_word_is_no_verb() -> None:
     with pytest.raises(ConfigError, match=r"^unknown verb ''"):
         parse(VERBS, [""])

@@ -79,7 +79,7 @@ def read_recording(record: Path) -> Recording:
     for file in {line.split()[0] for line in lines[1:]}:
         check_file(record.parent / file, LARGEST_SIGNAL)
     samples = read_plain(record, lines) or _read_by_wfdb(record, lines)
-    columns = _lead_columns(samples.leads)
+    columns = lead_columns(samples.leads)
     signal = samples.signal[:, columns] * _millivolts([samples.units[column] for column in columns])  # (n, 12)
     return checked_recording(signal, samples.fs)
 
@@ -182,8 +182,8 @@ def _check_sums(raw: wfdb.Record, record: Path) -> None:
             raise Unusable(f"length differs from the header: {size} bytes")
 
 
-def _lead_columns(names: Sequence[str | None]) -> list[int]:
-    """Column of each of `LEADS`; sources order and capitalise them differently."""
+def lead_columns(names: Sequence[str | None]) -> list[int]:
+    """Column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
     lowered = [(name or "").strip().lower() for name in names]
     for fault, times in (("missing", 0), ("twice", 2)):
         wrong = [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]
