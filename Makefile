@@ -1,6 +1,7 @@
 # make demo      make the environment, run the default benchmark, print its table
 # make test      make the environment, run the tests: minutes
-# make test-all  these and the slow ones: fuzzing, calibration of the statistics, two processes
+# make test-slow the slow ones: fuzzing, calibration of the statistics, several processes, every command of the pages
+# make test-all  both
 # make reliability  the tests that attack the suite; writes docs/RELIABILITY.md
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make docs      the pages as a site, in site/
@@ -11,13 +12,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all reliability mutants docs check format clean
+.PHONY: demo test test-slow test-all reliability mutants docs check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
