@@ -62,8 +62,8 @@ def test_a_home_out_of_reach_is_given_up_as_a_whole(home: Home, tmp_path: Path) 
         home.faults[name].append(Fault("status", value=(500, {})))
     result = all_of(home, tmp_path)
     assert result.unreachable == "500 Internal Server Error (2 tries)"
-    assert len(result.fetched) == 4
-    assert len(result.left) == 8
+    assert {item.path for item in result.fetched} <= {"00", "01", "02", "03"}
+    assert len(result.fetched) + len(result.left) == 12, "one that was under way is left, with its part"
     assert len({path for _, path, _ in home.asked}) < 12
 
 
