@@ -118,7 +118,8 @@ class Web:
         except requests.RequestException as error:
             raise Refused(_short(error)) from None
         with response:
-            if url.startswith("https:") and not response.url.startswith("https:"):
+            steps = [own.url for own in (*response.history, response)]
+            if url.startswith("https:") and not all(step.startswith("https:") for step in steps):
                 raise Refused("redirected from https to http")
             if response.status_code in PASSING:
                 raise Interrupted(f"{response.status_code} {response.reason}", self._asked(response))

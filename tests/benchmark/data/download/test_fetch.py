@@ -12,7 +12,7 @@ import pytest
 
 from benchmark.data.download.catalogue import Manners
 from benchmark.data.download.fetch import fetch, part_of
-from benchmark.data.download.web import Interrupted, Refused, Unreachable, Web
+from benchmark.data.download.web import Refused, Unreachable, Web
 from tests.benchmark.data.download.server import Fault, Home, serving
 
 CONTENT = bytes(range(256)) * 400
@@ -224,11 +224,3 @@ def test_a_full_disk_is_the_target_s(home: Home, disk: Path) -> None:
     with pytest.raises(OSError, match="No space left") as caught:
         get(home, disk / "a.dat", digest=hashlib.sha256(CONTENT * 4).hexdigest())
     assert caught.value.filename == str(disk / "a.dat")
-
-
-def test_a_stop_is_heard_within_a_piece(home: Home, tmp_path: Path) -> None:
-    stop = Event()
-    stop.set()
-    with Web(QUICK, stop) as web, pytest.raises(Exception) as caught:  # noqa: PT011, the type is named below
-        web.pause(web.tries(), Interrupted("503"))
-    assert type(caught.value).__name__ == "Halted"

@@ -581,6 +581,7 @@ def test_killed_ten_times_every_sum_is_right_and_no_file_is_fetched_twice(homes:
             time.sleep(0.15)
             assert process.poll() is None, "it ended before it was killed: make the tree larger"
         assert not there & {path for _, path, _ in homes.physionet.asked[asked:]}
+    assert any(start for _, _, start in homes.physionet.asked), "none was killed within a file"
     homes.physionet.delay = 0.0
     ended = subprocess.run(command(homes, "ptb-xl"), capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (OK, "")
