@@ -32,13 +32,14 @@ import pytest
 
 from tests.mutants.changes import Mutant, mutants_of
 from tests.mutants.reach import Noted, Reached, Selected, file_of, wanted
+from tests.test_imports import ROOMS, within
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTEST = (
     *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
-ROOMS = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports/statistics")
+SAMPLED = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports/statistics")
 FROZEN = "benchmark/data/simulate/"
 """Left out of the sample: anatomy in numbers, which a version freezes and no test repeats."""
 LISTED = Path(__file__).with_name("listed.txt")
@@ -74,10 +75,14 @@ def named_test(file: str) -> str:
     return str(path.with_name(f"test_{path.stem.strip('_')}.py"))
 
 
-def tests_of(file: str, folder: str, nearest: bool) -> str | None:
+def place_of_tests(file: str, folder: str, nearest: bool) -> str | None:
     """Where the tests lie that must notice: the folder of the module's room, or the file of its name alone."""
     named = named_test(file)
-    tests = named if nearest else str(Path(named).parent)
+    module = file.removesuffix(".py").replace("/", ".")
+    room = max((room for room in ROOMS if within(module, room)), key=len, default="")
+    of_room = Path("tests", *room.split("."))
+    beside = Path(named).parent
+    tests = named if nearest else str(of_room if room and Path(folder, of_room).is_dir() else beside)
     return tests if Path(folder, tests).exists() else None
 
 
@@ -117,7 +122,7 @@ def reached_by(folder: str, tests: str, known: dict[str, dict[str, Reached]]) ->
 
 def outcome_of(mutant: Mutant, folder: str, nearest: bool, known: dict[str, dict[str, Reached]]) -> str:
     """What the tests say of a mutant; 'passed' where none notices it."""
-    tests = tests_of(mutant.file, folder, nearest)
+    tests = place_of_tests(mutant.file, folder, nearest)
     if tests is None:
         return "passed"
     reached = reached_by(folder, tests, known)
@@ -151,7 +156,7 @@ def main() -> int:
     asked = flags.parse_args()
     mutants = [
         mutant
-        for file in files_in(asked.places or ROOMS)
+        for file in files_in(asked.places or SAMPLED)
         if not file.startswith(FROZEN)
         for mutant in mutants_of(file, (ROOT / file).read_bytes())
     ]

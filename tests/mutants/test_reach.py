@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import outcome_of, reached_by
+from tests.mutants.__main__ import ROOT, outcome_of, place_of_tests, reached_by
 from tests.mutants.changes import mutants_of
 from tests.mutants.reach import Reached, wanted
 
@@ -93,3 +93,17 @@ def test_the_quickest_that_call_a_function_come_first_and_all_where_none_is_seen
     slow, apart, quick = reached
     assert wanted(reached, (FILE, "half"), NEAREST) == [quick, slow]
     assert wanted(reached, (FILE, "-"), NEAREST) == [apart, slow, quick]
+
+
+@pytest.mark.parametrize(
+    ("file", "tests"),
+    [
+        ("benchmark/data/readers/files/tables.py", "tests/benchmark/data/readers"),
+        ("benchmark/training/classical/qrs.py", "tests/benchmark/training"),
+        ("methods/parts/_stock.py", "tests/methods/parts"),
+        ("methods/from_file.py", "tests/methods"),
+        ("benchmark/gone/new.py", None),
+    ],
+)
+def test_the_tests_are_those_of_the_room(file: str, tests: str | None) -> None:
+    assert place_of_tests(file, str(ROOT), nearest=False) == tests

@@ -150,7 +150,7 @@ def _qrs(signal: Floats, onset: Ints, offset: Ints, qrs: Wave) -> Measures:
 def _st_segment(signal: Floats, offset: Ints) -> Measures:
     """Level of each lead at the J point and 60 and 80 ms later, and the rise from J to 80 ms."""
     row = np.arange(len(signal))
-    j, j60, j80 = (signal[row, offset + round(ms * FS / 1000)] for ms in (0, 60, 80))  # (n, L)
+    j, j60, j80 = (signal[row, offset + samples] for samples in (0, 15, 20))  # (n, L)
     return {"J": j, "ST 60": j60, "ST 80": j80, "ST rise": j80 - j}
 
 

@@ -81,6 +81,7 @@ def test_a_class_without_labelled_windows_has_probability_zero() -> None:
 def test_one_class_alone_is_always_predicted(labelled: int) -> None:
     outcome = run(task_of([[1]] * labelled, THREE, THREE))
     np.testing.assert_array_equal(outcome.probability, [[0.0, 1.0, 0.0]] * 3)
+    assert outcome.probability.dtype == np.float32
 
 
 def test_ten_windows_are_enough() -> None:
