@@ -92,7 +92,7 @@ def submission(name: str, run: Run) -> Submission:
     tested, damaged = {}, dict(run.damaged)
     for key in run.rows:
         try:
-            tested[key] = tested_on(run.store, key)
+            tested[key] = digests_of(run.store, key)
         except CorruptRow as error:
             damaged[key] = str(error)
     damaged = {key: shown(problem) for key, problem in damaged.items()}
@@ -100,7 +100,7 @@ def submission(name: str, run: Run) -> Submission:
     return Submission(name, Run(run.name, run.source, run.store, run.plan, rows, run.failures, damaged), tested)
 
 
-def tested_on(store: Store, key: str) -> Tested:
+def digests_of(store: Store, key: str) -> Tested:
     """The digests of a cell's predictions. Raises CorruptRow."""
     found = store.predictions(key)
     names = [*found.recording.tolist(), "", *found.patient.tolist()]

@@ -41,14 +41,17 @@ class Curve:
 
 
 def pretraining_points(history: Mapping[str, Any], recipe: Recipe) -> list[Point]:
-    """The points of a card, or of the history of a running pretraining; none of an untrained encoder."""
-    if not history.get("loss"):
+    """The points of a card, or of the history of a running pretraining; none of an untrained encoder.
+
+    Cards may be of others (`check_card`): one without sizes has no points.
+    """
+    if not history.get("loss") or not history.get("updates") or not history["batch_size"]:
         return []
-    total, per_epoch = history["updates"], history["windows_per_epoch"] // history["batch_size"]
+    total, per_epoch = history["updates"], max(1, history["windows_per_epoch"] // history["batch_size"])
     points: dict[int, dict[str, float]] = {}
     for health in history.get("health", []):
         told = {f"{HEALTH}/{name}": value for name, value in health.items() if name != "epoch" and value is not None}
-        points[min(total, health["epoch"] * per_epoch)] = told
+        points[min(total, int(health.get("epoch") or 0) * per_epoch)] = told
     for epoch, loss in enumerate(history["loss"], start=1):
         step = min(total, epoch * per_epoch)
         told = {LOSS: loss, RATE: learning_rate(recipe, step - 1, total, per_epoch)}

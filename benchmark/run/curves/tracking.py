@@ -43,7 +43,7 @@ class Tracking:
         """Write what is not yet there of a finished task, and close its curve."""
         try:
             curve = curve_of(self._tasks[key], self._store)
-        except CorruptRow:  # named and computed again by the next run
+        except (CorruptRow, ValueError):  # damaged: named and computed again by the next run
             return
         if curve:
             self._write(curve, end=True)

@@ -32,8 +32,10 @@ def test_the_rate_is_that_of_the_epochs_last_update() -> None:
     assert 0 < rates[-1] < 0.002 < rates[0] < 0.1
 
 
-def test_what_has_not_trained_has_no_curve() -> None:
-    assert pretraining_points({"health": HISTORY["health"]}, Recipe()) == []
+@pytest.mark.parametrize("lacks", ["loss", "updates"])
+def test_what_has_not_trained_or_has_no_sizes_has_no_curve(lacks: str) -> None:
+    assert pretraining_points({name: value for name, value in HISTORY.items() if name != lacks}, Recipe()) == []
+    assert pretraining_points(HISTORY | {"batch_size": 0}, Recipe()) == []
 
 
 def test_the_curves_of_a_store_are_those_of_its_cards_and_rows(finished: Bench) -> None:
