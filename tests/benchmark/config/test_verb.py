@@ -97,6 +97,13 @@ def test_a_verb_may_take_several_words_or_do_without(argv: str, word: object) ->
         parse(verbs, ["pack", "--size", "2"])
 
 
+def test_a_word_that_a_verb_does_without_is_in_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    verbs = {"rest": Verb("rest", nothing, word="HOW", word_needed=False), "run": Verb("run", nothing)}
+    with pytest.raises(SystemExit):
+        parse(verbs, ["rest", "--help"])
+    assert capsys.readouterr().out.startswith("usage: run_benchmark.py rest [HOW] [FLAG ...]\n")
+
+
 def test_an_empty_word_is_no_verb() -> None:
     with pytest.raises(ConfigError, match=r"^unknown verb ''"):
         parse(VERBS, [""])
