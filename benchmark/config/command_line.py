@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.verb import Flag, Known
 from benchmark.results.names import BOTH, DATASETS, ENCODERS, METHODS, UNITS
+from benchmark.trackers import TRACKERS, open_trackers
+from benchmark.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
     import torch
@@ -30,10 +32,13 @@ NO_GATE = "none"
 METHOD = Known("method", METHODS)
 ENCODER = Known("encoder", ENCODERS)
 DATASET = Known("dataset", DATASETS, files=False)
+TRACKER = Known("tracker", tuple(TRACKERS), files=False)
 RESULTS, CACHE = "runs", Path("cache")
 
 FLAGS: dict[str, Flag] = {
-    "--config": Flag(WHICH, "demo (default), laptop, paper or a file", how={"default": "demo", "metavar": "NAME|FILE"}),
+    "--config": Flag(
+        WHICH, "demo (default), small, laptop, paper or a file", how={"default": "demo", "metavar": "NAME|FILE"}
+    ),
     "--set": Flag(
         WHICH,
         "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
@@ -101,6 +106,12 @@ FLAGS: dict[str, Flag] = {
         REPORTED,
         "results.tex: tables across the page, for wide ones; needs the package rotating",
         how={"action": "store_true"},
+    ),
+    "--track": Flag(
+        REPORTED,
+        f"training curves also to {', '.join(TRACKERS)}; local files in --out, and nothing is sent without this flag",
+        how=NAMES,
+        known=TRACKER,
     ),
 }
 CONFIG = ("--config", "--set")
@@ -209,6 +220,14 @@ def jobs_of(arguments: Namespace, device: torch.device) -> int:
     if arguments.jobs_per_device is None:
         return cores() if device.type == "cpu" else 1
     return at_least_one("--jobs-per-device", arguments.jobs_per_device)
+
+
+def trackers_of(names: Sequence[str] | None, out: Path) -> tuple[Tracker, ...]:
+    """The trackers of `--track`, with local files under `out`. Raises ConfigError where a library is missing."""
+    try:
+        return tuple(open_trackers(list(names or ()), out))
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(error)) from None
 
 
 def at_least_one(flag: str, value: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from benchmark.config.verb import Verb
 from benchmark.verbs.answers import KNOWN_ANSWERS
 from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
-from benchmark.verbs.data import CHECK, SHOW, SUMMARY
+from benchmark.verbs.data import CHECK, DOWNLOAD, SHOW, SUMMARY
 from benchmark.verbs.embed import EMBED
 from benchmark.verbs.export import EXPORT
 from benchmark.verbs.list import LIST
@@ -30,6 +30,7 @@ VERBS: dict[str, Verb] = {
     "data check": CHECK,
     "data summary": SUMMARY,
     "data show": SHOW,
+    "data download": DOWNLOAD,
     "speed": SPEED,
     "check-method": CHECK_METHOD,
     "check-encoder": CHECK_ENCODER,

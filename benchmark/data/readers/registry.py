@@ -20,6 +20,12 @@ DATASETS: dict[str, type[Dataset]] = {
 }
 
 
+OF_DOWNLOAD = ".download"
+"""Folder in a dataset's folder with the notes of `data download`."""
+UNFINISHED = f"{OF_DOWNLOAD}/unfinished"
+"""File that is there while a download has not ended."""
+
+
 def dataset_class(name: str) -> type[Dataset]:
     """The reader of a dataset. Raises ValueError for an unknown name, with the nearest known one."""
     if name in DATASETS:
@@ -32,6 +38,15 @@ def dataset_class(name: str) -> type[Dataset]:
 def open_dataset(name: str, root: Path) -> Dataset:
     """The dataset in a folder; nothing is read yet. Raises ValueError for an unknown name."""
     return dataset_class(name)(root)
+
+
+def refuse_unfinished(name: str, root: Path) -> None:
+    """Raise DatasetError for a folder whose download has not ended: it would read as a smaller dataset."""
+    if (root / UNFINISHED).exists():
+        raise DatasetError(
+            f"{dataset_class(name).title}: the download into {root} has not ended: run `data download {name}` again, "
+            f"or remove {root / UNFINISHED} to use what is there"
+        )
 
 
 def find_root(name: str, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
