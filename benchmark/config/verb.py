@@ -125,7 +125,8 @@ def group_of(verbs: Mapping[str, Verb], said: str) -> dict[str, Verb]:
 
 def verb_parser(name: str, verb: Verb) -> argparse.ArgumentParser:
     """The parser of a verb given by its full name."""
-    parser = _empty_parser(name, f"{verb.word} ..." if verb.several else verb.word, verb.summary, verb.examples)
+    word = f"{verb.word} ..." if verb.several else verb.word
+    parser = _empty_parser(name, word if verb.word_needed else f"[{word}]", verb.summary, verb.examples)
     _add(parser, verb)
     return parser
 

@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -68,7 +68,8 @@ class SavedEncoder:
 
         Raises ConfigError (a ValueError), in one line, for a missing lead, a wrong shape or rate.
         """
-        found = self._embedded(signals, rate, leads, unusable)
+        found = self._embedded(signals, rate, leads)
+        report_unusable(found, unusable)
         return np.stack([mean_of(own, self.width) for own in found]) if found else np.empty((0, self.width), np.float32)
 
     def encode_windows(
@@ -78,7 +79,8 @@ class SavedEncoder:
 
         Arguments and errors as for `encode`; an unusable recording has no windows.
         """
-        found = self._embedded(signals, rate, leads, unusable)
+        found = self._embedded(signals, rate, leads)
+        report_unusable(found, unusable)
         counts = [0 if isinstance(own, str) else len(own) for own in found]
         rows = [own for own in found if not isinstance(own, str)]
         together = np.concatenate(rows) if rows else np.empty((0, self.width), np.float32)  # (N, K)
@@ -90,7 +92,7 @@ class SavedEncoder:
         """Windows (N, S, 12) as the encoder or its ONNX file reads them, and (N,) the recording's number of each."""
         read, numbers = each_of(signals, rate, leads)
         cuts = list(cut_all(read, numbers, self.description.segmentation, self.description.per_trial))
-        report_unusable([own if isinstance(own, str) else "" for own in cuts], unusable)
+        report_unusable(cuts, unusable)
         rows = [own for own in cuts if not isinstance(own, str)]
         shape = (0, self.description.segmentation.samples, len(self.description.leads))
         together = np.concatenate(rows).astype(np.float32) if rows else np.empty(shape, np.float32)  # (N, S, 12)
@@ -124,12 +126,9 @@ class SavedEncoder:
                     yield ready[:next_one]
                     ready = ready[next_one:]
 
-    def _embedded(self, signals: Signals, rate: float, leads: Sequence[str], unusable: Unusables) -> list[Floats | str]:
+    def _embedded(self, signals: Signals, rate: float, leads: Sequence[str]) -> list[Floats | str]:
         read, numbers = each_of(signals, rate, leads)
-        cuts = cut_all(read, numbers, self.description.segmentation, self.description.per_trial)
-        found = list(self.embeddings(cuts))
-        report_unusable([own if isinstance(own, str) else "" for own in found], unusable)
-        return found
+        return list(self.embeddings(cut_all(read, numbers, self.description.segmentation, self.description.per_trial)))
 
     def _features(self, windows: Windows) -> Floats:
         return features(self.encoder, torch.from_numpy(windows).to(self.device), self.precision)  # (b, K)
@@ -169,13 +168,14 @@ def unusable_line(reasons: Sequence[str]) -> str:
     return f"{sum(map(bool, reasons))} of {len(reasons)} recordings have no embedding: {told}" if kinds else ""
 
 
-def report_unusable(reasons: Sequence[str], unusable: Unusables) -> None:
-    """Warn of recordings with a reason, or raise ConfigError for the first."""
+def report_unusable(found: Sequence[NDArray[Any] | str], unusable: Unusables) -> None:
+    """Warn the caller's caller of recordings with a reason in place of numbers, or raise ConfigError for the first."""
     if unusable not in ("nan", "raise"):
         raise ConfigError(f"unusable={unusable!r} is not known; there are 'nan' and 'raise'")
+    reasons = [own if isinstance(own, str) else "" for own in found]
     line = unusable_line(reasons)
     if line and unusable == "raise":
         number = next(number for number, reason in enumerate(reasons) if reason)
         raise ConfigError(f"recording {number}: {reasons[number]}; unusable='nan' gives it a row of NaN")
     if line:
-        warnings.warn(line, stacklevel=4)
+        warnings.warn(line, stacklevel=3)

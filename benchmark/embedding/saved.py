@@ -105,6 +105,8 @@ def save_folder(
     contents[CONFIG] = json.dumps(asdict(description), indent=1).encode()
     for name, content in contents.items():
         write_atomic(folder / name, content)
+    if source is None:
+        (folder / SOURCE).unlink(missing_ok=True)  # of an encoder that was here before
     return [folder / name for name in contents]
 
 
@@ -158,6 +160,8 @@ def read_encoder(folder: Path, description: Description, code: str | Path | None
 def encoder_of(stored: dict[str, Any], weights: bytes, folder: Path, code: str | Path | None) -> Encoder:
     """The encoder of a name and sizes with these weights, which lie in a folder. Raises ConfigError in one line."""
     name = stored.get("name", DEFAULT)
+    if "source" not in stored and code is not None:
+        raise ConfigError(f"--code {code} is for an encoder from a file; this is {name!r} of the suite: leave it out")
     if "source" in stored and code is None:
         raise ConfigError(
             f"the encoder {name!r} in {folder} is from a file of its author: read {folder / SOURCE}, then name it "

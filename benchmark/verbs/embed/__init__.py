@@ -5,10 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from benchmark.config.command_line import CONFIG, DATA, WHAT, WHERE, shared
+from benchmark.config.command_line import CONFIG, DATA, shared
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console, note
+from benchmark.verbs.export import WHAT_IS_WRITTEN
+
+WHAT_IS_EMBEDDED = "what is embedded, and by what"
 
 
 def embed(arguments: Namespace, console: Console) -> int:
@@ -30,16 +33,20 @@ EMBED = Verb(
     "embeddings of recordings or of a dataset, by an exported encoder",
     embed,
     {
-        "--encoder": Flag(WHAT, "the folder that `export` wrote", how={"type": Path, "metavar": "FOLDER"}),
+        "--encoder": Flag(WHAT_IS_EMBEDDED, "the folder that `export` wrote", how={"type": Path, "metavar": "FOLDER"}),
+        "--rate": Flag(WHAT_IS_EMBEDDED, "sampling rate of a .npy, Hz", how={"type": float, "metavar": "HZ"}),
+        "--leads": Flag(
+            WHAT_IS_EMBEDDED,
+            "names of a .npy's last axis, e.g. I II III aVR aVL aVF V1 ...",
+            how={"nargs": "+", "metavar": "LEAD"},
+        ),
         "--out": Flag(
-            WHERE,
+            WHAT_IS_WRITTEN,
             "the table, .parquet; or .npy, with a .csv beside it that says whose each row is",
             how={"type": Path, "metavar": "FILE"},
         ),
-        "--per-window": Flag(WHAT, "a row per window instead of one per recording", how={"action": "store_true"}),
-        "--rate": Flag(WHAT, "sampling rate of a .npy, Hz", how={"type": float, "metavar": "HZ"}),
-        "--leads": Flag(
-            WHAT, "names of a .npy's last axis, e.g. I II III aVR aVL aVF V1 ...", how={"nargs": "+", "metavar": "LEAD"}
+        "--per-window": Flag(
+            WHAT_IS_WRITTEN, "a row per window instead of one per recording", how={"action": "store_true"}
         ),
         **shared(*DATA, *CONFIG, "--cache", "--device", "--workers", "--code"),
     },

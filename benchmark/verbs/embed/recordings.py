@@ -42,7 +42,8 @@ class Named:
     """Numbers of recordings and their windows or reasons, embedded group by group as the linear probe's sides are."""
     beside: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Further columns: patient, split, labels."""
-    simulated: bool = False
+    simulated: bool | None = None
+    """Of a dataset; None where nobody says."""
 
 
 def write_embeddings(arguments: Namespace, console: Console) -> Iterator[str]:
@@ -57,7 +58,7 @@ def write_embeddings(arguments: Namespace, console: Console) -> Iterator[str]:
         "encoder": encoder.description.name,
         "weights_sha256": encoder.description.sha256,
         "precision": encoder.precision,
-        "simulated": named.simulated,
+        **({} if named.simulated is None else {"simulated": named.simulated}),
     }
     yield from (f"warning: {line}" for line in filter(None, [unusable_line(rows.reasons)]))
     files = write_table(arguments.out, rows.whose, rows.embeddings, encoder.feature_names, about)

@@ -75,6 +75,8 @@ def find(results: Path, asked: str, seed: int | None) -> Found:
         named = {**titles, **named}
         for variant, keys in pretrainings_of(run).items():
             if asked in keys:
+                if seed not in (None, keys[asked]):
+                    raise ConfigError(f"{asked} is {variant} with seed {keys[asked]}, not --seed {seed}; leave it out")
                 return _checked(run, variant, asked)
             if asked in (variant, titles[variant]) and keys:
                 return _checked(run, variant, _one_of(variant, keys, seed))

@@ -12,7 +12,7 @@ from benchmark.data.readers.base import LEADS
 from benchmark.embedding.encode import PRECISIONS
 from benchmark.embedding.onnx import ONNX, write_onnx
 from benchmark.embedding.released import UNKNOWN, read_released
-from benchmark.embedding.saved import Description, encoder_of, save_folder
+from benchmark.embedding.saved import CONFIG, MODEL_CARD, Description, encoder_of, save_folder
 from benchmark.training.weights import SOURCE, WEIGHTS
 from benchmark.verbs.export.card import Origin, model_card
 from benchmark.verbs.export.find import Found, find
@@ -49,7 +49,7 @@ def refuse_occupied(to: Path) -> None:
     """Raise ConfigError for a file, or a folder with anything but an exported encoder in it."""
     if to.exists() and not to.is_dir():
         raise ConfigError(f"--to {to} is a file; name a folder")
-    if to.is_dir() and any(to.iterdir()) and not (to / "config.json").is_file():
+    if to.is_dir() and any(to.iterdir()) and not all((to / name).is_file() for name in (WEIGHTS, MODEL_CARD, CONFIG)):
         raise ConfigError(f"--to {to} is a folder with other files; name a new one")
 
 

@@ -76,6 +76,12 @@ def test_a_recording_without_windows_is_a_row_of_nan_and_one_warning(exported: P
     assert found.dtype == np.float32
     with pytest.raises(ConfigError, match=r"^recording 1: all samples zero; unusable='nan' gives it a row of NaN$"):
         encoder.encode(signals, RATE, LEADS, unusable="raise")
+    for also in (encoder.encode_windows, encoder.windows):
+        with pytest.warns(UserWarning, match=line) as caught:
+            rows, whose = also(signals, RATE, LEADS)
+        assert caught[0].filename == __file__
+        assert set(whose.tolist()) == {0, 2}
+        assert len(rows) == len(whose)
     with pytest.raises(ConfigError, match="unusable='drop' is not known"):
         encoder.encode(signals[:1], RATE, LEADS, unusable="drop")  # type: ignore[arg-type]
     assert unusable_line(["", ""]) == ""

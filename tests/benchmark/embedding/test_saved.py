@@ -77,6 +77,11 @@ def test_altered_or_missing_weights_are_refused(exported: Path, flip: Callable[[
         read_encoder(exported, description)
 
 
+def test_a_file_of_code_is_refused_for_an_encoder_of_the_suite(exported: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"mine.py is for an encoder from a file; this is 'dilated' of the suite"):
+        read_encoder(exported, read_description(exported), tmp_path / "mine.py")
+
+
 def test_weights_of_other_sizes_are_one_line(exported: Path) -> None:
     changed(exported, encoder=json.loads((exported / CONFIG).read_text())["encoder"] | {"hidden": 5})
     with pytest.raises(ConfigError, match="size mismatch") as caught:

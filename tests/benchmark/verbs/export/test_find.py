@@ -32,7 +32,9 @@ def test_a_row_of_several_pretrainings_lists_them(results: Path) -> None:
     one, other = (find(results, "random", seed) for seed in (41, 42))
     assert one.key != other.key
     assert [cell.seed for cell in other.cells] == [42]
-    assert find(results, other.key, None).key == other.key
+    assert find(results, other.key, None).key == find(results, other.key, 42).key == other.key
+    with pytest.raises(ConfigError, match=f"{other.key} is random with seed 42, not --seed 41; leave it out"):
+        find(results, other.key, 41)
     with pytest.raises(ConfigError, match="random has no pretraining with --seed 43; there are 41"):
         find(results, "random", 43)
 

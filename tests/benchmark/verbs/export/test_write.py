@@ -152,7 +152,7 @@ def test_what_cannot_be_exported_is_one_line_and_writes_nothing(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.tex").touch()
+    (tmp_path / "full" / CONFIG).touch()
     for words, message in (
         ("pmq", "`export` needs --to FOLDER"),
         ("--to x", "takes either NAME, a row of the tables, or --released FILE"),
@@ -171,10 +171,12 @@ def test_what_cannot_be_exported_is_one_line_and_writes_nothing(
 
 def test_an_export_is_made_again_in_its_place_and_no_old_onnx_stays(results: Path, tmp_path: Path) -> None:
     export_found(results, "pmq", tmp_path / "to")
-    (tmp_path / "to" / onnx.ONNX).write_bytes(b"of another encoder")
+    for name in (onnx.ONNX, SOURCE):
+        (tmp_path / "to" / name).write_bytes(b"of another encoder")
     export_found(results, "random", tmp_path / "to", seed=41)
     assert json.loads((tmp_path / "to" / CONFIG).read_text())["name"] == "random"
     assert not (tmp_path / "to" / onnx.ONNX).exists()
+    assert not (tmp_path / "to" / SOURCE).exists()
 
 
 @pytest.mark.slow
