@@ -16,9 +16,9 @@ WHAT_IS_EMBEDDED = "what is embedded, and by what"
 
 def embed(arguments: Namespace, console: Console) -> int:
     """Write the table and say how many recordings have no embedding. Raises ConfigError, DatasetError."""
-    for flag in ("encoder", "out"):
-        if getattr(arguments, flag) is None:
-            raise ConfigError(f"`embed` needs --{flag}, e.g. `embed recordings/ --encoder pmq --out features.parquet`")
+    for flag, value in (("--encoder", arguments.folder), ("--out", arguments.out)):
+        if value is None:
+            raise ConfigError(f"`embed` needs {flag}, e.g. `embed recordings/ --encoder pmq --out features.parquet`")
     from benchmark.verbs.embed.table import check_out  # here, because torch loads slowly
 
     check_out(arguments.out)
@@ -33,7 +33,11 @@ EMBED = Verb(
     "embeddings of recordings or of a dataset, by an exported encoder",
     embed,
     {
-        "--encoder": Flag(WHAT_IS_EMBEDDED, "the folder that `export` wrote", how={"type": Path, "metavar": "FOLDER"}),
+        "--encoder": Flag(
+            WHAT_IS_EMBEDDED,
+            "the folder that `export` wrote",
+            how={"type": Path, "metavar": "FOLDER", "dest": "folder"},  # `encoder` is the config's
+        ),
         "--rate": Flag(WHAT_IS_EMBEDDED, "sampling rate of a .npy, Hz", how={"type": float, "metavar": "HZ"}),
         "--leads": Flag(
             WHAT_IS_EMBEDDED,

@@ -48,7 +48,7 @@ class Named:
 
 def write_embeddings(arguments: Namespace, console: Console) -> Iterator[str]:
     """Embed what the words name and write the table; lines on what was written. Raises ConfigError, DatasetError."""
-    encoder = load_encoder(arguments.encoder, device=str(device_of(arguments)), code=arguments.code)
+    encoder = load_encoder(arguments.folder, device=str(device_of(arguments)), code=arguments.code)
     words = list(dict.fromkeys(arguments.word))
     named = _named(words, arguments, encoder, console)
     if not named.names:
@@ -145,8 +145,7 @@ def of_dataset(name: str, arguments: Namespace, encoder: SavedEncoder, console: 
         settings["data.window_seconds"] = about.cut["samples"] / about.rate
     per_trial = "beats_per_trial" if about.cut["kind"] == "heartbeats" else "windows_per_trial"
     settings |= {f"finetune.{per_trial}": about.per_trial, **about.rules}
-    given = Namespace(**{flag: value for flag, value in vars(arguments).items() if flag != "encoder"})
-    config = load_config(arguments.config, overrides_of(given) | settings)
+    config = load_config(arguments.config, overrides_of(arguments) | settings)
     place = place_of(arguments)
     prepared = prepare_data(open_data(config, name, place, console), config, place, console)
     sides = {}
