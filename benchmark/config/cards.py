@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from benchmark.config.declared import is_declared
 from benchmark.config.errors import ConfigError, one_line
-from benchmark.config.load import LARGEST_CONFIG, parsed
+from benchmark.config.yaml_text import LARGEST_YAML, parsed
 from benchmark.data.readers.cards import AnyCard
 from benchmark.data.readers.cards.card import Card
 from benchmark.data.readers.cards.draft.line import QUESTION
@@ -58,7 +58,7 @@ def load_card(file: str) -> AnyCard:
     """The card in a YAML file. Raises ConfigError in one line: a file that cannot be read, an open question, a key."""
     path = Path(file).expanduser()
     try:
-        values = parsed(read_regular(path, LARGEST_CONFIG).decode())
+        values = parsed(read_regular(path, LARGEST_YAML).decode())
     except FileNotFoundError:
         raise ConfigError(f"card {file}: there is no such file; `data new-card FOLDER` writes a first one") from None
     except OSError as error:
