@@ -1,8 +1,10 @@
 # make demo      make the environment, run the default benchmark, print its table
 # make test      make the environment, run the tests: minutes
-# make test-all  these and the slow ones: fuzzing, calibration of the statistics, two processes
+# make test-slow the slow ones: fuzzing, calibration of the statistics, several processes, every command of the pages
+# make test-all  both
 # make reliability  the tests that attack the suite; writes docs/RELIABILITY.md
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
+# make docs      the pages as a site, in site/
 # make check     format, lint, types, then make test
 
 PYTHON ?= python3
@@ -10,13 +12,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all reliability mutants check format clean
+.PHONY: demo test test-slow test-all reliability mutants docs check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
@@ -26,6 +31,9 @@ reliability: $(STAMP)
 
 mutants: $(STAMP)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)
+
+docs: $(STAMP)
+	$(BIN)/python -m mkdocs build --strict
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -41,8 +49,8 @@ format: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev,formats,datasets]"
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build site *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,3 +1,28 @@
-"""How the methods are compared. Rooms from top to bottom, each importing only those below it: verbs, run, training,
-config, data, results, screen, machine.
+"""How the methods are compared. Rooms from top to bottom, each importing only those below it: verbs, run, embedding,
+training, config, data, results, screen, machine.
+
+For use of a result in other code there are `load_encoder` and `EcgEmbedder`; they load when they are asked for.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmark.embedding.encode import load_encoder as load_encoder
+    from benchmark.embedding.estimator import EcgEmbedder as EcgEmbedder
+
+__all__ = ["EcgEmbedder", "load_encoder"]
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported at their first use: torch and scikit-learn load slowly."""
+    if name == "load_encoder":
+        from benchmark.embedding.encode import load_encoder
+
+        return load_encoder
+    if name == "EcgEmbedder":
+        from benchmark.embedding.estimator import EcgEmbedder
+
+        return EcgEmbedder
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

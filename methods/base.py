@@ -53,6 +53,7 @@ class Recipe:
     schedule: Literal["warmup-cosine", "constant", "stable"] = "warmup-cosine"
     """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero; stable: docs/BUDGETS.md."""
     batch_size: Annotated[int, Field(ge=2, strict=True)] = 256
+    """Pairs of windows."""
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))

@@ -34,7 +34,9 @@ class BYOLConfig(MethodConfig):
     time_mask: TimeMask = 0.5
     frequency_mask: FrequencyMask = 0.1
     projection_layers: Annotated[int, Field(ge=1)] = 3
+    """Layers of online and target projection."""
     prediction_layers: Annotated[int, Field(ge=1)] = 2
+    """Layers of the online branch's prediction."""
 
 
 def byol_loss(p: Tensor, z: Tensor) -> Tensor:

@@ -22,28 +22,28 @@ from methods.encoders.base import Encoder
 from methods.parts.at_once import with_gradients
 from methods.parts.losses import shared_id_nce, two_view_nce
 from methods.parts.masks import Mask, continuous_mask
-from methods.parts.spaces import Choice, Log
+from methods.parts.spaces import Choice, LossWeight
 from methods.parts.time_cosine import time_cosine
 
 ID_TEMPERATURE = 0.1
-Weight = Annotated[float, Field(ge=0), Log(0.05, 1.0)]
 Loss = Callable[[Tensor, Tensor], Tensor]  # of the outputs per time step of two views, (B, S, K) each -> ()
 
 
 @dataclass(frozen=True)
 class COMETConfig(MethodConfig):
-    """Knobs of COMET; the weights are the authors' for the PTB dataset. A weight of 0 leaves its level out."""
+    """Knobs of COMET; the weights are the authors' for the PTB dataset."""
 
     pairing: Pairing = "same"
     batching: Batching = "trial"
     encoder_dropout: Share = 0.1
-    patient_weight: Weight = 0.1
-    trial_weight: Weight = 0.7
-    sample_weight: Weight = 0.1
-    observation_weight: Weight = 0.1
+    patient_weight: LossWeight = 0.1
+    trial_weight: LossWeight = 0.7
+    sample_weight: LossWeight = 0.1
+    observation_weight: LossWeight = 0.1
     mask_spans: Annotated[int, Field(ge=0), Choice((0, 2, 5, 10))] = 5
+    """Stretches hidden in a view of the observation and sample level."""
     mask_span_share: Annotated[Share, Choice((0.05, 0.1, 0.2))] = 0.1
-    """Stretches hidden in a view of the observation and sample level, which may overlap; length as a window's share."""
+    """Length of each, as a share of the window; they may overlap."""
     recipe: Recipe = field(default_factory=lambda: Recipe(lr=1e-4, schedule="constant"))
 
     def __post_init__(self) -> None:

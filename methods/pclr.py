@@ -28,6 +28,7 @@ class PCLRConfig(MethodConfig):
     batching: Batching = "patient"
     temperature: Temperature = 0.1
     projection_layers: Annotated[int, Field(ge=1)] = 2
+    """Layers of the projection head."""
     recipe: Recipe = field(
         default_factory=lambda: Recipe("adam", lr=1e-2, weight_decay=0.0, schedule="constant", batch_size=512)
     )

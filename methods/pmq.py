@@ -37,6 +37,7 @@ class PMQConfig(MethodConfig):
     positives: Literal["own", "recording", "patient"] = "patient"
     """Positive keys: the pair's, the recording's or the patient's. Negatives: other patients'. The rest is left out."""
     projection_layers: Annotated[int, Field(ge=1)] = 3
+    """Layers of the projection head, each with batch normalisation."""
     prediction_layers: Annotated[int, Field(ge=0)] = 2
     """0: the projection is the query."""
 

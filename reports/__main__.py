@@ -12,6 +12,7 @@ from benchmark.results.plain_text import harmless
 from benchmark.results.store import CorruptRow, NoResults
 from reports.build import build_report
 from reports.compare.write import compare_results
+from reports.leaderboard.write import write_leaderboard
 from reports.runs.capsule import pack
 from reports.runs.open import open_results
 
@@ -23,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reports", description="Tables from results.", epilog=SOURCE)
     parser.add_argument("--results", nargs="+", default=["runs"], metavar="SOURCE", help="put together (runs)")
     parser.add_argument("--compare", nargs=2, metavar="SOURCE", help="hold two runs against each other instead")
+    parser.add_argument("--leaderboard", action="store_true", help="one page of the rows of all sources instead")
     parser.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where to write (out)")
     parser.add_argument("--unit", choices=(*UNITS, BOTH), help="what is scored (default: as the protocol says)")
@@ -30,8 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(argv)
     if asked.compare and (asked.capsule or asked.unit == BOTH):
         parser.error("--compare takes neither --capsule nor --unit both")
+    if asked.leaderboard and (asked.compare or asked.capsule or asked.latex_landscape):
+        parser.error("--leaderboard takes neither --compare, --capsule nor --latex-landscape")
     try:
-        files = _compare(asked) if asked.compare else _report(asked)
+        files = _files(asked)
     except (NoResults, CorruptRow) as error:
         _say([str(error)])
         return 1
@@ -41,6 +45,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     for file in files:
         print(file)
     return 0
+
+
+def _files(asked: argparse.Namespace) -> list[Path]:
+    if asked.leaderboard:
+        written = write_leaderboard(asked.results, asked.out, unit=asked.unit)
+        _say(f"not compared: {own.submission}: {own.what}: {own.reason}" for own in written.board.listed)
+        return list(written.files)
+    return _compare(asked) if asked.compare else _report(asked)
 
 
 def _report(asked: argparse.Namespace) -> list[Path]:

@@ -18,8 +18,10 @@ FILES = sorted(path.relative_to(ROOT).as_posix() for package in PACKAGES for pat
 FOLDERS = sorted({str(Path(file).parent) for file in FILES})
 ROOMS = (
     "run_benchmark",
+    "benchmark",
     "benchmark.verbs",
     "reports.build",
+    "reports.leaderboard",
     "reports.html",
     "reports.paper",
     "reports.compare",
@@ -28,33 +30,45 @@ ROOMS = (
     "reports.statistics",
     "reports.runs",
     "benchmark.run",
+    "benchmark.embedding",
     "benchmark.training",
     "benchmark.config",
     "benchmark.data.audit",
     "benchmark.data.tasks",
     "benchmark.data.prepared",
     "benchmark.data.simulate",
+    "benchmark.data.download",
     "benchmark.data.readers",
     "methods",
     "methods.encoders",
     "methods.parts",
     "methods.from_file",
     "methods.local_modules",
+    "benchmark.trackers",
     "benchmark.results",
     "benchmark.screen",
     "benchmark.machine",
 )
-"""From top to bottom. A file belongs to the room with the longest name that it lies in."""
+"""From top to bottom. A file belongs to the room with the longest name that it lies in; `benchmark` itself holds the
+names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen/",),
+    "onnx": ("benchmark/embedding/onnx.py",),
+    "onnxruntime": ("benchmark/embedding/onnx.py",),
+    "pyarrow": ("benchmark/verbs/embed/table.py",),
     "wfdb": ("benchmark/data/readers/", "benchmark/data/simulate/wfdb_files.py"),
     "neurokit2": ("benchmark/verbs/speed/plain/preparation.py",),
     "yaml": ("benchmark/config/",),
     "h5py": ("benchmark/data/readers/cards/forms/hdf5_files.py",),
     "ecgbench": ("benchmark/data/readers/cards/ecgbench/",),
     "ecgdatakit": ("benchmark/data/readers/cards/forms/exports.py",),
+    "requests": ("benchmark/data/download/",),
+    "urllib3": ("benchmark/data/download/",),
     "matplotlib": ("reports/figures/draw/",),
     "seaborn": ("reports/figures/draw/",),
+    "tensorboard": ("benchmark/trackers/tensorboard.py",),
+    "wandb": ("benchmark/trackers/wandb.py",),
+    "mlflow": ("benchmark/trackers/mlflow.py",),
     "torch.distributed": ("methods/parts/gather.py", "benchmark/training/pretrain.py"),
 }
 """Library -> the only files that import it."""

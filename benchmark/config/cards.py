@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from benchmark.config.declared import ECGBENCH, is_declared, is_file
 from benchmark.config.errors import ConfigError, one_line
-from benchmark.config.load import LARGEST_CONFIG, parsed
+from benchmark.config.yaml_text import LARGEST_YAML, parsed
 from benchmark.data.readers.cards import AnyCard, kind_of
 from benchmark.data.readers.cards.draft.line import QUESTION
 from benchmark.data.readers.cards.ecgbench.card import ECGBenchCard, name_of
@@ -102,7 +102,7 @@ def values_of(word: str) -> dict[str, Any]:
         labels = {} if not field else {"labels": None if field == WITHOUT else {"field": field}}
         return {"kind": "ecgbench", "dataset": dataset, **labels}
     try:
-        values = parsed(read_regular(Path(word).expanduser(), LARGEST_CONFIG).decode())
+        values = parsed(read_regular(Path(word).expanduser(), LARGEST_YAML).decode())
     except FileNotFoundError:
         raise ConfigError(f"card {word}: there is no such file; `data new-card FOLDER` writes a first one") from None
     except OSError as error:

@@ -16,6 +16,8 @@ from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.verb import Flag, Known
 from benchmark.results.names import BOTH, DATASETS, ENCODERS, METHODS, UNITS
+from benchmark.trackers import TRACKERS, open_trackers
+from benchmark.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
     import torch
@@ -31,10 +33,13 @@ NO_GATE = "none"
 METHOD = Known("method", METHODS)
 ENCODER = Known("encoder", ENCODERS)
 DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
+TRACKER = Known("tracker", tuple(TRACKERS), other="")
 RESULTS, CACHE = "runs", Path("cache")
 
 FLAGS: dict[str, Flag] = {
-    "--config": Flag(WHICH, "demo (default), laptop, paper or a file", how={"default": "demo", "metavar": "NAME|FILE"}),
+    "--config": Flag(
+        WHICH, "demo (default), small, laptop, paper or a file", how={"default": "demo", "metavar": "NAME|FILE"}
+    ),
     "--set": Flag(
         WHICH,
         "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
@@ -97,12 +102,19 @@ FLAGS: dict[str, Flag] = {
     ),
     "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": int, "metavar": "N"}),
     "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": int, "metavar": "N"}),
+    "--code": Flag(HOW, "the file of an encoder of your own", how={"type": Path, "metavar": "FILE"}),
     "--dry-run": Flag(HOW, "list what there is to do, hours and disk, and do nothing", how={"action": "store_true"}),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
     "--latex-landscape": Flag(
         REPORTED,
         "results.tex: tables across the page, for wide ones; needs the package rotating",
         how={"action": "store_true"},
+    ),
+    "--track": Flag(
+        REPORTED,
+        f"training curves also to {', '.join(TRACKERS)}; local files in --out, and nothing is sent without this flag",
+        how=NAMES,
+        known=TRACKER,
     ),
 }
 CONFIG = ("--config", "--set")
@@ -221,6 +233,14 @@ def jobs_of(arguments: Namespace, device: torch.device) -> int:
     if arguments.jobs_per_device is None:
         return cores() if device.type == "cpu" else 1
     return at_least_one("--jobs-per-device", arguments.jobs_per_device)
+
+
+def trackers_of(names: Sequence[str] | None, out: Path) -> tuple[Tracker, ...]:
+    """The trackers of `--track`, with local files under `out`. Raises ConfigError where a library is missing."""
+    try:
+        return tuple(open_trackers(list(names or ()), out))
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(error)) from None
 
 
 def at_least_one(flag: str, value: int) -> int:

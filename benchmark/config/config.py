@@ -52,7 +52,9 @@ class Config(Section):
     """Every setting that affects results; folders and process counts are not part of it."""
 
     name: str
+    """Shown in plans and lists."""
     caption: str = ""
+    """Sentence of the tables' captions."""
     methods: Annotated[list[str], Field(min_length=1)]
     """Compared methods, in row order."""
     knobs: dict[str, dict[str, Any]] = {}
@@ -75,10 +77,15 @@ class Config(Section):
     linear: Linear = Linear()
     boosting: Boosting = Boosting()
     evaluate: Annotated[list[Evaluation], Field(min_length=1)] = [FINETUNE]
+    """finetune: encoder and head; linear: a probe of frozen features. A table each."""
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
+    """Shares of the training labels, in (0, 1]."""
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
+    """What a seed varies: `protocol`."""
     protocol: Protocol = "paper"
+    """paper or strict: how labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md)."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
+    """auto: bf16 where the device multiplies it natively, else float32."""
     compile: bool = False
     """Pretrain with torch.compile; results are equal up to rounding (speed: docs/SPEED.md)."""
 

@@ -13,51 +13,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.idle import without_idle
-from benchmark.results.files.read import DEEPEST, MEBIBYTE, bounded, read_regular
+from benchmark.config.yaml_text import LARGEST_YAML, parsed
+from benchmark.results.files.read import read_regular
 from methods.encoders import DEFAULT
 
-LARGEST_CONFIG = MEBIBYTE
-"""Bytes."""
 KNOB = re.compile(r"^methods[.]")
 """Prefix of a knob's dotted key, replaced by the section `knobs`."""
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a float, 1e4 an int, `on` and `010` text; without aliases, which can unfold without end."""
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """A node that is no alias."""
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(
-                None, None, f"the alias *{event.anchor} is not read: write the value out", event.start_mark
-            )
-        return super().compose_node(parent, index)
-
-    def construct_number(self, node: yaml.ScalarNode) -> int | float:
-        """A number with a point or an exponent; an int if its value is whole and it has no point."""
-        value = float(node.value)
-        return int(value) if value.is_integer() and "." not in node.value else value
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag == "tag:yaml.org,2002:null"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
-    list("-+.0123456789"),
-)
-_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 
 
 def parse_value(text: str) -> Any:
@@ -66,16 +32,6 @@ def parse_value(text: str) -> Any:
         return parsed(text)
     except ValueError:
         raise ConfigError(f"--set: {text!r} is not a YAML value") from None
-
-
-def parsed(text: str) -> Any:
-    """The value of a YAML text. Raises ValueError in one line."""
-    try:
-        return bounded(yaml.load(text, Loader=_Loader))
-    except RecursionError:
-        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
-    except Exception as error:  # explicit tags raise any kind of error
-        raise ValueError(" ".join(str(error).split())) from None
 
 
 def config_names() -> list[str]:
@@ -92,7 +48,7 @@ def config_text(name_or_file: str) -> str:
     path = Path(name_or_file)
     if path.suffix in (".yaml", ".yml") and path.exists():
         try:
-            return read_regular(path, LARGEST_CONFIG).decode()
+            return read_regular(path, LARGEST_YAML).decode()
         except OSError as error:
             raise ConfigError(f"config {name_or_file!r} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:

@@ -63,11 +63,13 @@ class Simulation(Section):
     """Simulated cohorts in the on-disk layouts of the real datasets (dials: docs/SIMULATOR.md)."""
 
     seed: Seed = 1
+    """Of the simulator; cohorts of another seed share no patient."""
     patients: dict[str, Count]
     """Patients per cohort, by dataset name."""
     recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
     """Mean number of ECGs per patient of the pretraining cohort."""
     noise: Annotated[float, Field(ge=0)] = 1.0
+    """Scale of all noise: 0 none, 1 a routine hospital recording."""
     anatomy: Annotated[float, Field(ge=0)] = 1.0
     """Scale of the differences between patients."""
     severity: Annotated[float, Field(ge=0, le=2)] = 1.0
@@ -82,10 +84,13 @@ class Data(Section):
     """Datasets, labels and segmentation."""
 
     pretrain: str = "mimic-iv-ecg"
+    """Corpus to pretrain on: whole where it has no labels, else its training part."""
     pretrain_prefix: str = ""
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
+    """Columns of the table."""
     labels: Labels = "single"
+    """single: one class a recording, softmax; multi: all its labels, sigmoid."""
     segmentation: Kind = "heartbeats"
     """heartbeats: the paper's, centred and padded; windows: plain windows, which keep the rhythm."""
     window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
@@ -154,6 +159,7 @@ class Pretrain(Section):
     recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
     """Recipe of `preset: unified` and `tuned`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
+    """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
     windows_per_trial: Annotated[int, Field(ge=3)] = 4
     """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""
     text_embedder: str = "tfidf"
@@ -183,18 +189,24 @@ class Finetune(Section):
     """Encoder and head trained together on the labelled subset; best epoch by validation macro-F1."""
 
     epochs: Count = 50
+    """Passes over the labelled subset."""
     lr: Annotated[float, Field(gt=0)] = 1e-4
+    """Of AdamW, constant."""
     weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    """Of AdamW."""
     batch_size: Annotated[int, Field(ge=2)] = 256
+    """Windows."""
     least_updates: Count = 1
     """Minimum updates per epoch; a smaller subset is passed over repeatedly."""
     head_hidden: Count = 128
+    """Width of the head's hidden layer."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """On the logits (PMQ, Implementation Details)."""
     encoder_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     """On the encoder's output, before pooling. None: none, or under `pretrain.preset: paper` that of the method's
     authors (0.1 for pmq-released)."""
     beats_per_trial: Count = 6
+    """Heartbeats of a pseudo-trial, the unit of `protocol: paper`'s labelled subset."""
     windows_per_trial: Count = 1
     """Replaces `beats_per_trial` for plain windows."""
 
@@ -212,9 +224,12 @@ class Boosting(Section):
     iterations: Count = 150
     """Maximum; the number used is chosen with `leaf_windows` by validation macro-F1."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.1
+    """Shrinkage of each tree."""
     leaves: Annotated[int, Field(ge=2)] = 15
+    """Maximum leaves of a tree."""
     leaf_windows: Annotated[list[Count], Field(min_length=1)] = [5, 20]
     """Candidate minimum windows per leaf."""
     l2: Annotated[float, Field(ge=0)] = 10.0
+    """L2 regularisation of the leaves' values."""
     feature_share: Annotated[float, Field(gt=0, le=1)] = 0.1
     """Share of the features available to a split, drawn anew for each."""

@@ -70,6 +70,9 @@ class Verb:
     """Arguments after `python run_benchmark.py` -> description."""
     known: Known | None = None
     """The names that the positional argument can be; None for any."""
+    word_needed: bool = True
+    several: bool = False
+    """Whether it takes several words; then their value is a list."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -90,7 +93,7 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
     arguments, extra = parser.parse_known_args(rest)
     if extra:
         raise ConfigError(not_taken(verbs, name, extra))
-    if verb.word and arguments.word is None:
+    if verb.word and verb.word_needed and not arguments.word:
         raise ConfigError(f"`{name}` needs {verb.word}, e.g. `{next(iter(verb.examples))}`")
     return verb, arguments
 
@@ -131,7 +134,8 @@ def group_of(verbs: Mapping[str, Verb], said: str) -> dict[str, Verb]:
 
 def verb_parser(name: str, verb: Verb) -> argparse.ArgumentParser:
     """The parser of a verb given by its full name."""
-    parser = _empty_parser(name, verb.word, verb.summary, verb.examples)
+    word = f"{verb.word} ..." if verb.several else verb.word
+    parser = _empty_parser(name, word if verb.word_needed else f"[{word}]", verb.summary, verb.examples)
     _add(parser, verb)
     return parser
 
@@ -166,7 +170,7 @@ def _empty_parser(said: str, word: str, about: str, examples: Mapping[str, str])
 def _add(parser: argparse.ArgumentParser, verb: Verb) -> None:
     """Add a verb's positional argument and its flags by group."""
     if verb.word:
-        parser.add_argument("word", nargs="?", metavar=verb.word, help=verb.word_help)
+        parser.add_argument("word", nargs="*" if verb.several else "?", metavar=verb.word, help=verb.word_help)
     for title in dict.fromkeys(flag.group for flag in verb.flags.values()):
         group = parser.add_argument_group(title)
         for name, flag in verb.flags.items():

@@ -1,5 +1,5 @@
 """ECG datasets: folders on disk in, splits and batches of tensors out. Imported by benchmark's upper rooms alone.
 
-readers (disk -> Recording), prepared (Recording -> windows), tasks (windows -> splits and batches), audit (problems
-of the data), simulate (cohorts written in the real on-disk forms).
+download (public homes -> disk), readers (disk -> Recording), prepared (Recording -> windows), tasks (windows -> splits
+and batches), audit (problems of the data), simulate (cohorts written in the real on-disk forms).
 """

@@ -23,7 +23,12 @@ def _git(*arguments: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def git_state() -> dict[str, str | bool | None]:
-    """Commit, whether the checkout differs from it, and a digest of that difference; None outside a git checkout."""
+    """Commit, whether the checkout differs from it, and a digest of that difference; None outside a git checkout.
+
+    A checkout that does not hold this file is another project's, in whose folder the suite is installed.
+    """
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return {"commit": None, "dirty": False, "diff": None}
     difference = _git("diff", "HEAD")
     return {
         "commit": _git("rev-parse", "HEAD"),

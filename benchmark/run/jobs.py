@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from benchmark.results.failures import End, Failure
 from benchmark.results.names import LINEAR
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob, run_together
+from benchmark.run.curves.points import Point, pretraining_points
 from benchmark.run.engines.local import Tell
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.machine import Machine
@@ -50,12 +52,26 @@ def cell_job(
     return CellJob(cell, config, folder, store.root, str(machine.device), machine.precision, own)
 
 
+@dataclass(frozen=True)
+class Learned:
+    """The curve of a running pretraining, told after each epoch; picklable."""
+
+    key: str
+    points: tuple[Point, ...]
+
+
 def run_job(job: Job, tell: Tell) -> list[End]:
-    """Run a job; tells the steps of a pretraining as arguments of `Watch.inner`."""
-    if isinstance(job, PretrainingJob):
-        name = task_name(job.task)
-        return [run_to_end(job, lambda done, total, text: tell((name, done, total, text)))]
-    return run_together(job)
+    """Run a job; tells the steps of a pretraining as arguments of `Watch.inner`, and its curve as `Learned`."""
+    if not isinstance(job, PretrainingJob):
+        return run_together(job)
+    name, key, recipe = task_name(job.task), job.task.key, job.task.variant.config.recipe
+    return [
+        run_to_end(
+            job,
+            lambda done, total, text: tell((name, done, total, text)),
+            lambda history: tell(Learned(key, tuple(pretraining_points(vars(history), recipe)))),
+        )
+    ]
 
 
 def name_of(job: Job) -> str:

@@ -29,7 +29,7 @@ from benchmark.run.variants import source_of
 from benchmark.training.compiled import compile_encoders
 from benchmark.training.health import EpochHealth, health_warnings, measure, read_health, sample_facts
 from benchmark.training.illustrate import illustrate, write_illustration
-from benchmark.training.pretrain import OnStep, Stem, pretrain
+from benchmark.training.pretrain import OnEpoch, OnStep, Stem, pretrain
 from benchmark.training.remedies import lower_rate
 from benchmark.training.schedule import epochs_bought, stem_updates, updates_of
 from benchmark.training.weights import CHECKPOINT, read_card, save_encoder
@@ -56,17 +56,17 @@ class PretrainingJob:
     compiled: bool = False
 
 
-def run_to_end(job: PretrainingJob, on_step: OnStep) -> End:
+def run_to_end(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | None = None) -> End:
     """Run a pretraining; an error is its outcome."""
     started, failure = time.perf_counter(), None
     try:
-        run_pretraining(job, on_step)
+        run_pretraining(job, on_step, on_epoch)
     except Exception as error:
         failure = Failure.of(error)
     return End(job.task.key, time.perf_counter() - started, failure)
 
 
-def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
+def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | None = None) -> None:
     """Pretrain one encoder and store its weights; an untrained one is stored as initialised.
 
     Raises ValueError if the method's file is not what the key says, FileNotFoundError if the prepared data are missing,
@@ -76,7 +76,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
     method = new_method(job)
     probe = probe_windows_of(job)
     if method.trains:
-        found = train(job, method, probe, on_step)
+        found = train(job, method, probe, on_step, on_epoch)
     else:
         found = {"health": [vars(measure(0, method.exported(), probe))]}
     facts = {
@@ -112,7 +112,9 @@ def new_method(job: PretrainingJob) -> PretrainMethod:
     return task.method(encoder, task.variant.config).to(job.device)
 
 
-def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep) -> dict[str, Any]:
+def train(
+    job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep, on_epoch: OnEpoch | None = None
+) -> dict[str, Any]:
     """Train a method on the corpus and write its illustration; returns history, memory and source facts."""
     config, knobs, device = job.config, job.task.variant.config, torch.device(job.device)
     source = pretraining_source(
@@ -136,6 +138,7 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
         stem=stem_of(job, source),
         probe=probe,
         on_step=on_step,
+        on_epoch=on_epoch,
     )
     next_epoch = len(history.loss)
     illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=next_epoch, seed=seed))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,10 @@ from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.cell import source_facts
 from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
+from benchmark.run.curves.points import Point
 from benchmark.run.engines.local import Engine, run_tasks
 from benchmark.run.grid import Cell, Pretraining
-from benchmark.run.jobs import Job, cell_job, configs_of, groups_of, killed, name_of, pretraining_job, run_job
+from benchmark.run.jobs import Job, Learned, cell_job, configs_of, groups_of, killed, name_of, pretraining_job, run_job
 from benchmark.run.machine import Machine
 from benchmark.run.missing import Work, is_finished, task_name
 from benchmark.run.pretraining import PretrainingJob
@@ -42,6 +43,17 @@ class Watch:
     waiting: Callable[[str], None]
     """Called again and again while all that is left is with other runners."""
     note: Callable[[str], None]
+    learned: Callable[[str, Sequence[Point]], None] = lambda key, points: None
+    """(key, all points so far) of a running pretraining, after each epoch."""
+    stored: Callable[[str], None] = lambda key: None
+    """The key of a task that this runner has finished and still holds."""
+
+    def told(self, news: Learned | tuple[str, int, int, str]) -> None:
+        """What a running job tells."""
+        if isinstance(news, Learned):
+            self.learned(news.key, news.points)
+        else:
+            self.inner(*news)
 
 
 Failed = tuple[int, int] | None
@@ -214,7 +226,7 @@ def run_free(
         take,
         threads=lambda job: threads if isinstance(job, PretrainingJob) else machine.cell_threads(),
         on_start=lambda job: watch.started(name_of(job)),
-        on_told=lambda told: watch.inner(*told),
+        on_told=watch.told,
     )
     with closing(run_tasks(engine, min(machine.jobs, len(pretrainings) + len(groups)))) as ends:
         for ended in ends:
@@ -229,6 +241,7 @@ def settle(end: End, left: Left, claims: Claims, store: Store, watch: Watch) -> 
     name, failure = task_name(task), end.failure
     if failure is None:
         watch.finished(name, end.seconds if isinstance(task, Cell) else None)
+        watch.stored(task.key)
         finish(task, left, claims)
         return
     save = store.save_failure if isinstance(task, Cell) else store.save_pretraining_failure

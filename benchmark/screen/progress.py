@@ -24,8 +24,11 @@ WIDTH_OF_BARS = 72
 
 
 @contextmanager
-def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress of one step before the grid: call the result with (done, total). Silent if never called."""
+def step(console: Console, what: str, shown: Callable[[int], str] = str) -> Iterator[Callable[[int, int], None]]:
+    """Progress of one step before the grid: call the result with (done, total). Silent if never called.
+
+    `shown` writes a number: of pieces, or of bytes. The total may change between calls.
+    """
     bar = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
     started = spoke = time.monotonic()
     task: TaskID | None = None
@@ -33,17 +36,18 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
     def progress(done: int, total: int) -> None:
         nonlocal task, spoke
         now = time.monotonic()
-        words = f"{done} of {total}, about {duration((now - started) / done * (total - done))} left" if done else ""
+        ahead = duration((now - started) / done * (total - done)) if done else ""
+        words = f"{shown(done)} of {shown(total)}, about {ahead} left" if done else ""
         if bar:
             task = bar.add_task(what, total=total, text="") if task is None else task
-            bar.update(task, completed=done, text=words)
+            bar.update(task, completed=done, total=total, text=words)
         elif done < total and now - spoke >= INNER_SECONDS:
             spoke = now
             note(console, f"{what}: {words}")
         if done == total:
             rate = total / max(now - started, 1e-3)
-            speed = f" ({rate:.0f}/s)" if rate >= 1 else ""
-            note(console, f"{what}: {total} in {duration(now - started)}{speed}")
+            speed = f" ({shown(round(rate))}/s)" if rate >= 1 else ""
+            note(console, f"{what}: {shown(total)} in {duration(now - started)}{speed}")
 
     if bar:
         bar.start()

@@ -68,7 +68,8 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
     started = time.perf_counter()
     model = new_classifier(encoder, task.train.target.shape[1], settings, seed=seed).to(task.train.signal.device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    best_score, best_epoch, best_state, scores = -1.0, -1, copy.deepcopy(model.state_dict()), []
+    best_state: dict[str, Any] = {}
+    scores: list[float] = []
     notes: list[str] = []
     if len(task.train) == 1:
         notes.append("one labelled window: repeated, since batch normalisation needs two")
@@ -78,7 +79,7 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
         for batch in updates_of(len(task.train), settings, seed=seed, epoch=epoch):
             index = batch.to(task.train.signal.device)
             loss = loss_of(model, task.train.signal[index], task.train.target[index], task.multi, precision)
-            optimiser.zero_grad(set_to_none=True)
+            optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
         if not torch.isfinite(loss):
@@ -86,11 +87,12 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
                 f"fine-tuning: the loss was {loss.item()} in epoch {epoch + 1}; lower --set finetune.lr={settings.lr}"
             )
         score = validation_score(predict(model, task.validation.signal, task.multi, precision), task)
+        if not scores or score > max(scores):
+            best_state = copy.deepcopy(model.state_dict())
         scores.append(score)
-        if score > best_score:
-            best_score, best_epoch, best_state = score, epoch, copy.deepcopy(model.state_dict())
     model.load_state_dict(best_state)
-    training = {"best_epoch": best_epoch + 1, "validation_f1": scores, "seconds": time.perf_counter() - started}
+    best_epoch = scores.index(max(scores)) + 1
+    training = {"best_epoch": best_epoch, "validation_f1": scores, "seconds": time.perf_counter() - started}
     return Outcome(predict(model, task.test.signal, task.multi, precision), training, notes)
 
 
@@ -142,7 +144,7 @@ def predict(model: Classifier, signal: Tensor, multi: bool, precision: str) -> N
             logits.append(model(chunk.float()).float())  # (b, C)
     stacked = torch.cat(logits)  # (n, C)
     probability = stacked.sigmoid() if multi else stacked.softmax(dim=1)
-    return np.asarray(probability.cpu().numpy(), dtype=np.float32)
+    return probability.cpu().numpy()
 
 
 def validation_score(probability: NDArray[np.float32], task: Task) -> float:

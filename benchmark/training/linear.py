@@ -53,7 +53,7 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
         with autocast(signal.device, precision):
             pooled.append(encoder.pooled(chunk.float()).float())  # (b, K)
-    return np.asarray(torch.cat(pooled).cpu().numpy(), dtype=np.float32)
+    return torch.cat(pooled).cpu().numpy()
 
 
 def linear_probe(

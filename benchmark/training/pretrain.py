@@ -63,6 +63,10 @@ class History:
     """Numbers of CPU threads it was trained on; several if it was resumed on another number."""
 
 
+OnEpoch = Callable[[History], None]
+"""Hears of the history after each epoch."""
+
+
 @dataclass(frozen=True)
 class Stem:
     """The part that pretrainings of different length share: a checkpoint at each number of updates in `at`."""
@@ -138,6 +142,7 @@ def pretrain(
     stem: Stem | None = None,
     probe: ProbeWindows | None = None,
     on_step: OnStep | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> History:
     """Train a method in place on a corpus, resuming from `checkpoint` if it exists, else from the stem.
 
@@ -171,6 +176,8 @@ def pretrain(
         positives = epoch.positives[:own].mean(0)  # (3,)
         history.health.append(vars(measure(number + 1, method.exported(), probe, positives)))
         save_checkpoint(checkpoint, method, optimiser, history, None)
+        if on_epoch:
+            on_epoch(history)
         epoch = None
     return history
 
@@ -217,7 +224,7 @@ def train_step(
     try:
         with autocast(batch.x1.device, precision):
             loss: torch.Tensor = method(batch)  # ()
-        optimiser.zero_grad(set_to_none=True)
+        optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         method.after_step()

@@ -64,4 +64,4 @@ def learning_rate(recipe: Recipe, step: int, total: int, per_epoch: int) -> floa
     warmup = max(1, int(WARMUP_SHARE * total))
     if step < warmup:
         return recipe.lr * (step + 1) / warmup
-    return recipe.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total - warmup)))
+    return recipe.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))

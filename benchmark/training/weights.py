@@ -91,14 +91,22 @@ def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
         raise FileNotFoundError(
             f"no pretrained encoder in {folder}: it is missing or damaged; run the same command again"
         )
-    sizes = {key: value for key, value in card["encoder"].items() if key not in NOT_SIZES}
     try:
-        if problem := other_encoder(card["encoder"], {"name": kind.name, **sources_of(kind)}):
-            raise ValueError(problem)
-        encoder = kind(built(kind.Config, sizes, "encoder."))
+        return built_encoder(kind, card["encoder"], (folder / WEIGHTS).read_bytes())
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CARD}: {error}; delete the folder and run the same command again") from None
-    encoder.load_state_dict(load_tensors((folder / WEIGHTS).read_bytes()), strict=True)
+
+
+def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes) -> Encoder:
+    """An encoder of the class `kind` with stored name, sizes and weights.
+
+    Raises ValueError if they are of another encoder or code than `kind`, RuntimeError if tensors do not fit.
+    """
+    sizes = {key: value for key, value in stored.items() if key not in NOT_SIZES}
+    if problem := other_encoder(stored, {"name": kind.name, **sources_of(kind)}):
+        raise ValueError(problem)
+    encoder = kind(built(kind.Config, sizes, "encoder."))
+    encoder.load_state_dict(load_tensors(weights), strict=True)
     return encoder
 
 

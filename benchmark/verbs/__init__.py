@@ -10,8 +10,10 @@ from __future__ import annotations
 from benchmark.config.verb import Verb
 from benchmark.verbs.answers import KNOWN_ANSWERS
 from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
-from benchmark.verbs.data import CHECK, SHOW, SUMMARY
+from benchmark.verbs.data import CHECK, DOWNLOAD, SHOW, SUMMARY
 from benchmark.verbs.data.new_card import NEW_CARD
+from benchmark.verbs.embed import EMBED
+from benchmark.verbs.export import EXPORT
 from benchmark.verbs.list import LIST
 from benchmark.verbs.report import REPORT
 from benchmark.verbs.run import RUN
@@ -23,10 +25,13 @@ VERBS: dict[str, Verb] = {
     "run": RUN,
     "report": REPORT,
     "tune": TUNE,
+    "export": EXPORT,
+    "embed": EMBED,
     "list": LIST,
     "data check": CHECK,
     "data summary": SUMMARY,
     "data show": SHOW,
+    "data download": DOWNLOAD,
     "data new-card": NEW_CARD,
     "speed": SPEED,
     "check-method": CHECK_METHOD,

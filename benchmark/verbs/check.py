@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 QUICK = 3
 """Promises of a method that trains nothing; more include short trainings."""
-CONTRACT = "docs/METHOD.md"
+METHOD_PAGE, ENCODER_PAGE = "docs/METHOD.md", "docs/ENCODER.md"
+"""Pages with the contracts."""
 
 
 def check_methods(arguments: Namespace, console: Console) -> int:
@@ -27,9 +28,10 @@ def check_methods(arguments: Namespace, console: Console) -> int:
     from methods import get_method
     from methods.encoders import DEFAULT, get_encoder
 
-    encoder = named(get_encoder, arguments.encoder or DEFAULT)
-    method = named(get_method, arguments.word)
-    return print_verdicts(check_method(method, encoder), len(promises_of(method)), arguments.word, console)
+    encoder = named(get_encoder, arguments.encoder or DEFAULT, ENCODER_PAGE)
+    method = named(get_method, arguments.word, METHOD_PAGE)
+    verdicts, count = check_method(method, encoder), len(promises_of(method))
+    return print_verdicts(verdicts, count, arguments.word, METHOD_PAGE, console)
 
 
 def check_encoders(arguments: Namespace, console: Console) -> int:
@@ -37,20 +39,23 @@ def check_encoders(arguments: Namespace, console: Console) -> int:
     from benchmark.verbs.contract.check import ENCODER_PROMISES, check_encoder  # here, because torch loads slowly
     from methods.encoders import get_encoder
 
-    encoder = named(get_encoder, arguments.word)
-    return print_verdicts(check_encoder(encoder), len(ENCODER_PROMISES), arguments.word, console)
+    encoder = named(get_encoder, arguments.word, ENCODER_PAGE)
+    return print_verdicts(check_encoder(encoder), len(ENCODER_PROMISES), arguments.word, ENCODER_PAGE, console)
 
 
-def named(get: Callable[[str], T], name: str) -> T:
+def named(get: Callable[[str], T], name: str, page: str) -> T:
     """`get(name)`. Raises ConfigError for an unknown name or a file that cannot be used."""
     try:
         return get(name)
     except ValueError as error:
-        raise ConfigError(f"{error}; {CONTRACT} shows how to write one") from None
+        raise ConfigError(f"{error}; {page} shows how to write one") from None
 
 
-def print_verdicts(verdicts: Iterable[Verdict], count: int, name: str, console: Console) -> int:
-    """Print each of `count` verdicts on `name` as it comes; returns the exit status, FAILED if a promise is broken."""
+def print_verdicts(verdicts: Iterable[Verdict], count: int, name: str, page: str, console: Console) -> int:
+    """Print each of `count` verdicts on `name` as it comes; returns the exit status, FAILED if a promise is broken.
+
+    page: where the contract stands.
+    """
     about = "about a minute" if count > QUICK else "a few seconds"
     note(console, f"{name}: {count} promises to test, {about} on an idle core")
     kept = []
@@ -60,7 +65,7 @@ def print_verdicts(verdicts: Iterable[Verdict], count: int, name: str, console: 
             note(console, str(verdict))
             progress(len(kept), count)
     if not all(kept):
-        note(console, f"{kept.count(False)} of {len(kept)} promises tested are broken; {CONTRACT} has the contract")
+        note(console, f"{kept.count(False)} of {len(kept)} promises tested are broken; {page} has the contract")
     return OK if all(kept) else FAILED
 
 

@@ -15,9 +15,14 @@ from benchmark.screen.console import Console, note
 if TYPE_CHECKING:
     from reports.runs.run import Run
 
+MOST_ROWS = 20
+"""Rows of a block of a leaderboard that are printed; the files have all."""
+
 
 def report(arguments: Namespace, console: Console) -> int:
-    """Write and print the tables of the latest run or of several merged, or compare two."""
+    """Write and print the tables of the latest run or of several merged; or compare two, or all on a leaderboard."""
+    if arguments.leaderboard:
+        return leaderboard(arguments, console)
     if arguments.compare:
         return compare(arguments, console)
     from reports.runs.capsule import pack  # here, because pandas loads slowly
@@ -50,6 +55,30 @@ def compare(arguments: Namespace, console: Console) -> int:
     print_sheet(console, *comparison_sheet(found.comparison))
     note(console, "")
     for file in found.files:
+        note(console, f"wrote {file}")
+    return OK
+
+
+def leaderboard(arguments: Namespace, console: Console) -> int:
+    """Run `--leaderboard`. Raises ConfigError if a flag of other reports is also given."""
+    from benchmark.screen.tables import print_table  # here, because --help has no use for it and pandas loads slowly
+    from reports.leaderboard.text import counts, sentence_of, top_lines
+    from reports.leaderboard.write import write_leaderboard
+
+    if arguments.compare or arguments.capsule or arguments.latex_landscape:
+        raise ConfigError("--leaderboard takes neither --compare, --capsule nor --latex-landscape")
+    written = write_leaderboard(arguments.results or [RESULTS], arguments.out, unit=arguments.unit)
+    board = written.board
+    for line in (counts(board), *board.warnings):
+        note(console, line)
+    columns = [("", "method", "label"), ("", "submission", "label"), ("", "rank", "right"), ("", "overall", "right")]
+    for block in board.blocks:
+        note(console, "")
+        note(console, f"{block.title}: {sentence_of(block)}")
+        print_table(console, columns, [top_lines(block, MOST_ROWS)])
+    for own in board.listed:
+        note(console, f"not compared: {own.submission}: {own.what}: {own.reason}")
+    for file in written.files:
         note(console, f"wrote {file}")
     return OK
 
@@ -101,10 +130,16 @@ REPORT = Verb(
         "--compare": Flag(
             REPORTED, "hold two results stores, capsules or runs together", how={"nargs": 2, "metavar": "RUN"}
         ),
+        "--leaderboard": Flag(
+            REPORTED,
+            "one page of the rows of all --results, which need not be of one config",
+            how={"action": "store_true"},
+        ),
     },
     examples={
         "report --unit recording": "the tables again, per recording",
         "report --capsule mine.zip": "results to send around, without signals",
         "report --compare runs theirs.zip": "two of them side by side",
+        "report --results capsules/*.zip --leaderboard": "the rows of many submissions on one page",
     },
 )

@@ -7,7 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import COMPUTE, CONFIG, DATA, HOW, WHAT, at_least_one, config_of, place_of, shared
+from benchmark.config.command_line import (
+    COMPUTE,
+    CONFIG,
+    DATA,
+    HOW,
+    WHAT,
+    at_least_one,
+    config_of,
+    place_of,
+    shared,
+    trackers_of,
+)
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import FAILED, OK, Flag, Verb
 from benchmark.screen import console as terminal
@@ -52,7 +63,14 @@ def tune(arguments: Namespace, console: Console) -> int:
     draws = draws_of(config, trials, arguments.search_seed)
     config = search_config(config, ratio_of(arguments, config))
     variants = variants_of_draws(config, draws)
-    asked = GridRequest(config, place_of(arguments), machine_of(arguments, config), arguments.results, arguments.out)
+    asked = GridRequest(
+        config,
+        place_of(arguments),
+        machine_of(arguments, config),
+        arguments.results,
+        arguments.out,
+        trackers=trackers_of(arguments.track, arguments.out),
+    )
     if arguments.dry_run:
         note(console, f"{trials} trials of {len(draws)} methods")
         speed = asked.out / SPEED_FILE
@@ -82,7 +100,7 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
     work = missing(grid, store)
     trials = max(map(len, draws.values()))
     note(console, f"{trials} trials of {len(draws)} methods: {len(work.cells)} of {len(grid.cells)} cells to do")
-    failures = work_off(work, prepared, store, asked, console) if work.cells else 0
+    failures = work_off(work, prepared, store, asked, console)
     tunings, without = tunings_of(config, draws, grid, store, search_seed=planned.seed, data=prepared)
     print_tunings(console, tunings)
     for tuning in tunings:
@@ -180,7 +198,7 @@ TUNE = Verb(
         "--search-seed": Flag(
             HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": int, "default": SEARCH_SEED, "metavar": "N"}
         ),
-        **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, "--workers"),
+        **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, "--workers", "--track"),
     },
     examples={
         "tune --config small --dry-run": "what it would do, in hours and disk",

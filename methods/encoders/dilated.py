@@ -29,9 +29,11 @@ class DilatedConfig(EncoderConfig):
     """Sizes; the defaults are the paper's and give 637,952 parameters."""
 
     hidden: Size = 64
+    """Channels of the hidden blocks."""
     depth: Annotated[int, Field(ge=0)] = 10
     """Hidden blocks, before the output block."""
     output: Size = 320
+    """K, the width of a representation."""
     pool: Size = 1
     """Consecutive samples averaged into one time step, not in the paper: 3 takes 250 Hz to 83 Hz at a third of the
     cost."""

@@ -1,22 +1,14 @@
-"""Renders the HTML page from its template. Pure, except that it reads templates and figures.
+"""The page of a run, from its template. Pure, except that it reads templates and figures.
 
-Text from a store is untrusted: the template escapes it, the script inserts it as text, and the Content Security Policy
-allows this script and style only. The same rows give the same bytes.
+The script inserts text of a store as text. The same rows give the same bytes.
 """
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from hashlib import sha256
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from benchmark.results.plain_text import harmless
 from reports.html.cells import Behind, cell_data, dotted
 from reports.html.health import HEADINGS, HEIGHT, WIDTH, learned
 from reports.html.intervals import interval_texts
@@ -24,13 +16,13 @@ from reports.html.losses import SkippedRecording, coverage, failures, sources
 from reports.html.matrices import matrices
 from reports.html.pictures import Embedded, Picture, embedded
 from reports.html.summary import against_gates, compared, statements
+from reports.html.template import rendered
 from reports.runs.run import Run
 from reports.statistics.differences import FIGURE
 from reports.statistics.of_table import TableStatistics
 from reports.tables.table import Table
 from reports.tables.text import TextTable
 
-TEMPLATES = Path(__file__).resolve().parent / "templates"
 MAX_BYTES = 8_000_000
 FRAME = 1000
 """Bytes reserved per figure for markup, title or the sentence of one left out."""
@@ -92,7 +84,6 @@ def _shown(table: Table, statistics: TableStatistics | None) -> dict[str, Any]:
 
 
 def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> str:
-    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     shown = {
         "figures": [figure for figure in figures if isinstance(figure, Embedded)],
         "left_out": [sentence for sentence in figures if isinstance(sentence, str)],
@@ -101,12 +92,8 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
         "sections": list(_sections(content, figures)),
         "listed": LISTED,
         "few": FEW,
-        "style": style,
-        "script": script,
-        "policy": _policy(style, script),
     }
-    text = _environment().get_template("report.html").render(content, **shown)
-    return harmless(text)
+    return rendered("report.html", {**content, **shown}, scripts=("sort.js", "report.js"))
 
 
 def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> Iterator[tuple[str, str]]:
@@ -125,30 +112,3 @@ def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> 
     yield "data", "Data"
     if content["failures"] or content["problems"]:
         yield "failures", "Failures"
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {
-        "separators": (",", ":"),
-        "allow_nan": False,
-        "ensure_ascii": False,
-    }
-    return environment
-
-
-def _policy(style: str, script: str) -> str:
-    """Content Security Policy: nothing is loaded, and nothing runs but the page's own script."""
-    own_style, own_script = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
-    return (
-        f"default-src 'none'; img-src data:; style-src 'sha256-{own_style}'; script-src 'sha256-{own_script}'; "
-        "base-uri 'none'; form-action 'none'"
-    )

@@ -1,8 +1,10 @@
-"""Do the tests notice? Try mutants of a module, or a seeded sample over the rooms: its tests must fail, nearest first.
+"""Do the tests notice? Try mutants of modules or rooms, all or a seeded sample: a test must fail.
 
-    make mutants                                        a seeded sample over all rooms
-    make mutants MODULE=benchmark/data/tasks/split.py   all of one module
+    make mutants                                                      a seeded sample over all rooms
+    make mutants MODULE=benchmark/data/tasks/split.py                 all of one module
+    python -m tests.mutants benchmark/training --sample 60 --seed 11  a sample of one room
 
+A mutant meets the tests of its room's folder that call its function, quickest first; all where none is seen to.
 Mutants run one after another on a copy in a temporary folder, each in a fork with a limit on its processor time.
 Those that no test should notice stand in `listed.txt` below a `#` line with the reason. Exit code 1: another survived.
 """
@@ -14,6 +16,7 @@ import importlib
 import importlib.util
 import multiprocessing
 import os
+import pickle
 import random
 import resource
 import shutil
@@ -22,18 +25,21 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.changes import Mutant, mutants_of
+from tests.mutants.reach import Noted, Reached, Selected, file_of, wanted
+from tests.test_imports import ROOMS, within
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTEST = (
     *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
-ROOMS = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports/statistics")
+SAMPLED = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports/statistics")
 FROZEN = "benchmark/data/simulate/"
 """Left out of the sample: anatomy in numbers, which a version freezes and no test repeats."""
 LISTED = Path(__file__).with_name("listed.txt")
@@ -52,27 +58,48 @@ PRELOADED = (
 """Libraries that are imported once, before the forks."""
 
 
-def tests_of(file: str) -> list[str]:
-    """The tests that must notice: those of the same name, then those of the room's folder."""
+def files_in(places: Sequence[str]) -> list[str]:
+    """Modules among files and folders, sorted. Raises SystemExit for a place that is not there."""
+    for place in places:
+        if not (ROOT / place).exists():
+            raise SystemExit(f"{place}: no such file or folder in {ROOT}")
+    found = {
+        path for place in map(ROOT.joinpath, places) for path in (place.rglob("*.py") if place.is_dir() else [place])
+    }
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+
+def named_test(file: str) -> str:
+    """The file with the tests of a module; it need not exist."""
     path = Path("tests") / file
-    named = path.with_name(f"test_{path.stem.strip('_')}.py")
-    return [str(place) for place in (named, named.parent) if (ROOT / place).exists()]
+    return str(path.with_name(f"test_{path.stem.strip('_')}.py"))
 
 
-def in_a_fork(folder: str, tests: str, seconds: int, bytecode: bool) -> None:
+def place_of_tests(file: str, folder: str, nearest: bool) -> str | None:
+    """Where the tests lie that must notice: the folder of the module's room, or the file of its name alone."""
+    named = named_test(file)
+    module = file.removesuffix(".py").replace("/", ".")
+    room = max((room for room in ROOMS if within(module, room)), key=len, default="")
+    of_room = Path("tests", *room.split("."))
+    beside = Path(named).parent
+    tests = named if nearest else str(of_room if room and Path(folder, of_room).is_dir() else beside)
+    return tests if Path(folder, tests).exists() else None
+
+
+def in_a_fork(folder: str, tests: Sequence[str], seconds: int, plugin: Noted | Selected) -> None:
     """Run tests in the folder's copy, quietly, with a limit on processor time."""
     os.chdir(folder)
     sys.path.insert(0, folder)
-    sys.dont_write_bytecode = not bytecode
+    sys.dont_write_bytecode = isinstance(plugin, Selected)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-    os._exit(int(pytest.main([*PYTEST, tests])))
+    os._exit(int(pytest.main([*PYTEST, *tests], plugins=[plugin])))
 
 
-def run_tests(folder: str, tests: str, seconds: int, *, bytecode: bool = False) -> str:
+def run_tests(folder: str, tests: Sequence[str], seconds: int, plugin: Noted | Selected) -> str:
     """'passed', 'failed' or 'out of time'; no test is a passed one."""
-    fork = multiprocessing.get_context("fork").Process(target=in_a_fork, args=(folder, tests, seconds, bytecode))
+    fork = multiprocessing.get_context("fork").Process(target=in_a_fork, args=(folder, tests, seconds, plugin))
     fork.start()
     try:
         fork.join(10 * seconds)
@@ -83,30 +110,31 @@ def run_tests(folder: str, tests: str, seconds: int, *, bytecode: bool = False) 
     return "out of time" if code < 0 else "passed" if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED) else "failed"
 
 
-def limit(folder: str, tests: str, known: dict[str, int]) -> int:
-    """Seconds of processor time for tests, from what they take on the unchanged copy, where they must pass."""
+def reached_by(folder: str, tests: str, known: dict[str, dict[str, Reached]]) -> dict[str, Reached]:
+    """What each test calls on the unchanged copy, where all must pass."""
     if tests not in known:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        if run_tests(folder, tests, 3600, bytecode=True) != "passed":
-            raise SystemExit(f"{tests} fails without a mutant: repair it first")
-        known[tests] = 10 + int(3 * (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before))
+        with tempfile.NamedTemporaryFile() as notes:
+            if run_tests(folder, [tests], 3600, Noted(folder, notes.name)) != "passed":
+                raise SystemExit(f"{tests} fails without a mutant: repair it first")
+            known[tests] = pickle.load(notes)
     return known[tests]
 
 
-def outcome_of(mutant: Mutant, folder: str, nearest: bool, known: dict[str, int]) -> str:
-    """What the first tests that notice a mutant say; 'passed' where none does."""
-    all_tests = tests_of(mutant.file)[: 1 if nearest else None]
+def outcome_of(mutant: Mutant, folder: str, nearest: bool, known: dict[str, dict[str, Reached]]) -> str:
+    """What the tests say of a mutant; 'passed' where none notices it."""
+    tests = place_of_tests(mutant.file, folder, nearest)
+    if tests is None:
+        return "passed"
+    reached = reached_by(folder, tests, known)
+    chosen = wanted(reached, (mutant.file, mutant.function), named_test(mutant.file))
     target, (start, end) = Path(folder, mutant.file), mutant.span
     source = target.read_bytes()
-    for tests in all_tests:
-        seconds = limit(folder, tests, known)
-        Path(importlib.util.cache_from_source(str(target))).unlink(missing_ok=True)
-        target.write_bytes(source[:start] + mutant.after.encode() + source[end:])
-        outcome = run_tests(folder, tests, seconds)
-        target.write_bytes(source)
-        if outcome != "passed":
-            return outcome
-    return "passed"
+    Path(importlib.util.cache_from_source(str(target))).unlink(missing_ok=True)
+    target.write_bytes(source[:start] + mutant.after.encode() + source[end:])
+    seconds = 10 + int(3 * sum(reached[test].seconds for test in chosen))
+    outcome = run_tests(folder, list(dict.fromkeys(map(file_of, chosen))), seconds, Selected(chosen, reached))
+    target.write_bytes(source)
+    return outcome
 
 
 def copied_tree(folder: str) -> None:
@@ -121,27 +149,24 @@ def copied_tree(folder: str) -> None:
 def main() -> int:
     """Try the mutants; print survivors and counts."""
     flags = argparse.ArgumentParser()
-    flags.add_argument("modules", nargs="*", help="files; without one, a sample over all rooms")
-    flags.add_argument("--sample", type=int, help="of that many mutants; 100 where no file is named")
+    flags.add_argument("places", nargs="*", help="files or folders; without one, a sample over all rooms")
+    flags.add_argument("--sample", type=int, help="of that many mutants; 100 where no place is named")
     flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--nearest", action="store_true", help="only the tests of the same name")
     asked = flags.parse_args()
-    files = asked.modules or sorted(
-        path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")
-    )
     mutants = [
         mutant
-        for file in files
+        for file in files_in(asked.places or SAMPLED)
         if not file.startswith(FROZEN)
         for mutant in mutants_of(file, (ROOT / file).read_bytes())
     ]
-    sample = asked.sample or (len(mutants) if asked.modules else 100)
+    sample = asked.sample or (len(mutants) if asked.places else 100)
     mutants = sorted(random.Random(asked.seed).sample(mutants, min(sample, len(mutants))))
     listed = {line for line in LISTED.read_text().splitlines() if not line.startswith("#")}
     os.environ.setdefault("ECG_SHARED", str(ROOT.parent / "shared"))
     for name in PRELOADED:
         importlib.import_module(name)
-    counts, known = Counter[str](), dict[str, int]()
+    counts, known = Counter[str](), dict[str, dict[str, Reached]]()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copied_tree(folder)
         for number, mutant in enumerate(mutants):

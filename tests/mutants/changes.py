@@ -30,6 +30,8 @@ class Mutant(NamedTuple):
     file: str
     line: int
     span: tuple[int, int]
+    function: str
+    """It stands in this one, Class.method or outer.inner; '-': in none."""
     key: str
     """As it is listed: without its line, which moves; the second of two alike in a function ends in #2."""
     after: str
@@ -107,7 +109,9 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
         if isinstance(node, ast.expr | ast.stmt) and node.end_lineno and node.end_col_offset is not None:
             span = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
             before, after = ast.unparse(node), ast.unparse(other)
-            found[span, after] = Mutant(file, node.lineno, span, f"{file} {function}: {before} -> {after}", after)
+            found[span, after] = Mutant(
+                file, node.lineno, span, function, f"{file} {function}: {before} -> {after}", after
+            )
     alike = Counter[str]()
     mutants = []
     for mutant in sorted(found.values(), key=lambda mutant: (mutant.span, mutant.after)):

@@ -97,6 +97,10 @@ class Source(About, Protocol):
     """A dataset before its folder is known: a reader's class, or a card (benchmark.data.readers.cards)."""
 
     @property
+    def licence(self) -> str:
+        """Of the real data, as its publisher states it; '' where none is stated."""
+
+    @property
     def folders(self) -> tuple[str, ...]:
         """Names its folder has under a data root, e.g. as unpacked or mirrored from the publisher; first found wins."""
 

@@ -56,6 +56,7 @@ class Chapman:
     classes: ClassVar[tuple[str, ...]] = ("SB", "AFIB", "GSVT", "SR")
     first_label_counts: ClassVar[bool] = False
     how_to_get: ClassVar[str] = "Get it from https://physionet.org/content/ecg-arrhythmia/1.0.0/"
+    licence: ClassVar[str] = "CC BY 4.0"
     folders: ClassVar[tuple[str, ...]] = (
         "chapman",
         "chapman_shaoxing",

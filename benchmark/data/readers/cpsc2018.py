@@ -51,6 +51,7 @@ class CPSC2018:
         "Get it from https://physionet.org/content/challenge-2021/1.0.3/ (training/cpsc_2018); "
         "REFERENCE.csv from http://2018.icbeb.org/Challenge.html"
     )
+    licence: ClassVar[str] = "CC BY 4.0"
     folders: ClassVar[tuple[str, ...]] = (
         "cpsc2018",
         "cpsc_2018",

@@ -42,6 +42,7 @@ class PTBXL:
     classes: ClassVar[tuple[str, ...]] = ("NORM", "MI", "STTC", "CD", "HYP")
     first_label_counts: ClassVar[bool] = False
     how_to_get: ClassVar[str] = "Get PTB-XL 1.0.3 from https://physionet.org/content/ptb-xl/1.0.3/"
+    licence: ClassVar[str] = "CC BY 4.0"
     folders: ClassVar[tuple[str, ...]] = (
         "ptb-xl",
         "ptbxl",

@@ -22,6 +22,12 @@ DATASETS: dict[str, Source] = {
 """The built-in datasets. All others are declared by a card, which a config holds."""
 
 
+OF_DOWNLOAD = ".download"
+"""Folder in a dataset's folder with the notes of `data download`."""
+UNFINISHED = f"{OF_DOWNLOAD}/unfinished"
+"""File that is there while a download has not ended."""
+
+
 def source_of(name: str, cards: Mapping[str, AnyCard] | None = None) -> Source:
     """The dataset of a name: that of a card, else a built-in one.
 
@@ -35,6 +41,15 @@ def source_of(name: str, cards: Mapping[str, AnyCard] | None = None) -> Source:
     near = get_close_matches(name.lower(), known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     raise ValueError(f"unknown dataset {name!r}: {hint}")
+
+
+def refuse_unfinished(source: Source, root: Path) -> None:
+    """Raise DatasetError for a folder whose download has not ended: it would read as a smaller dataset."""
+    if (root / UNFINISHED).exists():
+        raise DatasetError(
+            f"{source.title}: the download into {root} has not ended: run `data download {source.name}` again, "
+            f"or remove {root / UNFINISHED} to use what is there"
+        )
 
 
 def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path]) -> Path:

@@ -9,7 +9,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import Simulation
 from benchmark.data.readers.base import Dataset, DatasetError
-from benchmark.data.readers.registry import find_root
+from benchmark.data.readers.registry import find_root, refuse_unfinished
 from benchmark.data.simulate import SIMULATOR_VERSION, CohortSettings, write_cohort
 from benchmark.results.keys import digest
 
@@ -71,16 +71,18 @@ def locate(
 ) -> Dataset:
     """A dataset of a run; a simulated cohort that does not exist yet is written first, by up to `workers` processes.
 
-    Raises DatasetError if a real folder is missing.
+    Raises DatasetError if a real folder is missing or its download has not ended.
     """
     simulation, source = config.data.simulation, config.data.source(name)
     if simulation is None:
         try:
-            return source(find_root(source, data_root, paths))
+            root = find_root(source, data_root, paths)
         except DatasetError as missing:
             if name != config.data.pretrain or not paths or name in paths:
                 raise
             raise DatasetError("; ".join([*without_folder(config, paths), without_corpus(missing, paths)])) from None
+        refuse_unfinished(source, root)
+        return source(root)
     folder = cohort_folder(name, simulation, simulated)
     if missing_cohort(config, name, simulated):
         settings = cohort_settings(name, simulation)

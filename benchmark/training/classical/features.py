@@ -39,8 +39,8 @@ P_WAVE = (int(-0.2 * FS), int(-0.056 * FS))
 """Search range of the P wave, samples from QRS onset."""
 T_WAVE = (int(0.08 * FS), int(0.36 * FS))
 """Search range of the T wave, samples from QRS offset."""
-SHAPE = [round(ms * FS / 1000) for ms in (-160, -80, -40, -20, 0, 20, 40, 120, 200, 280)]
-"""Samples relative to the QRS centre whose values are features."""
+SHAPE = (-40, -20, -10, -5, 0, 5, 10, 30, 50, 70)
+"""Samples relative to the QRS centre whose values are features, -160 to 280 ms."""
 NO_WAVE = 0.1
 """Minimum amplitude of a Q, R or S wave, as a share of the QRS height in the lead."""
 LIMB = [LEADS.index(lead) for lead in ("I", "II", "III")]
@@ -84,7 +84,7 @@ def _table(measures: Measures) -> Floats:
 
 def _measures(windows: NDArray[np.floating[Any]], kind: Kind) -> Measures:
     """All measures of windows (n, S, L), amplitudes relative to the PR segment."""
-    finite = np.nan_to_num(windows.astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)  # (n, S, L)
+    finite = np.nan_to_num(windows.astype(np.float32), posinf=0.0, neginf=0.0)  # (n, S, L)
     beats = lone_beats(finite) if kind == "heartbeats" else median_beats(finite)
     onset, offset = qrs_edges(beats.signal)  # (n,), (n,)
     level = _mean(beats.signal, _wave(onset + PR_SEGMENT[0], onset + PR_SEGMENT[1]))  # (n, L)
@@ -150,7 +150,7 @@ def _qrs(signal: Floats, onset: Ints, offset: Ints, qrs: Wave) -> Measures:
 def _st_segment(signal: Floats, offset: Ints) -> Measures:
     """Level of each lead at the J point and 60 and 80 ms later, and the rise from J to 80 ms."""
     row = np.arange(len(signal))
-    j, j60, j80 = (signal[row, offset + round(ms * FS / 1000)] for ms in (0, 60, 80))  # (n, L)
+    j, j60, j80 = (signal[row, offset + samples] for samples in (0, 15, 20))  # (n, L)
     return {"J": j, "ST 60": j60, "ST 80": j80, "ST rise": j80 - j}
 
 

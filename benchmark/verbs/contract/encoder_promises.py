@@ -17,7 +17,7 @@ from benchmark.machine.seeds import seed_torch
 from benchmark.results.keys import digest
 from benchmark.training.pretrain import autocast
 from benchmark.verbs.contract.promises import Broken
-from benchmark.verbs.contract.tryout import changed, copied_state, flat, small_method, small_optimiser, train
+from benchmark.verbs.contract.tryout import changed, copied_state, outside_state, small_method, small_optimiser, train
 from methods import METHODS
 from methods.encoders.base import MEAN, Encoder, EncoderConfig
 
@@ -122,13 +122,8 @@ def is_its_state(kind: Kind) -> str:
     """After a training pass, config and state_dict rebuild an encoder with equal outputs and contain all tensors."""
     encoder = small(kind).train()
     encoder(noise())
-    for name, module in encoder.named_modules():
-        for attribute, value in vars(module).items():
-            if attribute in ("_parameters", "_buffers", "_modules"):
-                continue
-            if any(isinstance(item, Tensor | torch.Generator) for item in flat(value)):
-                path = f"{name}.{attribute}".lstrip(".")
-                raise Broken(f"{path} holds a tensor or generator that no checkpoint has: use register_buffer")
+    for path, _ in outside_state(encoder):
+        raise Broken(f"{path} holds a tensor or generator that no checkpoint has: use register_buffer")
     seed_torch("tryout", "another encoder")
     loaded = kind(encoder.config)
     with torch.no_grad():

@@ -19,7 +19,7 @@ from benchmark.verbs.contract.tryout import (
     batch_of_size,
     changed,
     copied_state,
-    flat,
+    outside_state,
     small_method,
     small_optimiser,
     train,
@@ -190,15 +190,10 @@ def keeps_its_state_in_its_checkpoint(kind: Kind, encoder: type[Encoder] = SHARE
     """No tensor or generator is stored outside parameters and buffers."""
     method = small_method(kind, encoder)
     train(method, small_optimiser(method), range(2))
-    for name, module in method.named_modules():
-        for attribute, value in vars(module).items():
-            path = f"{name}.{attribute}".lstrip(".")
-            if attribute in ("_parameters", "_buffers", "_modules"):
-                continue
-            if any(isinstance(item, torch.Generator) for item in flat(value)):
-                raise Broken(f"{path} holds a torch.Generator: draw from torch's default one, which the trainer seeds")
-            if any(isinstance(item, Tensor) for item in flat(value)):
-                raise Broken(f"{path} holds a tensor that no checkpoint has: use register_buffer")
+    for path, item in outside_state(method):
+        if isinstance(item, torch.Generator):
+            raise Broken(f"{path} holds a torch.Generator: draw from torch's default one, which the trainer seeds")
+        raise Broken(f"{path} holds a tensor that no checkpoint has: use register_buffer")
     return f"{len(method.state_dict())} tensors, all in parameters and buffers"
 
 

@@ -119,6 +119,21 @@ def bits(value: Tensor) -> Tensor:
     return value.detach().contiguous().flatten().view(torch.uint8)
 
 
+def outside_state(module: nn.Module) -> Iterator[tuple[str, Tensor | torch.Generator]]:
+    """Path and value of each tensor or generator of a module that is in none of its parameters and buffers.
+
+    A second name of a parameter, which torch's recurrent layers give to each of theirs, is no state of its own.
+    """
+    known = {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
+    for name, part in module.named_modules():
+        for attribute, value in vars(part).items():
+            if attribute in ("_parameters", "_buffers", "_modules"):
+                continue
+            for item in flat(value):
+                if isinstance(item, Tensor | torch.Generator) and id(item) not in known:
+                    yield f"{name}.{attribute}".lstrip("."), item
+
+
 def flat(value: object) -> Iterator[object]:
     """A value and, recursively, the elements of a list, tuple, set or dict."""
     yield value

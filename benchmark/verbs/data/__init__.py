@@ -1,12 +1,13 @@
-"""The verb `data`: summarise, audit and draw datasets before a run. Implemented in `look`."""
+"""The verb `data`: download, summarise, audit and draw datasets before a run. Implemented in `download` and `look`."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import CONFIG, DATA, config_of, place_of, shared, words_of
-from benchmark.config.verb import FAILED, OK, Verb
+from benchmark.config.command_line import CONFIG, DATA, DATASET, HOW, WHAT, WHERE, config_of, place_of, shared, words_of
+from benchmark.config.verb import FAILED, OK, Flag, Verb
 from benchmark.screen.console import Console, note
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ def show(arguments: Namespace, console: Console) -> int:
     return OK
 
 
+def download(arguments: Namespace, console: Console) -> int:
+    """`data download`."""
+    from benchmark.verbs.data.download import orders_of, print_downloads
+
+    return print_downloads(orders_of(arguments), dry_run=arguments.dry_run, console=console)
+
+
 WHOSE = (*CONFIG, "--datasets", "--pretrain-dataset", *DATA)
 """Flags that select and locate datasets."""
 CHECK = Verb(
@@ -73,4 +81,30 @@ SHOW = Verb(
     word="RECORDING",
     word_help="its name, e.g. A0001",
     examples={"data show A0001 --datasets cpsc2018": "one recording, drawn"},
+)
+DOWNLOAD = Verb(
+    "fetch datasets from their public homes, resumed and verified",
+    download,
+    {
+        "--subset": Flag(
+            WHAT, "part of a dataset: paper (what the paper uses), all, records100", how={"metavar": "NAME"}
+        ),
+        "--patients": Flag(WHAT, "the first so many patients alone", how={"type": int, "metavar": "N"}),
+        **shared(*DATA),
+        "--from": Flag(WHERE, "one home alone: physionet, aws or figshare", how={"metavar": "NAME"}),
+        "--mirrors": Flag(
+            WHERE, "another file of homes; docs/DOWNLOAD.md has its form", how={"type": Path, "metavar": "FILE"}
+        ),
+        "--connections": Flag(HOW, "at a time, 1 to 8 (4)", how={"type": int, "metavar": "N"}),
+        "--verify": Flag(HOW, "read and compare what is there, also if it was before", how={"action": "store_true"}),
+        **shared("--dry-run"),
+    },
+    word="DATASET",
+    word_help="mimic-iv-ecg, ptb-xl, chapman or cpsc2018; several are fetched one after the other",
+    several=True,
+    examples={
+        "data download ptb-xl --data-root /data": "a dataset, verified",
+        "data download mimic-iv-ecg --subset paper --data-root /data": "the tenth that the paper uses",
+    },
+    known=DATASET,
 )

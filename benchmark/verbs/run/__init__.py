@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, place_of, shared
+from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, place_of, shared, trackers_of
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console
 
@@ -34,6 +34,7 @@ def run(arguments: Namespace, console: Console) -> int:
         unit=arguments.unit,
         landscape=arguments.latex_landscape,
         tunings=tunings,
+        trackers=trackers_of(arguments.track, out),
     )
     return run_grid(asked, console)
 
@@ -47,7 +48,7 @@ RUN = Verb(
         "--allow-leak": Flag(
             HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
         ),
-        **shared("--unit", "--latex-landscape"),
+        **shared("--unit", "--latex-landscape", "--track"),
     },
     examples={
         "": "simulated cohorts, minutes on a laptop",
@@ -59,5 +60,6 @@ RUN = Verb(
         "--queue-sizes 256 1024 4096": "the queue-size figure",
         "--preset tuned": "every method with the knobs that `tune` chose",
         "--set methods.pmq.momentum=0.99": "any knob of any method",
+        "--track tensorboard": "training curves too, also of what is done already",
     },
 )

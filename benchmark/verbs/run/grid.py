@@ -14,6 +14,7 @@ from benchmark.results.files.write import is_read_only
 from benchmark.results.plan import Plan
 from benchmark.results.store import Store
 from benchmark.results.tuned import Tuning
+from benchmark.run.curves.tracking import tracking
 from benchmark.run.data.cohorts import names_of
 from benchmark.run.data.datasets import gate, open_data, prepare_data
 from benchmark.run.estimate import exact_size
@@ -29,6 +30,7 @@ from benchmark.run.tuning.chosen import changed_data
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
+from benchmark.trackers.tracker import Tracker
 from benchmark.training.health import health_lines
 from benchmark.verbs.report import show_report
 from benchmark.verbs.run.costs import abreast_of, costs_of, earlier_rates, seconds_of
@@ -53,6 +55,8 @@ class GridRequest:
     """LaTeX tables across the page."""
     tunings: tuple[Tuning, ...] = ()
     """Those that the config's knobs are from, where a preset is `tuned`."""
+    trackers: tuple[Tracker, ...] = ()
+    """Where training curves go, besides the store."""
 
 
 def run_grid(asked: GridRequest, console: Console) -> int:
@@ -80,7 +84,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
     for line in (*earlier_lines(grid), *unmatched_lines(work.cells, grid, store)):
         note(console, line)
-    failures = work_off(work, prepared, store, asked, console) if work.cells else 0
+    failures = work_off(work, prepared, store, asked, console)
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
     show_report(run_of(store, plan, asked.results), asked.out, asked.unit, console, landscape=asked.landscape)
@@ -141,22 +145,27 @@ def prepared_line(prepared: Prepared) -> str:
 
 
 def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
-    """Run the work under a progress display; returns the number of failed tasks."""
+    """Run the work, if any, under a progress display, with its curves; returns the number of failed tasks."""
     config, machine = asked.config, asked.machine
-    sizes = {name: exact_size(data) for name, data in prepared.items()}
-    _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, abreast_of(work, machine))
-    earlier = earlier_rates(work, seconds, store)
-    with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:
-        watch = Watch(
-            progress.started,
-            progress.inner,
-            progress.finished,
-            progress.failed,
-            progress.elsewhere,
-            progress.waiting,
-            progress.note,
-        )
-        return do(work, config, prepared, store, machine, watch)
+    with tracking(asked.trackers, work.grid, store, asked.out, lambda line: note(console, line)) as tracked:
+        if not work.cells:
+            return 0
+        sizes = {name: exact_size(data) for name, data in prepared.items()}
+        _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, abreast_of(work, machine))
+        earlier = earlier_rates(work, seconds, store)
+        with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:
+            watch = Watch(
+                progress.started,
+                progress.inner,
+                progress.finished,
+                progress.failed,
+                progress.elsewhere,
+                progress.waiting,
+                progress.note,
+                tracked.learned,
+                tracked.stored,
+            )
+            return do(work, config, prepared, store, machine, watch)
 
 
 def show_health(grid: Grid, store: Store, console: Console) -> None:

@@ -1,4 +1,4 @@
-// Sorts the tables by their headings, and shows the cells behind a number. All text is set as text, never as markup.
+// Shows the cells behind a number. All text is set as text, never as markup.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data-of-cells").textContent);
@@ -9,39 +9,6 @@ function make(tag, text = "", className = "") {
   made.textContent = text;
   made.className = className;
   return made;
-}
-
-// What a row is sorted by in a column; null where there is no number.
-function sortValue(row, column, kind) {
-  const cell = row.cells[column];
-  if (kind === "text") return cell.textContent;
-  return "value" in cell.dataset ? Number(cell.dataset.value) : null;
-}
-
-function compare(a, b) {
-  return typeof a === "string" ? a.localeCompare(b, "en") : a - b;
-}
-
-// First click: the highest number or the first name on top. Second: the other way round. Third: as it was.
-function sortBy(button) {
-  const heading = button.closest("th");
-  const table = heading.closest("table");
-  const kind = button.dataset.sort;
-  const turns = kind === "text" ? ["ascending", "descending", "none"] : ["descending", "ascending", "none"];
-  const turn = turns[(turns.indexOf(heading.getAttribute("aria-sort")) + 1) % turns.length];
-  for (const other of table.querySelectorAll("[aria-sort]")) other.setAttribute("aria-sort", "none");
-  heading.setAttribute("aria-sort", turn);
-  const sign = turn === "ascending" ? 1 : -1;
-  for (const body of table.tBodies) {
-    const rows = [...body.querySelectorAll(".line")];
-    rows.sort((a, b) => {
-      if (turn === "none") return a.dataset.place - b.dataset.place;
-      const [one, other] = [a, b].map((row) => sortValue(row, heading.cellIndex, kind));
-      if (one === null || other === null) return (one === null) - (other === null);
-      return sign * compare(one, other) || a.dataset.place - b.dataset.place;
-    });
-    body.append(...rows);
-  }
 }
 
 function factList(facts) {
@@ -139,12 +106,8 @@ function showCells(button) {
   dialog.showModal();
 }
 
-for (const body of document.querySelectorAll(".scores tbody")) {
-  body.querySelectorAll(".line").forEach((row, place) => (row.dataset.place = place));
-}
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
-  if (button?.dataset.sort) sortBy(button);
   if (button?.dataset.cells) showCells(button);
   if (button?.className === "paper") button.ariaPressed = String(button.ariaPressed !== "true");
   if (event.target === dialog) dialog.close();

@@ -23,6 +23,7 @@ VERBS = {
     "taste": Verb("taste one", nothing, {"--salt": SALT}, "DISH", "its name", {"taste soup": "soup"}),
     "shop list": Verb("say what is missing", nothing, {"--size": SIZE}, examples={"shop list": "missing"}),
     "shop buy": Verb("buy it", nothing, {"--names": NAMES}, examples={"shop buy --names eggs": "eggs"}),
+    "shop haul": Verb("haul some", nothing, {"--size": SIZE}, "BAG", examples={"shop haul a b": "two"}, several=True),
 }
 
 
@@ -38,6 +39,9 @@ VERBS = {
         ("shop --size 2", "shop list", {"size": 2}),
         ("shop list --size 2", "shop list", {"size": 2}),
         ("shop buy --names eggs", "shop buy", {"names": ["eggs"]}),
+        ("shop haul a", "shop haul", {"word": ["a"], "size": 1}),
+        ("shop haul --size 2 a b", "shop haul", {"word": ["a", "b"], "size": 2}),
+        ("shop haul a b --size 2", "shop haul", {"word": ["a", "b"], "size": 2}),
     ],
 )
 def test_a_command_is_a_verb_and_its_flags_and_no_others(argv: str, name: str, values: dict[str, object]) -> None:
@@ -51,12 +55,13 @@ def test_a_command_is_a_verb_and_its_flags_and_no_others(argv: str, name: str, v
     [
         ("bake", "unknown verb 'bake'; there are: cook, taste, shop"),
         ("tase soup", "unknown verb 'tase' (did you mean 'taste'?); there are: cook, taste, shop"),
-        ("shop bye", "unknown action of `shop` 'bye' (did you mean 'buy'?); there are: list, buy"),
-        ("shop eggs list", "unknown action of `shop` 'eggs'; there are: list, buy"),
+        ("shop bye", "unknown action of `shop` 'bye' (did you mean 'buy'?); there are: list, buy, haul"),
+        ("shop eggs list", "unknown action of `shop` 'eggs'; there are: list, buy, haul"),
         ("cook --salt 3", "`cook` takes no --salt; `taste` does"),
         ("--salt 3", "`cook` takes no --salt; `taste` does"),
-        ("taste soup --size=3", "`taste` takes no --size; `cook`, `shop list` do"),
-        ("taste --size 3 soup", "`taste` takes no --size; `cook`, `shop list` do"),
+        ("taste soup --size=3", "`taste` takes no --size; `cook`, `shop list`, `shop haul` do"),
+        ("shop haul --size 3", "`shop haul` needs BAG, e.g. `shop haul a b`"),
+        ("taste --size 3 soup", "`taste` takes no --size; `cook`, `shop list`, `shop haul` do"),
         ("cook --name x", "unknown flag '--name' (did you mean '--names'?); `python run_benchmark.py cook --help` has"),
         ("cook --sal 3", "unknown flag '--sal' (did you mean '--salt'?)"),
         ("cook --wine", "unknown flag '--wine'; `python run_benchmark.py cook --help` has those of `cook`"),
@@ -76,6 +81,19 @@ def test_what_cannot_be_meant_is_one_line(argv: str, line: str, capsys: pytest.C
     assert "\n" not in str(caught.value)
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "")
+
+
+@pytest.mark.parametrize(("argv", "word"), [("rest", None), ("rest well", "well")])
+def test_a_verb_may_do_without_its_word(argv: str, word: object) -> None:
+    verbs = {"rest": Verb("rest", nothing, word="HOW", word_needed=False, examples={"rest": "at all"})}
+    assert parse(verbs, argv.split())[1].word == word
+
+
+def test_a_word_that_a_verb_does_without_is_in_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    verbs = {"rest": Verb("rest", nothing, word="HOW", word_needed=False), "run": Verb("run", nothing)}
+    with pytest.raises(SystemExit):
+        parse(verbs, ["rest", "--help"])
+    assert capsys.readouterr().out.startswith("usage: run_benchmark.py rest [HOW] [FLAG ...]\n")
 
 
 def test_an_empty_word_is_no_verb() -> None:

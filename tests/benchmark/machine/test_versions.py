@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +31,21 @@ def test_outside_a_checkout_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) 
     git_state.cache_clear()
     assert state["commit"] is None
     assert state["diff"] is None
+
+
+def test_the_commit_of_another_project_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite installed in the environment of a project that is a git checkout itself."""
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "theirs")):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True)
+    installed = tmp_path / ".venv" / "versions.py"
+    installed.parent.mkdir()
+    installed.touch()
+    monkeypatch.setattr(code_versions, "__file__", str(installed))
+    git_state.cache_clear()
+    state = git_state()
+    git_state.cache_clear()
+    assert state == {"commit": None, "dirty": False, "diff": None}
 
 
 def test_a_changed_checkout_is_dirty_and_says_which_change(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from benchmark.screen.console import open_console
-from benchmark.screen.progress import INNER_SECONDS, GridProgress
+from benchmark.screen.progress import INNER_SECONDS, GridProgress, step
 from benchmark.screen.tally import Cost
 
 COSTS = {
@@ -120,4 +120,18 @@ def test_what_other_runners_do_is_counted_and_waiting_is_told_from_time_to_time(
         waiting,
         "a note",
         "finished: 2 of 3 done (2 by other runners), 1 left, in 60 s",
+    ]
+
+
+def test_a_step_in_bytes_tells_them_as_asked_and_takes_a_total_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, clock = StringIO(), Clock()
+    monkeypatch.setattr("benchmark.screen.progress.time.monotonic", clock)
+    with step(open_console(out), "fetching", shown=lambda count: f"{count} MB") as progress:
+        for done, total in [(10, 100), (60, 120), (130, 130)]:
+            clock.now += 40.0
+            progress(done, total)
+    assert out.getvalue().splitlines() == [
+        "fetching: 10 MB of 100 MB, about 6 min left",
+        "fetching: 60 MB of 120 MB, about 80 s left",
+        "fetching: 130 MB in 2 min (1 MB/s)",
     ]

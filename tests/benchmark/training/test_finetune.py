@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -104,6 +105,25 @@ def test_the_same_seed_gives_the_same_bits_whatever_was_drawn_before(task: Task)
     np.testing.assert_array_equal(run(task, encoder=encoder), first)
     assert not np.array_equal(run(task, seed=42, encoder=encoder), first)
     assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())
+
+
+def test_draws_between_the_epochs_move_nothing(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, [0.1, 0.2])
+    expected = run(task)
+    coming = iter([0.1, 0.2])
+    monkeypatch.setattr(finetune_module, "validation_score", lambda *_: next(coming) + 0 * float(torch.rand(())))
+    np.testing.assert_array_equal(run(task), expected)
+
+
+@pytest.mark.parametrize(("knob", "value"), [("lr", 1e-3), ("weight_decay", 0.5), ("dropout", 0.5)])
+def test_a_setting_acts(knob: str, value: float, task: Task) -> None:
+    assert not np.array_equal(run(task, replace_settings(**{knob: value})), run(task))
+
+
+def test_the_seconds_are_those_of_the_training(task: Task) -> None:
+    started = time.perf_counter()
+    seconds = finetune(encoder_of(), task, SETTINGS, seed=41, precision="float32").training["seconds"]
+    assert 0 < seconds < time.perf_counter() - started
 
 
 def test_it_learns_single_labels(task: Task) -> None:

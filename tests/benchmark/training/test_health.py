@@ -274,6 +274,9 @@ def test_what_cannot_be_measured_is_none(probe: ProbeWindows) -> None:
     counts = torch.tensor([1.0, 2.0, 0.5])
     for sample in (None, nothing):
         assert measure(3, encoder, sample, counts) == EpochHealth(3, 1.0, 2.0, 0.5)
+    overflown = ProbeWindows(probe.signal.clone(), probe.recording, probe.patient)
+    overflown.signal[0] = math.inf
+    assert measure(3, encoder, overflown) == EpochHealth(3)
     torch.nn.init.constant_(encoder.input.bias, math.nan)
     assert measure(3, encoder, probe, torch.full((3,), math.nan)) == EpochHealth(3)
     assert sample_facts(nothing)["retrieval_queries"] == 0
@@ -354,6 +357,6 @@ def test_lines_show_before_and_after() -> None:
     ):
         assert pmq[heading.index(name) :].startswith(text)
     assert pmq.startswith("pmq seed 42 ")
-    assert "→" not in random
+    assert random.split() == ["random", "seed", "41", "-", "-", "6.70", "0.88", "0.30", "-0.40", "0.05", "-"]
     assert max(map(len, lines)) <= 120
     assert health_lines({}) == []

@@ -27,8 +27,9 @@ from benchmark.training.illustrate import (
     similarity,
     write_illustration,
 )
+from benchmark.training.pretrain import pretrain
 from methods import METHODS
-from methods.base import Batch, PretrainMethod, Recipe
+from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -79,6 +80,7 @@ def run(name: str, corpus: PairSource, **knobs: Any) -> tuple[PretrainMethod, di
     for _ in range(2):
         method(batch_of([1, 2, 3, 4]))
     config = replace(method.config, recipe=Recipe(batch_size=8))
+    torch.manual_seed(torch.seed() % 1000)  # whatever was drawn before
     return method, illustrate(method, config, corpus, epochs=3, seed=42)
 
 
@@ -106,6 +108,7 @@ def test_the_same_run_gives_the_same_pictures(name: str, corpus: PairSource, tmp
     }
     for key, value in written[0].items():
         np.testing.assert_array_equal(value, written[1][key])
+    assert written[0]["masked"].shape == (len(written[0]["masked_names"]), STEPS, 4)
 
 
 def test_every_key_is_named_by_its_patient_and_whether_it_attracts() -> None:
@@ -142,6 +145,17 @@ def test_cosines_are_those_of_query_and_key(monkeypatch: pytest.MonkeyPatch) -> 
         arrays = similarity(method, batch)
     np.testing.assert_allclose(arrays["cosine"], torch.cat([q @ k.T, q[:, :3]], 1).numpy(), atol=1e-6)
     assert arrays["kind"].tolist() == [[OWN, OTHER, OTHER, OTHER, OTHER], [OTHER, OWN, ATTRACTS, OTHER, OTHER]]
+    for kind, counts in enumerate(arrays["spread"]):
+        expected, _ = np.histogram(arrays["cosine"][arrays["kind"] == kind], module.BINS, (-1, 1))
+        np.testing.assert_array_equal(counts, expected)
+
+
+def test_a_cosine_beyond_one_by_rounding_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    method, batch = build("pmq", queue_size=0), batch_of([1, 2])
+    near = torch.eye(2, WIDTH) * torch.tensor([[1.001], [-1.001]])
+    monkeypatch.setattr(method, "query_and_key", lambda batch: (torch.eye(2, WIDTH), near))
+    spread = similarity(method, batch)["spread"][OWN]
+    assert (spread[0], spread[-1], spread.sum()) == (1, 1, 2)
 
 
 def ids(*patients: int) -> Tensor:
@@ -187,9 +201,38 @@ def test_a_mask_without_named_steps_is_shown_as_a_whole() -> None:
 def test_what_a_method_does_not_have_is_not_shown(corpus: PairSource, tmp_path: Path) -> None:
     method = build("clocs")
     arrays = illustrate(method, method.config, corpus, epochs=1, seed=42)
-    write_illustration(tmp_path, arrays)
     assert arrays == {}
-    assert not list(tmp_path.iterdir())
+    assert write_illustration(tmp_path, {"cosine": np.zeros(1)}) is not None
+    for _ in range(2):  # what an earlier pretraining left goes
+        assert write_illustration(tmp_path, arrays) is None
+        assert not list(tmp_path.iterdir())
+
+
+TRIALS: list[Tensor] = []
+"""The pseudo-trials of each batch that a `Watching` method meets, its copies included."""
+
+
+class Watching(PretrainMethod):
+    name = "watching"
+    title = "Watching"
+
+    def forward(self, batch: Batch) -> Tensor:
+        TRIALS.append(batch.trial)
+        return self.encoder.pooled(batch.x1).square().mean()
+
+    def query_and_key(self, batch: Batch) -> None:
+        TRIALS.append(batch.trial)
+
+
+def test_the_batch_is_the_next_of_the_training(corpus: PairSource, tmp_path: Path) -> None:
+    config = MethodConfig(recipe=Recipe(batch_size=8))
+    method = Watching(Dilated(DilatedConfig(hidden=4, depth=1, output=WIDTH)), config)
+    TRIALS.clear()
+    history = pretrain(
+        method, config, corpus, epochs=2, seed=42, precision="float32", checkpoint=tmp_path / "checkpoint"
+    )
+    illustrate(method, config, corpus, epochs=1, seed=42)
+    assert torch.equal(TRIALS[-1], TRIALS[history.updates // 2])
 
 
 def test_without_a_queue_the_batch_is_shown_alone(corpus: PairSource) -> None:

@@ -74,6 +74,7 @@ def test_several_labels_are_one_regression_each(encoder: Dilated, make_task: Mak
     probability = probe(encoder, task, 10.0).probability
     np.testing.assert_array_equal(probability > 0.5, task.test.target.numpy() > 0)
     np.testing.assert_array_equal(probability[:, 2:], 0.0)
+    assert probability.dtype == np.float32
     everywhere = make_task([[0]] * 4, [[0]], [[0], [1]], classes=2, multi=True)
     np.testing.assert_array_equal(probe(encoder, everywhere).probability, [[1.0, 0.0], [1.0, 0.0]])
 
@@ -82,6 +83,7 @@ def test_a_class_without_labelled_windows_has_probability_zero(encoder: Dilated,
     task = make_task([[0], [2]] * 5, THREE, THREE)
     probability = probe(encoder, task).probability
     np.testing.assert_array_equal(probability[:, 1], 0.0)
+    assert probability.dtype == np.float32
     np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-6)
     assert probability.argmax(axis=1)[[0, 2]].tolist() == [0, 2]
 
@@ -90,6 +92,7 @@ def test_a_class_without_labelled_windows_has_probability_zero(encoder: Dilated,
 def test_one_class_alone_is_always_predicted(encoder: Dilated, make_task: MakeTask, windows: int) -> None:
     outcome = probe(encoder, make_task([[1]] * windows, THREE, THREE), 0.1, 1.0)
     np.testing.assert_array_equal(outcome.probability, [[0.0, 1.0, 0.0]] * 3)
+    assert outcome.probability.dtype == np.float32
     assert outcome.notes == []
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from itertools import count
@@ -17,6 +19,7 @@ from torch import Tensor
 from benchmark.data.tasks.pairs import PairSource
 from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.stop import Stopped, stops_on_signals
+from benchmark.results.files.seals import seal
 from benchmark.training.pretrain import (
     History,
     Stem,
@@ -233,6 +236,24 @@ def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
     assert same(resumed, whole)
 
 
+def test_an_epoch_within_the_seconds_of_a_checkpoint_writes_none(corpus: PairSource, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "file", stop_at=4)
+    assert not (tmp_path / "file").exists()
+
+
+def test_a_checkpoint_of_others_executes_nothing(tmp_path: Path) -> None:
+    class Hostile:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (tmp_path / "acted",)
+
+    torch.save({"method": Hostile()}, tmp_path / "file")
+    (tmp_path / "file").write_bytes(seal(tmp_path.name, (tmp_path / "file").read_bytes()))
+    with pytest.raises(pickle.UnpicklingError):
+        load_checkpoint(tmp_path / "file")
+    assert not (tmp_path / "acted").exists()
+
+
 def test_the_energy_of_a_run_with_checkpoints_within_its_epochs_is_that_of_all_its_parts(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,10 +313,11 @@ def test_a_finished_checkpoint_is_not_trained_on(corpus: PairSource, tmp_path: P
 
 
 def test_history_says_what_was_done(corpus: PairSource, tmp_path: Path) -> None:
+    started = time.perf_counter()
     history = train(build("pmq"), corpus, tmp_path / "file")
+    assert 0 < history.seconds < time.perf_counter() - started
     assert len(history.loss) == EPOCHS
     assert (history.windows_per_epoch, history.updates, history.batch_size) == (16, 4 * EPOCHS, 4)
-    assert history.seconds > 0
 
 
 def test_energy_is_that_of_all_epochs_or_unknown(

@@ -145,6 +145,15 @@ def test_a_card_without_a_name_is_of_the_default_encoder(folder: Path, encoder: 
     assert load_encoder(folder, Dilated).config == replace(encoder.config, dropout=0.0)
 
 
+@pytest.mark.parametrize("entry", ["sha256", "encoder"])
+def test_a_card_that_lacks_an_entry_is_named(folder: Path, entry: str) -> None:
+    card = json.loads((folder / CARD).read_text())
+    del card[entry]
+    (folder / CARD).write_bytes(card_bytes(card))
+    with pytest.raises(BadCard, match=f"{folder / CARD}: the card lacks '{entry}'"):
+        checked_card(folder)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -20,7 +20,7 @@ from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
 from reports.html import Picture, SkippedRecording
 from reports.html import page as page_module
-from reports.html.page import TEMPLATES
+from reports.html.template import TEMPLATES
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (720).to_bytes(4, "big") + (400).to_bytes(4, "big") + bytes(3000)
 HOSTILE = (

@@ -56,6 +56,8 @@ class Declared(Part):
     """As printed in a table; by default the name."""
     how_to_get: Line = ""
     """One line for those who lack the data: where it is had, or whom to ask."""
+    licence: Line = ""
+    """Of the data, for the model cards of what is pretrained on them."""
 
     @model_validator(mode="before")
     @classmethod

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.data.prepared.leads import FLAT, IDENTICAL, LAWS, doubt_about
+from benchmark.data.prepared.leads import FLAT, IDENTICAL, LAWS, STEP, doubt_about
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.readers.base import LEADS
 from benchmark.data.readers.files.wfdb_record import read_recording
@@ -56,7 +56,11 @@ def test_leads_that_break_the_laws_otherwise_are_not_called_exchanged(ecg: Signa
 
 @pytest.mark.attack("leads exchanged, inverted, equal or flat")
 def test_equal_leads_are_told_and_equal_pairs_are_not(ecg: Signal) -> None:
-    assert doubt_about(np.repeat(ecg[:, :1], 12, axis=1)) == IDENTICAL
+    equal = np.repeat(ecg[:, :1], 12, axis=1)
+    assert doubt_about(equal) == IDENTICAL
+    equal[0] = 0.0
+    equal[0, 4] = STEP  # of the coarsest signals
+    assert doubt_about(equal) == IDENTICAL
     ecg[:, 7] = ecg[:, 6]
     assert doubt_about(ecg) == ""
 

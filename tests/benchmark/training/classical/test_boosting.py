@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from benchmark.config.sections import Boosting
 from benchmark.data.tasks.task import Task, Windows
 from benchmark.training.classical import boosting as boosting_module
-from benchmark.training.classical.boosting import boost
+from benchmark.training.classical.boosting import boost, fit
 from benchmark.training.finetune import Outcome
 
 MakeTask = Callable[..., Task]
@@ -80,6 +81,7 @@ def test_a_class_without_labelled_windows_has_probability_zero() -> None:
 def test_one_class_alone_is_always_predicted(labelled: int) -> None:
     outcome = run(task_of([[1]] * labelled, THREE, THREE))
     np.testing.assert_array_equal(outcome.probability, [[0.0, 1.0, 0.0]] * 3)
+    assert outcome.probability.dtype == np.float32
 
 
 def test_ten_windows_are_enough() -> None:
@@ -93,13 +95,6 @@ def test_an_empty_test_set_has_no_prediction() -> None:
     assert run(task_of(THREE * 4, THREE, [], multi=True)).probability.shape == (0, 3)
 
 
-def test_samples_that_are_no_number_do_not_matter() -> None:
-    task = task_of(THREE * 10, THREE * 3, THREE)
-    task.train.signal[0] = torch.nan
-    task.test.signal[0, :, 4] = 0.0
-    assert np.isfinite(run(task).probability).all()
-
-
 def test_the_seed_decides_and_nothing_else() -> None:
     task = task_of(THREE * 10, THREE * 3, THREE * 3)
     task.train.target[:] = task.train.target[torch.randperm(30, generator=torch.Generator().manual_seed(0))]
@@ -107,6 +102,39 @@ def test_the_seed_decides_and_nothing_else() -> None:
     np.testing.assert_array_equal(first.probability, again.probability)
     assert first.training["validation_f1"] == again.training["validation_f1"]
     assert (first.probability != other.probability).any()
+
+
+@pytest.mark.parametrize(
+    ("knob", "value"),
+    [("learning_rate", 0.5), ("leaves", 2), ("leaf_windows", [12]), ("l2", 50.0), ("feature_share", 0.5)],
+)
+def test_a_setting_acts(knob: str, value: object) -> None:
+    random = np.random.default_rng(0)
+    x, target = random.normal(size=(60, 8)).astype(np.float32), np.eye(3, dtype=np.int64)[random.integers(3, size=60)]
+    one, other = (
+        list(fit(x, target, settings, settings.leaf_windows[0], multi=False, seed=41)(x))[-1]
+        for settings in (FAST, FAST.model_copy(update={knob: value}))
+    )
+    assert not np.array_equal(one, other)
+
+
+def test_all_iterations_are_done_on_many_windows_and_with_any_seed() -> None:
+    """scikit-learn would hold out windows of more than 10 000, and takes seeds of 32 bits."""
+    random = np.random.default_rng(0)
+    x, target = (
+        random.normal(size=(10_001, 1)).astype(np.float32),
+        np.eye(2, dtype=np.int64)[random.integers(2, size=10_001)],
+    )
+    settings = Boosting(iterations=30, leaves=2, feature_share=1.0)
+    assert len(list(fit(x, target, settings, 20, multi=False, seed=41)(x[:1]))) == 30
+    for seed in range(12):
+        next(fit(x[:40], target[:40], Boosting(iterations=1), 5, multi=False, seed=seed)(x[:1]))
+
+
+def test_the_seconds_are_those_of_the_boosting() -> None:
+    started = time.perf_counter()
+    seconds = run(task_of(THREE * 4, THREE, THREE)).training["seconds"]
+    assert 0 < seconds < time.perf_counter() - started
 
 
 def test_the_first_of_the_best_iterations_and_leaves_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,6 +175,13 @@ def test_features_are_finite_whatever_the_window(kind: Kind, samples: int) -> No
     assert np.isfinite(found).all()
 
 
+def test_a_sample_that_is_no_number_counts_as_none() -> None:
+    windows = np.repeat(padded(beat()), 4, axis=0)
+    windows[:, 130, 5] = [np.nan, np.inf, -np.inf, 0.0]
+    found = beat_features(windows)
+    np.testing.assert_array_equal(found[:3], found[[3, 3, 3]])
+
+
 @pytest.mark.parametrize("shape", [(3, 300), (3, 300, 8), (3, 0, 12)])
 def test_another_shape_is_refused_by_name(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"cannot be measured: give \(n, S, 12\)"):

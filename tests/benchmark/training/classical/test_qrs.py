@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.training.classical.qrs import AFTER, BEFORE, lone_beats, median_beats, qrs_edges, unpadded
+from benchmark.training.classical.qrs import AFTER, BEFORE, REFRACTORY, lone_beats, median_beats, qrs_edges, unpadded
 
 LEADS = 12
 Floats = NDArray[np.float32]
@@ -66,12 +66,31 @@ def test_edges_lie_where_a_bell_has_all_but_ended(sigma: float) -> None:
     assert offset[0] - BEFORE == pytest.approx(2.6 * sigma, abs=3)
 
 
+@pytest.mark.parametrize("half", [4, 6, 7])
+def test_the_flat_top_of_a_complex_is_not_its_end(half: int) -> None:
+    """A complex rises in 4 samples, stays for twice `half`, and falls in 4."""
+    distance = np.abs(np.arange(BEFORE + AFTER) - BEFORE)
+    complex_ = np.clip((half + 4 - distance) / 4, 0, 1).astype(np.float32)
+    onset, offset = qrs_edges(np.repeat(complex_[None, :, None], LEADS, axis=2))
+    assert (BEFORE - onset[0], offset[0] - BEFORE) == (half + 6, half + 7)
+
+
 def test_edges_of_noise_stay_in_reach() -> None:
     onset, offset = qrs_edges(noise(50, BEFORE + AFTER, LEADS))
     assert (onset >= BEFORE - 30).all()
     assert (onset < BEFORE).all()
     assert (offset > BEFORE).all()
     assert (offset <= BEFORE + 30).all()
+
+
+@pytest.mark.parametrize("sizes", [(1.0, 0.8), (0.8, 1.0)])
+def test_a_smaller_complex_is_a_beat_from_the_refractory_time_on_before_and_after_a_larger_one(
+    sizes: tuple[float, float],
+) -> None:
+    for apart, beats in ((REFRACTORY, 1), (REFRACTORY + 3, 2)):
+        places = (200, 200 + apart)
+        window = sum(size * beats_at(500, [place], t_wave=0) for size, place in zip(sizes, places, strict=True))
+        assert median_beats(np.asarray(window, np.float32)).rhythm["beats"].tolist() == [beats]
 
 
 def test_rhythm_of_a_plain_window() -> None:

@@ -15,6 +15,8 @@ from benchmark.data.readers.files.tables import truth
 
 MOST_CLASSES = 60
 SEPARATORS = (";", "|", ",")
+CLEAR = (";", "|")
+"""Separators that stand in no name of a class; a comma may, so with it there must be fewer parts than cells."""
 MEANING = {
     "patient": re.compile(r"(patient|subject|person|pat|mrn|pid)(_?(id|nr|no|number|num))?", re.IGNORECASE),
     "report": re.compile(r"(report|interpretation|conclusion|statement|befund)(_?text)?", re.IGNORECASE),
@@ -120,7 +122,7 @@ def words_of(cells: Sequence[str]) -> tuple[str | None, Counter[str]]:
     whole = Counter(filter(None, cells))
     for separator in SEPARATORS:
         parts = Counter(part.strip() for cell in cells for part in cell.split(separator) if part.strip())
-        if any(separator in cell for cell in cells) and len(parts) < len(whole):
+        if len(parts) < len(whole) or (separator in CLEAR and any(separator in cell for cell in cells)):
             return separator, parts
     return None, whole
 

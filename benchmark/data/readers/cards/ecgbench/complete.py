@@ -23,8 +23,8 @@ def completed(values: Mapping[str, Any], find: Find) -> dict[str, Any]:
     if reason := refusal(config):
         raise ValueError(f"{dataset}: {reason}; docs/DATASETS.md lists what can be used")
     choice = CHOICES.get(dataset, NONE)
-    named = {"name": name_of(dataset), "title": config.name.partition(" (")[0], "how_to_get": about(config)}
-    whole = {**named, **values}
+    named = {"name": name_of(dataset), "title": config.name.partition(" (")[0]}
+    whole = {**named, "how_to_get": about(config), "licence": config.license, **values}
     given = whole.get("labels", {})  # absent: the default field
     if given is None or (given == {} and not choice.fields):
         return {**whole, "labels": None}

@@ -1,0 +1,230 @@
+"""Implementation of the verb `embed`: the words of the command line -> recordings -> a table."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.command_line import device_of, overrides_of, place_of
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
+from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.skipped import Skipped
+from benchmark.data.prepared.trials import trials
+from benchmark.data.readers.base import Entry, Recording
+from benchmark.data.readers.files.wfdb_record import read_recording
+from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.task import split_or_none
+from benchmark.embedding.cut import Windows, check_signals, columns_of, cut_all, recording_of
+from benchmark.embedding.encode import SavedEncoder, load_encoder, mean_of, unusable_line
+from benchmark.run.data.datasets import open_data, prepare_data
+from benchmark.screen.console import Console, note
+from benchmark.screen.progress import step
+from benchmark.verbs.embed.table import write_table
+
+HEADER, ARRAY = ".hea", ".npy"
+
+
+@dataclass(frozen=True)
+class Named:
+    """Recordings in the order of the table's rows."""
+
+    names: Sequence[str]
+    groups: Sequence[tuple[NDArray[np.int64], Iterable[Windows | str]]]
+    """Numbers of recordings and their windows or reasons, embedded group by group as the linear probe's sides are."""
+    beside: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Further columns: patient, split, labels."""
+    simulated: bool | None = None
+    """Of a dataset; None where nobody says."""
+
+
+def write_embeddings(arguments: Namespace, console: Console) -> Iterator[str]:
+    """Embed what the words name and write the table; lines on what was written. Raises ConfigError, DatasetError."""
+    encoder = load_encoder(arguments.folder, device=str(device_of(arguments)), code=arguments.code)
+    words = list(dict.fromkeys(arguments.word))
+    named = _named(words, arguments, encoder, console)
+    if not named.names:
+        raise ConfigError(f"{' '.join(words)}: no recording")
+    rows = embedded(encoder, named, console, per_window=arguments.per_window)
+    about = {
+        "encoder": encoder.description.name,
+        "weights_sha256": encoder.description.sha256,
+        "precision": encoder.precision,
+        **({} if named.simulated is None else {"simulated": named.simulated}),
+    }
+    yield from (f"warning: {line}" for line in filter(None, [unusable_line(rows.reasons)]))
+    files = write_table(arguments.out, rows.whose, rows.embeddings, encoder.feature_names, about)
+    shape = f"{len(rows.embeddings)} rows of {encoder.width} numbers"
+    yield f"wrote {files[0]}: {shape}{' of simulated recordings' if named.simulated else ''}"
+    yield from (f"wrote {file}: whose each row is" for file in files[1:])
+
+
+def _named(words: Sequence[str], arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
+    datasets, arrays = [word for word in words if word in DATASETS], [word for word in words if word.endswith(ARRAY)]
+    if (datasets or arrays) and len(words) > 1:
+        raise ConfigError(f"{(datasets or arrays)[0]}: a dataset or a {ARRAY} is embedded alone, not with {words[-1]}")
+    if datasets:
+        return of_dataset(words[0], arguments, encoder, console)
+    if arrays:
+        return of_array(Path(words[0]), arguments, encoder)
+    for flag in ("rate", "leads"):
+        if getattr(arguments, flag) is not None:
+            raise ConfigError(f"--{flag} is for a {ARRAY}; WFDB records say it themselves")
+    return of_records(words, arguments, encoder)
+
+
+def of_records(words: Sequence[str], arguments: Namespace, encoder: SavedEncoder) -> Named:
+    """WFDB records named one by one, with or without suffix, and all in the folders named."""
+    records = list(dict.fromkeys(record for word in words for record in records_of(Path(word).expanduser())))
+    return Named([str(record) for record in records], [_group(read_recording, records, arguments, encoder)])
+
+
+def records_of(path: Path) -> list[Path]:
+    """The records that a path names, without suffix. Raises ConfigError in one line if there is none."""
+    if path.is_dir():
+        found = sorted(header.with_suffix("") for header in path.rglob(f"*{HEADER}"))
+        if not found:
+            raise ConfigError(f"{path}: no WFDB record ({HEADER} file) in this folder or those in it")
+        return found
+    record = path.with_suffix("") if path.suffix in (HEADER, ".dat", ".mat") else path
+    if not record.with_name(record.name + HEADER).is_file():
+        names = ", ".join(DATASETS)
+        raise ConfigError(f"{path}: neither a WFDB record, a folder, a {ARRAY} file nor a dataset ({names})")
+    return [record]
+
+
+def of_array(file: Path, arguments: Namespace, encoder: SavedEncoder) -> Named:
+    """The recordings of a .npy of (n, samples, leads)."""
+    for flag, example in (("rate", "500"), ("leads", "I II III aVR aVL aVF V1 V2 V3 V4 V5 V6")):
+        if getattr(arguments, flag) is None:
+            raise ConfigError(f"{file} does not say its {flag}: add --{flag} {example}")
+    signals = _opened(file)
+    if signals.ndim != 3:
+        raise ConfigError(f"{file} has the shape {signals.shape}, not (n, samples, leads)")
+    columns = columns_of(arguments.leads)
+    check_signals(signals, arguments.rate, arguments.leads)
+    read = partial(_read_row, file, arguments.rate, columns)
+    numbers = range(len(signals))
+    return Named([str(number) for number in numbers], [_group(read, numbers, arguments, encoder)])
+
+
+def _opened(file: Path) -> NDArray[Any]:
+    """A .npy as a memory map. Raises ConfigError in one line."""
+    try:
+        return np.load(file, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: there is no such file") from None
+    except (ValueError, EOFError) as error:
+        raise ConfigError(f"{file}: no .npy of numbers ({str(error).splitlines()[0]})") from None
+
+
+def _read_row(file: Path, rate: float, columns: Sequence[int], number: int) -> Recording:
+    return recording_of(_opened(file)[number], rate, columns)
+
+
+def _group(
+    read: Callable[[Any], Recording], items: Sequence[Any], arguments: Namespace, encoder: SavedEncoder
+) -> tuple[NDArray[np.int64], Iterable[Windows | str]]:
+    about, workers = encoder.description, place_of(arguments).workers
+    return np.arange(len(items)), cut_all(read, items, about.segmentation, about.per_trial, workers)
+
+
+def of_dataset(name: str, arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
+    """A dataset's recordings, cut as the encoder's, with patient, split and labels; prepared in the cache."""
+    about = encoder.description
+    settings: dict[str, Any] = {"data.segmentation": about.cut["kind"]}
+    if about.cut["kind"] == "windows":
+        settings["data.window_seconds"] = about.cut["samples"] / about.rate
+    per_trial = "beats_per_trial" if about.cut["kind"] == "heartbeats" else "windows_per_trial"
+    settings |= {f"finetune.{per_trial}": about.per_trial, **about.rules}
+    config = load_config(arguments.config, overrides_of(arguments) | settings)
+    place = place_of(arguments)
+    prepared = prepare_data(open_data(config, name, place, console), config, place, console)
+    sides = {}
+    if prepared.classes:
+        split, problem = split_or_none(prepared, config.task_spec(config.finetune))
+        sides = {"train": split.train, "validation": split.validation, "test": split.test}
+        if problem:
+            note(console, f"warning: {prepared.title} has no split: {problem}")
+    return named_of(prepared, sides, about.per_trial)
+
+
+def named_of(prepared: Prepared, sides: Mapping[str, NDArray[np.int64]], per_trial: int) -> Named:
+    """The recordings of a prepared dataset, side after side embedded, then those of no side; skipped ones last."""
+    entries, skipped = prepared.entries, prepared.skipped
+    side = np.full(len(entries), "", dtype="<U10")
+    for name, own in sides.items():
+        side[own] = name
+    groups: list[tuple[NDArray[np.int64], Iterable[Windows | str]]] = [
+        (own, windows_in(prepared, per_trial, own)) for name in (*sides, "") if len(own := np.flatnonzero(side == name))
+    ]
+    groups.append((len(entries) + np.arange(len(skipped)), [skip.reason for skip in skipped]))
+    every: list[Entry | Skipped] = [*entries, *skipped]
+    beside = {
+        "patient": [own.patient for own in every],
+        "split": [*side.tolist(), *("" for _ in skipped)],
+        "labels": [";".join(prepared.classes[label] for label in own.labels) for own in every],
+    }
+    return Named([own.recording for own in every], groups, beside, prepared.simulated)
+
+
+def windows_in(prepared: Prepared, per_trial: int, recordings: NDArray[np.int64]) -> Iterator[Windows | str]:
+    """Windows of some recordings of a prepared dataset, as a task has them."""
+    every, word = trials(prepared, per_trial), prepared.segmentation.word
+    first = np.searchsorted(every.recording, np.arange(len(prepared.entries) + 1))  # (R + 1,) pseudo-trials
+    for number in recordings:
+        own = every.signal[first[number] : first[number + 1]]  # (t, P * S, 12)
+        if len(own):
+            yield np.asarray(own).reshape(-1, prepared.segmentation.samples, own.shape[-1])  # (m, S, 12)
+        else:
+            there = prepared.first_window[number + 1] - prepared.first_window[number]
+            yield f"fewer than {per_trial} {word}s: {there}"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the table."""
+
+    whose: dict[str, list[Any]]
+    embeddings: NDArray[np.float32]
+    """(n, K)"""
+    reasons: list[str]
+    """Of each recording, why it has no embedding; '' where it has one."""
+
+
+def embedded(encoder: SavedEncoder, named: Named, console: Console, *, per_window: bool) -> Rows:
+    """Embed all groups; a row per recording, NaN where it has none, or per window."""
+    count = len(named.names)
+    found: list[NDArray[np.float32]] = [np.empty((0, encoder.width), np.float32)] * count
+    reasons, windows = [""] * count, [0] * count
+    with step(console, "embedding") as progress:
+        done = 0
+        for numbers, cuts in named.groups:
+            with closing(encoder.embeddings(cuts)) as each:
+                for number, own in zip(numbers.tolist(), each, strict=True):
+                    reasons[number], windows[number] = (own, 0) if isinstance(own, str) else ("", len(own))
+                    if not per_window:
+                        found[number] = mean_of(own, encoder.width)[None]  # (1, K)
+                    elif not isinstance(own, str):
+                        found[number] = own.copy()  # (m, K)
+                    done += 1
+                    progress(done, count)
+    repeat = windows if per_window else [1] * count
+    columns: dict[str, Sequence[Any]] = {"recording": named.names, **named.beside}
+    whose = {
+        name: [value for value, times in zip(values, repeat, strict=True) for _ in range(times)]
+        for name, values in columns.items()
+    }
+    if per_window:
+        whose["window"] = [place for times in windows for place in range(times)]
+    else:
+        whose |= {"windows": windows, "reason": reasons}
+    return Rows(whose, np.concatenate(found), reasons)

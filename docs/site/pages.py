@@ -1,0 +1,155 @@
+"""Pages of the site that are written from the code: a hook of mkdocs (`make docs`).
+
+The README and the pages beside it, every config key and knob with its docstring, every flag, and the interface that a
+method, an encoder or a dataset implements. Nothing is imported for the keys: griffe reads the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import griffe
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from benchmark.config.verb import verb_parser
+from benchmark.verbs import VERBS
+
+ROOT = Path(__file__).resolve().parents[2]
+BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "DEVIATIONS.md": "deviations.md"}
+BESIDE |= {"CONTRIBUTING.md": "contributing.md"}
+"""File of the repository's root -> its page."""
+SECTIONS = {
+    "": "Config",
+    "data": "Data",
+    "data.simulation": "Simulation",
+    "pretrain": "Pretrain",
+    "finetune": "Finetune",
+    "linear": "Linear",
+    "boosting": "Boosting",
+}
+"""Dotted prefix -> class of benchmark.config."""
+INTERFACES = {
+    "Method": ["methods.base", "methods.parts.losses", "methods.parts.multi_positive", "methods.parts.queue"],
+    "Encoder": ["methods.encoders.base", "methods.encoders"],
+    "Dataset": ["benchmark.data.readers.base"],
+    "Statistics": ["reports.statistics.interval", "reports.statistics.pairwise", "reports.statistics.bootstrap"],
+    "Results": ["benchmark.results.rows", "benchmark.results.store", "benchmark.results.metrics"],
+}
+"""Page of the interface -> its modules."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the written pages."""
+    for source, page in BESIDE.items():
+        files.append(File.generated(config, page, content=rebased((ROOT / source).read_text(encoding="utf-8"))))
+    written = {"reference/config.md": config_page(), "reference/commands.md": commands_page()}
+    for title, modules in INTERFACES.items():
+        written[f"reference/{title.lower()}.md"] = interface_page(title, modules)
+    for page, content in written.items():
+        files.append(File.generated(config, page, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Links of a page in docs/ to files of the root, as links to their pages."""
+    for source, page in BESIDE.items():
+        markdown = markdown.replace(f"](../{source}", f"]({page}")
+    return markdown
+
+
+def rebased(text: str) -> str:
+    """A page of the repository's root with its links as seen from `docs/`."""
+    for source, page in BESIDE.items():
+        text = text.replace(f"]({source}", f"]({page}")
+    return re.sub(r"\]\(docs/", "](", text)
+
+
+@lru_cache
+def source_of(module: str) -> griffe.Module:
+    """A module as griffe reads it, with its submodules."""
+    found = griffe.load(module, search_paths=[ROOT])
+    assert isinstance(found, griffe.Module)
+    return found
+
+
+def config_page() -> str:
+    """Every key of a config, then the knobs of every method and encoder."""
+    config, methods = source_of("benchmark.config"), source_of("methods")
+    lines = [
+        "# Every config key",
+        "",
+        "Written from the code. A key is set in a YAML file or with `--set key=value`.",
+        "",
+    ]
+    for prefix, name in SECTIONS.items():
+        lines += section(config[f"{'sections' if prefix else 'config'}.{name}"], prefix)
+    lines += ["## Methods", "", "`methods.NAME.KNOB`, with the recipe's fields as `methods.NAME.recipe.FIELD`.", ""]
+    lines += section(methods["base.MethodConfig"], "methods.NAME", heading="Every method")
+    lines += section(methods["base.Recipe"], "pretrain.recipe", heading="Recipe")
+    for kind in subclasses(methods, "MethodConfig"):
+        lines += section(kind, f"methods.{kind.module.name.replace('_', '-')}", own_only=True)
+    lines += ["## Encoders", ""]
+    lines += section(methods["encoders.base.EncoderConfig"], "encoder", heading="Every encoder")
+    for kind in subclasses(methods, "EncoderConfig"):
+        lines += section(kind, "encoder", heading=kind.module.name, own_only=True)
+    return "\n".join(lines)
+
+
+def subclasses(package: griffe.Module, base: str) -> Iterator[griffe.Class]:
+    """Classes of a package, in all its modules, that extend a config of this name."""
+    for module in package.modules.values():
+        if module.is_alias:
+            continue
+        yield from (own for own in module.classes.values() if not own.is_alias and base in map(str, own.bases))
+        yield from subclasses(module, base)
+
+
+def section(kind: griffe.Class, prefix: str, heading: str = "", *, own_only: bool = False) -> list[str]:
+    """A heading and a table of the fields of a config's class."""
+    fields = kind.attributes if own_only else {n: a for n, a in kind.all_members.items() if a.is_attribute}
+    rows = [row(prefix, own) for name, own in fields.items() if own.annotation is not None and name[0] != "_"]
+    about = kind.docstring.value if kind.docstring else ""
+    head = ["| key | default | meaning |", "| --- | --- | --- |"]
+    return [f"### {heading or f'`{prefix}`' if prefix else 'Top level'}", "", about, "", *head, *rows, ""]
+
+
+def row(prefix: str, field: griffe.Attribute) -> str:
+    """A field's line: dotted key, default, meaning."""
+    key = f"{prefix}.{field.name}".lstrip(".")
+    default = "" if field.value is None else f"`{' '.join(str(field.value).split())}`".replace("|", "\\|")
+    return f"| `{key}` | {default} | {meaning(field)} |"
+
+
+def meaning(field: griffe.Attribute) -> str:
+    """A field's docstring, else that of the class it overrides, else that of its type's name, else its choices."""
+    methods = source_of("methods")
+    bases = (methods["base.MethodConfig"], methods["encoders.base.EncoderConfig"])
+    same = [field, *(base.members[field.name] for base in bases if field.name in base.members)]
+    texts = [own.docstring.value for own in same if own.docstring][:1]
+    for name in (
+        () if texts else {part.canonical_path for part in field.annotation if isinstance(part, griffe.ExprName)}
+    ):
+        module, _, alias = name.rpartition(".")
+        if module.split(".")[0] in ("benchmark", "methods"):
+            found = source_of(module).members.get(alias)
+            texts += [found.docstring.value] if found is not None and found.docstring else []
+    if not texts and str(field.annotation).startswith("Literal"):
+        texts = [str(field.annotation).removeprefix("Literal[").removesuffix("]").replace("'", "")]
+    return " ".join(" ".join(texts).split()).replace("|", "\\|")
+
+
+def commands_page() -> str:
+    """The help of every verb."""
+    lines = ["# Every command", "", "What `--help` prints. `run` is the verb where none is given.", ""]
+    for name, verb in VERBS.items():
+        lines += [f"## {name}", "", "```text", verb_parser(name, verb).format_help().rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def interface_page(title: str, modules: list[str]) -> str:
+    """A page that mkdocstrings fills from the docstrings of some modules."""
+    return "\n".join([f"# {title}", "", *(f"::: {module}\n" for module in modules)])

@@ -1,0 +1,49 @@
+"""The mirrors file that is shipped names what the readers and the paper's config know, and no checksum."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+from benchmark.config.load import load_config
+from benchmark.data.download.catalogue import MOST_CONNECTIONS, Catalogue, Tree, shipped
+from benchmark.data.readers.registry import DATASETS
+
+
+def test_every_dataset_has_homes_over_https(shipped_catalogue: Catalogue) -> None:
+    assert list(shipped_catalogue.datasets) == list(DATASETS)
+    for source in shipped_catalogue.datasets.values():
+        trees = [home for home in source.homes.values() if isinstance(home, Tree)]
+        assert len(trees) == 2
+        assert all(home.url.startswith("https://") for home in trees)
+        assert len({home.url.split("/", 3)[3].removeprefix("files/") for home in trees}) == 1
+
+
+def test_layouts_are_folders_that_the_reader_looks_for(shipped_catalogue: Catalogue) -> None:
+    for name, source in shipped_catalogue.datasets.items():
+        assert DATASETS[name].folders[0] == name
+        assert set(source.layouts) < set(DATASETS[name].folders)
+
+
+def test_the_homes_are_those_that_the_readers_name(shipped_catalogue: Catalogue) -> None:
+    for name, source in shipped_catalogue.datasets.items():
+        (home,) = [home.url for own, home in source.homes.items() if own == "physionet"]
+        assert home.replace("/files/", "/content/") in DATASETS[name].how_to_get
+
+
+def test_the_paper_s_part_is_the_config_s(shipped_catalogue: Catalogue) -> None:
+    config = load_config("paper").data
+    assert all("paper" in shipped_catalogue.datasets[name].subsets for name in (config.pretrain, *config.datasets))
+    patterns = [own for own in shipped_catalogue.datasets[config.pretrain].subsets["paper"].take if "/" in own]
+    assert config.pretrain_prefix == "files/p10"
+    assert all(own.startswith(config.pretrain_prefix) for own in patterns)
+    assert any(fnmatchcase("files/p1099/p10990000/s4/4.dat", own) for own in patterns)
+
+
+def test_manners_are_modest(shipped_catalogue: Catalogue) -> None:
+    assert shipped_catalogue.manners.connections == 4
+    assert MOST_CONNECTIONS == 8
+
+
+def test_no_checksum_is_shipped() -> None:
+    assert not re.search(r"\b[0-9a-f]{32,}\b", shipped().read_text())

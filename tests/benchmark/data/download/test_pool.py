@@ -1,0 +1,73 @@
+"""Several files at once: few connections, rests that all of them keep, a home that is given up as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmark.data.download.catalogue import Manners
+from benchmark.data.download.ledger import Ledger
+from benchmark.data.download.pool import Result, fetch_all
+from benchmark.data.download.sums import Wanted
+from tests.benchmark.data.download.server import Fault, Home, serving
+
+QUICK = Manners(connections=3, tries=2, first_wait=0.01, longest_wait=0.05, timeout=2)
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    with serving({f"{number:02d}": bytes([number]) * 9000 for number in range(12)}) as home:
+        yield home
+
+
+def all_of(home: Home, root: Path, told: list[tuple[int, int]] | None = None) -> Result:
+    wanted = [
+        Wanted(name, name, hashlib.sha256(content).hexdigest(), 8000) for name, content in sorted(home.files.items())
+    ]
+    with Ledger(root) as ledger:
+        return fetch_all(wanted, home.url, ledger, QUICK, lambda *step: told.append(step) if told is not None else None)
+
+
+def test_no_more_connections_than_allowed(home: Home, tmp_path: Path) -> None:
+    home.delay = 0.02
+    told: list[tuple[int, int]] = []
+    result = all_of(home, tmp_path, told)
+    assert (len(result.fetched), result.refused, result.left, result.received) == (12, [], [], 12 * 9000)
+    assert 1 < home.most_at_once <= 3
+    assert told
+    assert all(done < total for done, total in told)
+
+
+def test_all_connections_keep_a_rest(home: Home, tmp_path: Path) -> None:
+    home.faults["00"].append(Fault("status", 1, (503, {"Retry-After": "2"})))
+    home.delay = 0.05
+    assert len(all_of(home, tmp_path).fetched) == 12
+    began = next(time for time, path, _ in home.asked if path == "00")
+    meanwhile = [path for time, path, _ in home.asked if began + 0.7 < time < began + 1.95]
+    assert meanwhile == [], "those under way end, and no other begins"
+
+
+def test_a_file_that_is_refused_does_not_stop_the_others(home: Home, tmp_path: Path) -> None:
+    home.faults["03"].append(Fault("status", value=(404, {})))
+    result = all_of(home, tmp_path)
+    assert [(item.path, reason) for item, reason in result.refused] == [("03", "404 Not Found")]
+    assert len(result.fetched) == 11
+
+
+def test_a_home_out_of_reach_is_given_up_as_a_whole(home: Home, tmp_path: Path) -> None:
+    for name in list(home.files)[4:]:
+        home.faults[name].append(Fault("status", value=(500, {})))
+    result = all_of(home, tmp_path)
+    assert result.unreachable == "500 Internal Server Error (2 tries)"
+    assert {item.path for item in result.fetched} <= {"00", "01", "02", "03"}
+    assert len(result.fetched) + len(result.left) == 12, "one that was under way is left, with its part"
+    assert len({path for _, path, _ in home.asked}) < 12
+
+
+def test_what_is_no_failure_of_the_home_is_raised(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "05").mkdir()
+    with pytest.raises(OSError, match="05"):
+        all_of(home, tmp_path)

@@ -1,0 +1,36 @@
+"""What is not taken from an answer, and what ends a wait."""
+
+from __future__ import annotations
+
+from threading import Event, Timer
+
+import pytest
+import requests
+
+from benchmark.data.download.catalogue import Manners
+from benchmark.data.download.web import Halted, Interrupted, Refused, Web
+
+
+def test_https_is_not_left_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(session: requests.Session, url: str, **more: object) -> requests.Response:
+        response = requests.Response()
+        response.status_code, response.url = 200, "http://elsewhere/a"
+        response._content_consumed = True  # type: ignore[attr-defined]  # else it closes a connection
+        return response
+
+    monkeypatch.setattr(requests.Session, "get", answer)
+    with Web(Manners(), Event()) as web:
+        with pytest.raises(Refused, match="redirected from https to http"), web.get("https://here/a"):
+            pass
+        with web.get("http://here/a") as response:
+            assert response.status_code == 200
+
+
+def test_a_stop_ends_a_wait() -> None:
+    stop = Event()
+    Timer(0.05, stop.set).start()
+    with Web(Manners(), stop) as web:
+        with pytest.raises(Halted):
+            web.pause(web.tries(), Interrupted("503 Service Unavailable", after=600.0))
+        with pytest.raises(Halted), web.get("http://127.0.0.1:1/a"):
+            pass

@@ -1,0 +1,190 @@
+"""The folder that `export` writes: it embeds as the run did, and its card says what is known and what is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark import load_encoder
+from benchmark.config.errors import ConfigError
+from benchmark.config.verb import OK, USAGE
+from benchmark.data.readers.base import LEADS
+from benchmark.data.readers.registry import DATASETS
+from benchmark.data.tasks.task import make_task
+from benchmark.embedding import onnx
+from benchmark.embedding.saved import CONFIG, MODEL_CARD
+from benchmark.training import weights
+from benchmark.training.linear import features
+from benchmark.training.weights import SOURCE, WEIGHTS
+from benchmark.verbs.export import write
+from benchmark.verbs.export.card import Origin, model_card
+from benchmark.verbs.export.find import find
+from benchmark.verbs.export.scores import HEADER, scores_of
+from benchmark.verbs.export.write import described, export_found
+from methods.encoders import get_encoder
+from methods.encoders.base import Encoder
+from run_benchmark import main
+from tests.benchmark.embedding.exported import recording, small_encoder
+from tests.benchmark.run.bench import Bench, cell_of
+
+
+def test_the_folder_has_the_encoder_of_the_row_to_the_bit(bench: Bench, results: Path, tmp_path: Path) -> None:
+    assert main(["export", "pmq", "--to", str(tmp_path / "pmq"), "--results", str(results)]) == OK
+    encoder = load_encoder(tmp_path / "pmq")
+    folder = results / "pretrained" / cell_of(bench, "pmq", "linear").pretrain_key
+    assert (tmp_path / "pmq" / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
+    spec, cpu = bench.config.task_spec(bench.config.finetune), torch.device("cpu")
+    test = make_task(bench.prepared["chapman"], spec, ratio=0.5, seed=41, device=cpu).test
+    own = weights.load_encoder(folder, bench.config.encoder_class())
+    assert np.array_equal(
+        features(encoder.encoder, test.signal, encoder.precision), features(own, test.signal, "float32")
+    )
+
+
+def test_the_description_tells_the_pretraining_and_the_task(results: Path) -> None:
+    found = find(results, "pmq", None)
+    told = described(found, b"")
+    assert (told.name, told.title, told.precision) == ("pmq", "PMQ", "float32")
+    assert told.rules == {"data.labels": "single", "protocol": "paper"}
+    assert told.pretraining["corpus"]["simulated"] is True
+    assert told.pretraining["config"]["queue_size"] == 16
+    assert told.pretraining["recipe"]["batch_size"] == 8
+    assert "recipe" not in told.pretraining["config"]
+    json.dumps(told.pretraining)
+
+
+def test_the_card_of_a_trained_encoder(results: Path, tmp_path: Path) -> None:
+    export_found(results, "pmq", tmp_path / "pmq")
+    text = (tmp_path / "pmq" / MODEL_CARD).read_text()
+    assert "# PMQ\n" in text
+    assert "**Simulated data.**" in text
+    assert "- **data**: MIMIC-IV-ECG" in text
+    assert "queue\\_size 16" in text or "queue_size 16" in text
+    assert "epochs 2, updates " in text
+    assert "### Linear probe, scored per heartbeat, 2 seeds" in text
+    assert "- Chapman: simulated here; no licence of others applies." in text
+    assert "its scores say nothing of real ones" in text
+
+
+def test_scores_are_those_of_the_row_with_intervals(bench: Bench, results: Path) -> None:
+    (scores,) = scores_of(find(results, "pmq", None))
+    rows = [bench.store.load_row(cell.key) for cell in bench.grid.cells if cell.variant.name == "pmq"]
+    f1 = np.mean([row.scores["heartbeat"]["f1"] for row in rows if row])  # type: ignore[misc]
+    line = dict(zip(HEADER, scores.lines[0], strict=True))
+    assert (line["labels"], line["dataset"], line["score"], line["mean"]) == (
+        "50 %",
+        "Chapman",
+        "F1",
+        f"{100 * f1:.1f}",
+    )
+    low, high = map(float, line["95 % interval"].strip("[]").split(", "))
+    assert low < 100 * f1 < high
+    assert line["minus untrained"].startswith(("+", "-"))
+    (untrained,) = scores_of(find(results, "random", 41))
+    assert {line[-1] for line in untrained.lines} == {"–"}
+    assert untrained.seeds == 1
+
+
+def test_the_card_of_an_untrained_encoder_says_so(results: Path, tmp_path: Path) -> None:
+    export_found(results, "random", tmp_path / "u", seed=41)
+    text = (tmp_path / "u" / MODEL_CARD).read_text()
+    assert "- **data**: none: it is untrained" in text
+    assert "**Simulated data.**" not in text
+    assert "Its scores are on simulated recordings" in text
+    assert "MIMIC-IV-ECG" not in text
+
+
+def test_real_data_are_named_with_their_licence_and_own_data_as_unknown(results: Path) -> None:
+    told = described(find(results, "pmq", None), b"")
+    datasets = {"ptb-xl": {"title": "PTB-XL", "simulated": False}, "ours": {"title": "Ours", "simulated": False}}
+    datasets["carded"] = {"title": "Carded", "licence": "CC BY"}
+    text = model_card(told, Origin({}, datasets=datasets))
+    assert "- PTB-XL: CC BY 4.0, as its publisher states it. Get PTB-XL 1.0.3 from https" in text
+    assert "- Ours: not known to the suite; its owner says." in text
+    assert "- Carded: CC BY, as the card of the data states it." in text
+    assert "imulated" not in text
+    assert all(dataset.licence for dataset in DATASETS.values())
+
+
+def test_a_published_checkpoint_says_what_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("benchmark.embedding.released.load_official", lambda name, tensors: small_encoder())
+    torch.save({"a": torch.zeros(1)}, tmp_path / "theirs.pth")
+    assert main(["export", "--released", str(tmp_path / "theirs.pth"), "--to", str(tmp_path / "theirs")]) == OK
+    assert "Not known: whether it is PMQ's or COMET's" in capsys.readouterr().out
+    text = (tmp_path / "theirs" / MODEL_CARD).read_text()
+    for word in ("Not known: whether it is PMQ's or COMET's", "another order of leads", "theirs.pth, SHA-256"):
+        assert word in text
+    assert "## Scores" not in text
+    found = load_encoder(tmp_path / "theirs").encode(recording()[None], 500, LEADS)
+    assert found.shape == (1, 6)
+
+
+def test_an_encoder_of_the_users_goes_with_its_source(
+    results: Path, tmp_path: Path, encoder_text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(encoder_text)
+    mine: Encoder = get_encoder(str(tmp_path / "mine.py"))()
+    found = find(results, "pmq", None)
+    weights.save_encoder(tmp_path / "p" / found.key, mine, {})
+    card = weights.checked_card(tmp_path / "p" / found.key)
+    assert card is not None
+
+    class Elsewhere(type(found)):  # type: ignore[misc]
+        folder = tmp_path / "p" / found.key
+
+    monkeypatch.setattr(write, "find", lambda *_: Elsewhere(found.run, "pmq", found.key, card))
+    with pytest.raises(ConfigError, match="--code FILE"):
+        export_found(results, "pmq", tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+    export_found(results, "pmq", tmp_path / "to", code=tmp_path / "mine.py")
+    assert (tmp_path / "to" / SOURCE).read_text() == encoder_text
+    assert load_encoder(tmp_path / "to", code=tmp_path / "mine.py").width == 6
+    assert "code='encoder.py'" in (tmp_path / "to" / MODEL_CARD).read_text()
+
+
+def test_what_cannot_be_exported_is_one_line_and_writes_nothing(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / CONFIG).touch()
+    for words, message in (
+        ("pmq", "`export` needs --to FOLDER"),
+        ("--to x", "takes either NAME, a row of the tables, or --released FILE"),
+        ("pmq --released a --to x", "takes either NAME"),
+        ("--released a --seed 3 --to x", "takes neither --seed nor --code"),
+        ("--released a --to x", "--released a: there is no such file"),
+        ("pmq --to file", "--to file is a file; name a folder"),
+        ("pmq --to full", "--to full is a folder with other files; name a new one"),
+    ):
+        assert main(["export", *words.split(), "--results", str(results)]) == USAGE
+        shown = capsys.readouterr()
+        assert message in shown.err
+        assert shown.err.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_export_is_made_again_in_its_place_and_no_old_onnx_stays(results: Path, tmp_path: Path) -> None:
+    export_found(results, "pmq", tmp_path / "to")
+    for name in (onnx.ONNX, SOURCE):
+        (tmp_path / "to" / name).write_bytes(b"of another encoder")
+    export_found(results, "random", tmp_path / "to", seed=41)
+    assert json.loads((tmp_path / "to" / CONFIG).read_text())["name"] == "random"
+    assert not (tmp_path / "to" / onnx.ONNX).exists()
+    assert not (tmp_path / "to" / SOURCE).exists()
+
+
+@pytest.mark.slow
+def test_onnx_stands_beside_the_weights(results: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    lines = export_found(results, "pmq", tmp_path / "to", onnx=True)
+    assert any("onnxruntime differs from torch by" in line for line in lines)
+    assert (tmp_path / "to" / onnx.ONNX).is_file()
+    assert "- **ONNX**: encoder.onnx" in (tmp_path / "to" / MODEL_CARD).read_text()

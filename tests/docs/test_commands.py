@@ -1,0 +1,107 @@
+"""Every command of the README and the pages is run, in order and in one folder, on small data and small encoders.
+
+`main` parses them as a shell would hand them over; sizes are cut by further `--set` values. What a run leaves is there
+for the commands after it, as for a reader who goes from top to bottom.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmark.config.verb import OK, parse
+from benchmark.data.readers.registry import DATASETS
+from benchmark.data.simulate import COHORTS, CohortSettings, write_cohort
+from benchmark.verbs import VERBS
+from run_benchmark import main
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_TESTS = ("USE.md", "OWN_DATA.md", "DATASETS.md", "DOWNLOAD.md", "LEADERBOARD.md")
+"""Pages whose commands need more than this folder, and are run by tests of their own."""
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PATIENTS = {"mimic-iv-ecg": 40, "ptb-xl": 150, "chapman": 120, "cpsc2018": 160}
+SMALL = ("pretrain.epochs=0.3", "finetune.epochs=1", "boosting.iterations=1", "data.datasets=[ptb-xl]", "seeds=[41]")
+SMALL_ENCODER = {"": ("hidden=4", "depth=1", "output=8"), "resnet1d": ("output=8",)}
+"""`--encoder` -> sizes; another encoder keeps its own."""
+ELSEWHERE = ("known-answers",)
+"""Verbs whose commands take hours or are run by slow tests of their own (tests/benchmark/verbs/answers)."""
+BY_CI = ("git clone", "make demo", "make docs", "python -m venv", "pip install")
+"""Beginnings of the commands that a clean checkout goes through before any test."""
+
+
+def lines_of(page: Path) -> Iterator[str]:
+    """Commands in the fenced blocks of a page, without their comments."""
+    for block in re.findall(r"```[a-z]*\n(.*?)```", page.read_text(encoding="utf-8").replace("\\\n", " "), re.DOTALL):
+        for line in block.splitlines():
+            if re.match(r"(python|make|pip|git|ecg-)", line):
+                yield " ".join(line.split("  #")[0].split())
+
+
+LINES = list(dict.fromkeys(line for page in PAGES if page.name not in OWN_TESTS for line in lines_of(page)))
+OURS = [line for line in LINES if line.startswith("python run_benchmark.py")]
+
+
+def test_every_other_command_is_one_that_a_clean_checkout_runs() -> None:
+    rest = [line for line in LINES if line not in OURS and not line.startswith("python docs/")]
+    assert [line for line in rest if not line.startswith(BY_CI)] == []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reader's folder: datasets under `data-root`, files of his own, the examples of the pages."""
+    place = tmp_path_factory.mktemp("reader")
+    for name in COHORTS:
+        root = place / "data-root" / DATASETS[name].folders[0]
+        root.parent.mkdir(parents=True, exist_ok=True)
+        write_cohort(name, root, CohortSettings(PATIENTS[name], recordings_per_patient=2.0), seed=3)
+    (place / "data-root" / "ptb-xl").exists() or (place / "data-root" / "ptb-xl").symlink_to(
+        place / "data-root" / DATASETS["ptb-xl"].folders[0], target_is_directory=True
+    )
+    (place / "docs").symlink_to(ROOT / "docs", target_is_directory=True)
+    shutil.copy(ROOT / "docs" / "method" / "vicreg.py", place / "mine.py")
+    shutil.copy(ROOT / "docs" / "encoder" / "gru.py", place / "encoder.py")
+    return place
+
+
+def small(words: list[str]) -> list[str]:
+    """A command line with the reader's folders, and cut to seconds."""
+    name = next((name for name, verb in VERBS.items() if verb is parse(VERBS, words)[0]), "")
+    swaps = {"DIR": "data-root", "theirs.zip": "mine.zip", "other/runs": "runs", "./mine.py": "mine.py"}
+    swaps |= {"./mine.py": "encoder.py"} if name == "check-encoder" else {}
+    words = [swaps.get(word, re.sub(r"^(ptb-xl=)?/(data|shared)", r"\1\2-root", word)) for word in words]
+    if name == "speed":
+        return [*words, "--quick"]
+    if name not in ("run", "tune"):
+        return words
+    if name == "tune":
+        words[words.index("--trials") + 1] = "2"
+    return with_settings(words)
+
+
+def with_settings(words: list[str]) -> list[str]:
+    """A command line of a grid with small sizes; what it sets itself stays."""
+    encoder = words[words.index("--encoder") + 1] if "--encoder" in words else ""
+    sizes = [*SMALL, *(f"encoder.{size}" for size in SMALL_ENCODER.get(encoder, ()))]
+    if "--data-root" not in words and "--data" not in words:
+        sizes += [f"data.simulation.patients.{name}={count}" for name, count in PATIENTS.items()]
+    given = {"data.datasets": "--datasets", "seeds": "--seeds"}
+    sizes = [size for size in sizes if given.get(size.partition("=")[0]) not in words]
+    if "--set" not in words:
+        return [*words, "--set", *sizes]
+    place = words.index("--set") + 1
+    own = {word.partition("=")[0] for word in words[place:]}
+    return [*words[:place], *(size for size in sizes if size.partition("=")[0] not in own), *words[place:]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [line for line in OURS if line.split()[2:3] != [*ELSEWHERE]])
+def test_a_command_of_the_pages_does_what_it_says(
+    line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    assert main(small(shlex.split(line)[2:])) == OK, capsys.readouterr()

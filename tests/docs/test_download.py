@@ -1,0 +1,53 @@
+"""docs/DOWNLOAD.md: its commands are understood, and its numbers are those of the mirrors file and the code."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from benchmark.config.verb import OK
+from benchmark.config.yaml_text import values_of
+from benchmark.data.download.catalogue import MOST_CONNECTIONS, catalogue_of, shipped
+from benchmark.data.download.labels import MOST_DIFFERENT
+from benchmark.verbs.data import DOWNLOAD
+from run_benchmark import main
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "DOWNLOAD.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^python run_benchmark.py (data download .*)$", TEXT, re.MULTILINE)
+
+
+def said(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main([*shlex.split(command.replace("/data", str(folder))), "--dry-run"]) == OK
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_understood(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(command, tmp_path, capsys).count("  licence  ") == command.count(" --subset paper") * 3 + 1
+
+
+def test_the_sizes_are_those_that_a_dry_run_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \| (.*?) \|$", TEXT, re.MULTILINE)
+    assert [name for name, *_ in rows] == list(catalogue_of(values_of(shipped()), shipped()).datasets)
+    for name, what, sizes, homes in rows:
+        subsets = ["", *(f"--subset {own}" for own in re.findall(r"`--subset (\w+)`", what))]
+        for subset, size in zip(subsets, sizes.split("; "), strict=True):
+            out = said(f"data download {name} {subset} --data-root /data", tmp_path, capsys)
+            assert f"  size     about {size}, " in out
+        assert re.findall(r"`(\w+)`", homes) == list(catalogue_of(values_of(shipped()), shipped()).datasets[name].homes)
+
+
+def test_every_flag_of_its_own_is_described() -> None:
+    assert set(re.findall(r"--[a-z-]+", TEXT)) >= set(DOWNLOAD.flags)
+
+
+def test_the_manners_are_those_of_the_mirrors_file() -> None:
+    manners = catalogue_of(values_of(shipped()), shipped()).manners
+    assert f"`--connections` is {manners.connections}, at most {MOST_CONNECTIONS}:" in TEXT
+    assert manners.tries == 8
+    assert "After eight tries without a byte" in TEXT
+    assert f"more than {manners.longest_rest / 60:.0f} minutes" in TEXT
+    assert f"in {100 - 100 * MOST_DIFFERENT:.0f} of 100 recordings" in TEXT

@@ -1,0 +1,47 @@
+"""The site: it builds without a warning, and every config key and knob on it has a meaning."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mkdocs", reason="needs the extra [docs]: pip install -c constraints.txt -e '.[docs]'")
+from docs.site.pages import commands_page, config_page, rebased  # after the check that mkdocs is there
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_it_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    assert "pretrain.budget" in (tmp_path / "site" / "reference" / "config.html").read_text(encoding="utf-8")
+
+
+def test_every_key_has_a_meaning() -> None:
+    rows = re.findall(r"^\| `(.+?)` \|(.*)\| (.*) \|$", config_page(), re.MULTILINE)
+    assert {"data.labels", "finetune.lr", "methods.pmq.momentum", "methods.comet.patient_weight", "encoder.depth"} <= {
+        key for key, _, _ in rows
+    }
+    assert [key for key, _, meaning in rows if not meaning.strip()] == []
+
+
+def test_every_verb_has_its_help() -> None:
+    page = commands_page()
+    for verb in ("run", "report", "data check"):
+        assert f"\n## {verb}\n" in page
+    assert "--dry-run" in page
+
+
+def test_links_of_the_root_lead_to_their_pages() -> None:
+    assert rebased("[a](docs/SPEED.md) [b](DEVIATIONS.md)") == "[a](SPEED.md) [b](deviations.md)"
+
+
+def test_the_site_names_every_page() -> None:
+    named = re.findall(r": (\w+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} <= set(named)

@@ -1,0 +1,51 @@
+"""docs/USE.md: every command and every line of Python on the page, in order, in an empty folder."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark.config.verb import OK
+from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.embedding.onnx import TOLERANCE
+from run_benchmark import main
+from tests.benchmark.embedding.exported import recording
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "USE.md"
+BLOCKS = re.findall(r"^```(python)?\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+SMALL = (
+    "--methods random pmq --seeds 41 42 --jobs-per-device 1 --workers 1 --datasets chapman --ratios 0.5 --set "
+    "pretrain.epochs=1 data.simulation.patients.mimic-iv-ecg=6 data.simulation.patients.chapman=40 encoder.hidden=4"
+)
+"""What makes the page's run one of seconds."""
+
+
+def test_the_page_states_the_tolerance() -> None:
+    assert f"within {TOLERANCE:g}".replace("0.0001", "1e-4") in PAGE.read_text(encoding="utf-8").replace("\n", " ")
+
+
+@pytest.mark.slow
+def test_every_command_and_every_line_of_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("onnxruntime", "pyarrow"):
+        pytest.importorskip(library, reason="the extras `embed` and `onnx` are not installed")
+    monkeypatch.chdir(tmp_path)
+    np.save("mine.npy", np.stack([recording(seed) for seed in range(6)]))
+    write_cohort("ptb-xl", tmp_path / "data" / "ptb-xl", CohortSettings(40), seed=1)
+    write_cohort("chapman", tmp_path / "recordings", CohortSettings(10), seed=1)
+    space: dict[str, Any] = {}
+    for language, text in BLOCKS:
+        if language:
+            exec(compile(text, str(PAGE), "exec"), space)
+            continue
+        for line in text.splitlines():
+            words = shlex.split(line.removeprefix("python run_benchmark.py").replace("/data", str(tmp_path / "data")))
+            assert main(words or shlex.split(SMALL)) == OK, line
+    assert {"pmq", "features.parquet", "windows.parquet", "features.npy", "features.csv", "ptb-xl.parquet"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+    assert (tmp_path / "pmq" / "encoder.onnx").is_file()
