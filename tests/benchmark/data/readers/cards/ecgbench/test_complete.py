@@ -54,6 +54,7 @@ def test_a_word_is_a_card_with_counted_classes_in_the_config(sph: Path) -> None:
     assert (card.labels.field, card.labels.separator, card.classes) == ("aha_primary_codes", ";", ("1", "22", "60"))
     assert (card.title, card.split, card.labels.least_patients) == ("SPH", "theirs", 10)
     assert "licence CC BY 4.0; cite Liu, H." in card.how_to_get
+    assert card.licence == "CC BY 4.0"
     stored = json.loads(json.dumps(config.model_dump(mode="json")))
     assert str(sph) not in json.dumps(stored)
     assert validate(stored) == config  # without the folder, and without the package
