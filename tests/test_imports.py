@@ -59,6 +59,8 @@ OWNERS = {
     "wfdb": ("benchmark/data/readers/", "benchmark/data/simulate/wfdb_files.py"),
     "neurokit2": ("benchmark/verbs/speed/plain/preparation.py",),
     "yaml": ("benchmark/config/",),
+    "h5py": ("benchmark/data/readers/cards/forms/hdf5_files.py",),
+    "ecgdatakit": ("benchmark/data/readers/cards/forms/exports.py",),
     "requests": ("benchmark/data/download/",),
     "urllib3": ("benchmark/data/download/",),
     "matplotlib": ("reports/figures/draw/",),

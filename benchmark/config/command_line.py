@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.verb import Flag, Known
 from benchmark.results.names import BOTH, DATASETS, ENCODERS, METHODS, UNITS
@@ -31,8 +32,8 @@ NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
 METHOD = Known("method", METHODS)
 ENCODER = Known("encoder", ENCODERS)
-DATASET = Known("dataset", DATASETS, files=False)
-TRACKER = Known("tracker", tuple(TRACKERS), files=False)
+DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
+TRACKER = Known("tracker", tuple(TRACKERS), other="")
 RESULTS, CACHE = "runs", Path("cache")
 
 FLAGS: dict[str, Flag] = {
@@ -46,8 +47,8 @@ FLAGS: dict[str, Flag] = {
     ),
     "--methods": Flag(WHAT, "rows of the table; see `list`", "methods", NAMES, METHOD),
     "--encoder": Flag(WHAT, "what all methods pretrain; see `list`", "encoder.name", {"metavar": "NAME|FILE"}, ENCODER),
-    "--datasets": Flag(WHAT, "columns of the table", "data.datasets", NAMES, DATASET),
-    "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME"}, DATASET),
+    "--datasets": Flag(WHAT, "columns of the table; a .yaml card: your own", "data.datasets", NAMES, DATASET),
+    "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME|FILE"}, DATASET),
     "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
     "--seeds": Flag(WHAT, "fine-tuning seeds", "seeds", {"nargs": "+", "type": int, "metavar": "N"}),
     "--protocol": Flag(
@@ -142,14 +143,15 @@ class Place:
 
 
 def place_of(arguments: Namespace) -> Place:
-    """Data locations from the flags. Raises ConfigError for a bad `--data` or `--workers`."""
+    """Data locations from the flags, a card's folder among them. Raises ConfigError for a bad flag or card."""
+    from benchmark.config.cards import folders_of
     from benchmark.machine.device import cores  # here, because torch loads slowly
 
     given = vars(arguments)
     workers = given.get("workers")
     return Place(
         data_root=arguments.data_root,
-        paths=parse_data(arguments.data),
+        paths=folders_of(words_of(arguments)) | parse_data(arguments.data),
         cache=given.get("cache", CACHE),
         workers=cores() if workers is None else at_least_one("--workers", workers),
     )
@@ -159,11 +161,22 @@ def config_of(arguments: Namespace) -> Config:
     """The config with the overrides of the flags, `--set` last. Raises ConfigError."""
     from benchmark.config.load import load_config  # here, because the methods load slowly
 
-    return load_config(arguments.config, overrides_of(arguments))
+    config = load_config(arguments.config, overrides_of(arguments))
+    for name in parse_data(arguments.data):
+        if name not in config.data.known():
+            raise ConfigError(f"--data: {unknown('dataset', name, config.data.known())}")
+    return config
+
+
+def words_of(arguments: Namespace) -> list[str]:
+    """What the flags name as datasets, the pretraining corpus first: names, and words that declare one."""
+    given = vars(arguments)
+    return [*filter(None, [given.get("pretrain_dataset")]), *(given.get("datasets") or [])]
 
 
 def overrides_of(arguments: Namespace) -> dict[str, Any]:
     """Dotted config key -> value of the given flags, `--set` last. Raises ConfigError."""
+    from benchmark.config.cards import with_cards
     from benchmark.config.config import ALL_ABLATIONS  # here, because the methods load slowly
     from benchmark.config.load import parse_value
 
@@ -183,22 +196,19 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
         if not separator or not key:
             raise ConfigError(f"--set {item!r} is not KEY=VALUE, e.g. --set methods.pmq.momentum=0.99")
         overrides[key] = parse_value(value)
-    if arguments.data or arguments.data_root:
+    overrides = with_cards(overrides)
+    if arguments.data or arguments.data_root or any(is_declared(word) for word in words_of(arguments)):
         overrides.setdefault("data.simulation", None)
     return overrides
 
 
 def parse_data(items: Sequence[str]) -> dict[str, Path]:
     """Dataset name -> folder from `--data NAME=DIR`. Raises ConfigError."""
-    from benchmark.data.readers.registry import DATASETS  # here, because pandas loads slowly
-
     paths = {}
     for item in items:
         name, separator, folder = item.partition("=")
         if not separator or not folder:
             raise ConfigError(f"--data {item!r} is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl")
-        if name not in DATASETS:
-            raise ConfigError(f"--data: {unknown('dataset', name, DATASETS)}")
         paths[name] = Path(folder).expanduser()
     return paths
 

@@ -24,7 +24,6 @@ from benchmark.config.sections import (
     Section,
     Seed,
 )
-from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import FINETUNE, Evaluation
 from methods import get_method
@@ -108,9 +107,15 @@ class Config(Section):
         for name in (*self.methods, *self.knobs, *self.ablations, *self.sweeps):
             self.method_class(name)
         simulated = self.data.simulation.patients if self.data.simulation else {}
+        known = self.data.known()
         for name in (self.data.pretrain, *self.data.datasets, *simulated):
-            if name not in DATASETS:
-                raise ValueError(unknown("dataset", name, DATASETS))
+            if name not in known:
+                raise ValueError(unknown("dataset", name, known))
+        unsimulated = self.data.cards.keys() & {self.data.pretrain, *self.data.datasets, *simulated}
+        if self.data.simulation and unsimulated:
+            raise ValueError(
+                f"data.simulation: {min(unsimulated)!r} is the dataset of a card; set data.simulation=null"
+            )
         unsized = {self.data.pretrain, *self.data.datasets} - simulated.keys()
         if self.data.simulation and unsized:
             raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
@@ -138,7 +143,7 @@ class Config(Section):
         for what, values in {**lists, "data.datasets": self.data.datasets}.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{what}: {values} names a value twice")
-        unlabelled = [name for name in self.data.datasets if not DATASETS[name].classes]
+        unlabelled = [name for name in self.data.datasets if not self.data.source(name).classes]
         if unlabelled:
             raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
         return self

@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 T = TypeVar("T")
+UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
+"""Types of pydantic's errors."""
 
 
 class ConfigError(ValueError):
@@ -26,9 +28,14 @@ def unknown(what: str, name: str, allowed: Collection[str]) -> str:
 
 def fields_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     """Keys allowed at `path` below a config type; empty where that is no section."""
+    is_key = False
     for part in path:
+        if is_key:  # of a dict whose values are sections
+            is_key = False
+            continue
         hints = get_type_hints(kind) if names_of(kind) else {}
         kind = hints.get(str(part))
+        is_key = get_origin(kind) is dict
         kind = next((inner for inner in get_args(kind) if names_of(inner)), kind)
     return names_of(kind)
 
@@ -39,12 +46,13 @@ def names_of(kind: Any) -> list[str]:
 
 
 def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
-    """The first error of a validation as one line: place, value, allowed values."""
-    first = error.errors()[0]
+    """An error of a validation as one line, the first unknown key before others: place, value, allowed values."""
+    errors = error.errors()
+    first = next((own for own in errors if own["type"] in UNKNOWN_KEY), errors[0])
     path = first["loc"]
     shown = [str(part) for part in path]
     place = prefix + ".".join(shown)
-    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+    if first["type"] in UNKNOWN_KEY:
         allowed = fields_at(kind, path[:-1])
         return unknown("config key", place, [prefix + ".".join([*shown[:-1], name]) for name in allowed])
     message = first["msg"].removeprefix("Value error, ")

@@ -20,6 +20,9 @@ from pydantic import (
 )
 
 from benchmark.data.prepared.windows import HEARTBEATS, Kind, Segmentation, plain_seconds
+from benchmark.data.readers.base import Source
+from benchmark.data.readers.cards import AnyCard
+from benchmark.data.readers.registry import DATASETS, source_of
 from benchmark.data.tasks.spec import Labels
 from methods.base import Recipe
 
@@ -94,6 +97,32 @@ class Data(Section):
     """Length of a plain window, seconds."""
     simulation: Simulation | None = None
     """None: real data under --data-root or --data."""
+    cards: dict[str, AnyCard] = {}
+    """Name -> card of a dataset that is not built in (docs/OWN_DATA.md); `--datasets FILE.yaml` fills it in."""
+
+    @field_validator("cards")
+    @classmethod
+    def _by_their_names(cls, cards: dict[str, AnyCard]) -> dict[str, AnyCard]:
+        for name, card in cards.items():
+            if name != card.name:
+                raise ValueError(f"the card {name!r} is named {card.name!r}")
+            if name in DATASETS:
+                raise ValueError(f"{name!r} is a built-in dataset; give the card another name")
+        return cards
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without cards where there are none: stored configs from before there were any are equal."""
+        values: dict[str, Any] = as_dict(self)
+        return values if self.cards else {name: value for name, value in values.items() if name != "cards"}
+
+    def known(self) -> list[str]:
+        """Names of the datasets that there are: the built-in ones and those of the cards."""
+        return [*DATASETS, *self.cards]
+
+    def source(self, name: str) -> Source:
+        """The dataset of a name. Raises ValueError for an unknown one."""
+        return source_of(name, self.cards)
 
     def cut(self) -> Segmentation:
         """The segmentation of recordings."""

@@ -23,16 +23,20 @@ ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, t
 
 @dataclass(frozen=True)
 class Known:
-    """The names that a flag or a verb's word takes, besides the paths of .py files where it takes those."""
+    """The names that a flag or a verb's word takes, besides other words, e.g. the paths of files."""
 
     what: str
     names: Sequence[str]
-    files: bool = True
+    other: str = "a .py file"
+    """What the other words are; '' for none."""
+    is_other: Callable[[str], bool] = lambda word: word.endswith(".py")
+    declared: bool = False
+    """Whether such a word, or a config file, declares further names: then all names are left to the config."""
 
     def refuse(self, given: str) -> None:
         """Raise ConfigError for another name."""
-        if given not in self.names and not (self.files and given.endswith(".py")):
-            raise ConfigError(unknown(self.what, given, self.names) + (", or a .py file" if self.files else ""))
+        if given not in self.names and not (self.other and self.is_other(given)):
+            raise ConfigError(unknown(self.what, given, self.names) + (f", or {self.other}" if self.other else ""))
 
 
 @dataclass(frozen=True)
@@ -97,11 +101,16 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
 def refuse_unknown(verb: Verb, arguments: argparse.Namespace) -> None:
     """Raise ConfigError for a name that a flag or the word of the verb does not know."""
     given = vars(arguments)
-    named = [(flag.known, given.get(name[2:].replace("-", "_"))) for name, flag in verb.flags.items()]
-    for known, value in [*named, (verb.known, given.get("word"))]:
+    values = [(flag.known, given.get(name[2:].replace("-", "_"))) for name, flag in verb.flags.items()]
+    words: dict[Known, list[str]] = {}
+    for known, value in [*values, (verb.known, given.get("word"))]:
         if known and value:
-            for name in [value] if isinstance(value, str) else value:
-                known.refuse(name)
+            words.setdefault(known, []).extend([value] if isinstance(value, str) else value)
+    for known, names in words.items():
+        if known.declared and any(known.is_other(name) for name in [*names, given.get("config", "")]):
+            continue
+        for name in names:
+            known.refuse(name)
 
 
 def split(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[str, str, Sequence[str]]:

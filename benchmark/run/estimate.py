@@ -12,7 +12,6 @@ from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import Segmentation
-from benchmark.data.readers.registry import DATASETS
 from benchmark.results.names import FEATURES, LINEAR, VALIDATION
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.pretrain import autocast
@@ -90,7 +89,7 @@ def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: 
     if cell.evaluation != FEATURES:
         return passes(cell, config, sizes) * a_pass
     boosting = config.boosting
-    trees = boosting.iterations * len(boosting.leaf_windows) * len(DATASETS[cell.dataset].classes)
+    trees = boosting.iterations * len(boosting.leaf_windows) * len(config.data.source(cell.dataset).classes)
     labelled = TRAINING_SHARE * sizes[cell.dataset].windows * cell.ratio
     return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * labelled)
 

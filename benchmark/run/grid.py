@@ -16,7 +16,6 @@ from typing import Any
 
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
-from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.text import embedder_identity
 from benchmark.results.keys import digest
@@ -147,7 +146,7 @@ def pretrain_content(
         if config.pretrain.budget != "epochs":  # absent by default, so that keys of earlier results stay valid
             content["budget"] = {"equal": config.pretrain.budget}
             content["budget"] |= {"passes": method.encoder_passes} if config.pretrain.budget == "passes" else {}
-        if DATASETS[config.data.pretrain].classes:  # an unlabelled corpus is pretrained on whole
+        if config.data.source(config.data.pretrain).classes:  # an unlabelled corpus is pretrained on whole
             content["task"] = [SPLIT_VERSION, *spec.rules()]
         if method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)

@@ -11,6 +11,7 @@ from benchmark.config.verb import Verb
 from benchmark.verbs.answers import KNOWN_ANSWERS
 from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
 from benchmark.verbs.data import CHECK, DOWNLOAD, SHOW, SUMMARY
+from benchmark.verbs.data.new_card import NEW_CARD
 from benchmark.verbs.embed import EMBED
 from benchmark.verbs.export import EXPORT
 from benchmark.verbs.list import LIST
@@ -31,6 +32,7 @@ VERBS: dict[str, Verb] = {
     "data summary": SUMMARY,
     "data show": SHOW,
     "data download": DOWNLOAD,
+    "data new-card": NEW_CARD,
     "speed": SPEED,
     "check-method": CHECK_METHOD,
     "check-encoder": CHECK_ENCODER,

@@ -36,6 +36,7 @@ def listing() -> Iterator[str]:
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
         yield f"  {name:<14} {dataset.title}: {classes}"
+    yield "  ./ours.yaml    a card of data of your own (docs/OWN_DATA.md); `data new-card` writes a first one"
     yield "configs (--config)"
     for name in config_names():
         yield f"  {name:<14} {load_config(name).caption}"

@@ -19,7 +19,7 @@ from benchmark.data.prepared.beats import WINDOW
 from benchmark.data.prepared.cutting import Signal
 from benchmark.data.prepared.prepare import Prepared, prepare
 from benchmark.data.readers.base import LEADS, Entry
-from benchmark.data.readers.registry import open_dataset
+from benchmark.data.readers.registry import source_of
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.tasks.task import Task, Windows
 from benchmark.verbs.speed.record import PreparationSpeed, Speed, StepSpeed
@@ -92,7 +92,7 @@ def cohorts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
     folder = tmp_path_factory.mktemp("cohorts")
     for name, patients in PATIENTS.items():
         write_cohort(name, folder / name, CohortSettings(patients, recordings_per_patient=2.0), seed=1)
-    return {name: prepare(open_dataset(name, folder / name), folder / "cache", workers=1) for name in PATIENTS}
+    return {name: prepare(source_of(name)(folder / name), folder / "cache", workers=1) for name in PATIENTS}
 
 
 @pytest.fixture(scope="session")

@@ -20,9 +20,8 @@ from benchmark.data.prepared.leads import EXCHANGED, INVERTED
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.readers.base import DatasetError
-from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.split import Split, lacking, patients_on_two_sides, sides_of, target_matrix
+from benchmark.data.tasks.split import Split, lacking, patients_on_two_sides, sides_of, target_matrix, task_labels
 from benchmark.data.tasks.task import split_of
 
 Severity = Literal["fatal", "leak", "warning"]
@@ -77,6 +76,7 @@ def audit(prepared: Mapping[str, Prepared], spec: TaskSpec, *, pretrain: str, te
             findings += shared_patients(data, splits[name])
             if not lacking(splits[name]):
                 findings += classes_without_recordings(data, splits[name], spec)
+                findings += classes_of_one_patient(data, spec)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
     return [*findings, *copies(prepared, uses), *names_in_two_datasets(prepared)]
 
@@ -96,8 +96,8 @@ def unusable(data: Prepared, split: Split | None) -> Iterator[Finding]:
     """A dataset without a usable recording, or too small to be split."""
     if not data.entries:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
-        how_to_get = DATASETS[data.name].how_to_get
-        yield Finding((data.name,), "fatal", f"no recording is usable: {reasons or 'none is there'}. {how_to_get}")
+        text = f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}".strip()
+        yield Finding((data.name,), "fatal", text)
     elif split is not None and (problem := lacking(split)):
         yield Finding((data.name,), "fatal", problem)
 
@@ -150,8 +150,7 @@ def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
 
 def classes_without_recordings(data: Prepared, split: Split, spec: TaskSpec) -> Iterator[Finding]:
     """Classes without a recording on some side of the split."""
-    first_label_counts = DATASETS[data.name].first_label_counts
-    target = target_matrix(data.entries, len(data.classes), spec, first_label_counts=first_label_counts)  # (R, C)
+    target = target_matrix(data.entries, len(data.classes), spec, first_label_counts=data.first_label_counts)  # (R, C)
     counts = {side: target[indices].sum(axis=0) for side, indices in sides_of(split).items()}  # (C,) each
     lacking: dict[tuple[str, ...], list[str]] = {}
     for index, name in enumerate(data.classes):
@@ -160,6 +159,19 @@ def classes_without_recordings(data: Prepared, split: Split, spec: TaskSpec) -> 
             lacking.setdefault(sides, []).append(name)
     for sides, names in lacking.items():
         yield Finding((data.name,), "warning", f"no usable recording of {', '.join(names)} for {' and '.join(sides)}")
+
+
+def classes_of_one_patient(data: Prepared, spec: TaskSpec) -> Iterator[Finding]:
+    """Classes that only one patient has: they cannot be on two sides of a split."""
+    patients: dict[int, set[str]] = {}
+    for entry in data.entries:
+        for label in task_labels(entry.labels, spec, first_label_counts=data.first_label_counts):
+            patients.setdefault(label, set()).add(entry.patient)
+    alone = [data.classes[label] for label in sorted(patients) if len(patients[label]) == 1]
+    if alone:
+        classes = "1 class has" if len(alone) == 1 else f"{len(alone)} classes have"
+        remedy = "no split both trains and tests it: merge it with another or leave it out"
+        yield Finding((data.name,), "warning", f"{classes} only one patient ({some(alone)}), so {remedy}")
 
 
 def copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Finding]:

@@ -10,8 +10,7 @@ from benchmark.data.prepared.cutting import Signal
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
-from benchmark.data.readers.base import Dataset, Entry, Listing
-from benchmark.data.readers.registry import DATASETS
+from benchmark.data.readers.base import About, Dataset, Entry, Listing
 from benchmark.data.readers.simulated import is_simulated
 from benchmark.data.tasks.spec import Labels, TaskSpec
 from benchmark.data.tasks.split import task_labels
@@ -22,7 +21,8 @@ COLUMNS = (
 )
 """Group, heading and kind of the columns of `data summary`."""
 MISSING = "file missing"
-"""Kind of reason of a listed recording whose header or signal is not on disk (readers.files.wfdb_record)."""
+"""How the kind of reason of a listed recording begins whose header or signal is not on disk."""
+UNSTATED = "not stated"
 EXAMPLES = 3
 """Most names listed as examples."""
 
@@ -49,11 +49,15 @@ class Summary:
     skipped: tuple[Skipped, ...] = ()
     others: tuple[str, ...] = ()
     """On-disk forms also present and not read."""
+    sexes: tuple[str, ...] = ()
+    """Of the recordings counted in `classes`, as the table states them; '' where it does not."""
+    ages: tuple[float | None, ...] = ()
+    """Of the same recordings, in years."""
 
     @property
     def on_disk(self) -> int:
         """Listed recordings whose files exist."""
-        return self.listed - skip_summary(self.skipped).get(MISSING, 0)
+        return self.listed - sum(skip.reason.startswith(MISSING) for skip in self.skipped)
 
 
 def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
@@ -65,13 +69,15 @@ def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
         simulated=prepared.simulated,
         listed=len(prepared.entries) + len(prepared.skipped),
         patients=len({entry.patient for entry in prepared.entries}),
-        classes=class_counts(prepared.name, prepared.entries, spec),
+        classes=class_counts(prepared, prepared.entries, spec),
         usable=len(prepared.entries),
         windows=len(prepared.windows),
         segmentation=prepared.segmentation,
         signals=prepared.signals,
         skipped=prepared.skipped,
         others=prepared.others,
+        sexes=tuple(entry.sex for entry in prepared.entries),
+        ages=tuple(entry.age for entry in prepared.entries),
     )
 
 
@@ -80,6 +86,7 @@ def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
     there = [entry for entry in listing.entries if all(path.is_file() for path in dataset.files(entry))]
     found = {entry.recording for entry in there}
     missing = (entry for entry in listing.entries if entry.recording not in found)
+    ruled_out = (Skipped(recording, recording, (), reason) for recording, reason in listing.skipped)
     return Summary(
         name=dataset.name,
         title=dataset.title,
@@ -87,15 +94,16 @@ def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
         simulated=is_simulated(dataset, listing.entries),
         listed=len(listing.entries) + len(listing.skipped),
         patients=len({entry.patient for entry in there}),
-        classes=class_counts(dataset.name, there, spec),
-        skipped=tuple(Skipped(entry.recording, entry.patient, (), MISSING) for entry in missing),
+        classes=class_counts(dataset, there, spec),
+        skipped=(*(Skipped(entry.recording, entry.patient, (), MISSING) for entry in missing), *ruled_out),
         others=listing.others,
+        sexes=tuple(entry.sex for entry in there),
+        ages=tuple(entry.age for entry in there),
     )
 
 
-def class_counts(name: str, entries: Sequence[Entry], spec: TaskSpec) -> dict[str, dict[str, int]]:
+def class_counts(dataset: About, entries: Sequence[Entry], spec: TaskSpec) -> dict[str, dict[str, int]]:
     """Task -> class -> recordings that count for it, in the order of the classes; empty where there are no classes."""
-    dataset = DATASETS[name]
     tasks: tuple[Labels, ...] = ("single", "multi") if dataset.classes else ()
     counts: dict[str, dict[str, int]] = {}
     for labels in tasks:
@@ -119,15 +127,18 @@ def table_row(summary: Summary) -> tuple[str, ...]:
         "-" if summary.usable is None else str(summary.usable),
         str(summary.patients),
         "-" if summary.windows is None else str(summary.windows),
-        "-" if summary.signals is None else rates_text(summary.signals),
-        "-" if summary.signals is None else lengths_text(summary.signals),
+        rates_text(summary.signals) if summary.signals else "-",
+        lengths_text(summary.signals) if summary.signals else "-",
     )
 
 
 def below_table(summary: Summary) -> Iterator[str]:
     """Lines on a dataset's classes and skipped recordings, and how to fill in its dashes."""
     yield summary.title
-    yield from (f"  {line}" for line in (*other_lines(summary), *class_lines(summary), *skipped_lines(summary)))
+    yield from (
+        f"  {line}"
+        for line in (*other_lines(summary), *class_lines(summary), *people_lines(summary), *skipped_lines(summary))
+    )
     if summary.usable is None:
         yield "  not prepared yet: `data check` or a run prepares it and fills in the dashes"
 
@@ -138,9 +149,10 @@ def fact_lines(summary: Summary) -> Iterator[str]:
     yield from other_lines(summary)
     yield f"recordings  {summary.listed} listed; {summary.usable} usable, of {summary.patients} patients"
     yield f"{summary.segmentation.word + 's':<12}{summary.windows}"
-    if summary.signals is not None:
+    if summary.signals:
         yield f"signals     {rates_text(summary.signals)} Hz; {lengths_text(summary.signals)} s"
     yield from class_lines(summary)
+    yield from people_lines(summary)
     yield from skipped_lines(summary)
 
 
@@ -159,6 +171,17 @@ def class_lines(summary: Summary) -> Iterator[str]:
     """One line per task: recordings of each class."""
     for task, counts in summary.classes.items():
         yield f"{task:<6}      {', '.join(f'{name} {count}' for name, count in counts.items())}"
+
+
+def people_lines(summary: Summary) -> Iterator[str]:
+    """Recordings by sex, and the range of the ages, where the dataset's table states them."""
+    if any(summary.sexes):
+        counts = Counter(summary.sexes).most_common()
+        yield f"sex         {', '.join(f'{sex or UNSTATED} {count}' for sex, count in counts)}"
+    ages = sorted(age for age in summary.ages if age is not None)
+    if ages:
+        without = f"; {len(summary.ages) - len(ages)} not stated" if len(ages) < len(summary.ages) else ""
+        yield f"age         {ages[0]:g} to {ages[-1]:g}, median {ages[len(ages) // 2]:g}{without}"
 
 
 def skipped_lines(summary: Summary) -> Iterator[str]:

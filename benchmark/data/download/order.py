@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmark.data.download.catalogue import Catalogue, Figshare, Manners, Source, Subset, Tree
 from benchmark.data.readers.errors import DatasetError
-from benchmark.data.readers.registry import OF_DOWNLOAD, dataset_class, find_root
+from benchmark.data.readers.registry import OF_DOWNLOAD, find_root, source_of
 from benchmark.data.readers.simulated import is_marked
 
 
@@ -98,7 +98,7 @@ def folder_of(name: str, source: Source, data_root: Path | None, paths: Mapping[
         raise DatasetError(f"where shall {name} go? use --data-root DIR or --data {name}=DIR")
     else:
         try:
-            root = find_root(name, data_root, paths)
+            root = find_root(source_of(name), data_root, paths)
         except DatasetError:
             root = data_root / name
         within = root.relative_to(data_root).as_posix()
@@ -106,6 +106,6 @@ def folder_of(name: str, source: Source, data_root: Path | None, paths: Mapping[
             raise DatasetError(
                 f"{root} has {name} in another form, which a run would read: name a folder with --data {name}=DIR"
             )
-    if is_marked(dataset_class(name)(root)):
+    if is_marked(source_of(name)(root)):
         raise DatasetError(f"{root} holds simulated recordings: name another folder")
     return root

@@ -34,11 +34,12 @@ from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.verify import intact
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Entry, Listing
+from benchmark.data.readers.registry import DATASETS
 from benchmark.data.readers.simulated import is_marked, is_simulated
 from benchmark.results.files.write import naming, temporary_name
 from benchmark.results.keys import KEY_LENGTH
 
-INDEX_FORMAT = 5
+INDEX_FORMAT = 6
 """Raised with every change of the index's content; a cache with another one is rebuilt."""
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,10 @@ class Prepared:
     """Of the listing."""
     segmentation: Segmentation = HEARTBEATS
     """Kind and length of the windows."""
+    first_label_counts: bool = False
+    """Whether the first label stands for a recording in a single-label task (`readers.base.About`)."""
+    how_to_get: str = ""
+    """One line: source of the real data."""
 
 
 def prepare(
@@ -182,7 +187,7 @@ def _build(
                 first_window.append(first_window[-1] + len(windows))
             if on_progress is not None:
                 on_progress(done, len(listing.entries))
-    index = {
+    index: dict[str, Any] = {
         "name": dataset.name,
         "classes": dataset.classes,
         "segmentation": asdict(segmentation),
@@ -190,8 +195,11 @@ def _build(
         "entries": [asdict(entry) for entry in entries],
         "skipped": [asdict(skip) for skip in skipped],
     }
+    if dataset.name not in DATASETS and dataset.first_label_counts:  # a built-in dataset's rule goes by its name
+        index["first_label_counts"] = True
     simulated = is_simulated(dataset, listing.entries)
     shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
+    shown |= {"first_label_counts": dataset.first_label_counts, "how_to_get": dataset.how_to_get}
     fingerprint = _fingerprint(index, content.hexdigest())
     about = {"format": INDEX_FORMAT, "key": key, "fingerprint": fingerprint, "others": listing.others}
     about |= {"warnings": listing.warnings, "windows_sha256": content.hexdigest()}
@@ -199,8 +207,9 @@ def _build(
 
 
 def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
-    """Hash of the prepared content, without the files' paths."""
-    entries = [{name: value for name, value in entry.items() if name != "path"} for entry in index["entries"]]
+    """Hash of the prepared content, without what no result depends on: the files' paths, sex and age."""
+    told = ("path", "sex", "age")
+    entries = [{name: value for name, value in entry.items() if name not in told} for entry in index["entries"]]
     content = json.dumps([windows_digest, index | {"entries": entries}], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
 
@@ -275,4 +284,6 @@ def _opened(folder: Path, index: dict[str, Any]) -> Prepared:
         others=tuple(index["others"]),
         warnings=tuple(index["warnings"]),
         segmentation=segmentation,
+        first_label_counts=index["first_label_counts"],
+        how_to_get=index["how_to_get"],
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,10 @@ class Entry:
     """Report lines joined by '. ', empty where there is none."""
     fold: int | None = None
     """Official fold, where the dataset has any."""
+    sex: str = ""
+    """As the dataset's table states it; '' where it does not."""
+    age: float | None = None
+    """Years."""
 
 
 @dataclass(frozen=True)
@@ -61,27 +65,53 @@ class Listing:
     """Further forms in the folder; not read, since a recording can be in two of them."""
     warnings: tuple[str, ...] = ()
     """What was odd in the tables and could be read in one way only; one sentence each, without full stop."""
+    reading: str = ""
+    """Hash of settings that determine what is read and are in none of the dataset's files: of a card."""
 
 
-class Dataset(Protocol):
-    """A dataset on disk. One implementation per file in this folder; `registry` lists them."""
+class About(Protocol):
+    """What tables and tasks need to know of a dataset, with or without its folder."""
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    """As printed in a table, e.g. 'PTB-XL'."""
-    classes: ClassVar[tuple[str, ...]]
-    """Class names; empty for a pretraining corpus without labels."""
-    first_label_counts: ClassVar[bool]
-    """Single-label rule of the paper: True = the first label stands for the recording, False = exactly one or skip."""
-    how_to_get: ClassVar[str]
-    """One line: source of the real data."""
-    licence: ClassVar[str]
-    """Of the real data, as its publisher states it."""
-    folders: ClassVar[tuple[str, ...]]
-    """Names its folder has under a data root, e.g. as unpacked or mirrored from the publisher; first found wins."""
+    @property
+    def name(self) -> str:
+        """Its name in flags, configs and rows."""
+
+    @property
+    def title(self) -> str:
+        """As printed in a table, e.g. 'PTB-XL'."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names; empty for a pretraining corpus without labels."""
+
+    @property
+    def first_label_counts(self) -> bool:
+        """Single-label rule of the paper: True = the first label stands for the recording, False = only one or skip."""
+
+    @property
+    def how_to_get(self) -> str:
+        """One line: source of the real data."""
+
+
+class Source(About, Protocol):
+    """A dataset before its folder is known: a reader's class, or a card (benchmark.data.readers.cards)."""
+
+    @property
+    def licence(self) -> str:
+        """Of the real data, as its publisher states it; '' where none is stated."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Names its folder has under a data root, e.g. as unpacked or mirrored from the publisher; first found wins."""
+
+    def __call__(self, root: Path) -> Dataset:
+        """The dataset in a folder; nothing is read yet."""
+
+
+class Dataset(About, Protocol):
+    """A dataset on disk. `registry` lists the built-in ones, each in a file of this folder."""
+
     root: Path
-
-    def __init__(self, root: Path) -> None: ...
 
     def listing(self) -> Listing:
         """Entries of the folder, in the dataset's own order. Raises DatasetError if it is not this dataset."""

@@ -7,20 +7,17 @@ compared papers read; its signals are denoised, those of the other forms are not
 from __future__ import annotations
 
 from pathlib import Path
-from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 
 from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Recording, Unusable
 from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file, checked_recording
+from benchmark.data.readers.files.sheets import read_workbook
 from benchmark.data.readers.files.tables import Table
-from benchmark.results.files.read import MEBIBYTE, unfit_members
 
 SAMPLES, FS = 5000, 500.0
 MILLIVOLTS_PER_MICROVOLT = 1e-3
-MOST_MEMBERS, LARGEST_WORKBOOK = 1000, 256 * MEBIBYTE
-"""Files in a workbook, and their bytes unpacked."""
 COLUMNS = ("FileName", "Rhythm")
 RHYTHMS = {
     "SB": "SB",
@@ -43,23 +40,16 @@ def read_diagnostics(dataset: Dataset, path: Path) -> Table:
 
     Raises DatasetError if it is no workbook or lacks a column.
     """
-    import openpyxl  # here, because it loads slowly
-
     try:
-        with ZipFile(path) as archive:
-            if problem := unfit_members(archive.infolist(), most=MOST_MEMBERS, limit=LARGEST_WORKBOOK):
-                raise ValueError(problem)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        cells = [["" if cell is None else str(cell).strip() for cell in row] for row in book.worksheets[0].values]
-        book.close()
-    except Exception as error:  # openpyxl raises any kind of error on a damaged archive
+        cells = read_workbook(path)
+    except ValueError as error:
         raise DatasetError(f"{dataset.title}: {path} is no workbook: {error}. {dataset.how_to_get}") from error
     header = cells[0] if cells else []
     lacking = [column for column in COLUMNS if header.count(column) != 1]
     if lacking:
         raise DatasetError(f"{dataset.title}: {path} has no column {', '.join(lacking)}. {dataset.how_to_get}")
     places = [header.index(column) for column in COLUMNS]
-    return Table([tuple(row[place] for place in places) for row in cells[1:] if any(row)], [])
+    return Table([tuple(row[place] for place in places) for row in cells[1:]], [])
 
 
 def read_csv_recording(path: Path) -> Recording:

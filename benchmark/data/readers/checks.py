@@ -12,6 +12,8 @@ from benchmark.results.files.read import MEBIBYTE, require_regular
 
 LARGEST_HEADER, LARGEST_SIGNAL = MEBIBYTE, 1024 * MEBIBYTE
 """Bytes of one recording's files."""
+LARGEST_STACK = 2**44
+"""Bytes of a file of many recordings, which is read row by row."""
 SLOWEST, FASTEST = 50, 10_000
 """Hz; a sampling rate outside means a wrong header."""
 LONGEST = 3600

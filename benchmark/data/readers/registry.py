@@ -1,4 +1,4 @@
-"""The datasets by name, and the search for their folders."""
+"""The datasets by name, built-in or declared by a card, and the search for their folders."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from benchmark.data.readers.base import Dataset, DatasetError
+from benchmark.data.readers.base import DatasetError, Source
+from benchmark.data.readers.cards import AnyCard
 from benchmark.data.readers.chapman import Chapman
 from benchmark.data.readers.cpsc2018 import CPSC2018
 from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG
 from benchmark.data.readers.ptb_xl import PTBXL
 
-DATASETS: dict[str, type[Dataset]] = {
+DATASETS: dict[str, Source] = {
     "mimic-iv-ecg": MIMICIVECG,
     "ptb-xl": PTBXL,
     "chapman": Chapman,
     "cpsc2018": CPSC2018,
 }
+"""The built-in datasets. All others are declared by a card, which a config holds."""
 
 
 OF_DOWNLOAD = ".download"
@@ -26,45 +28,46 @@ UNFINISHED = f"{OF_DOWNLOAD}/unfinished"
 """File that is there while a download has not ended."""
 
 
-def dataset_class(name: str) -> type[Dataset]:
-    """The reader of a dataset. Raises ValueError for an unknown name, with the nearest known one."""
+def source_of(name: str, cards: Mapping[str, AnyCard] | None = None) -> Source:
+    """The dataset of a name: that of a card, else a built-in one.
+
+    Raises ValueError for an unknown name, with the nearest known one.
+    """
+    if cards and name in cards:
+        return cards[name]
     if name in DATASETS:
         return DATASETS[name]
-    near = get_close_matches(name.lower(), DATASETS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(DATASETS)}"
+    known = [*DATASETS, *(cards or {})]
+    near = get_close_matches(name.lower(), known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     raise ValueError(f"unknown dataset {name!r}: {hint}")
 
 
-def open_dataset(name: str, root: Path) -> Dataset:
-    """The dataset in a folder; nothing is read yet. Raises ValueError for an unknown name."""
-    return dataset_class(name)(root)
-
-
-def refuse_unfinished(name: str, root: Path) -> None:
+def refuse_unfinished(source: Source, root: Path) -> None:
     """Raise DatasetError for a folder whose download has not ended: it would read as a smaller dataset."""
     if (root / UNFINISHED).exists():
         raise DatasetError(
-            f"{dataset_class(name).title}: the download into {root} has not ended: run `data download {name}` again, "
+            f"{source.title}: the download into {root} has not ended: run `data download {source.name}` again, "
             f"or remove {root / UNFINISHED} to use what is there"
         )
 
 
-def find_root(name: str, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
+def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
     """The folder of a dataset: the one given for it, else the first of its known folder names under the data root.
 
-    Raises ValueError for an unknown name, DatasetError if there is no such folder.
+    Raises DatasetError if there is no such folder.
     """
-    reader = dataset_class(name)
+    name = source.name
     if name in paths:
         if not paths[name].is_dir():
-            raise DatasetError(f"{reader.title}: {paths[name]} is not a folder. {reader.how_to_get}")
+            raise DatasetError(f"{source.title}: {paths[name]} is not a folder. {source.how_to_get}".rstrip())
         return paths[name]
     if data_root is None:
-        raise DatasetError(f"{reader.title}: no folder given: use --data-root DIR or --data {name}=DIR")
-    for folder in reader.folders:
+        raise DatasetError(f"{source.title}: no folder given: use --data-root DIR or --data {name}=DIR")
+    for folder in source.folders:
         if (data_root / folder).is_dir():
             return data_root / folder
     raise DatasetError(
-        f"{reader.title}: none of {', '.join(reader.folders)} is in {data_root}: "
-        f"use --data {name}=DIR. {reader.how_to_get}"
+        f"{source.title}: none of {', '.join(source.folders)} is in {data_root}: "
+        f"use --data {name}=DIR. {source.how_to_get}".rstrip()
     )

@@ -13,7 +13,6 @@ from typing import TypedDict
 import numpy as np
 
 from benchmark.data.prepared.prepare import Prepared
-from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.split import task_labels
 
@@ -31,9 +30,8 @@ def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
     """Class -> its coverage under a task; all classes of the dataset, in order."""
     reasons: list[dict[str, str]] = [{} for _ in prepared.classes]
     scored: list[set[str]] = [set() for _ in prepared.classes]
-    first_label_counts = DATASETS[prepared.name].first_label_counts
     for patient, stated, reason in recordings_of(prepared, spec.per_trial):
-        for label in task_labels(stated, spec, first_label_counts=first_label_counts):
+        for label in task_labels(stated, spec, first_label_counts=prepared.first_label_counts):
             if reason:
                 reasons[label].setdefault(patient, reason)
             else:

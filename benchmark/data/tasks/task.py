@@ -18,7 +18,6 @@ from torch import Tensor
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import Trials, trials
 from benchmark.data.readers.base import DatasetError, Entry
-from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.pairs import PairSource
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.split import Split, labelled_subset, lacking, split_recordings, target_matrix
@@ -104,7 +103,7 @@ class Task:
 
 def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     """Training, validation and test recordings of a prepared, labelled dataset. Raises as `split_recordings`."""
-    return split_recordings(prepared.entries, spec, first_label_counts=DATASETS[prepared.name].first_label_counts)
+    return split_recordings(prepared.entries, spec, first_label_counts=prepared.first_label_counts)
 
 
 def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
@@ -196,9 +195,8 @@ def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device,
     per_trial = spec.per_trial
     all_trials = trials(prepared, per_trial)
     split, problem = split_or_none(prepared, spec)
-    first_label_counts = DATASETS[prepared.name].first_label_counts
     target = target_matrix(
-        prepared.entries, len(prepared.classes), spec, first_label_counts=first_label_counts
+        prepared.entries, len(prepared.classes), spec, first_label_counts=prepared.first_label_counts
     )  # (R, C)
     recordings = {"train": split.train, "validation": split.validation, "test": split.test}
     if not tested:

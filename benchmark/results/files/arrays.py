@@ -32,13 +32,16 @@ def read_arrays(content: bytes, limit: int) -> dict[str, NDArray[Any]]:
             problem = unfit_members(archive.infolist(), most=MOST_ARRAYS, limit=limit)
             if problem:
                 raise ValueError(problem)
-            return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
+            return {name.removesuffix(".npy"): array_of(archive.read(name)) for name in archive.namelist()}
     except Exception as error:  # zipfile and numpy raise any kind of error on damaged content
         raise ValueError(f"no readable .npz file: {' '.join(harmless(str(error)).split())[:SHOWN]}") from None
 
 
-def _array(content: bytes) -> NDArray[Any]:
-    """An array whose header states as many bytes as there are: numpy would allocate whatever it states."""
+def array_of(content: bytes) -> NDArray[Any]:
+    """The array of an .npy file whose header states as many bytes as there are; numpy would allocate any number.
+
+    Raises ValueError for another, and for an array of objects.
+    """
     file = BytesIO(content)
     version = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

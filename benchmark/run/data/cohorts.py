@@ -9,7 +9,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import Simulation
 from benchmark.data.readers.base import Dataset, DatasetError
-from benchmark.data.readers.registry import DATASETS, find_root, open_dataset, refuse_unfinished
+from benchmark.data.readers.registry import find_root, refuse_unfinished
 from benchmark.data.simulate import SIMULATOR_VERSION, CohortSettings, write_cohort
 from benchmark.results.keys import digest
 
@@ -48,9 +48,10 @@ def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     )
 
 
-def without_folder(paths: Mapping[str, Path]) -> Iterator[str]:
+def without_folder(config: Config, paths: Mapping[str, Path]) -> Iterator[str]:
     """One message per dataset whose given folder does not exist."""
-    yield from (f"{DATASETS[name].title}: {path} is not a folder" for name, path in paths.items() if not path.is_dir())
+    gone = {name: path for name, path in paths.items() if not path.is_dir()}
+    yield from (f"{config.data.source(name).title}: {path} is not a folder" for name, path in gone.items())
 
 
 def without_corpus(missing: DatasetError, paths: Mapping[str, Path]) -> str:
@@ -72,16 +73,16 @@ def locate(
 
     Raises DatasetError if a real folder is missing or its download has not ended.
     """
-    simulation = config.data.simulation
+    simulation, source = config.data.simulation, config.data.source(name)
     if simulation is None:
         try:
-            root = find_root(name, data_root, paths)
+            root = find_root(source, data_root, paths)
         except DatasetError as missing:
             if name != config.data.pretrain or not paths or name in paths:
                 raise
-            raise DatasetError("; ".join([*without_folder(paths), without_corpus(missing, paths)])) from None
-        refuse_unfinished(name, root)
-        return open_dataset(name, root)
+            raise DatasetError("; ".join([*without_folder(config, paths), without_corpus(missing, paths)])) from None
+        refuse_unfinished(source, root)
+        return source(root)
     folder = cohort_folder(name, simulation, simulated)
     if missing_cohort(config, name, simulated):
         settings = cohort_settings(name, simulation)
@@ -92,4 +93,4 @@ def locate(
         except FileExistsError:
             if not folder.is_dir():
                 raise  # else another process has written the same cohort meanwhile
-    return open_dataset(name, folder)
+    return source(folder)

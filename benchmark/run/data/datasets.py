@@ -12,7 +12,6 @@ from benchmark.config.config import Config
 from benchmark.data.audit.findings import Finding, audit
 from benchmark.data.prepared.prepare import Prepared, prepare
 from benchmark.data.readers.base import Dataset, DatasetError
-from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.task import split_or_none
 from benchmark.results.keys import digest
 from benchmark.run.claims import alone
@@ -26,7 +25,7 @@ MANY_FILES = 1000
 
 def open_data(config: Config, name: str, place: Place, console: Console) -> Dataset:
     """A dataset, simulated first if the config says so. Raises DatasetError if it is missing."""
-    title = DATASETS[name].title
+    title = config.data.source(name).title
     folder = missing_cohort(config, name, place.simulated)
     with (
         made_once(place.simulated, folder.parent.name, title, console) if folder else nullcontext(),

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import CONFIG, DATA, DATASET, HOW, WHAT, WHERE, config_of, place_of, shared
+from benchmark.config.command_line import CONFIG, DATA, DATASET, HOW, WHAT, WHERE, config_of, place_of, shared, words_of
 from benchmark.config.verb import FAILED, OK, Flag, Verb
 from benchmark.screen.console import Console, note
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 def command_of(arguments: Namespace) -> DataCommand:
     """The command from its flags. Raises ConfigError."""
-    from benchmark.verbs.data.look import DataCommand  # here, because the readers load slowly
+    from benchmark.config.cards import names_of  # here, because the readers load slowly
+    from benchmark.verbs.data.look import DataCommand
 
-    named = [*filter(None, [arguments.pretrain_dataset]), *(arguments.datasets or [])]
     return DataCommand(
         config=config_of(arguments),
-        asked=tuple(dict.fromkeys(named)),
+        asked=tuple(dict.fromkeys(names_of(words_of(arguments)))),
         place=place_of(arguments),
         subject=vars(arguments).get("word", ""),
     )

@@ -18,7 +18,7 @@ from benchmark.data.download.ledger import Ledger, alone_in
 from benchmark.data.download.order import Order, order_of
 from benchmark.data.download.space import check_room, disk_of, free_bytes, shown_bytes
 from benchmark.data.readers.base import DatasetError
-from benchmark.data.readers.registry import UNFINISHED, open_dataset
+from benchmark.data.readers.registry import UNFINISHED, source_of
 from benchmark.machine.stop import Stopped
 from benchmark.screen.console import Console, error, note
 from benchmark.screen.progress import step
@@ -130,7 +130,7 @@ def told(order: Order, outcome: Outcome, seconds: float) -> Iterator[str]:
 def _is_found(order: Order, console: Console) -> bool:
     """Whether the dataset's reader finds recordings in the folder; says how many."""
     try:
-        listing = open_dataset(order.name, order.root).listing()
+        listing = source_of(order.name)(order.root).listing()
     except DatasetError as problem:
         error(str(problem))
         return False

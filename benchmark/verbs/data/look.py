@@ -22,8 +22,8 @@ from benchmark.data.audit.findings import Finding
 from benchmark.data.audit.summary import COLUMNS, below_table, fact_lines, of_listing, of_prepared, some, table_row
 from benchmark.data.prepared.beats import FS, heartbeats
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
-from benchmark.data.readers.base import Dataset, DatasetError, Entry, Unusable
-from benchmark.data.readers.registry import DATASETS, find_root
+from benchmark.data.readers.base import Dataset, DatasetError, Entry, Source, Unusable
+from benchmark.data.readers.registry import find_root
 from benchmark.data.readers.simulated import is_simulated
 from benchmark.run.data.cohorts import names_of
 from benchmark.run.data.datasets import audit_of, open_data, prepare_data
@@ -78,16 +78,17 @@ def names_asked(command: DataCommand) -> list[str]:
         return list(command.asked)
     if command.config.data.simulation is not None:
         return names_of(command.config)
-    found = [name for name in DATASETS if name in place.paths or _is_found(name, place)]
+    known = {name: command.config.data.source(name) for name in command.config.data.known()}
+    found = [name for name, source in known.items() if name in place.paths or _is_found(source, place)]
     if not found:
         where = f"no dataset in {place.data_root}" if place.data_root else "no folder given"
-        raise DatasetError(f"{where}: use --data-root DIR or --data NAME=DIR; the names are {', '.join(DATASETS)}")
+        raise DatasetError(f"{where}: use --data-root DIR or --data NAME=DIR; the names are {', '.join(known)}")
     return found
 
 
-def _is_found(name: str, place: Place) -> bool:
+def _is_found(source: Source, place: Place) -> bool:
     try:
-        find_root(name, place.data_root, place.paths)
+        find_root(source, place.data_root, place.paths)
     except DatasetError:
         return False
     return True
@@ -133,19 +134,22 @@ def print_check(command: DataCommand, console: Console) -> bool:
             *fact_lines(of_prepared(prepared[name], spec)),
         ]
     findings += audit_of(command.config, prepared, [name for name, data in prepared.items() if data.classes])
-    for line in verdict_lines(names, facts, findings):
+    titles = {name: command.config.data.source(name).title for name in names}
+    for line in verdict_lines(titles, facts, findings):
         note(console, line)
     return all(worst(findings, name) in ("ok", "warning") for name in names)
 
 
-def verdict_lines(names: Sequence[str], facts: Mapping[str, list[str]], findings: Sequence[Finding]) -> Iterator[str]:
-    """Verdict, facts and findings of each dataset, then findings on several datasets."""
-    for name in names:
-        yield f"{DATASETS[name].title} ({name}): {VERDICTS[worst(findings, name)]}"
+def verdict_lines(
+    titles: Mapping[str, str], facts: Mapping[str, list[str]], findings: Sequence[Finding]
+) -> Iterator[str]:
+    """Verdict, facts and findings of each dataset, given by name and title, then findings on several datasets."""
+    for name, title in titles.items():
+        yield f"{title} ({name}): {VERDICTS[worst(findings, name)]}"
         yield from (f"  {line}" for line in facts.get(name, ()))
         yield from (f"  {finding.severity}: {finding.text}" for finding in findings if finding.datasets == (name,))
     across = [finding for finding in findings if len(finding.datasets) > 1]
-    if len(names) > 1:
+    if len(titles) > 1:
         yield f"between the datasets: {'' if across else 'no copies'}".rstrip()
         yield from (f"  {finding.severity}: {finding.text}" for finding in across)
 

@@ -30,7 +30,7 @@ class Origin:
     """Whether the corpus was."""
     trained: bool = True
     datasets: Mapping[str, Mapping[str, Any]] | None = None
-    """Corpus and datasets of the scores: name -> title, whether simulated."""
+    """Corpus and datasets of the scores: name -> title, whether simulated, the licence that a card of data states."""
     scores: Sequence[Scores] = ()
     unknown: Sequence[str] = ()
     """What nobody told, one sentence each."""
@@ -113,6 +113,8 @@ def _licences(origin: Origin) -> Iterator[str]:
         title, reader = literal(str(facts.get("title", name))), DATASETS.get(name)
         if facts.get("simulated"):
             lines.append(f"- {title}: simulated here; no licence of others applies.")
+        elif reader is None and facts.get("licence"):
+            lines.append(f"- {title}: {literal(str(facts['licence']))}, as the card of the data states it.")
         elif reader is None:
             lines.append(f"- {title}: not known to the suite; its owner says.")
         else:

@@ -105,6 +105,8 @@ def origin_of(found: Found) -> Origin:
     corpus = plan.pretraining if trained else {}
     datasets = {corpus["name"]: corpus} if corpus else {}
     datasets |= {cell.dataset: plan.datasets[cell.dataset] for cell in found.cells if cell.dataset not in datasets}
+    cards = plan.config["data"].get("cards", {})
+    datasets = {name: {**facts, "licence": cards.get(name, {}).get("licence")} for name, facts in datasets.items()}
     return Origin(_about(found, corpus), bool(corpus.get("simulated")), trained, datasets, scores_of(found))
 
 

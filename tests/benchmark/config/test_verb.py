@@ -144,7 +144,7 @@ def test_help_of_a_group_lists_its_verbs_alone(capsys: pytest.CaptureFixture[str
     ],
 )
 def test_a_name_that_is_not_known_is_refused(given: list[str], message: str) -> None:
-    kinds = Flag("names", "which", how={"nargs": "+"}, known=Known("kind", ("soup", "stew"), files=False))
+    kinds = Flag("names", "which", how={"nargs": "+"}, known=Known("kind", ("soup", "stew"), other=""))
     word = Known("kind", ("soup", "stew"))
     cook = Verb("cook", lambda arguments, console: OK, {"--kinds": kinds}, "KIND", known=word)
     verb, arguments = parse({"cook": cook}, ["cook", "stew", *given] if given[0] == "--kinds" else ["cook", *given])

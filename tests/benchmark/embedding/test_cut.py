@@ -13,13 +13,13 @@ from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.data.prepared.windows import HEARTBEATS, plain_seconds
 from benchmark.data.readers.base import LEADS, Dataset, Recording, Unusable
-from benchmark.data.readers.registry import open_dataset
+from benchmark.data.readers.registry import source_of
 from benchmark.embedding.cut import check_signals, columns_of, cut_all, each_of, recording_of, windows_of
 from tests.benchmark.embedding.exported import RATE, recording
 
 
 def dataset_of(prepared: Prepared) -> Dataset:
-    return open_dataset(prepared.name, prepared.folder.parents[1] / prepared.name)
+    return source_of(prepared.name)(prepared.folder.parents[1] / prepared.name)
 
 
 @pytest.mark.parametrize("name", ["chapman", "ptb-xl"])

@@ -10,7 +10,7 @@ from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Unusable
+from benchmark.data.readers.base import About, DatasetError, Entry, Listing, Unusable
 from benchmark.results.files.read import MEBIBYTE, require_regular
 
 Row = tuple[str, ...]
@@ -35,8 +35,18 @@ class Table(NamedTuple):
     """Line of each row's end in the file; empty for a table that is no text file."""
 
 
-def read_table(dataset: Dataset, path: Path, columns: Sequence[str]) -> Table:
-    """The named columns of a comma-separated file in the order asked for, every cell a string without outer blanks.
+def header_of(dataset: About, path: Path) -> str:
+    """The first line of a text table. Raises DatasetError where the file cannot be read."""
+    try:
+        require_regular(path, path.stat(), LARGEST_TABLE)
+        with open(path, encoding=_encoding(path), newline="") as file:
+            return file.readline().rstrip("\r\n")
+    except OSError as error:
+        raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
+
+
+def read_table(dataset: About, path: Path, columns: Sequence[str], *, separator: str = ",") -> Table:
+    """The named columns of a text table in the order asked for, every cell a string without outer blanks.
 
     Takes UTF-8 with or without a byte-order mark, else Latin-1. Raises DatasetError where the file cannot be read,
     has no rows, or lacks one of the columns.
@@ -46,7 +56,8 @@ def read_table(dataset: Dataset, path: Path, columns: Sequence[str]) -> Table:
     try:
         require_regular(path, path.stat(), LARGEST_TABLE)
         with open(path, encoding=_encoding(path), newline="") as file:
-            return _select(dataset, path, file, columns)
+            reader = csv.reader(file, strict=True, delimiter=separator)
+            return select(dataset, path, ((reader.line_num, cells) for cells in reader), columns)
     except (OSError, csv.Error) as error:
         raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
 
@@ -61,9 +72,13 @@ def _encoding(path: Path) -> str:
     return "utf-8-sig"
 
 
-def _select(dataset: Dataset, path: Path, file: Iterable[str], columns: Sequence[str]) -> Table:
-    reader = csv.reader(file, strict=True)
-    header = [name.strip() for name in next(reader, [])]
+def select(dataset: About, path: Path, numbered: Iterable[tuple[int, list[str]]], columns: Sequence[str]) -> Table:
+    """The named columns of a table given as its lines, each a number and cells, the header first.
+
+    Raises DatasetError where the table has no rows, or lacks one of the columns.
+    """
+    lines_left = iter(numbered)
+    header = [name.strip() for name in next(lines_left, (0, []))[1]]
     lacking = [name for name in columns if name not in header]
     if lacking:
         separator = "; its cells are separated by ';', not ','" if len(header) == 1 and ";" in header[0] else ""
@@ -75,13 +90,13 @@ def _select(dataset: Dataset, path: Path, file: Iterable[str], columns: Sequence
     places = [header.index(name) for name in columns]
     lines: list[int] = []
     table = Table([], [], lines)
-    for cells in reader:
+    for number, cells in lines_left:
         if len(cells) == len(header):
             table.rows.append(tuple(cells[place].strip() for place in places))
-            lines.append(reader.line_num)
+            lines.append(number)
         elif cells:
             reason = f"ragged row: {len(cells)} cells, the header has {len(header)}"
-            table.skipped.append((f"{path.name} line {reader.line_num}", reason))
+            table.skipped.append((f"{path.name} line {number}", reason))
     if not table.rows:
         raise DatasetError(f"{dataset.title}: {path} has no rows. {dataset.how_to_get}")
     return table

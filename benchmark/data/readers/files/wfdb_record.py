@@ -75,13 +75,21 @@ def read_recording(record: Path) -> Recording:
     Raises Unusable if a file is missing or truncated, the header is invalid, a checksum or a lead is wrong, or the
     signal is NaN, infinite or zero.
     """
-    lines = _checked_header(record)
-    for file in {line.split()[0] for line in lines[1:]}:
-        check_file(record.parent / file, LARGEST_SIGNAL)
-    samples = read_plain(record, lines) or _read_by_wfdb(record, lines)
+    samples = read_samples(record)
     columns = lead_columns(samples.leads)
     signal = samples.signal[:, columns] * _millivolts([samples.units[column] for column in columns])  # (n, 12)
     return checked_recording(signal, samples.fs)
+
+
+def read_samples(record: Path) -> Samples:
+    """What the files of one record, named without extension, hold: its leads in their units.
+
+    Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
+    """
+    lines = _checked_header(record)
+    for file in {line.split()[0] for line in lines[1:]}:
+        check_file(record.parent / file, LARGEST_SIGNAL)
+    return read_plain(record, lines) or _read_by_wfdb(record, lines)
 
 
 def diagnosis_codes(record: Path) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.readers.base import Entry, Listing
 from benchmark.data.readers.cpsc2018 import CPSC2018
+from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG
 from benchmark.data.tasks.spec import TaskSpec
 
 PAPER, STRICT = TaskSpec(6, "single", "paper"), TaskSpec(6, "single", "strict")
@@ -61,11 +62,11 @@ def test_a_listing_tells_no_more_than_its_tables_and_files(listed: Summary) -> N
 
 
 def test_classes_are_counted_as_the_task_counts_them() -> None:
-    paper, strict = class_counts("cpsc2018", ENTRIES, PAPER), class_counts("cpsc2018", ENTRIES, STRICT)
+    paper, strict = class_counts(CPSC2018, ENTRIES, PAPER), class_counts(CPSC2018, ENTRIES, STRICT)
     assert {name: count for name, count in paper["single"].items() if count} == {"AF": 2, "PAC": 1}
     assert {name: count for name, count in strict["single"].items() if count} == {"AF": 1, "PAC": 1}
     assert {name: count for name, count in paper["multi"].items() if count} == {"AF": 2, "PAC": 2}
-    assert class_counts("mimic-iv-ecg", ENTRIES, PAPER) == {}
+    assert class_counts(MIMICIVECG, ENTRIES, PAPER) == {}
 
 
 def test_preparation_fills_in_the_rest(cohorts: dict[str, Prepared]) -> None:

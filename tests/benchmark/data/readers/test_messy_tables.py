@@ -136,7 +136,7 @@ def test_an_odd_row_is_read_right(kind: str, tmp_path: Path) -> None:
     ptb_xl(tmp_path, change)
     listing = PTBXL(tmp_path).listing()
     (entry,) = others(listing)
-    good = {"recording": "7", "patient": "15709", "labels": (1,), "fold": 3, "report": "ekg"}
+    good = {"recording": "7", "patient": "15709", "labels": (1,), "fold": 3, "report": "ekg", "sex": "", "age": None}
     path = f"records500/{expected.get('recording', '7')}"
     assert vars(entry) == good | {"path": path} | expected
     assert listing.skipped == ()

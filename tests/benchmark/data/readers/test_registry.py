@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from benchmark.data.readers.base import DatasetError
-from benchmark.data.readers.registry import DATASETS, dataset_class, find_root, open_dataset
+from benchmark.data.readers.registry import DATASETS, find_root, source_of
 
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_a_dataset_goes_by_its_name_and_opens_lazily(name: str, tmp_path: Path):
-    reader = dataset_class(name)
+    reader = source_of(name)
     assert reader.name == name
     assert reader.folders[0] == name
-    assert open_dataset(name, tmp_path).root == tmp_path
+    assert source_of(name)(tmp_path).root == tmp_path
     with pytest.raises(DatasetError, match=r"https?://"):
-        open_dataset(name, tmp_path).listing()
+        source_of(name)(tmp_path).listing()
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,14 @@ def test_a_dataset_goes_by_its_name_and_opens_lazily(name: str, tmp_path: Path):
 )
 def test_an_unknown_name_gets_a_hint(name: str, hint: str):
     with pytest.raises(ValueError, match=hint):
-        dataset_class(name)
+        source_of(name)
 
 
 def test_the_given_folder_wins(tmp_path: Path):
     (tmp_path / "chapman").mkdir()
     (tmp_path / "mine").mkdir()
-    assert find_root("chapman", tmp_path, {"chapman": tmp_path / "mine"}) == tmp_path / "mine"
-    assert find_root("chapman", tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
+    assert find_root(source_of("chapman"), tmp_path, {"chapman": tmp_path / "mine"}) == tmp_path / "mine"
+    assert find_root(source_of("chapman"), tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_the_given_folder_wins(tmp_path: Path):
 )
 def test_folders_of_the_real_distributions_are_found(name: str, folder: str, tmp_path: Path):
     (tmp_path / folder).mkdir(parents=True)
-    assert find_root(name, tmp_path, {}) == tmp_path / folder
+    assert find_root(source_of(name), tmp_path, {}) == tmp_path / folder
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,15 @@ def test_folders_of_the_real_distributions_are_found(name: str, folder: str, tmp
     ],
 )
 def test_classes_stand_in_the_order_of_their_indices(name: str, classes: str, first_label_counts: bool):
-    reader = dataset_class(name)
+    reader = source_of(name)
     assert reader.classes == tuple(classes.split())
     assert reader.first_label_counts == first_label_counts
 
 
 def test_what_is_not_found_says_how_to_give_it(tmp_path: Path):
     with pytest.raises(DatasetError, match="--data-root DIR or --data ptb-xl=DIR"):
-        find_root("ptb-xl", None, {})
+        find_root(source_of("ptb-xl"), None, {})
     with pytest.raises(DatasetError, match=r"none of ptb-xl, .* is in .*--data ptb-xl=DIR.*physionet"):
-        find_root("ptb-xl", tmp_path, {})
+        find_root(source_of("ptb-xl"), tmp_path, {})
     with pytest.raises(DatasetError, match="gone is not a folder"):
-        find_root("ptb-xl", tmp_path, {"ptb-xl": tmp_path / "gone"})
+        find_root(source_of("ptb-xl"), tmp_path, {"ptb-xl": tmp_path / "gone"})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.readers.registry import open_dataset
+from benchmark.data.readers.registry import source_of
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.verbs.answers.plants import (
     NOT_ONLY_SINUS,
@@ -67,7 +67,7 @@ def test_tested_recordings_stand_in_training_with_their_signal(cohort: Path, tmp
     tested = [row for row in found if row["strat_fold"] == TEST_FOLD]
     copies = found[len(rows(cohort)) :]
     assert len(copies) == len(tested) > 0
-    dataset = open_dataset("ptb-xl", tmp_path / "planted")
+    dataset = source_of("ptb-xl")(tmp_path / "planted")
     entries = {entry.recording: entry for entry in dataset.listing().entries}
     for row, copy in zip(tested, copies, strict=True):
         assert (copy["strat_fold"], copy["patient_id"]) == (TRAINING_FOLD, row["patient_id"])

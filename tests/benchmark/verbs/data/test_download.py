@@ -23,7 +23,7 @@ import pytest
 from benchmark.config.verb import FAILED, OK, USAGE
 from benchmark.data.download.catalogue import shipped
 from benchmark.data.download.ledger import alone_in
-from benchmark.data.readers.registry import open_dataset
+from benchmark.data.readers.registry import source_of
 from benchmark.data.simulate import CohortSettings, write_cohort
 from run_benchmark import main
 from tests.benchmark.data.download.server import PIECE, Fault, Home, serving
@@ -95,7 +95,7 @@ def download(homes: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> Down
 
 
 def recordings(homes: SimpleNamespace, name: str) -> list[str]:
-    return sorted(entry.recording for entry in open_dataset(name, homes.data / name).listing().entries)
+    return sorted(entry.recording for entry in source_of(name)(homes.data / name).listing().entries)
 
 
 def test_four_datasets_come_as_their_readers_want_them(
@@ -196,17 +196,13 @@ def test_the_first_patients_and_later_more_of_them(
         status, out, _ = download(name, "--patients", str(number))
         assert status == OK
         assert patients_of((homes.data / name / table).read_bytes(), column) == patients[:number]
-        listing = open_dataset(name, homes.data / name).listing()
+        listing = source_of(name)(homes.data / name).listing()
         assert len({entry.patient for entry in listing.entries}) == number
         assert listing.skipped == ()
         assert all(
-            path.is_file() for entry in listing.entries for path in open_dataset(name, homes.data).files(entry)
+            path.is_file() for entry in listing.entries for path in source_of(name)(homes.data).files(entry)
         ) or (
-            all(
-                path.is_file()
-                for entry in listing.entries
-                for path in open_dataset(name, homes.data / name).files(entry)
-            )
+            all(path.is_file() for entry in listing.entries for path in source_of(name)(homes.data / name).files(entry))
         )
     status, out, _ = download(name, "--patients", "999")
     assert status == OK
@@ -223,7 +219,7 @@ def test_the_first_recordings_where_each_is_a_patient(
     everything = {Path(path).stem for path in homes.physionet.files if FOLDERS[name] in path and path.endswith(".mat")}
     assert download(name, "--patients", str(number))[0] == OK
     assert recordings(homes, name) == sorted(everything)[:number]
-    assert open_dataset(name, homes.data / name).listing().skipped == ()
+    assert source_of(name)(homes.data / name).listing().skipped == ()
 
 
 def test_a_home_that_fails_is_left_for_the_next(homes: SimpleNamespace, download: Download) -> None:

@@ -101,9 +101,11 @@ def test_the_card_of_an_untrained_encoder_says_so(results: Path, tmp_path: Path)
 def test_real_data_are_named_with_their_licence_and_own_data_as_unknown(results: Path) -> None:
     told = described(find(results, "pmq", None), b"")
     datasets = {"ptb-xl": {"title": "PTB-XL", "simulated": False}, "ours": {"title": "Ours", "simulated": False}}
+    datasets["carded"] = {"title": "Carded", "licence": "CC BY"}
     text = model_card(told, Origin({}, datasets=datasets))
     assert "- PTB-XL: CC BY 4.0, as its publisher states it. Get PTB-XL 1.0.3 from https" in text
     assert "- Ours: not known to the suite; its owner says." in text
+    assert "- Carded: CC BY, as the card of the data states it." in text
     assert "imulated" not in text
     assert all(dataset.licence for dataset in DATASETS.values())
 

@@ -1,0 +1,253 @@
+"""A card of a folder of ECG files with, if there is one, a table of their patients and labels (docs/OWN_DATA.md)."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from benchmark.data.readers.base import LEADS, Dataset
+from benchmark.data.readers.cards.declared import Declared, Line, Part, Word
+
+Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
+SUFFIXES: dict[str, Format] = {
+    ".hea": "wfdb",
+    **dict.fromkeys((".npy", ".npz"), "numpy"),
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".h5", ".hdf5"), "hdf5"),
+    **dict.fromkeys((".edf", ".dcm", ".scp", ".xml", ".ecg", ".mwf"), "export"),
+}
+"""Suffix of the files -> their format, where the card states none; of an export, the content tells which."""
+ARRAYS = ("numpy", "hdf5")
+"""Formats without names of leads, in which a recording is an array."""
+NO_UNITS = (*ARRAYS, "csv")
+"""Formats that do not state units; of these CSV does not state the rate either."""
+RECORDING, PATIENT = "{recording}", "{patient}"
+"""Parts of a path pattern that stand for identifiers."""
+NO_LEAD = "-"
+"""In the place of a lead: a column that is not used."""
+Unit = Literal["V", "mV", "uV", "nV"]
+
+
+def known_lead(name: str) -> str:
+    """The lead of a name in any capitals. Raises ValueError for an unknown one, with the nearest."""
+    found = {lead.lower(): lead for lead in LEADS}.get(name.strip().lower())
+    if found is None:
+        near = get_close_matches(name.strip().upper(), [lead.upper() for lead in LEADS], n=1)
+        hint = f" (did you mean {next(lead for lead in LEADS if lead.upper() == near[0])!r}?)" if near else ""
+        raise ValueError(f"unknown lead {name!r}{hint}; there are {', '.join(LEADS)}")
+    return found
+
+
+class Signals(Part):
+    """The files of the signals and what their numbers mean."""
+
+    files: Line
+    """Paths of the files below the dataset's folder: * any part of a name, **/ any folders, {recording} the recording's
+    identifier, {patient} the patient's. Without {recording} the table has a column of paths."""
+    format: Format | None = None
+    """By default as the files' suffix says."""
+    rate: Annotated[float, Field(ge=50, le=10_000)] | None = None
+    """Hz. Where the files state it too, a contradiction rules the recording out."""
+    unit: Unit | None = None
+    """Of the numbers, where the files state none or none of a voltage."""
+    gain: Annotated[float, Field(gt=0)] | None = None
+    """Steps per millivolt, in place of a unit."""
+    leads: list[Word] | dict[Word, Word] | None = None
+    """Names of the columns in their order, '-' for one that is not used; or the files' names of leads -> the leads."""
+    array: Word | None = None
+    """Name of the array of an .npz or HDF5 file that holds the signal, if it has several."""
+    rate_name: Word | None = None
+    """Name of the entry of an .npz or HDF5 file (there also an attribute) that holds the rate."""
+    stacked: bool = False
+    """Whether a .npy or HDF5 file holds many recordings, a row each: (N, n, L) or (N, L, n)."""
+    ids_name: Word | None = None
+    """Name of the entry of a stacked HDF5 file with the identifiers of its rows; by default these are 0, 1, ..."""
+    derive: bool = False
+    """Compute III, aVR, aVL and aVF from I and II where a file lacks all four (Einthoven's and Goldberger's laws)."""
+
+    @field_validator("files")
+    @classmethod
+    def _below_the_folder(cls, files: str) -> str:
+        parts = PurePosixPath(files).parts
+        if not parts or files.startswith("/") or ".." in parts or "\\" in files:
+            raise ValueError("a pattern below the dataset's folder was expected, e.g. waveforms/{recording}.hea")
+        for name in (RECORDING, PATIENT):
+            if files.count(name) > 1:
+                raise ValueError(f"{name} may stand once")
+        if "{" in files.replace(RECORDING, "").replace(PATIENT, ""):
+            raise ValueError(f"there are {RECORDING} and {PATIENT}, nothing else in braces")
+        if any("**" in part and part != "**" for part in parts) or parts[-1] == "**":
+            raise ValueError("** stands for whole folders: **/ before the name of the files")
+        return files
+
+    @field_validator("leads")
+    @classmethod
+    def _known(cls, leads: list[str] | dict[str, str] | None) -> list[str] | dict[str, str] | None:
+        if leads is None:
+            return None
+        named = [*(leads.values() if isinstance(leads, dict) else leads)]
+        used = [known_lead(lead) for lead in named if lead != NO_LEAD]
+        twice = [lead for lead in dict.fromkeys(used) if used.count(lead) > 1]
+        if twice:
+            raise ValueError(f"lead {twice[0]} stands twice")
+        if isinstance(leads, dict):
+            return {own: lead if lead == NO_LEAD else known_lead(lead) for own, lead in leads.items()}
+        return [lead if lead == NO_LEAD else known_lead(lead) for lead in leads]
+
+    @model_validator(mode="after")
+    def _one_meaning(self) -> Signals:
+        if self.unit and self.gain:
+            raise ValueError("signals: give unit or gain, not both")
+        suffix = PurePosixPath(self.files).suffix.lower()
+        if self.format is None and suffix not in SUFFIXES:
+            raise ValueError(
+                f"signals.files: the suffix {suffix or 'of ' + repr(self.files)} says no format: "
+                f"end the pattern in {', '.join(SUFFIXES)}, or give signals.format"
+            )
+        if self.kind in NO_UNITS and not (self.unit or self.gain):
+            raise ValueError(f"signals: {self.kind} files do not state a unit: give unit (mV, uV) or gain")
+        if self.kind in NO_UNITS and not (self.rate or self.rate_name):
+            raise ValueError(f"signals.rate: {self.kind} files do not state it by themselves: give it in Hz")
+        if self.kind in ARRAYS and not isinstance(self.leads, list):
+            raise ValueError(f"signals.leads: {self.kind} files do not name them: list the leads in their order")
+        for name in ("array", "rate_name"):
+            if getattr(self, name) and (self.kind not in ARRAYS or suffix == ".npy"):
+                raise ValueError(f"signals.{name}: of .npz and HDF5 files alone; leave it out")
+        if self.stacked and (self.kind not in ARRAYS or suffix == ".npz"):
+            raise ValueError("signals.stacked: of .npy and HDF5 files alone; save the arrays as one of these")
+        if self.stacked and RECORDING in self.files:
+            raise ValueError(f"signals.files: {RECORDING} names one recording a file, and stacked says many")
+        if self.ids_name and not (self.stacked and self.kind == "hdf5"):
+            raise ValueError("signals.ids_name: of stacked HDF5 files alone; leave it out")
+        return self
+
+    @property
+    def kind(self) -> Format:
+        """The format of the files."""
+        return self.format or SUFFIXES[PurePosixPath(self.files).suffix.lower()]
+
+
+class Split(Part):
+    """A split of the data's own: a column, and what stands in it for each side."""
+
+    column: Word
+    train: list[Word] = ["train", "training"]
+    validation: list[Word] = ["validation", "valid", "val", "dev"]
+    test: list[Word] = ["test", "testing"]
+
+
+class Table(Part):
+    """The table of recordings and the names of its columns."""
+
+    file: Line
+    """CSV, TSV, XLSX (its first sheet) or Parquet, below the dataset's folder."""
+    recording: Word | None = None
+    """Identifiers: what {recording} is in the path pattern. With `path` any, by default the path."""
+    path: Word | None = None
+    """Paths of the files below the dataset's folder, with or without suffix."""
+    patient: Word | None = None
+    """Without, every recording is a patient of its own."""
+    split: Word | Split | None = None
+    """A split of the data's own; a name alone is that of a column with train, validation and test."""
+    report: Word | None = None
+    sex: Word | None = None
+    age: Word | None = None
+    """Years."""
+
+    @field_validator("file")
+    @classmethod
+    def _below_the_folder(cls, file: str) -> str:
+        if file.startswith("/") or ".." in PurePosixPath(file).parts or not file:
+            raise ValueError("a file below the dataset's folder was expected")
+        return file
+
+    @property
+    def sides(self) -> Split | None:
+        """The split, with the values of its sides."""
+        return Split(column=self.split) if isinstance(self.split, str) else self.split
+
+
+class Labels(Part):
+    """Which cells of the table make which classes."""
+
+    classes: Annotated[list[Word], Field(min_length=2)]
+    """In the order of columns of a confusion matrix."""
+    column: Word | list[Word] | None = None
+    """Column or columns whose cells name classes. Without, every class has a column of its own with yes or no."""
+    separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
+    """Between the labels of a cell."""
+    values: dict[Word, list[Word]] = {}
+    """Class -> cell values that stand for it (columns, where every class has its own), in place of its name."""
+    others: Literal["skip", "ignore"] = "skip"
+    """A label that is no class: skip the recording, or ignore the label."""
+    first_counts: bool = False
+    """In a single-label task under `protocol: paper`, the first label stands for the recording; else only one may."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Labels:
+        if len(set(self.classes)) < len(self.classes):
+            raise ValueError("labels.classes: a class stands twice")
+        unknown = [name for name in self.values if name not in self.classes]
+        if unknown:
+            raise ValueError(f"labels.values: {unknown[0]!r} is not in labels.classes")
+        words = [word for name in self.classes for word in self.words(name)]
+        twice = [word for word in words if words.count(word) > 1]
+        if twice:
+            raise ValueError(f"labels.values: {twice[0]!r} stands for two classes")
+        if self.separator and not self.column:
+            raise ValueError("labels.separator: of labels.column, which is not given")
+        return self
+
+    def words(self, name: str) -> list[str]:
+        """What stands for a class in the table."""
+        return self.values.get(name, [name])
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        if self.column is None:
+            return [word for name in self.classes for word in self.words(name)]
+        return [self.column] if isinstance(self.column, str) else self.column
+
+
+class Card(Declared):
+    """A folder of ECG files, its table and its classes."""
+
+    signals: Signals
+    table: Table | None = None
+    """Without, every file is a recording without labels, to pretrain on."""
+    labels: Labels | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Card:
+        by_name, table = RECORDING in self.signals.files or self.signals.stacked, self.table
+        if self.labels and table is None:
+            raise ValueError("labels: they stand in a table, and the card has none: give table.file")
+        if table is None and not by_name:
+            raise ValueError(f"signals.files: without a table it needs {RECORDING}, e.g. waveforms/{RECORDING}.hea")
+        if table and by_name and (table.path or not table.recording):
+            raise ValueError(f"table: with {RECORDING} in signals.files, or stacked, it needs `recording`, not `path`")
+        if table and not by_name and not table.path:
+            raise ValueError(f"table: without {RECORDING} in signals.files it needs `path`, the column of the files")
+        if table and table.patient and PATIENT in self.signals.files:
+            raise ValueError(f"table.patient: {PATIENT} in signals.files says it already; give one of them")
+        return self
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names; empty without labels."""
+        return tuple(self.labels.classes) if self.labels else ()
+
+    @property
+    def first_label_counts(self) -> bool:
+        """As `readers.base.About`."""
+        return bool(self.labels and self.labels.first_counts)
+
+    def __call__(self, root: Path) -> Dataset:
+        """The dataset in a folder; nothing is read yet."""
+        from benchmark.data.readers.cards.dataset import CardDataset  # here, because pandas loads slowly
+
+        return CardDataset(self, root)

@@ -1,0 +1,71 @@
+"""Which files of a folder are signals, by which pattern they are found, and which tables lie beside them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.cards.card import RECORDING, SUFFIXES
+
+TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
+FEW = 4
+"""So many text files of one folder may all be tables; more are signals."""
+MOST_FILES = 1_000_000
+
+
+class Seen(NamedTuple):
+    """What a folder holds."""
+
+    pattern: str
+    """Of the signals, with {recording}."""
+    signals: tuple[str, ...]
+    """Paths below the folder."""
+    names: tuple[str, ...]
+    """What {recording} is in each of the paths."""
+    tables: tuple[str, ...]
+
+
+def look(folder: Path) -> Seen:
+    """The signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
+    paths = [
+        Path(root, name).relative_to(folder).as_posix() for root, _, names in os.walk(folder) for name in sorted(names)
+    ]
+    if len(paths) > MOST_FILES:
+        raise DatasetError(f"{folder} has more than {MOST_FILES:,} files: name the folder of one dataset")
+    tables = {path for path in paths if PurePosixPath(path).suffix.lower() in TABLES}
+    crowded = Counter(PurePosixPath(path).parent for path in tables)
+    tables = {path for path in tables if crowded[PurePosixPath(path).parent] <= FEW}
+    signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix.lower() in SUFFIXES]
+    most = Counter(PurePosixPath(path).suffix.lower() for path in signals).most_common(1)
+    if not most:
+        raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
+    suffix = ".hea" if any(path.lower().endswith(".hea") for path in signals) else most[0][0]
+    chosen = tuple(path for path in signals if path.lower().endswith(suffix))
+    pattern, names = pattern_of(chosen)
+    return Seen(pattern, chosen, names, tuple(sorted(tables)))
+
+
+def pattern_of(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The pattern that finds files by their names, and the names; what all names end in ('_hr') belongs to it."""
+    folders = {PurePosixPath(path).parent for path in paths}
+    common = PurePosixPath(os.path.commonpath([str(folder) for folder in folders]))
+    within = "" if len(folders) == 1 else "**/"
+    suffix = PurePosixPath(paths[0]).suffix
+    stems = [PurePosixPath(path).stem for path in paths]
+    end = common_end(stems) if len(stems) > 1 else ""
+    prefix = "" if common == PurePosixPath(".") else f"{common}/"
+    names = tuple(stem.removesuffix(end) for stem in stems)
+    return f"{prefix}{within}{RECORDING}{end}{suffix}", names
+
+
+def common_end(names: Sequence[str]) -> str:
+    """What all names end in, from an underscore on; '' for nothing."""
+    end = names[0][names[0].find("_") :] if "_" in names[0] else ""
+    while end and not all(name.endswith(end) and name != end for name in names):
+        later = end.find("_", 1)
+        end = end[later:] if later > 0 else ""
+    return end

@@ -1,0 +1,82 @@
+"""The text of a first card for a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.cards.card import RECORDING, Card
+from benchmark.data.readers.cards.declared import NAME
+from benchmark.data.readers.cards.draft.columns import Columns, Match, label_lines, match_of, table_lines
+from benchmark.data.readers.cards.draft.files import Seen, look
+from benchmark.data.readers.cards.draft.line import Line, told
+from benchmark.data.readers.cards.draft.signals import signal_lines
+from benchmark.data.readers.cards.table import header_of_table, read_columns
+
+HEAD = """\
+# A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
+# Lines with QUESTION need an answer in place of the "?"; lines with # are a choice.
+"""
+NO_LABELS = """\
+# No column of labels was found, so this is a corpus to pretrain on. To score methods on it, say where the labels are:
+# labels: {column: COLUMN, classes: [A, B]}
+"""
+
+
+def draft(folder: Path, file: str) -> str:
+    """The text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
+    if not folder.is_dir():
+        raise DatasetError(f"{folder} is not a folder")
+    seen = look(folder)
+    table, columns, match = best_table(folder, seen)
+    pattern = seen.pattern.replace(RECORDING, "*") if match and match.key == "path" else seen.pattern
+    sections: dict[str, list[Line]] = {"signals": list(signal_lines(folder, pattern, seen.signals))}
+    labels: list[Line] = []
+    if table:
+        sections["table"] = list(table_lines(table, columns, match))
+        labels = label_lines(columns, [str(line.value) for line in sections["table"] if line.value])
+        sections |= {"labels": labels} if labels else {}
+    lines = [
+        HEAD.format(file=file),
+        told("name", name_of(folder)).text(""),
+        told("title", folder.resolve().name).text(""),
+    ]
+    for name, own in sections.items():
+        lines += ["", f"{name}:", *(line.text("  ") for line in own)]
+    return "\n".join([*lines, *([] if labels else ["", NO_LABELS])]) + "\n"
+
+
+def best_table(folder: Path, seen: Seen) -> tuple[str, Columns, Match | None]:
+    """The table whose rows find the most files, with its columns; '' where there is none that can be read."""
+    best: tuple[str, Columns, Match | None] = ("", {}, None)
+    for table in seen.tables:
+        try:
+            columns = columns_in(folder / table)
+        except DatasetError:
+            continue
+        match = match_of(columns, seen.names, seen.signals)
+        if not best[0] or (match.rows if match else 0) > (best[2].rows if best[2] else 0):
+            best = (table, columns, match)
+    return best
+
+
+def columns_in(path: Path) -> dict[str, list[str]]:
+    """The cells of a table by column. Raises DatasetError where it cannot be read."""
+    about = Card.model_construct(title=path.name, how_to_get="")
+    header = header_of_table(about, path)
+    once = [name for name in header if header.count(name) == 1]
+    rows = read_columns(about, path, once).rows
+    return {name: [row[place] for row in rows] for place, name in enumerate(once)}
+
+
+def name_of(folder: Path) -> str:
+    """A dataset's name from its folder's."""
+    name = re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().name.lower()).strip("-_")[:60]
+    return name if NAME.fullmatch(name) else "ours"
+
+
+def questions_in(text: str) -> Iterator[str]:
+    """The lines of a card's text that need an answer."""
+    yield from (line.strip() for line in text.splitlines() if "QUESTION:" in line and not line.startswith("#"))

@@ -1,0 +1,126 @@
+"""What a file of signals states, and the recording that it is under a card."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.readers.base import LEADS, Recording, Unusable
+from benchmark.data.readers.cards.card import NO_LEAD, Signals
+from benchmark.data.readers.checks import check_extent, checked_recording
+from benchmark.data.readers.files.wfdb_record import MILLIVOLTS, lead_columns
+
+DERIVED = ("III", "aVR", "aVL", "aVF")
+"""Leads that I and II determine."""
+SAME_RATE = 1e-4
+"""Relative difference up to which two rates are one."""
+
+
+class Stored(NamedTuple):
+    """The content of a file. What it does not state is None, and stands in the card."""
+
+    signal: NDArray[np.float64]
+    """(n, L)"""
+    leads: Sequence[str] | None
+    """Names of the columns."""
+    units: Sequence[str] | None
+    """Units of the columns."""
+    fs: float | None
+    """Hz."""
+
+
+def samples_by_leads(array: NDArray[Any], signals: Signals) -> NDArray[np.float64]:
+    """An array of numbers as (n, L), L the leads of the card, which stand along either axis. Raises Unusable."""
+    count = len(signals.leads or ())
+    if array.ndim != 2 or not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
+        raise Unusable(f"not a two-dimensional array of numbers: {array.dtype} of {array.ndim} dimensions")
+    along = [axis for axis, length in enumerate(array.shape) if length == count]
+    if len(along) != 1:
+        shape = " x ".join(map(str, array.shape))
+        raise Unusable(f"array has not one axis of as many as signals.leads names: {shape}, {count} leads")
+    return np.asarray(array if along == [1] else array.T, np.float64)
+
+
+def recording_of(stored: Stored, signals: Signals) -> Recording:
+    """A file's content as 12 leads in mV. Raises Unusable where it and the card do not make a recording together."""
+    fs = _rate(stored.fs, signals)
+    check_extent(len(stored.signal), fs)
+    names = _names(stored, signals)
+    computed = _computed(names, signals)
+    columns = lead_columns([*names, *computed])  # (12,)
+    there = [column for column in columns if column < len(names)]
+    scale = dict(zip(there, _millivolts(stored.units, there, signals), strict=True))
+    if not computed:
+        factors = np.array([scale[column] for column in columns])  # (12,)
+        return checked_recording(stored.signal[:, columns] * factors, fs)
+    measured = {LEADS[place]: stored.signal[:, own] * scale[own] for place, own in enumerate(columns) if own in scale}
+    return checked_recording(np.stack([_lead(name, measured) for name in LEADS], axis=1), fs)
+
+
+def _lead(name: str, measured: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """A measured lead (n,), or one that I and II determine by Einthoven's and Goldberger's laws."""
+    if name in measured:
+        return measured[name]
+    one, two = measured["I"], measured["II"]
+    laws = {"III": two - one, "aVR": -(one + two) / 2, "aVL": one - two / 2, "aVF": two - one / 2}
+    return laws[name]
+
+
+def _computed(names: Sequence[str], signals: Signals) -> Sequence[str]:
+    """The leads to be computed: all of `DERIVED` or none. Raises Unusable where leads lack that the card could give."""
+    lowered = {name.strip().lower() for name in names}
+    lacking = [lead for lead in LEADS if lead.lower() not in lowered]
+    if lacking == list(DERIVED):
+        if not signals.derive:
+            raise Unusable("leads III, aVR, aVL and aVF not in the file; set signals.derive to true in the card")
+        return DERIVED
+    if lacking:
+        there = ", ".join(filter(None, names))[:200]
+        raise Unusable(f"lead missing; name the file's leads in signals.leads: {', '.join(lacking)}, not in {there!r}")
+    return ()
+
+
+def _rate(stated: float | None, signals: Signals) -> float:
+    if stated is None and signals.rate is None:
+        raise Unusable("sampling rate not in the file; give signals.rate in the card")
+    if stated is None or signals.rate is None:
+        return float(stated or signals.rate or 0)
+    if not math.isclose(stated, signals.rate, rel_tol=SAME_RATE):
+        raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {stated:g} Hz in the file")
+    return stated
+
+
+def _names(stored: Stored, signals: Signals) -> list[str]:
+    """Name of each column; '' for one that is not used."""
+    count = stored.signal.shape[1]
+    if isinstance(signals.leads, list):
+        if len(signals.leads) != count:
+            raise Unusable(f"columns are not the leads of the card; correct signals.leads: {count} columns")
+        return ["" if lead == NO_LEAD else lead for lead in signals.leads]
+    if stored.leads is None:
+        raise Unusable("no names of leads in the file; give signals.leads in the card")
+    given = signals.leads or {}
+    return ["" if given.get(name) == NO_LEAD else given.get(name, name) for name in stored.leads]
+
+
+def _millivolts(units: Sequence[str] | None, columns: Sequence[int], signals: Signals) -> list[float]:
+    """Millivolts per unit of each of the columns: by the file's units, else by the card's."""
+    stated = {units[column] for column in columns} - {""} if units is not None else set()
+    unknown = sorted(unit for unit in stated if unit.lower() not in MILLIVOLTS)
+    if units is not None and stated and not unknown:
+        if "" in {units[column] for column in columns}:
+            raise Unusable("unit of some leads alone; correct the files")
+        if signals.gain is not None or (signals.unit and {unit.lower() for unit in stated} != {signals.unit.lower()}):
+            raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {', '.join(sorted(stated))}")
+        return [MILLIVOLTS[units[column].lower()] for column in columns]
+    if signals.gain is not None:
+        return [1 / signals.gain] * len(columns)
+    if signals.unit is not None:
+        return [MILLIVOLTS[signals.unit.lower()]] * len(columns)
+    if unknown:
+        raise Unusable(f"unknown unit; give signals.unit or signals.gain in the card: {', '.join(unknown)[:60]}")
+    raise Unusable("unit not in the file; give signals.unit or signals.gain in the card")

@@ -1,0 +1,161 @@
+"""A first card: what a folder tells stands in it, what it does not is a question, and nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.config.load import parsed
+from benchmark.data.readers.base import LEADS, DatasetError
+from benchmark.data.readers.cards.card import Card
+from benchmark.data.readers.cards.dataset import CardDataset
+from benchmark.data.readers.cards.draft.columns import words_of
+from benchmark.data.readers.cards.draft.files import common_end, pattern_of
+from benchmark.data.readers.cards.draft.line import flow
+from benchmark.data.readers.cards.draft.write import draft, name_of, questions_in
+
+
+def drafted(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """The content of the card, and its questions."""
+    text = draft(folder, "ours.yaml")
+    return parsed(text), list(questions_in(text))
+
+
+def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
+    content, questions = drafted(folder)
+    assert questions == []
+    card = Card.model_validate(content)
+    assert (card.name, card.title, card.signals.files) == ("own", "own", "waves/{recording}.hea")
+    assert card.table is not None
+    assert (card.table.recording, card.table.patient, card.table.split) == ("id", "person", "set")
+    assert (card.table.report, card.table.sex, card.table.age) == (None, "sex", "years")
+    assert card.labels is not None
+    assert (card.labels.column, card.labels.separator) == ("rhythm", ";")
+    assert card.labels.classes[:2] == ["SR", "AFIB"]
+    assert set(card.labels.classes[2:]) == {"AF", "STD"}
+    assert len(CardDataset(card, folder).listing().entries) == 12
+
+
+def test_folders_within_folders_and_a_common_end() -> None:
+    assert pattern_of(["a/1/00001_hr.hea", "a/2/00002_hr.hea"]) == ("a/**/{recording}_hr.hea", ("00001", "00002"))
+    assert pattern_of(["x.edf", "y.edf"]) == ("{recording}.edf", ("x", "y"))
+    assert pattern_of(["b/r_1.npy"]) == ("b/{recording}.npy", ("r_1",))
+    assert common_end(["1_a_hr", "2_b_hr"]) == "_hr"
+    assert common_end(["a_hr", "b_lr"]) == ""
+
+
+def test_a_column_of_paths_is_told_from_one_of_names(folder: Path) -> None:
+    table = pd.read_csv(folder / "labels.csv")
+    table.assign(id="waves/" + table["id"]).to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert questions == []
+    assert (content["signals"]["files"], content["table"]["path"]) == ("waves/*.hea", "id")
+    assert len(CardDataset(Card.model_validate(content), folder).listing().entries) == 12
+
+
+def test_arrays_leave_questions_on_all_they_do_not_state(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    for name in "ab":
+        np.save(tmp_path / f"{name}.npy", make_ecg(seconds=2.0))
+    content, questions = drafted(tmp_path)
+    assert [line.partition(":")[0] for line in questions] == ["rate", "unit", "leads"]
+    assert content["signals"] == {"files": "{recording}.npy", "rate": "?", "unit": "?", "leads": "?"}
+    assert "table" not in content
+
+
+def test_text_files_without_a_header_ask_for_leads(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    (tmp_path / "ecg").mkdir()
+    for number in range(6):
+        np.savetxt(tmp_path / f"ecg/{number}.csv", make_ecg(seconds=1.0), delimiter=",")
+    content, questions = drafted(tmp_path)
+    assert content["signals"]["files"] == "ecg/{recording}.csv"
+    assert [line.partition(":")[0] for line in questions] == ["leads", "rate", "unit"]
+
+
+def test_eight_leads_are_told_to_make_twelve(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
+    eight = [lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")]
+    columns = [LEADS.index(lead) for lead in eight]
+    write_record(tmp_path / "r", make_ecg(seconds=2.0)[:, columns], leads=eight)
+    content, questions = drafted(tmp_path)
+    assert (content["signals"]["derive"], questions) == (True, [])
+
+
+def test_unknown_names_of_leads_are_a_question(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
+    write_record(tmp_path / "r", make_ecg(seconds=2.0), leads=[f"ch{number}" for number in range(12)])
+    _, questions = drafted(tmp_path)
+    assert len(questions) == 1
+    assert "the files have ch0, ch1" in questions[0]
+
+
+def test_a_column_per_class_and_a_missing_patient(folder: Path) -> None:
+    table = pd.DataFrame({"id": [f"r{n:02}" for n in range(12)], "AF": [0, 1] * 6, "RBBB": [1, 0, 0] * 4})
+    table.to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert content["labels"] == {"classes": ["AF", "RBBB"]}
+    assert [line.partition(":")[0] for line in questions] == ["patient"]
+
+
+def test_a_table_that_names_no_file_is_a_question(folder: Path) -> None:
+    pd.DataFrame({"nr": range(12), "rhythm": ["SR", "AF"] * 6}).to_csv(folder / "labels.csv", index=False)
+    _, questions = drafted(folder)
+    assert questions[0].startswith('recording: "?"')
+
+
+def test_a_column_that_may_be_labels_is_asked_for(folder: Path) -> None:
+    columns = {"id": [f"r{n:02}" for n in range(12)], "patient": range(12), "device": ["A", "B"] * 6}
+    pd.DataFrame(columns).to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert content["labels"] == {"column": "?", "classes": "?"}
+    assert "Columns of few values: device" in questions[0]
+
+
+def test_files_of_one_name_are_a_question(folder: Path) -> None:
+    (folder / "more").mkdir()
+    for suffix in (".hea", ".dat"):
+        (folder / f"more/r01{suffix}").write_bytes((folder / f"waves/r01{suffix}").read_bytes())
+    assert "use {patient}/{recording}, or narrow it" in drafted(folder)[1][0]
+
+
+def test_a_header_of_two_lines_stays_in_its_comment(folder: Path) -> None:
+    table = pd.read_csv(folder / "labels.csv").rename(columns={"text": "free\ntext: [", "set": "two"})
+    table["copy"] = "x"
+    table.to_excel(folder / "labels.xlsx", index=False, header=["two" if c == "copy" else c for c in table.columns])
+    (folder / "labels.csv").unlink()
+    content, questions = drafted(folder)
+    assert questions == []
+    assert content["table"]["recording"] == "id"
+    assert content["labels"]["column"] == "rhythm"
+
+
+def test_several_labels_in_a_cell_are_separated() -> None:
+    assert words_of(["SR", "AF;STD", "AF", "STD"]) == (";", {"SR": 1, "AF": 2, "STD": 2})
+    assert words_of(["SR", "AF;PVC"])[0] == ";"
+    assert words_of(["SR", "atrial fibrillation, fast"])[0] is None
+
+
+def test_what_yaml_could_misread_is_quoted() -> None:
+    values = ["yes", "no", "1", "1e3", "a: b", "# c", "", "true", "äöü", "null", "a-b", "-", [1, "2"], {"a b": ["x,y"]}]
+    assert [parsed(flow(value)) for value in values] == values
+
+
+def test_files_that_cannot_be_read_are_an_error(folder: Path) -> None:
+    for header in folder.glob("waves/*.hea"):
+        header.write_text("no header")
+    with pytest.raises(DatasetError, match=r"none of the first 3 files can be read: waves/r02\.hea: damaged header"):
+        draft(folder, "x.yaml")
+
+
+def test_a_folder_without_signals_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"has no file of a known format: \.hea"):
+        draft(tmp_path, "x.yaml")
+    with pytest.raises(DatasetError, match="is not a folder"):
+        draft(tmp_path / "gone", "x.yaml")
+
+
+@pytest.mark.parametrize(("folder", "name"), [("My ECGs (2024)", "my-ecgs-2024"), ("äö", "ours"), ("_x", "x")])
+def test_the_name_is_made_of_the_folder_s(folder: str, name: str) -> None:
+    assert name_of(Path(folder)) == name

@@ -1,0 +1,100 @@
+"""What a card may say, and the one line for what it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from benchmark.data.readers.base import LEADS
+from benchmark.data.readers.cards.card import Card, known_lead
+
+ARRAYS = {"files": "{recording}.npy", "rate": 500, "unit": "mV", "leads": list(LEADS)}
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"name": "Our Hospital"}, "small letters, digits"),
+    ({"name": "ours.v2"}, "small letters, digits"),
+    ({"title": "two\nlines"}, "one line"),
+    ({"signals": {"files": "/data/{recording}.hea"}}, "below the dataset's folder"),
+    ({"signals": {"files": "../{recording}.hea"}}, "below the dataset's folder"),
+    ({"signals": {"files": "{recording}/{recording}.hea"}}, "{recording} may stand once"),
+    ({"signals": {"files": "{record}.hea"}}, "nothing else in braces"),
+    ({"signals": {"files": "a**/{recording}.hea"}}, "** stands for whole folders"),
+    ({"signals": {"files": "{recording}.xyz"}}, "the suffix .xyz says no format"),
+    ({"signals": {"files": "{recording}"}}, "says no format"),
+    ({"signals": {"unit": "mV", "gain": 1000}}, "give unit or gain, not both"),
+    ({"signals": {"unit": "millivolt"}}, "'V', 'mV', 'uV' or 'nV'"),
+    ({"signals": {"rate": 5}}, "greater than or equal to 50"),
+    ({"signals": {"leads": [*LEADS[:11], "VI"]}}, "unknown lead 'VI' (did you mean 'I'?)"),
+    ({"signals": {"leads": [*LEADS, "i"]}}, "lead I stands twice"),
+    ({"signals": {"leads": {"MDC_I": "Q"}}}, "unknown lead 'Q'"),
+    ({"signals": {"array": "ecg"}}, "signals.array: of .npz and HDF5 files alone"),
+    ({"signals": {**ARRAYS, "rate_name": "fs"}}, "signals.rate_name: of .npz and HDF5 files alone"),
+    ({"signals": {**ARRAYS, "unit": None}}, "numpy files do not state a unit"),
+    ({"signals": {**ARRAYS, "rate": None}}, "signals.rate: numpy files do not state it"),
+    ({"signals": {**ARRAYS, "leads": None}}, "signals.leads: numpy files do not name them"),
+    ({"signals": {"files": "{recording}.csv", "rate": 500}}, "csv files do not state a unit"),
+    ({"signals": {"file": "x"}}, "Extra inputs"),
+    ({"signals": {"files": "*.hea", "stacked": True}}, "signals.stacked: of .npy and HDF5 files alone"),
+    ({"signals": {**ARRAYS, "files": "*.npz", "stacked": True}}, "signals.stacked: of .npy and HDF5 files alone"),
+    ({"signals": {**ARRAYS, "stacked": True}}, "{recording} names one recording a file"),
+    ({"signals": {**ARRAYS, "files": "*.npy", "stacked": True, "ids_name": "id"}}, "of stacked HDF5 files alone"),
+    ({"signals": {**ARRAYS, "files": "x.npy", "stacked": True}, "table": {"path": "file"}}, "not `path`"),
+    ({"table": None}, "labels: they stand in a table"),
+    ({"table": None, "labels": None, "signals": {"files": "waves/*.hea"}}, "without a table it needs {recording}"),
+    ({"table": {"recording": None}}, "it needs `recording`, not `path`"),
+    ({"table": {"path": "file"}}, "it needs `recording`, not `path`"),
+    ({"signals": {"files": "waves/*.hea"}}, "it needs `path`"),
+    ({"signals": {"files": "{patient}/{recording}.hea"}}, "{patient} in signals.files says it already"),
+    ({"table": {"file": "/etc/passwd"}}, "below the dataset's folder"),
+    ({"labels": {"classes": ["SR"], "values": None}}, "at least 2 items"),
+    ({"labels": {"classes": ["SR", "SR"], "values": None}}, "a class stands twice"),
+    ({"labels": {"values": {"VT": ["VT"]}}}, "'VT' is not in labels.classes"),
+    ({"labels": {"values": {"AF": ["SR"]}}}, "'SR' stands for two classes"),
+    ({"labels": {"column": None, "separator": ";"}}, "labels.separator: of labels.column"),
+]
+
+
+@pytest.mark.parametrize(("sections", "message"), WRONG)
+def test_what_a_card_may_not_say(made: Callable[..., Card], sections: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        made(**sections)
+    assert message in str(caught.value)
+
+
+def test_a_card_is_the_source_of_its_dataset(made: Callable[..., Card], tmp_path: Path) -> None:
+    card = made(labels={"first_counts": True}, how_to_get="Ask the archive")
+    assert (card.name, card.title, card.classes, card.folders) == ("ours", "ours", ("SR", "AF"), ("ours",))
+    assert card.first_label_counts
+    dataset = card(tmp_path)
+    assert (dataset.name, dataset.title, dataset.classes, dataset.root) == ("ours", "ours", ("SR", "AF"), tmp_path)
+    assert (dataset.first_label_counts, dataset.how_to_get) == (True, "Ask the archive")
+    assert made(labels=None, title="Our hospital").classes == ()
+    assert made(title="Our hospital").title == "Our hospital"
+
+
+def test_the_content_of_a_card_makes_the_same_card(made: Callable[..., Card]) -> None:
+    card = made(table={"split": {"column": "set", "train": [1, 2], "test": [10]}}, signals={"rate": 500})
+    assert card.table is not None
+    assert card.table.sides is not None
+    assert card.table.sides.train == ["1", "2"]
+    assert Card.model_validate(card.model_dump(mode="json")) == card
+
+
+def test_leads_are_known_in_any_capitals(made: Callable[..., Card]) -> None:
+    assert [known_lead(name.upper()) for name in LEADS] == list(LEADS)
+    assert made(signals={"leads": ["i", "AVR", "-", "-"]}).signals.leads == ["I", "aVR", "-", "-"]
+    assert made(signals={"leads": {"MDC_ECG_LEAD_I": "i", "ABP": "-"}}).signals.leads == {
+        "MDC_ECG_LEAD_I": "I",
+        "ABP": "-",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"), [("{recording}.HEA", "wfdb"), ("{recording}.edf", "export"), ("{recording}.xml", "export")]
+)
+def test_the_suffix_says_the_format(made: Callable[..., Card], files: str, kind: str) -> None:
+    assert made(signals={"files": files}).signals.kind == kind
+    assert made(signals={"files": "{recording}", "format": "export"}).signals.kind == "export"

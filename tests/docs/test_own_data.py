@@ -1,0 +1,85 @@
+"""docs/OWN_DATA.md: its cards are cards, its keys are all there are, and its commands lead from a folder to a table."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.config.cards import load_card
+from benchmark.config.verb import OK
+from benchmark.data.readers.cards.card import Card, Labels, Signals, Table
+from benchmark.data.readers.chapman import Chapman
+from benchmark.data.simulate import CohortSettings, write_cohort
+from run_benchmark import main
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "OWN_DATA.md").read_text(encoding="utf-8")
+CARDS = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+COMMANDS = re.findall(r"^python run_benchmark\.py (.*)$", TEXT, re.MULTILINE)
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_every_card_on_the_page_is_a_card(card: str, tmp_path: Path) -> None:
+    (tmp_path / "card.yaml").write_text(card)
+    assert load_card(str(tmp_path / "card.yaml")).name
+
+
+def test_every_key_is_on_the_page() -> None:
+    sections = {"signals": Signals, "table": Table, "labels": Labels}
+    keys = [f"{name}.{key}" for name, kind in sections.items() for key in kind.model_fields]
+    keys += [key for key in Card.model_fields if key not in sections]
+    assert [key for key in keys if f"`{key}`" not in TEXT] == []
+
+
+@pytest.fixture
+def my_ecgs(tmp_path: Path) -> Path:
+    """The folder of the page: 200 WFDB records of as many patients, and labels.csv."""
+    write_cohort("chapman", tmp_path / "cohort", CohortSettings(200), seed=1)
+    dataset, folder = Chapman(tmp_path / "cohort"), tmp_path / "my-ecgs"
+    (folder / "waveforms").mkdir(parents=True)
+    rows = []
+    for number, entry in enumerate(dataset.listing().entries):
+        for path in dataset.files(entry):
+            shutil.copy(path, folder / "waveforms" / path.name)
+        rhythm = dataset.classes[entry.labels[0]]
+        rows.append((entry.recording, f"P{number:03}", rhythm, "FM"[number % 2], 40 + number % 50))
+    columns = ["recording", "patient", "rhythm", "sex", "age"]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / "labels.csv", index=False)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_commands_lead_from_a_folder_to_a_table(
+    my_ecgs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(my_ecgs.parent)
+    new_card, check, run = COMMANDS
+    assert main(shlex.split(new_card)) == OK
+    said = capsys.readouterr().out
+    assert "wrote my-ecgs/my-ecgs.yaml\n" in said  # without an open question
+    written, shown = load_card("my-ecgs/my-ecgs.yaml"), Path("shown.yaml")
+    shown.write_text(CARDS[0])
+    expected = load_card("shown.yaml")
+    assert written.labels is not None
+    assert expected.labels is not None
+    assert set(written.labels.classes) == set(expected.labels.classes)
+    same = {"labels": expected.labels}
+    assert written.model_copy(update=same) == expected
+    assert main(shlex.split(check)) == OK
+    said = capsys.readouterr().out
+    assert "my-ecgs (my-ecgs): " in said
+    assert "recordings  200 listed" in said
+    assert re.search(r"  sex         F \d\d, M \d\d", said)
+    assert "  age         40 to 89" in said
+    assert main(shlex.split(run)) == OK
+    said = capsys.readouterr().out
+    assert "PMQ" in said
+    assert "MoCo" in said
+    table = Path("out/results.md").read_text()
+    assert "my-ecgs" in table
+    assert re.search(r"\| PMQ .*\d\d\.\d", table)
+    assert re.search(r"\| MoCo .*\d\d\.\d", table)
