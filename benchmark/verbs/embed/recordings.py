@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config.command_line import device_of, overrides_of, place_of
+from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data.prepared.prepare import Prepared
@@ -68,7 +69,8 @@ def write_embeddings(arguments: Namespace, console: Console) -> Iterator[str]:
 
 
 def _named(words: Sequence[str], arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
-    datasets, arrays = [word for word in words if word in DATASETS], [word for word in words if word.endswith(ARRAY)]
+    datasets = [word for word in words if word in DATASETS or is_declared(word)]
+    arrays = [word for word in words if word.endswith(ARRAY)]
     if (datasets or arrays) and len(words) > 1:
         raise ConfigError(f"{(datasets or arrays)[0]}: a dataset or a {ARRAY} is embedded alone, not with {words[-1]}")
     if datasets:
@@ -97,7 +99,9 @@ def records_of(path: Path) -> list[Path]:
     record = path.with_suffix("") if path.suffix in (HEADER, ".dat", ".mat") else path
     if not record.with_name(record.name + HEADER).is_file():
         names = ", ".join(DATASETS)
-        raise ConfigError(f"{path}: neither a WFDB record, a folder, a {ARRAY} file nor a dataset ({names})")
+        raise ConfigError(
+            f"{path}: neither a WFDB record, a folder, a {ARRAY} file nor a dataset ({names}, or {OTHER})"
+        )
     return [record]
 
 
@@ -137,16 +141,17 @@ def _group(
     return np.arange(len(items)), cut_all(read, items, about.segmentation, about.per_trial, workers)
 
 
-def of_dataset(name: str, arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
-    """A dataset's recordings, cut as the encoder's, with patient, split and labels; prepared in the cache."""
+def of_dataset(word: str, arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
+    """Recordings of a dataset, built in or declared, cut as the encoder's, with patient, split and labels; cached."""
     about = encoder.description
+    arguments = Namespace(**vars(arguments), datasets=[word]) if is_declared(word) else arguments
     settings: dict[str, Any] = {"data.segmentation": about.cut["kind"]}
     if about.cut["kind"] == "windows":
         settings["data.window_seconds"] = about.cut["samples"] / about.rate
     per_trial = "beats_per_trial" if about.cut["kind"] == "heartbeats" else "windows_per_trial"
     settings |= {f"finetune.{per_trial}": about.per_trial, **about.rules}
     config = load_config(arguments.config, overrides_of(arguments) | settings)
-    place = place_of(arguments)
+    place, name = place_of(arguments), config.data.datasets[0] if is_declared(word) else word
     prepared = prepare_data(open_data(config, name, place, console), config, place, console)
     sides = {}
     if prepared.classes:

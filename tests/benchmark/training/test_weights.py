@@ -204,12 +204,21 @@ def test_weights_of_another_file_of_the_user_are_refused(from_file: Path, tmp_pa
         load_encoder(from_file, kind)
 
 
-def test_weights_made_with_another_content_of_an_imported_module_are_refused(from_file: Path, tmp_path: Path) -> None:
-    card = json.loads((from_file / CARD).read_text())
-    card["encoder"]["modules"] = {"blocks": "0" * 64}
-    (from_file / CARD).write_bytes(card_bytes(card))
+def test_weights_belong_to_the_content_of_the_modules_that_the_file_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "blocks_of_mine.py").write_text("WIDTH = 3\n")
+    (tmp_path / "mine.py").write_text(f"from blocks_of_mine import WIDTH\n{MINE}")
+    kind = get_encoder(str(tmp_path / "mine.py"))
+    save_encoder(tmp_path / "key", kind(), {})
+    assert type(load_encoder(tmp_path / "key", kind)) is kind
+    card = json.loads((tmp_path / "key" / CARD).read_text())
+    assert card["encoder"]["modules"].keys() == {"blocks_of_mine"}
+    card["encoder"]["modules"]["blocks_of_mine"] = "0" * 64
+    (tmp_path / "key" / CARD).write_bytes(card_bytes(card))
     with pytest.raises(ValueError, match="a module that the file of the encoder 'mine' imports has changed"):
-        load_encoder(from_file, get_encoder(str(tmp_path / "mine.py")))
+        load_encoder(tmp_path / "key", kind)
 
 
 @pytest.mark.attack("code that lies in a results store")

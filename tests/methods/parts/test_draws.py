@@ -34,3 +34,9 @@ def test_the_seed_decides() -> None:
         drawn.append(survivors((50, 20), 0.5, CPU))
     assert torch.equal(drawn[0], drawn[1])
     assert not torch.equal(drawn[0], drawn[2])
+
+
+def test_a_share_that_all_but_rounds_to_one_leaves_few() -> None:
+    torch.manual_seed(0)
+    share = survivors((10**6,), 1 - 1e-6, torch.device("cpu")).float().mean()
+    assert 0 < share < 1e-4

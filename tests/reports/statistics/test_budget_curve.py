@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reports.runs.run import Run, open_run
-from reports.statistics.bands import bands
+from reports.statistics.bands import BAND, bands
 from reports.statistics.budget_curve import COSTS, BudgetCurve, budget_curves, costs_of
 
 
@@ -23,6 +23,7 @@ def test_a_curve_has_a_point_per_snapshot_and_dataset_with_what_its_pretraining_
     assert points["epochs"].tolist() == [0.5, 2.0]
     assert points[list(COSTS)].to_numpy().tolist() == [[1000, 4000, 10], [4000, 16000, 40]]
     assert points["mean"].tolist() == pytest.approx([45.0, 55.04])
+    assert curve.points.columns.tolist() == [*BAND, "of", "epochs", *COSTS]
     assert set(curve.points["dataset"]) == {"ptb-xl", "chapman", "overall"}
     assert (curve.ratio, curve.machine) == (0.01, "x86_64, 2 threads, float32")
 
