@@ -102,7 +102,7 @@ def test_the_quickest_that_call_a_function_come_first_and_all_where_none_is_seen
         ("benchmark/training/classical/qrs.py", "tests/benchmark/training"),
         ("methods/parts/_stock.py", "tests/methods/parts"),
         ("methods/from_file.py", "tests/methods"),
-        ("benchmark/gone/new.py", None),
+        ("gone/new.py", None),
     ],
 )
 def test_the_tests_are_those_of_the_room(file: str, tests: str | None) -> None:

@@ -29,6 +29,12 @@ def commands_of(text: str) -> Iterator[list[str]]:
         yield shlex.split(command, comments=True)
 
 
+CARDS = {
+    name: text
+    for path in DOCUMENTS
+    for text, name in re.findall(r"```yaml\n((?:.*\n)*?name: (\S+)\n(?:.*\n)*?)```", path.read_text())
+}
+"""Name -> card, of those that the documents show."""
 COMMANDS = [(path.name, words) for path in DOCUMENTS for words in commands_of(path.read_text())]
 
 
@@ -37,8 +43,12 @@ def test_a_command_of_the_documents_is_taken(words: list[str], tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     Path("my_method.py").write_text(MY_METHOD)  # the file that CONTRIBUTING.md names
     Path("docs").symlink_to(ROOT / "docs")  # METHOD.md names its example
+    for card in (Path(word) for word in words if word.endswith(".yaml")):
+        card.parent.mkdir(exist_ok=True)
+        card.write_text(CARDS[card.stem])  # the file that OWN_DATA.md has written before
     verb, arguments = parse(VERBS, words)
-    if "--config" in verb.flags:
+    counted = any(word.startswith("ecgbench:") for word in words)  # classes in the data: tests/docs/test_datasets.py
+    if "--config" in verb.flags and not counted:
         assert config_of(arguments).methods
 
 
