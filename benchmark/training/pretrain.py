@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -282,7 +283,11 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
     if body is None:
         log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
         return None
-    state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+    try:
+        state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+    except UnpicklingError:  # objects that are no tensors and numbers: not this suite's
+        log.warning("%s holds more than numbers and is not read; training begins with the first epoch", path)
+        return None
     return state
 
 
