@@ -26,10 +26,11 @@ from benchmark.results.names import ERROR
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, Pretraining
 from benchmark.run.variants import source_of
+from benchmark.training.checkpoint import Stem
 from benchmark.training.compiled import compile_encoders
 from benchmark.training.health import EpochHealth, health_warnings, measure, read_health, sample_facts
 from benchmark.training.illustrate import illustrate, write_illustration
-from benchmark.training.pretrain import OnEpoch, OnStep, Stem, pretrain
+from benchmark.training.pretrain import OnEpoch, OnStep, pretrain
 from benchmark.training.remedies import lower_rate
 from benchmark.training.schedule import epochs_bought, stem_updates, updates_of
 from benchmark.training.weights import CHECKPOINT, read_card, save_encoder

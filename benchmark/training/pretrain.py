@@ -1,4 +1,4 @@
-"""The training loop of all methods: optimiser, precision, checkpoint, resume.
+"""The training loop of all methods: optimiser, precision, when a checkpoint is written.
 
 `method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
 seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any
@@ -9,14 +9,11 @@ another length continues from there, to the same bits as one from the first upda
 
 from __future__ import annotations
 
-import io
-import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -27,8 +24,7 @@ from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.stop import postponed, stopped
-from benchmark.results.files.seals import seal, unseal
-from benchmark.results.files.write import write_atomic
+from benchmark.training.checkpoint import Epoch, History, Stem, resume, save_checkpoint
 from benchmark.training.health import count_positives, measure
 from benchmark.training.remedies import lower_rate, smaller_batch
 from benchmark.training.schedule import learning_rate, stem_updates, updates_of
@@ -38,8 +34,6 @@ PRETRAIN_VERSION = 2
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""
 
-log = logging.getLogger(__name__)
-
 OnStep = Callable[[int, int, str], None]
 
 
@@ -47,53 +41,8 @@ class TrainingStopped(RuntimeError):
     """Training cannot continue; the message names the place and the remedy."""
 
 
-@dataclass
-class History:
-    """Record of a pretraining: `loss` per epoch, wall time in seconds, sizes, energy, health."""
-
-    loss: list[float]
-    seconds: float
-    windows_per_epoch: int
-    updates: int
-    batch_size: int
-    joules: float | None = 0.0
-    """Energy of the whole device, other processes included; None if part of it could not be read."""
-    health: list[dict[str, Any]] = field(default_factory=list)
-    """Fields of `EpochHealth`, before the first epoch and after each."""
-    threads: list[int] = field(default_factory=list)
-    """Numbers of CPU threads it was trained on; several if it was resumed on another number."""
-
-
 OnEpoch = Callable[[History], None]
 """Hears of the history after each epoch."""
-
-
-@dataclass(frozen=True)
-class Stem:
-    """The part that pretrainings of different length share: a checkpoint at each number of updates in `at`."""
-
-    folder: Path
-    at: frozenset[int] = frozenset()
-
-    def file(self, updates: int) -> Path:
-        """The checkpoint after so many updates."""
-        return self.folder / f"{updates}.pt"
-
-    def longest(self, most: int) -> Path | None:
-        """The stored checkpoint with the most updates up to `most`."""
-        stored = [int(path.stem) for path in self.folder.glob("*.pt") if path.stem.isdecimal()]
-        return max(
-            (self.file(updates) for updates in stored if updates <= most), key=lambda p: int(p.stem), default=None
-        )
-
-
-@dataclass
-class Epoch:
-    """An epoch under way: its sums over n updates, of which `step` are done."""
-
-    losses: torch.Tensor  # (n,)
-    positives: torch.Tensor  # (n, 3)
-    step: int = 0
 
 
 @dataclass(frozen=True)
@@ -251,52 +200,3 @@ def refuse_non_finite(losses: torch.Tensor, name: str, recipe: Recipe, epoch: in
             f"{name}: the loss was {losses[bad[0]].item()} at update {int(bad[0]) + 1} of epoch {epoch + 1}; lower the "
             f"learning rate ({lower_rate(name, recipe)}) or use --precision float32"
         )
-
-
-def save_checkpoint(
-    path: Path,
-    method: PretrainMethod,
-    optimiser: torch.optim.Optimizer,
-    history: History,
-    epoch: Epoch | None,
-) -> None:
-    """Write all state atomically, sealed with the name of its folder, the key of the pretraining or of the stem.
-
-    `epoch`: the one under way, None between two.
-    """
-    state = {
-        "method": method.state_dict(),
-        "optimiser": optimiser.state_dict(),
-        "history": vars(history),
-        "epoch": vars(epoch) if epoch else None,
-    }
-    buffer = io.BytesIO()
-    torch.save(state, buffer)
-    write_atomic(path, seal(path.parent.name, buffer.getvalue()))
-
-
-def load_checkpoint(path: Path) -> dict[str, Any] | None:
-    """The state in a checkpoint file; None if it is missing, or damaged or of another pretraining, told in a line."""
-    if not path.is_file():
-        return None
-    body = unseal(path.parent.name, path.read_bytes())
-    if body is None:
-        log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
-        return None
-    try:
-        state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
-    except UnpicklingError:  # objects that are no tensors and numbers: not this suite's
-        log.warning("%s holds more than numbers and is not read; training begins with the first epoch", path)
-        return None
-    return state
-
-
-def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
-    """Restore a checkpoint's state, if it is usable; returns the epoch under way, None between two."""
-    state = load_checkpoint(path)
-    if state is None:
-        return None
-    method.load_state_dict(state["method"])
-    optimiser.load_state_dict(state["optimiser"])
-    vars(history).update(state["history"] | {"updates": history.updates})  # a stem's total is another
-    return Epoch(**state["epoch"]) if state["epoch"] else None

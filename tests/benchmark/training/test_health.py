@@ -17,6 +17,7 @@ from torch import Tensor
 
 from benchmark.data.tasks.pairs import PairSource
 from benchmark.data.tasks.probe_windows import ProbeWindows
+from benchmark.training.checkpoint import History
 from benchmark.training.health import (
     EpochHealth,
     alignment,
@@ -34,7 +35,7 @@ from benchmark.training.health import (
     sample_facts,
     uniformity,
 )
-from benchmark.training.pretrain import History, pretrain
+from benchmark.training.pretrain import pretrain
 from methods import METHODS
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig

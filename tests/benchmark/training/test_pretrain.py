@@ -18,15 +18,8 @@ from torch import Tensor
 from benchmark.data.tasks.pairs import PairSource
 from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.stop import Stopped, stops_on_signals
-from benchmark.results.files.seals import seal
-from benchmark.training.pretrain import (
-    History,
-    Stem,
-    TrainingStopped,
-    load_checkpoint,
-    make_optimiser,
-    pretrain,
-)
+from benchmark.training.checkpoint import History, Stem, load_checkpoint
+from benchmark.training.pretrain import TrainingStopped, make_optimiser, pretrain
 from benchmark.training.schedule import learning_rate, stem_updates
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
@@ -239,18 +232,6 @@ def test_an_epoch_within_the_seconds_of_a_checkpoint_writes_none(corpus: PairSou
     with pytest.raises(Interrupted):
         train(build("pmq"), corpus, tmp_path / "file", stop_at=4)
     assert not (tmp_path / "file").exists()
-
-
-def test_a_checkpoint_of_others_executes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    class Hostile:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return Path.touch, (tmp_path / "acted",)
-
-    torch.save({"method": Hostile()}, tmp_path / "file")
-    (tmp_path / "file").write_bytes(seal(tmp_path.name, (tmp_path / "file").read_bytes()))
-    assert load_checkpoint(tmp_path / "file") is None
-    assert "training begins with the first epoch" in caplog.text
-    assert not (tmp_path / "acted").exists()
 
 
 def test_the_energy_of_a_run_with_checkpoints_within_its_epochs_is_that_of_all_its_parts(
