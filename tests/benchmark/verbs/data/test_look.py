@@ -10,7 +10,6 @@ import pytest
 
 from benchmark.config.verb import FAILED, OK, USAGE
 from benchmark.data.simulate import CohortSettings, write_cohort
-from run_benchmark import main
 
 PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
 SMALL = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
@@ -32,19 +31,6 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root(sound: Path, tmp_path: Path) -> Path:
     """A copy of it to plant defects in."""
     return Path(shutil.copytree(sound, tmp_path / "data"))
-
-
-@pytest.fixture
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
-    """Run a command line in an empty folder: exit status, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str | Path) -> tuple[int, str, str]:
-        status = main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 def records(folder: Path, pattern: str) -> list[Path]:

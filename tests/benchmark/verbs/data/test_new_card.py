@@ -12,7 +12,6 @@ import pytest
 from benchmark.config.verb import OK, USAGE
 from benchmark.data.readers.chapman import Chapman
 from benchmark.data.simulate import CohortSettings, write_cohort
-from run_benchmark import main
 
 Said = Callable[..., tuple[int, str, str]]
 
@@ -36,18 +35,6 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def ours(sound: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sound, tmp_path / "ours"))
-
-
-@pytest.fixture
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str | Path) -> tuple[int, str, str]:
-        status = main([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, said: Said) -> None:
