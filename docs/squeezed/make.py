@@ -31,9 +31,9 @@ Written by `python docs/squeezed/make.py`; the config is `benchmark/config/confi
 
 Small encoders at 83 Hz, about 480 simulated recordings of 160 patients to pretrain on, macro AUROC per recording on
 {patients} test patients of a simulated PTB-XL with 10 % of the labels, five pretrainings per row, each with a labelled
-subset of its own. Effective rank (of 64) and mean cosine are means over the pretrainings; an untrained encoder stands
-in the first row. Differences are from the method's own first row, except where it says Random, with 95 % intervals of
-seeds and test patients. Bold: beyond chance at 5 % by Holm's correction over all changed rows of a column.
+subset of its own. Effective rank (of 64) and mean cosine are mean±std over the pretrainings; an untrained encoder
+stands in the first row. Differences are from the method's own first row, except where it says Random, with 95 %
+intervals of seeds and test patients. Bold: beyond chance at 5 % by Holm's correction over all changed rows of a column.
 """
 
 
@@ -44,7 +44,10 @@ def lines_of(run: Run) -> pd.DataFrame:
     lines = []
     for row in rows:
         cards = list(run.cards[row].values())
-        line = {"row": row, "rank": mean_of(cards, "effective_rank"), "cosine": mean_of(cards, "mean_cosine")}
+        line: dict[str, object] = {"row": row}
+        for name, measure in {"rank": "effective_rank", "cosine": "mean_cosine"}.items():
+            values = [card["health"][-1][measure] for card in cards]  # type: ignore[index]
+            line |= {name: float(np.mean(values)), f"{name} std": float(np.std(values, ddof=1))}
         own = row.partition(":")[0]
         for name, column in columns.items():
             against = {"": own, " over random": "random"}
@@ -57,11 +60,6 @@ def lines_of(run: Run) -> pd.DataFrame:
     return with_holm(pd.DataFrame(lines))
 
 
-def mean_of(cards: list[dict[str, object]], measure: str) -> float:
-    """Mean of a health measure after training over a row's pretrainings."""
-    return float(np.mean([card["health"][-1][measure] for card in cards]))  # type: ignore[index]
-
-
 def with_holm(found: pd.DataFrame) -> pd.DataFrame:
     """The lines with a column `... sure` per difference: beyond chance by Holm's correction over the column."""
     for name in [column.removesuffix(" p") for column in found.columns if column.endswith(" p")]:
@@ -72,8 +70,9 @@ def with_holm(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def page(found: pd.DataFrame, patients: int) -> Iterator[str]:
-    """The page: a table per method."""
+    """The page: what the tables say, then a table per method."""
     yield HEAD.format(patients=patients)
+    yield "\n## What it says\n\n" + "".join(f"- {sentence}\n" for sentence in sentences(found))
     head = "rank | mean cosine | frozen | frozen over Random | fine-tuned | fine-tuned over Random"
     for method, title in (("moco", "MoCo"), ("pmq", "PMQ")):
         yield f"\n## {title}\n\n| row | {head} |\n| --- | --- | --- | --- | --- | --- | --- |\n"
@@ -81,7 +80,37 @@ def page(found: pd.DataFrame, patients: int) -> Iterator[str]:
         for _, line in found[own].iterrows():
             columns = ("frozen", "frozen over random", "fine-tuned", "fine-tuned over random")
             shown = " | ".join(entry(line, name) for name in columns)
-            yield f"| {line['row']} | {line['rank']:.1f} | {line['cosine']:.2f} | {shown} |\n"
+            health = f"{line['rank']:.1f}±{line['rank std']:.1f} | {line['cosine']:.2f}±{line['cosine std']:.2f}"
+            yield f"| {line['row']} | {health} | {shown} |\n"
+
+
+def sentences(found: pd.DataFrame) -> Iterator[str]:
+    """The least squeezed row of each method, and what of the differences is beyond chance."""
+    untrained = found[found["row"] == "random"].iloc[0]
+    yield (
+        f"The features of an untrained encoder have a mean cosine of {untrained['cosine']:.2f} and an effective rank "
+        f"of {untrained['rank']:.1f}."
+    )
+    for method, title in (("moco", "MoCo"), ("pmq", "PMQ")):
+        own = found[found["row"] == method].iloc[0]
+        changed = found[found["row"].str.startswith(f"{method}:")]
+        least = changed.loc[changed["cosine"].idxmin()]
+        yield (
+            f"{title}'s features have a mean cosine of {own['cosine']:.2f} and an effective rank of {own['rank']:.1f}. "
+            f"The change that spreads them most is `{least['row'].partition(':')[2]}`: {least['cosine']:.2f} and "
+            f"{least['rank']:.1f}. Its score moves by {entry(least, 'frozen')} frozen and by "
+            f"{entry(least, 'fine-tuned')} fine-tuned."
+        )
+    for name, against in (("", "of a change from its method's own row"), (" over random", "of a row from Random")):
+        for table in TABLES.values():
+            told = found.loc[found[f"{table}{name} sure"], "row"]
+            widest = ((found[f"{table}{name} high"] - found[f"{table}{name} low"]) / 2).max()
+            which = f"{len(told)} beyond chance: {', '.join(told)}" if len(told) else "none beyond chance"
+            number = found[f"{table}{name}"].notna().sum()
+            yield (
+                f"{table.capitalize()}, {number} differences {against}: {which}; the widest interval reaches "
+                f"{widest:.3f} to either side."
+            )
 
 
 def entry(line: pd.Series, name: str) -> str:
