@@ -5,17 +5,28 @@ To add a method, add its file and a line in `METHODS`; the path of a .py file al
 
 from __future__ import annotations
 
+from methods.barlow import BarlowTwins
 from methods.base import PretrainMethod
 from methods.byol import BYOL
+from methods.clip_report import ClipReport
 from methods.clocs import CLOCS
 from methods.comet import COMET
+from methods.cpc import CPC
+from methods.encoders import ENCODERS
+from methods.encoders.base import Encoder
 from methods.etp import ETP
 from methods.from_file import find_class
+from methods.jepa import JEPA
+from methods.mae import MAE
 from methods.moco import MoCo
 from methods.pclr import PCLR
 from methods.pmq import PMQ
 from methods.pmq_released import PMQReleased
 from methods.random_init import RandomInit
+from methods.simclr import SimCLR
+from methods.simsiam import SimSiam
+from methods.ts2vec import TS2Vec
+from methods.vicreg import VICReg
 
 METHODS: dict[str, type[PretrainMethod]] = {
     "random": RandomInit,
@@ -27,6 +38,15 @@ METHODS: dict[str, type[PretrainMethod]] = {
     "etp": ETP,
     "pmq": PMQ,
     "pmq-released": PMQReleased,
+    "simclr": SimCLR,
+    "vicreg": VICReg,
+    "barlow": BarlowTwins,
+    "simsiam": SimSiam,
+    "ts2vec": TS2Vec,
+    "cpc": CPC,
+    "jepa": JEPA,
+    "mae": MAE,
+    "clip-report": ClipReport,
 }
 """Name -> class, in the order of a table's rows."""
 
@@ -37,3 +57,14 @@ def get_method(name: str) -> type[PretrainMethod]:
     Raises ValueError for an unknown name or an invalid file.
     """
     return find_class("method", name, METHODS, PretrainMethod)
+
+
+def refusal(method: type[PretrainMethod], encoder: type[Encoder]) -> str:
+    """Why a method cannot pretrain an encoder, and which encoders it can; '' where it can."""
+    if encoder.tokens or not method.needs_tokens:
+        return ""
+    able = [name for name, kind in ENCODERS.items() if kind.tokens]
+    served = f"--encoder {' or '.join(able)}" if able else "one of your own"
+    return (
+        f"{method.name} hides tokens, which the encoder {encoder.name!r} does not have; use {served}, or leave it out"
+    )

@@ -82,6 +82,8 @@ class PretrainMethod(nn.Module):
     """False: `forward` is never called and the encoder keeps its initial weights."""
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
+    needs_tokens: ClassVar[bool] = False
+    """True: an encoder without `tokens` is refused (`methods.refusal`)."""
     encoder_passes: ClassVar[float] = 4.0
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
     finetune_dropout: ClassVar[float] = 0.0
@@ -102,10 +104,7 @@ class PretrainMethod(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} has no loss: it is not a method that trains")
 
     def positives(self, batch: Batch) -> Positives | None:
-        """Positives of the loss of a batch, called before `forward` on it; None: not defined for the method.
-
-        Called in training to count positives, so it must draw no random number and change no state.
-        """
+        """Positives of a batch's loss, read before `forward`: draws nothing, changes no state; None: not defined."""
         return None
 
     def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor] | None:

@@ -36,6 +36,17 @@ def symmetric_info_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
     return (info_nce(z1, z2, temperature) + info_nce(z2, z1, temperature)) / 2
 
 
+def report_of(batch: Batch, method: str, width: int) -> Tensor:
+    """A batch's embedded reports, (B, width). Raises ValueError if they are missing or of another width."""
+    if batch.text is None or batch.text.shape[1] != width:
+        found = "none" if batch.text is None else f"{batch.text.shape[1]} wide"
+        raise ValueError(
+            f"{method}: the batch's text is {found}, methods.{method}.text_width = {width}; set it to the width of "
+            "pretrain.text_embedder"
+        )
+    return batch.text
+
+
 class ETP(PretrainMethod):
     """ECG-text pretraining."""
 
@@ -54,14 +65,9 @@ class ETP(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of a batch's first views and texts. Raises ValueError if the text is missing or of another width."""
-        if batch.text is None or batch.text.shape[1] != self.config.text_width:
-            found = "none" if batch.text is None else f"{batch.text.shape[1]} wide"
-            raise ValueError(
-                f"etp: the batch's text is {found}, methods.etp.text_width = {self.config.text_width}; set it to the "
-                "width of pretrain.text_embedder"
-            )
+        report = report_of(batch, self.name, self.config.text_width)  # (B, E)
         ecg = unit_length(self.ecg_projection(self.encoder.pooled(batch.x1)))  # (B, K)
-        text = unit_length(self.text_projection(batch.text))  # (B, K)
+        text = unit_length(self.text_projection(report))  # (B, K)
         return symmetric_info_nce(ecg, text, self.config.temperature)
 
     def positives(self, batch: Batch) -> Positives:

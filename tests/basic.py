@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from methods import METHODS
+
 BASIC = str(Path(__file__).with_name("basic.yaml"))
+ANYWHERE = [name for name, kind in METHODS.items() if not kind.needs_tokens]
+"""Methods that every encoder serves."""

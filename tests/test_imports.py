@@ -72,6 +72,8 @@ OWNERS = {
     "torch.distributed": ("methods/parts/gather.py", "benchmark/training/pretrain.py"),
 }
 """Library -> the only files that import it."""
+REGISTRIES = ("methods", "methods/encoders")
+"""Folders of one file per name of a table, as many as there are names: a file is added there, nothing is looked for."""
 MOST_MODULES, MOST_LINES_OF_A_FUNCTION, MOST_LINES_OF_A_METHOD = 14, 60, 120
 
 
@@ -158,7 +160,8 @@ def test_names_say_what_a_file_is_for(file: str) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_can_be_seen_at_once(folder: str) -> None:
-    assert len([file for file in FILES if str(Path(file).parent) == folder]) <= MOST_MODULES
+    modules = [file for file in FILES if str(Path(file).parent) == folder]
+    assert folder in REGISTRIES or len(modules) <= MOST_MODULES
     assert (ROOT / folder / "__init__.py").is_file(), "its first lines say what comes in, what goes out"
 
 

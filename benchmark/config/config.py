@@ -26,7 +26,7 @@ from benchmark.config.sections import (
 )
 from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import FINETUNE, Evaluation
-from methods import get_method
+from methods import get_method, refusal
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
@@ -146,6 +146,13 @@ class Config(Section):
         unlabelled = [name for name in self.data.datasets if not self.data.source(name).classes]
         if unlabelled:
             raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
+        return self
+
+    @model_validator(mode="after")
+    def _encoder_serves(self) -> Config:
+        for name in (*self.methods, *self.sweeps):
+            if refused := refusal(self.method_class(name), self.encoder_class()):
+                raise ValueError(f"methods: {refused}")
         return self
 
     def method_class(self, name: str) -> type[PretrainMethod]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-METHODS = ("random", "moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-released")
+PAPER = ("random", "moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-released")
+BEYOND = ("simclr", "vicreg", "barlow", "simsiam", "ts2vec", "cpc", "jepa", "mae", "clip-report")
+METHODS = (*PAPER, *BEYOND)
 ENCODERS = ("dilated", "resnet1d")
 DATASETS = ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018")
 """Names in `methods.METHODS`, `methods.encoders.ENCODERS` and the readers' registry, which load torch and pandas: a
-mistyped name is refused without these."""
+mistyped name is refused without these. `BEYOND`: methods that the PMQ paper does not compare, in no config by default."""
 
 UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts."""

@@ -23,13 +23,15 @@ METHOD_PAGE, ENCODER_PAGE = "docs/METHOD.md", "docs/ENCODER.md"
 
 
 def check_methods(arguments: Namespace, console: Console) -> int:
-    """Print one line per promise of a method. Raises ConfigError for an unknown method or encoder."""
+    """Print one line per promise of a method. Raises ConfigError for an unknown or unserved method or encoder."""
     from benchmark.verbs.contract.check import check_method, promises_of  # here, because torch loads slowly
-    from methods import get_method
+    from methods import get_method, refusal
     from methods.encoders import DEFAULT, get_encoder
 
     encoder = named(get_encoder, arguments.encoder or DEFAULT, ENCODER_PAGE)
     method = named(get_method, arguments.word, METHOD_PAGE)
+    if refused := refusal(method, encoder):
+        raise ConfigError(refused)
     verdicts, count = check_method(method, encoder), len(promises_of(method))
     return print_verdicts(verdicts, count, arguments.word, METHOD_PAGE, console)
 

@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from benchmark.config.verb import OK, Verb
+from benchmark.results.names import BEYOND
 from benchmark.screen.console import Console, note
 
 
@@ -26,9 +27,10 @@ def listing() -> Iterator[str]:
     from methods.encoders import ENCODERS
 
     yield "methods (--methods)"
-    for name, method in METHODS.items():
-        yield f"  {name:<14} {first_line(sys.modules[method.__module__].__doc__)}"
+    yield from (line_of(name, METHODS[name]) for name in METHODS if name not in BEYOND)
     yield "  ./mine.py      a file of your own: docs/METHOD.md shows how to write one, `check-method` tests it"
+    yield "beyond the paper's comparison (--methods; in no config by default)"
+    yield from (line_of(name, METHODS[name]) for name in BEYOND)
     yield "encoders (--encoder)"
     for name, encoder in ENCODERS.items():
         parameters = sum(parameter.numel() for parameter in encoder().parameters())
@@ -47,6 +49,11 @@ def listing() -> Iterator[str]:
         for name, knobs in named.items():
             changes = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
             yield f"  {name:<14} {owner} with {changes}"
+
+
+def line_of(name: str, kind: type) -> str:
+    """A name and the first line of the module that defines it."""
+    return f"  {name:<14} {first_line(sys.modules[kind.__module__].__doc__)}"
 
 
 def first_line(text: str | None) -> str:

@@ -5,6 +5,12 @@
 
 An encoder defines `embed` and `steps`. A mask acts between them and never sees leads; dropout acts after them. All
 state is in parameters and buffers: `state_dict()` and the config restore an encoder.
+
+An encoder of tokens (`tokens = True`) can also leave tokens out, for masked reconstruction and joint embeddings:
+
+    encoder.patches(x)                   (B, S, L) -> (B, N, P), the samples of each token
+    encoder.embed(x)                     (B, S, L) -> (B, N, D), tokens without positions
+    encoder.kept_steps(embedded, kept)   (B, N, D), (B, M) -> (B, M, K): these tokens alone, at their positions
 """
 
 from __future__ import annotations
@@ -40,6 +46,10 @@ class EncoderConfig:
         """What determines the encoder's numbers, for content keys; without dropout, which a method sets."""
         return asdict(replace(self, dropout=0.0))
 
+    def unfit(self, samples: int) -> str:
+        """Why the encoder cannot take windows of `samples` time steps, and what it can take; '' if it can."""
+        return ""
+
     @classmethod
     def small(cls) -> EncoderConfig:
         """Sizes for checks that run in seconds; the defaults unless overridden."""
@@ -53,6 +63,10 @@ class Encoder(nn.Module):
     Config: ClassVar[type[EncoderConfig]]
     pooling: ClassVar[str] = MEAN
     """How `pooled` follows from `forward`; set by an encoder whose `pooled` is not the mean."""
+    of_pooled: ClassVar[tuple[str, ...]] = ()
+    """Names of parameters that act on `pooled` alone; a method that uses `forward` alone leaves them as they are."""
+    tokens: ClassVar[bool] = False
+    """Whether it can leave tokens out: `patches` and `kept_steps` are defined."""
 
     config: EncoderConfig
 
@@ -77,6 +91,17 @@ class Encoder(nn.Module):
         """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
         steps: Tensor = self(x, mask)  # (B, S', K)
         return steps.mean(1)  # (B, K)
+
+    def patches(self, x: Tensor) -> Tensor:
+        """Samples of each token, as they are: (B, S, L) -> (B, N, P). For encoders with `tokens`."""
+        raise NotImplementedError(f"{type(self).__name__}.patches: give the samples of each token (B, N, P)")
+
+    def kept_steps(self, embedded: Tensor, kept: Tensor) -> Tensor:
+        """Representations where only the tokens `kept` are seen: (B, N, D), (B, M) int64 -> (B, M, K), before dropout.
+
+        kept: indices of tokens, in the order of the result. For encoders with `tokens`.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.kept_steps: give the representations (B, M, K)")
 
     def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
         """The masked embedded input: (B, S, L) -> (B, S, D)."""

@@ -6,46 +6,63 @@ The promises are those of `benchmark.verbs.contract.check`, which `check-method`
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from benchmark.results.names import BEYOND
 from benchmark.verbs.contract.check import PROMISES, Promise, judge
 from benchmark.verbs.contract.tryout import changed, copied_state, small_method, small_optimiser, train, training_batch
 from benchmark.verbs.contract.two_processes import train_together
-from methods import METHODS
+from methods import METHODS, refusal
 from methods.base import Batch, MethodConfig, Recipe
-from methods.encoders import ENCODERS
+from methods.encoders import DEFAULT, ENCODERS, get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
+TOKENS = str(Path(__file__).with_name("tokens.py"))
+"""An encoder of tokens, for methods that need them."""
+ALL_ENCODERS = [*ENCODERS, TOKENS]
+PAIRS = [
+    (encoder, name)
+    for encoder in ALL_ENCODERS
+    for name in (METHODS if encoder != TOKENS else ("mae", "ts2vec", "cpc", "jepa"))
+    if not refusal(METHODS[name], get_encoder(encoder))
+]
+"""Each method with each encoder that serves it."""
 IN_ONE_PROCESS = [promise for promise in PROMISES if promise.name != "two processes"]
 
 
 @pytest.mark.parametrize(
     ("encoder", "name", "promise"),
     [
-        pytest.param(encoder, name, promise, id=f"{encoder}-{name}-{promise.name.replace(' ', '-')}")
-        for encoder in ENCODERS
-        for name, method in METHODS.items()
+        pytest.param(
+            encoder, name, promise,
+            id=f"{Path(encoder).stem}-{name}-{promise.name.replace(' ', '-')}",
+            marks=[pytest.mark.slow] if name in BEYOND and encoder not in (DEFAULT, TOKENS) else [],
+        )
+        for encoder, name in PAIRS
         for promise in IN_ONE_PROCESS
-        if method.trains or promise.of_all
+        if METHODS[name].trains or promise.of_all
     ],
-)
+)  # fmt: skip
 def test_keeps_its_promise(encoder: str, name: str, promise: Promise) -> None:
-    verdict = judge(promise, METHODS[name], ENCODERS[encoder])
+    verdict = judge(promise, METHODS[name], get_encoder(encoder))
     assert verdict.kept, verdict.detail
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("encoder", ALL_ENCODERS)
 def test_two_processes_hold_the_same(encoder: str) -> None:
-    held = train_together([(METHODS[name], {}) for name in TRAINED], ENCODERS[encoder])
-    for name, (first, second) in zip(TRAINED, held, strict=True):
+    kind = get_encoder(encoder)
+    served = [name for own, name in PAIRS if own == encoder and METHODS[name].trains]
+    held = train_together([(METHODS[name], {}) for name in served], kind)
+    for name, (first, second) in zip(served, held, strict=True):
         assert not changed(first.shared, second.shared), name
-        assert {*first.shared, *first.own} == set(small_method(METHODS[name], ENCODERS[encoder]).state_dict())
+        assert {*first.shared, *first.own} == set(small_method(METHODS[name], kind).state_dict())
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -53,10 +70,9 @@ def test_is_listed_under_its_own_name(name: str) -> None:
     assert METHODS[name].name == name
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize(("encoder", "name"), [pair for pair in PAIRS if METHODS[pair[1]].trains])
 def test_after_steps_the_frozen_copies_have_moved(encoder: str, name: str) -> None:
-    method = small_method(METHODS[name], ENCODERS[encoder])
+    method = small_method(METHODS[name], get_encoder(encoder))
     frozen = {n for n, parameter in method.named_parameters() if not parameter.requires_grad}
     before = copied_state(method)
     train(method, small_optimiser(method), range(3))
@@ -64,7 +80,7 @@ def test_after_steps_the_frozen_copies_have_moved(encoder: str, name: str) -> No
 
 
 @pytest.mark.parametrize("mask", ["time_mask", "frequency_mask"])
-@pytest.mark.parametrize("name", [name for name in TRAINED if hasattr(METHODS[name].Config(), "time_mask")])
+@pytest.mark.parametrize("name", [name for name in TRAINED if hasattr(METHODS[name].Config(), "frequency_mask")])
 def test_masks_act_on_both_views(name: str, mask: str) -> None:
     """With all hidden the views have no influence; with nothing hidden they have."""
 
@@ -72,7 +88,7 @@ def test_masks_act_on_both_views(name: str, mask: str) -> None:
         torch.manual_seed(0)
         shares = {"time_mask": 0.0, "frequency_mask": 0.0, "encoder_dropout": 0.0, mask: share}
         method = METHODS[name](Dilated(DilatedConfig.small()), METHODS[name].Config(**shares))
-        return [method(batch).detach()] if name == "byol" else list(method.query_and_key(batch) or ())
+        return list(method.query_and_key(batch) or (method(batch).detach(),))
 
     x = torch.randn(4, 6, 20, 12)
     ids = torch.arange(6)
@@ -82,6 +98,13 @@ def test_masks_act_on_both_views(name: str, mask: str) -> None:
         torch.testing.assert_close(values, hidden[0])
     for values in seen[1:]:
         assert not all(torch.equal(value, first) for value, first in zip(values, seen[0], strict=True))
+
+
+def test_a_method_of_tokens_refuses_an_encoder_without() -> None:
+    line = refusal(METHODS["mae"], Dilated)
+    assert line.startswith("mae hides tokens, which the encoder 'dilated' does not have; use ")
+    assert len(line.splitlines()) == 1
+    assert refusal(METHODS["mae"], get_encoder(TOKENS)) == refusal(METHODS["pmq"], Dilated) == ""
 
 
 def test_a_method_that_trains_nothing_has_no_loss() -> None:

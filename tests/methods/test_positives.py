@@ -18,8 +18,9 @@ from methods.parts.losses import shared_id_nce
 from methods.parts.queue import KeyQueue
 from methods.pmq import patient_info_nce
 from methods.pmq_released import released_loss
+from tests.basic import ANYWHERE
 
-TRAINED = [name for name, method in METHODS.items() if method.trains]
+TRAINED = [name for name in ANYWHERE if METHODS[name].trains]
 STEPS, TEXT, QUEUE = 8, 6, 5
 
 
@@ -69,7 +70,7 @@ def test_methods_that_contrast_nothing_tell_nothing() -> None:
     assert build("random").positives(batch) is None
 
 
-@pytest.mark.parametrize("name", ["moco", "pclr", "etp"])
+@pytest.mark.parametrize("name", ["moco", "pclr", "etp", "simclr", "ts2vec", "clip-report"])
 def test_own_keys_are_all_where_no_id_counts(name: str) -> None:
     told = told_by(build(name), make_batch([1, 1, 1], [1, 1, 2]))
     assert torch.equal(told.attracts, torch.eye(3).bool())

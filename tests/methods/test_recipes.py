@@ -15,6 +15,7 @@ from methods.encoders import ENCODERS
 
 ADAMW = {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "warmup-cosine", "batch_size": 256}
 VIEWS = {"pairing": "neighbor", "batching": "shuffled", "encoder_dropout": 0.0}
+ONE_WINDOW = {**VIEWS, "pairing": "same"}
 MASKS = {"time_mask": 0.5, "frequency_mask": 0.1}
 QUEUE = {"temperature": 0.1, "momentum": 0.999, "queue_size": 16384}
 HEADS = {"projection_layers": 3, "prediction_layers": 2}
@@ -42,6 +43,32 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "pmq": {**VIEWS, **QUEUE, **MASKS, **HEADS, "positives": "patient", "recipe": ADAMW},
     "pmq-released": {**VIEWS, **QUEUE, **MASKS, "batching": "trial-fixed", "encoder_dropout": 0.1, "recipe": ADAMW},
+    "simclr": {**ONE_WINDOW, **MASKS, "temperature": 0.1, "projection_layers": 2, "recipe": ADAMW},
+    "vicreg": {
+        **ONE_WINDOW, **MASKS, "invariance": 25.0, "variance": 25.0, "covariance": 1.0, "recipe": ADAMW,
+    },
+    "barlow": {**ONE_WINDOW, **MASKS, "off_diagonal_weight": 5e-3, "recipe": ADAMW},
+    "simsiam": {**ONE_WINDOW, **MASKS, "recipe": ADAMW},
+    "ts2vec": {
+        **ONE_WINDOW, "encoder_dropout": 0.1, "time_mask": 0.5, "instance_weight": 0.5,
+        "recipe": {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "constant", "batch_size": 16},
+    },
+    "cpc": {
+        **ONE_WINDOW, "horizon": 12, "negatives": 128, "temperature": 1.0,
+        "recipe": {"optimiser": "adam", "lr": 2e-4, "weight_decay": 0.0, "schedule": "constant", "batch_size": 64},
+    },
+    "jepa": {
+        **ONE_WINDOW, "momentum": 0.996, "blocks": 4, "block_share": 0.2, "prediction_layers": 2,
+        "recipe": {**ADAMW, "lr": 2.5e-5, "weight_decay": 0.05, "batch_size": 128},
+    },
+    "mae": {
+        **ONE_WINDOW, "mask_ratio": 0.75, "normalise": True, "decoder_width": 256, "decoder_depth": 4,
+        "recipe": {**ADAMW, "lr": 1.5e-4},
+    },
+    "clip-report": {
+        **ONE_WINDOW, "temperature": 0.07, "text_width": 768, "latent_dropout": 0.1, "uma_weight": 1.0,
+        "recipe": {**ADAMW, "lr": 2e-4, "weight_decay": 1e-5, "batch_size": 512},
+    },
 }  # fmt: skip
 ENCODER_DEFAULTS: dict[str, dict[str, Any]] = {
     "dilated": {"leads": 12, "hidden": 64, "depth": 10, "output": 320, "pool": 1, "dropout": 0.0},
@@ -62,9 +89,23 @@ BOUNDS: dict[str, tuple[list[float], list[float]]] = {
     "trial_weight": ([-0.1], [0.0]),
     "sample_weight": ([-0.1], [0.0]),
     "observation_weight": ([-0.1], [0.0]),
+    "uma_weight": ([-0.1], [0.0]),
+    "invariance": ([-0.1], [0.0]),
+    "variance": ([-0.1], [0.0]),
+    "covariance": ([-0.1], [0.0]),
+    "off_diagonal_weight": ([-0.1], [0.0]),
+    "instance_weight": ([-0.1, 1.1], [0.0, 1.0]),
+    "horizon": ([0], [1]),
+    "negatives": ([0], [1]),
+    "blocks": ([0], [1]),
+    "block_share": ([-0.1, 1.1], [0.0, 1.0]),
+    "mask_ratio": ([-0.1, 1.1], [0.0, 1.0]),
+    "latent_dropout": ([-0.1, 1.1], [0.0, 1.0]),
+    "decoder_width": ([0, 6], [4]),
+    "decoder_depth": ([0], [1]),
 }
 """Knob -> values that every method with it refuses, values that it takes."""
-FEWEST_PREDICTION_LAYERS = {"pmq": 0, "byol": 1}
+FEWEST_PREDICTION_LAYERS = {"pmq": 0, "byol": 1, "jepa": 1}
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -18,7 +18,7 @@ from benchmark.results.keys import digest
 from benchmark.training.pretrain import autocast
 from benchmark.verbs.contract.promises import Broken
 from benchmark.verbs.contract.tryout import changed, copied_state, outside_state, small_method, small_optimiser, train
-from methods import METHODS
+from methods import METHODS, refusal
 from methods.encoders.base import MEAN, Encoder, EncoderConfig
 
 Kind = type[Encoder]
@@ -251,7 +251,7 @@ def is_learned_by_every_method(kind: Kind) -> str:
 def steps_taken(kind: Kind) -> Iterator[str]:
     """Name of each method after its steps. Raises Broken if a step fails."""
     for name, method_class in METHODS.items():
-        if not method_class.trains:
+        if not method_class.trains or refusal(method_class, kind):
             continue
         method = small_method(method_class, kind)
         before = {key: value.detach().clone() for key, value in method.encoder.named_parameters()}

@@ -33,7 +33,7 @@ EVERY = 6
 """Subsampling of a heartbeat, from 300 samples to 50."""
 BATCH = 12
 QUEUE = 24
-"""Keys in the queue of a method that has a `queue_size`."""
+"""Keys in the queue of a method that has a `queue_size`; wrong candidates where it draws `negatives`."""
 RATE = 1e-2
 SHARED = get_encoder(DEFAULT)
 """Default encoder of the checks of methods."""
@@ -45,7 +45,9 @@ def small_method(kind: type[PretrainMethod], encoder: type[Encoder] = SHARED, **
     Knobs that its config lacks are ignored.
     """
     known = {field.name for field in fields(kind.Config)}
-    chosen = {knob: value for knob, value in {"queue_size": QUEUE, **knobs}.items() if knob in known}
+    chosen = {
+        knob: value for knob, value in {"queue_size": QUEUE, "negatives": QUEUE, **knobs}.items() if knob in known
+    }
     seed_torch("tryout", "build")
     return kind(encoder(encoder.Config.small()), kind.Config(**chosen))  # type: ignore[arg-type]
 

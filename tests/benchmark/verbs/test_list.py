@@ -6,6 +6,7 @@ import pytest
 
 from benchmark.config.load import config_names
 from benchmark.data.readers.registry import DATASETS
+from benchmark.results.names import BEYOND
 from methods import METHODS
 from methods.encoders import ENCODERS
 from run_benchmark import main
@@ -16,3 +17,11 @@ def test_list_names_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     words = capsys.readouterr().out.split()
     assert [name for name in (*METHODS, *ENCODERS, *DATASETS, *config_names()) if name not in words] == []
     assert {"637,952", "439,040"} <= set(words)
+
+
+def test_methods_beyond_the_paper_are_a_group_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["list"])
+    _, group, rest = capsys.readouterr().out.partition("beyond the paper's comparison")
+    told = [line.split()[0] for line in rest.partition("encoders (--encoder)")[0].splitlines()[1:]]
+    assert group
+    assert told == list(BEYOND)

@@ -79,3 +79,12 @@ def test_what_an_encoder_does_not_give_is_said() -> None:
         Empty().steps(X)
     with pytest.raises(ValueError, match="encoder 'halving' takes on no official weights"):
         Empty.from_official({})
+    with pytest.raises(NotImplementedError, match=r"Empty\.patches: give the samples of each token \(B, N, P\)"):
+        Empty().patches(X)
+    with pytest.raises(NotImplementedError, match=r"Empty\.kept_steps: give the representations \(B, M, K\)"):
+        Empty().kept_steps(X, torch.zeros(3, 1, dtype=torch.int64))
+
+
+def test_an_encoder_takes_windows_of_every_length_and_no_tokens_unless_it_says_so() -> None:
+    assert Halving.Config().unfit(1) == ""  # type: ignore[call-arg]
+    assert not Halving.tokens

@@ -1,0 +1,81 @@
+"""CLIP-Report: an ECG and its report attract, and so do two dropouts of the ECG's representation (Liu et al. 2024).
+
+MERL's two losses: cross-modal alignment (CMA) of the ECG with the embedded report, and uni-modal alignment (UMA) of
+two latent views of the ECG; each is the sum of both directions. The text model is frozen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Annotated, ClassVar
+
+import torch.nn.functional as F
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+
+from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
+from methods.encoders.base import Encoder
+from methods.etp import report_of
+from methods.parts.losses import info_nce, unit_length
+from methods.parts.spaces import Choice, LossWeight, Temperature
+
+TEXT_HIDDEN = 256
+
+
+@dataclass(frozen=True)
+class ClipReportConfig(MethodConfig):
+    """Knobs of CLIP-Report; the defaults are MERL's."""
+
+    pairing: Pairing = "same"
+    temperature: Temperature = 0.07
+    text_width: Annotated[int, Field(ge=1)] = 768
+    """Width of a report's embedding."""
+    latent_dropout: Annotated[Share, Choice((0.05, 0.1, 0.2))] = 0.1
+    """Of the two latent views, whose difference it is beside their linear layers."""
+    uma_weight: LossWeight = 1.0
+    """Of the uni-modal loss; 0 leaves it out."""
+    recipe: Recipe = field(default_factory=lambda: Recipe(lr=2e-4, weight_decay=1e-5, batch_size=512))
+
+
+def clip_loss(ecg: Tensor, text: Tensor, temperature: float) -> Tensor:
+    """Sum of InfoNCE in both directions: 0-d (MERL, Eq. 1 to 3). ecg, text: (B, K), normalised here."""
+    z1, z2 = unit_length(ecg), unit_length(text)  # (B, K), (B, K)
+    return info_nce(z1, z2, temperature) + info_nce(z2, z1, temperature)
+
+
+def uma_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+    """The same of two latent views of the ECG: 0-d (MERL, Eq. 4). z1, z2: (B, K), normalised here."""
+    return clip_loss(z1, z2, temperature)
+
+
+class ClipReport(PretrainMethod):
+    """Cross-modal and uni-modal alignment."""
+
+    name: ClassVar[str] = "clip-report"
+    title: ClassVar[str] = "CLIP-Report"
+    Config: ClassVar[type[MethodConfig]] = ClipReportConfig
+    needs_text: ClassVar[bool] = True
+    encoder_passes: ClassVar[float] = 3.0
+
+    def __init__(self, encoder: Encoder, config: ClipReportConfig) -> None:
+        super().__init__(encoder, config)
+        width = encoder.config.output
+        self.config = config
+        self.ecg_projection = nn.Linear(width, width)
+        self.latent_views = nn.ModuleList([nn.Linear(width, width, bias=False) for _ in range(2)])
+        self.text_projection = nn.Sequential(
+            nn.Linear(config.text_width, TEXT_HIDDEN), nn.GELU(), nn.Linear(TEXT_HIDDEN, width)
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        """CMA + UMA of the first views and texts. Raises ValueError if the text is missing or of another width."""
+        text = self.text_projection(report_of(batch, self.name, self.config.text_width))  # (B, K)
+        pooled = self.encoder.pooled(batch.x1)  # (B, K)
+        cma = clip_loss(self.ecg_projection(pooled), text, self.config.temperature)
+        z1, z2 = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
+        return cma + self.config.uma_weight * uma_loss(z1, z2, self.config.temperature)
+
+    def positives(self, batch: Batch) -> Positives:
+        """The ECG's own report."""
+        return Positives.own_keys(batch.recording)

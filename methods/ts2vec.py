@@ -1,0 +1,112 @@
+"""TS2Vec: two overlapping, masked crops of a window agree where both see it (Yue et al. 2022, Eq. 1 to 3).
+
+Temporal contrast tells the steps of a window apart, instance contrast the windows of a batch at each step, at every
+halving of the time axis. A crop hides the embedded input outside it, so that any encoder can be trained; downstream
+tasks get the running average of the encoder.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+from typing import Annotated, ClassVar
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor
+
+from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
+from methods.encoders.base import Encoder
+from methods.encoders.shapes import refuse_single
+from methods.parts.ema import RunningAverage
+from methods.parts.losses import two_view_nce
+from methods.parts.masks import Mask, time_mask
+from methods.parts.spaces import Choice, TimeMask
+
+FEWEST = 2
+"""Steps in the overlap of the crops."""
+
+
+@dataclass(frozen=True)
+class TS2VecConfig(MethodConfig):
+    """Knobs of TS2Vec; the defaults are the authors'."""
+
+    pairing: Pairing = "same"
+    encoder_dropout: Share = 0.1
+    time_mask: TimeMask = 0.5
+    instance_weight: Annotated[float, Field(ge=0, le=1), Choice((0.25, 0.5, 0.75))] = 0.5
+    """Share of instance contrast in the loss; the rest is temporal contrast."""
+    recipe: Recipe = field(default_factory=lambda: Recipe(schedule="constant", batch_size=16))
+
+
+def hierarchical_loss(h1: Tensor, h2: Tensor, alpha: float) -> Tensor:
+    """alpha * instance + (1 - alpha) * temporal contrast, mean over the halvings down to one step: 0-d.
+
+    h1, h2: (B, S, K) outputs per time step of two views; raw dot products, max pooling. One step alone has instance
+    contrast only (TS2Vec, Eq. 3 and Algorithm 1).
+    """
+    levels = []
+    while True:
+        across = two_view_nce(h1.transpose(0, 1), h2.transpose(0, 1), temperature=1.0)  # () windows, at each step
+        along = two_view_nce(h1, h2, temperature=1.0)  # () steps, of each window; 0 for a single one
+        levels.append(alpha * across + (1 - alpha) * along)
+        if h1.shape[1] == 1:
+            return torch.stack(levels).mean()
+        h1, h2 = (F.max_pool1d(h.mT, 2).mT for h in (h1, h2))  # (B, S // 2, K)
+
+
+def draw_crops() -> tuple[float, float, float, float]:
+    """Edges of two crops whose overlap is from `b` to `c`: a <= b < c <= d in [0, 1]; the crops are a-c and b-d."""
+    overlap, place, before, after = torch.rand(4).tolist()
+    b = place * (1 - overlap)
+    c = b + overlap
+    return before * b, b, c, c + after * (1 - c)
+
+
+def crop(x: Tensor, start: float, stop: float) -> Tensor:
+    """Set what lies outside a share of the time axis to zero: (B, S, D) -> (B, S, D)."""
+    inside = torch.zeros(x.shape[1], 1, dtype=torch.bool, device=x.device)  # (S, 1)
+    inside[math.floor(start * x.shape[1]) : math.ceil(stop * x.shape[1])] = True
+    return x * inside  # (B, S, D)
+
+
+class TS2Vec(PretrainMethod):
+    """Hierarchical contrast of two crops' outputs per time step."""
+
+    name: ClassVar[str] = "ts2vec"
+    title: ClassVar[str] = "TS2Vec"
+    Config: ClassVar[type[MethodConfig]] = TS2VecConfig
+
+    def __init__(self, encoder: Encoder, config: TS2VecConfig) -> None:
+        super().__init__(encoder, config)
+        self.config = config
+        self.average: RunningAverage[Encoder] = RunningAverage(encoder)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The loss on the steps that both crops see. Raises ValueError if the encoder gives a single step."""
+        a, b, c, d = draw_crops()
+        h1 = self.encoder(batch.x1, self.view(a, c))  # (B, S', K)
+        h2 = self.encoder(batch.x2, self.view(b, d))  # (B, S', K)
+        steps = h1.shape[1]
+        refuse_single(self.name, steps)
+        start = min(math.floor(b * steps), steps - FEWEST)
+        stop = min(max(math.ceil(c * steps), start + FEWEST), steps)
+        return hierarchical_loss(h1[:, start:stop], h2[:, start:stop], self.config.instance_weight)
+
+    def view(self, start: float, stop: float) -> Mask:
+        """A crop of the embedded input, of which a share of the steps is then hidden."""
+        return lambda x: time_mask(crop(x, start, stop), self.config.time_mask)
+
+    def positives(self, batch: Batch) -> Positives:
+        """The window's other crop."""
+        return Positives.own_keys(batch.recording)
+
+    def after_step(self) -> None:
+        """Add the new weights to the running average."""
+        self.average.update(self.encoder)
+
+    def exported(self) -> Encoder:
+        """The running average of the encoder."""
+        return self.average.module

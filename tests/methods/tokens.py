@@ -1,0 +1,58 @@
+"""An encoder of tokens, small and whole, for methods that need them: a linear map of patches and one attention block."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class PatchesConfig(EncoderConfig):
+    """Sizes."""
+
+    output: Size = 8
+    patch: Size = 5
+    """Samples of a token."""
+
+    def unfit(self, samples: int) -> str:
+        """See `EncoderConfig.unfit`."""
+        return f"patch {self.patch} does not divide it" if samples % self.patch else ""
+
+
+class Patches(Encoder):
+    """Windows -> tokens of `patch` samples."""
+
+    name: ClassVar[str] = "patches"
+    Config: ClassVar[type[EncoderConfig]] = PatchesConfig
+    tokens: ClassVar[bool] = True
+    config: PatchesConfig
+
+    def __init__(self, config: PatchesConfig | None = None) -> None:
+        super().__init__(config)
+        width = self.config.output
+        self.input = nn.Linear(self.config.patch * self.config.leads, width)
+        self.place = nn.Linear(1, width)
+        self.block = nn.TransformerEncoderLayer(width, 2, 16, dropout=0.0, batch_first=True)
+
+    def patches(self, x: Tensor) -> Tensor:
+        """(B, S, L) -> (B, N, P)."""
+        return x.unflatten(1, (-1, self.config.patch)).flatten(2)
+
+    def embed(self, x: Tensor) -> Tensor:
+        """(B, S, L) -> (B, N, K)."""
+        return self.input(self.patches(x))
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        """(B, N, K) -> (B, N, K)."""
+        count, tokens, _ = embedded.shape
+        return self.kept_steps(embedded, torch.arange(tokens, device=embedded.device).expand(count, -1))
+
+    def kept_steps(self, embedded: Tensor, kept: Tensor) -> Tensor:
+        """(B, N, K), (B, M) -> (B, M, K)."""
+        tokens = embedded.gather(1, kept.unsqueeze(2).expand(-1, -1, embedded.shape[2]))  # (B, M, K)
+        return self.block(tokens + self.place(kept.unsqueeze(2) / embedded.shape[1]))  # (B, M, K)
