@@ -57,6 +57,27 @@ FLAGS: dict[str, Flag] = {
         WHAT, "paper or strict: how subsets are drawn and scores counted", "protocol", {"metavar": "NAME"}
     ),
     "--labels": Flag(WHAT, "single or multi", "data.labels", {"metavar": "KIND"}),
+    "--segmentation": Flag(
+        WHAT,
+        "heartbeats (default), windows or recordings: how recordings are cut",
+        "data.segmentation",
+        {"metavar": "KIND"},
+    ),
+    "--window-seconds": Flag(
+        WHAT, "length of a window or crop", "data.window_seconds", {"type": float, "metavar": "S"}
+    ),
+    "--window-stride": Flag(
+        WHAT, "from crop to crop of recordings (half a crop)", "data.window_stride", {"type": float, "metavar": "S"}
+    ),
+    "--window-rate": Flag(WHAT, "of the windows: 100, 250 or 500 Hz", "data.rate", {"type": int, "metavar": "HZ"}),
+    "--standardise": Flag(WHAT, "per recording, per dataset, or none", "data.standardise", {"metavar": "HOW"}),
+    "--leads": Flag(
+        WHAT,
+        "leads that there are downstream: 12, 8, 6, 3, 2, 1 or names; `embed`: names of a .npy's last axis, in order",
+        "data.leads",
+        {"nargs": "+", "metavar": "LEAD"},
+    ),
+    "--pool": Flag(WHAT, "mean or max of a recording's windows: its prediction", "data.pool", {"metavar": "HOW"}),
     "--evaluate": Flag(WHAT, "finetune, linear or both", "evaluate", {"nargs": "+", "metavar": "HOW"}),
     "--preset": Flag(
         WHAT,
@@ -118,9 +139,11 @@ FLAGS: dict[str, Flag] = {
     ),
 }
 CONFIG = ("--config", "--set")
+SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-rate", "--standardise")
+"""Flags that say how recordings become windows."""
 GRID = (
     "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--ratios", "--seeds", "--protocol", "--labels",
-    "--evaluate", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes",
+    "--evaluate", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes", *SIGNALS, "--leads", "--pool",
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_validator
@@ -24,6 +24,7 @@ from benchmark.config.sections import (
     Section,
     Seed,
 )
+from benchmark.data.prepared.windows import TYPICAL_SECONDS
 from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import FINETUNE, Evaluation
 from methods import get_method, refusal
@@ -143,6 +144,7 @@ class Config(Section):
         for what, values in {**lists, "data.datasets": self.data.datasets}.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{what}: {values} names a value twice")
+        self._refuse_lone_windows()
         unlabelled = [name for name in self.data.datasets if not self.data.source(name).classes]
         if unlabelled:
             raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
@@ -154,6 +156,18 @@ class Config(Section):
             if refused := refusal(self.method_class(name), self.encoder_class()):
                 raise ValueError(f"methods: {refused}")
         return self
+
+    def _refuse_lone_windows(self) -> None:
+        """Raise ValueError for a compared method that pairs neighbours where a recording holds one window."""
+        if self.data.segmentation != "recordings" or self.data.crops_of_typical() > 1:
+            return
+        for name in self.methods:
+            if self.method_class(name).trains and self.method_config(name).pairing == "neighbor":
+                raise ValueError(
+                    f"methods.{self.method_class(name).name}.pairing: 'neighbor' needs two windows in a row, and a "
+                    f"recording of {TYPICAL_SECONDS} s holds one of data.window_seconds={self.data.window_seconds:g}; "
+                    "set that to 5 or less, or the pairing to 'same' or 'patient'"
+                )
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """The class of a method given by name or file; a compared file may also be given by its method's name."""
@@ -204,9 +218,16 @@ class Config(Section):
         return self.encoder_class().Config(**{key: value for key, value in self.encoder.items() if key != "name"})
 
     def task_spec(self, stage: Pretrain | Finetune) -> TaskSpec:
-        """Segments per pseudo-trial, label form and split protocol of a stage."""
-        per_trial = stage.beats_per_trial if self.data.segmentation == "heartbeats" else stage.windows_per_trial
-        return TaskSpec(per_trial, self.data.labels, self.protocol)
+        """Segments per pseudo-trial, label form, split protocol and standardisation of a stage.
+
+        Of fine-tuning also its leads and how windows vote: pretraining has all leads.
+        """
+        data = self.data
+        per_trial = stage.beats_per_trial if data.segmentation == "heartbeats" else stage.windows_per_trial
+        if data.segmentation == "recordings":
+            per_trial = data.crops_of_typical() if isinstance(stage, Pretrain) else 1
+        spec = TaskSpec(per_trial, data.labels, self.protocol, standardise=data.standardise)
+        return spec if isinstance(stage, Pretrain) else replace(spec, leads=tuple(data.leads), pool=data.pool)
 
     def finetuning(self, method: type[PretrainMethod]) -> Finetune:
         """The settings of a method's fine-tuning, with its dropout on the encoder's output."""

@@ -27,6 +27,8 @@ _RECIPE = "each method has its own under preset: paper; set e.g. methods.pmq.rec
 _SEED = "protocol: strict pretrains once per fine-tuning seed; leave it out, or use --protocol paper"
 _WINDOWS = "it is of plain windows; leave it out, or set data.segmentation=windows"
 _HEARTBEATS = "it is of heartbeats; leave it out, or set data.segmentation=heartbeats"
+_LONG = "it is of windows and whole recordings; leave it out, or set data.segmentation=recordings"
+_CROPS = "it is of crops of whole recordings; leave it out, or set data.segmentation=recordings"
 _PRESETS = "its rows stand beside those of preset: unified; use e.g. --preset unified paper tuned"
 _UNTRAINED = "this method trains nothing; leave it out"
 IDLE = (
@@ -34,10 +36,12 @@ IDLE = (
     Idle("pretrain.presets", "pretrain.preset", ("paper", "tuned"), _PRESETS),
     Idle("pretrain.seed", "protocol", ("strict",), _SEED),
     Idle("data.window_seconds", "data.segmentation", ("heartbeats", None), _WINDOWS),
-    Idle("pretrain.windows_per_trial", "data.segmentation", ("heartbeats", None), _WINDOWS),
-    Idle("finetune.windows_per_trial", "data.segmentation", ("heartbeats", None), _WINDOWS),
-    Idle("pretrain.beats_per_trial", "data.segmentation", ("windows",), _HEARTBEATS),
-    Idle("finetune.beats_per_trial", "data.segmentation", ("windows",), _HEARTBEATS),
+    Idle("data.window_stride", "data.segmentation", ("heartbeats", "windows", None), _CROPS),
+    Idle("data.short", "data.segmentation", ("heartbeats", None), _LONG),
+    Idle("pretrain.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
+    Idle("finetune.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
+    Idle("pretrain.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
+    Idle("finetune.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
     *(
         Idle(f"{section}.{name}", "", (None,), _UNTRAINED)
         for section in ("knobs", "ablations")

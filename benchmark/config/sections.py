@@ -17,13 +17,18 @@ from pydantic import (
     ValidationInfo,
     field_validator,
     model_serializer,
+    model_validator,
 )
 
-from benchmark.data.prepared.windows import HEARTBEATS, Kind, Segmentation, plain_seconds
-from benchmark.data.readers.base import Source
+from benchmark.data.prepared.beats import FS, WINDOW
+from benchmark.data.prepared.lead_sets import leads_named
+from benchmark.data.prepared.scale import Standardise
+from benchmark.data.prepared.windows import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation
+from benchmark.data.readers.base import LEADS, Source
 from benchmark.data.readers.cards import AnyCard
 from benchmark.data.readers.registry import DATASETS, source_of
 from benchmark.data.tasks.spec import Labels
+from benchmark.results.names import Pool
 from methods.base import Recipe
 
 Gate = Literal["random", "frozen", "features", "full-labels"]
@@ -92,9 +97,24 @@ class Data(Section):
     labels: Labels = "single"
     """single: one class a recording, softmax; multi: all its labels, sigmoid."""
     segmentation: Kind = "heartbeats"
-    """heartbeats: the paper's, centred and padded; windows: plain windows, which keep the rhythm."""
+    """heartbeats: the paper's, centred and padded; windows: plain windows, which keep the rhythm; recordings: kept
+    whole, judged by crops at a stride and trained on by crops that begin anywhere."""
     window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
-    """Length of a plain window, seconds."""
+    """Length of a plain window or a crop, seconds; 10 by default for `recordings`, a whole recording."""
+    window_stride: Annotated[float, Field(gt=0, le=10)] | None = None
+    """Seconds from the beginning of a crop to that of the next; None: half a crop."""
+    short: Literal["skip", "pad"] = "skip"
+    """What becomes of recordings shorter than a window or crop: left out, or lengthened by zeros."""
+    rate: Rate = 250
+    """Hz that recordings are resampled to: 100, 250 (the paper's) or 500. Heartbeats have 1.2 s at any."""
+    standardise: Standardise = "recording"
+    """recording: z-score per recording and lead (heartbeats and windows: per pseudo-trial too, as in the paper);
+    dataset: one mean and deviation over the training part, for pretraining over the corpus; none: mV."""
+    pool: Pool = "mean"
+    """A recording's probabilities: the mean of those of its windows, or each class's maximum."""
+    leads: Annotated[list[str], PlainValidator(leads_named)] = list(LEADS)
+    """Leads that there are downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; the others are zero there.
+    Pretraining always has 12."""
     simulation: Simulation | None = None
     """None: real data under --data-root or --data."""
     cards: dict[str, AnyCard] = {}
@@ -110,11 +130,28 @@ class Data(Section):
                 raise ValueError(f"{name!r} is a built-in dataset; give the card another name")
         return cards
 
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_by_default(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("segmentation") == "recordings":
+            return {"window_seconds": float(TYPICAL_SECONDS)} | values
+        return values
+
+    @field_validator("window_stride")
+    @classmethod
+    def _without_gaps(cls, stride: float | None, given: ValidationInfo) -> float | None:
+        seconds = given.data.get("window_seconds", 0.0)
+        if stride and seconds and stride > seconds:
+            raise ValueError(f"it would leave gaps between crops of {seconds:g} s (data.window_seconds)")
+        return stride
+
     @model_serializer(mode="wrap")
     def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without cards where there are none: stored configs from before there were any are equal."""
+        """Without later keys at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
-        return values if self.cards else {name: value for name, value in values.items() if name != "cards"}
+        later = {"cards": {}, "window_stride": None, "short": "skip", "rate": 250, "standardise": "recording"}
+        later |= {"pool": "mean", "leads": list(LEADS)}
+        return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
     def known(self) -> list[str]:
         """Names of the datasets that there are: the built-in ones and those of the cards."""
@@ -126,7 +163,24 @@ class Data(Section):
 
     def cut(self) -> Segmentation:
         """The segmentation of recordings."""
-        return HEARTBEATS if self.segmentation == "heartbeats" else plain_seconds(self.window_seconds)
+        raw, pad = self.standardise != "recording", self.short == "pad"
+        if self.segmentation == "heartbeats":
+            return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw)
+        samples, stride = round(self.window_seconds * self.rate), 0
+        if self.segmentation == "recordings":
+            stride = round(self.window_stride * self.rate) if self.window_stride else samples // 2
+        return Segmentation(self.segmentation, samples, self.rate, stride, raw, pad)
+
+    def crops_of_typical(self) -> int:
+        """Whole windows that follow each other in a recording of 10 s: the pseudo-trial that is pretrained on."""
+        return max(1, int(TYPICAL_SECONDS / self.window_seconds))
+
+    def words(self) -> str:
+        """What differs from the paper's signals, in words; '' for nothing."""
+        words = [word for word in self.cut().words() if word != IN_MILLIVOLTS]
+        words += {"dataset": ["one mean and deviation per dataset"], "none": [IN_MILLIVOLTS]}.get(self.standardise, [])
+        words += [f"downstream with {' '.join(self.leads)} alone"] if len(self.leads) < len(LEADS) else []
+        return ", ".join([*words, *(["a recording is the maximum of its windows"] if self.pool == "max" else [])])
 
     def prefix_of(self, name: str) -> str:
         """Path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""

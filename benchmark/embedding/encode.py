@@ -60,9 +60,9 @@ class SavedEncoder:
     ) -> NDArray[np.float32]:
         """Embeddings (n, K) of recordings, the mean over each one's windows.
 
-        signals: (n, samples, leads), or a list of arrays (samples, leads) of any length; in any unit, as every lead is
-        standardised. rate: Hz. leads: names of the last axis, in any order and case; others than the 12
-        are not used.
+        signals: (n, samples, leads), or a list of arrays (samples, leads) of any length; in any unit where every lead
+        is standardised, else in mV (`description.standardisation`). rate: Hz. leads: names of the last axis, in any
+        order and case; others than the 12 are not used, and those that the encoder's tests had not may be absent.
         unusable: what becomes of a recording that gives no window (NaN samples, too short, no heartbeat, slower than
         50/min): a row of NaN and one warning with the counts ('nan'), or an error ('raise').
 
@@ -90,8 +90,9 @@ class SavedEncoder:
         self, signals: Signals, rate: float, leads: Sequence[str], *, unusable: Unusables = "nan"
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Windows (N, S, 12) as the encoder or its ONNX file reads them, and (N,) the recording's number of each."""
-        read, numbers = each_of(signals, rate, leads)
-        cuts = list(cut_all(read, numbers, self.description.segmentation, self.description.per_trial))
+        taken = self.description.taken
+        read, numbers = each_of(signals, rate, leads, taken.leads)
+        cuts = list(cut_all(read, numbers, taken))
         report_unusable(cuts, unusable)
         rows = [own for own in cuts if not isinstance(own, str)]
         shape = (0, self.description.segmentation.samples, len(self.description.leads))
@@ -127,8 +128,9 @@ class SavedEncoder:
                     ready = ready[next_one:]
 
     def _embedded(self, signals: Signals, rate: float, leads: Sequence[str]) -> list[Floats | str]:
-        read, numbers = each_of(signals, rate, leads)
-        return list(self.embeddings(cut_all(read, numbers, self.description.segmentation, self.description.per_trial)))
+        taken = self.description.taken
+        read, numbers = each_of(signals, rate, leads, taken.leads)
+        return list(self.embeddings(cut_all(read, numbers, taken)))
 
     def _features(self, windows: Windows) -> Floats:
         return features(self.encoder, torch.from_numpy(windows).to(self.device), self.precision)  # (b, K)

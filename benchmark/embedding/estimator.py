@@ -55,9 +55,10 @@ class EcgEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("folder", "rate", "leads"):
             if getattr(self, name) is None:
                 raise ConfigError(f"EcgEmbedder: give {name}=, e.g. EcgEmbedder('pmq', rate=500, leads=['I', ...])")
-        columns_of(self.leads or ())
+        encoder = load_encoder(self.folder or "", device=self.device, precision=self.precision, code=self.code)
+        columns_of(self.leads or (), encoder.description.taken.leads)
         check_signals(X, self.rate or 0.0, self.leads or ())
-        self.encoder_ = load_encoder(self.folder or "", device=self.device, precision=self.precision, code=self.code)
+        self.encoder_ = encoder
         return self
 
     def transform(self, X: Signals) -> NDArray[np.float32]:

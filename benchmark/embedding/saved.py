@@ -13,7 +13,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, get_args
 
 from pydantic import with_config
 from typing_extensions import TypedDict
@@ -21,8 +21,10 @@ from typing_extensions import TypedDict
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepared.beats import FS
 from benchmark.data.prepared.cache_key import PIPELINE_VERSION
-from benchmark.data.prepared.windows import Kind, Segmentation
+from benchmark.data.prepared.scale import Scale
+from benchmark.data.prepared.windows import Kind, Rate, Segmentation
 from benchmark.data.readers.base import LEADS
+from benchmark.embedding.cut import Taken
 from benchmark.results.files.read import read_json
 from benchmark.results.files.write import write_atomic
 from benchmark.results.names import CARD
@@ -34,6 +36,11 @@ from methods.encoders.base import Encoder
 FORMAT = 1
 CONFIG, MODEL_CARD = "config.json", "MODEL_CARD.md"
 STANDARDISATION = "z-score per recording and lead, then per pseudo-trial and lead"
+ONCE = "z-score per recording and lead"
+ONE_SCALE = "mean and deviation of the pretraining corpus, over all leads"
+UNSCALED = "none: millivolts"
+STANDARDISATIONS = (STANDARDISATION, ONCE, ONE_SCALE, UNSCALED)
+RATES = get_args(Rate)
 
 
 @with_config(CLOSED)
@@ -42,9 +49,17 @@ class Cut(TypedDict):
 
     kind: Kind
     samples: Count
-    """Of a window, at 250 Hz."""
+    """Of a window."""
     per_trial: Count
     """Consecutive windows standardised together; those left over at a recording's end are dropped."""
+    stride: NotRequired[Count]
+    """Samples from crop to crop of a recording that is kept whole."""
+    pad: NotRequired[bool]
+    """Whether a recording shorter than a window is lengthened by zeros."""
+    scale: NotRequired[list[float]]
+    """Mean and deviation of the pretraining corpus, mV, by which every sample is standardised."""
+    present: NotRequired[list[Line]]
+    """The leads that its tests had, if not all; the others are zero."""
 
 
 @with_config(CLOSED)
@@ -84,7 +99,16 @@ class Description:
     @property
     def segmentation(self) -> Segmentation:
         """How recordings are cut into windows."""
-        return Segmentation(self.cut["kind"], self.cut["samples"])
+        cut, raw = self.cut, self.standardisation in (ONE_SCALE, UNSCALED)
+        return Segmentation(
+            cut["kind"], cut["samples"], self.rate, cut.get("stride", 0), raw=raw, pad=cut.get("pad", False)
+        )
+
+    @property
+    def taken(self) -> Taken:
+        """All that makes the windows of a recording."""
+        scale = Scale(*self.cut["scale"]) if "scale" in self.cut else None
+        return Taken(self.segmentation, self.per_trial, scale, tuple(self.cut.get("present", LEADS)))
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -95,6 +119,13 @@ class Description:
     def per_trial(self) -> int:
         """Windows of a pseudo-trial."""
         return int(self.cut["per_trial"])
+
+
+def standardisation_of(segmentation: Segmentation, *, scaled: bool) -> str:
+    """How the windows of a segmentation are standardised, by one scale or not."""
+    if segmentation.raw:
+        return ONE_SCALE if scaled else UNSCALED
+    return STANDARDISATION if segmentation.joined_scale else ONCE
 
 
 def save_folder(
@@ -137,7 +168,7 @@ def _differs(description: Description) -> str:
     """How the windows of an encoder differ from those that this version cuts; '' if they are the same."""
     if description.pipeline != PIPELINE_VERSION:
         return f"its windows were cut by version {description.pipeline} of the preparation, here is {PIPELINE_VERSION}"
-    if (description.rate, description.standardisation) != (FS, STANDARDISATION):
+    if description.rate not in RATES or description.standardisation not in STANDARDISATIONS:
         return f"its windows are at {description.rate} Hz and {description.standardisation}, which is not known here"
     return "" if tuple(description.leads) == LEADS else f"it reads the leads {' '.join(description.leads)}"
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.metrics import Floats, Ints, decide, per_recording
-from benchmark.results.names import HEARTBEAT, RECORDING
+from benchmark.results.names import HEARTBEAT, RECORDING, Pool
 
 UNTESTED = "no test window of class"
 """How the note on classes without a test window begins."""
@@ -21,7 +21,13 @@ F1_OVER = "macro F1"
 
 
 def macro_notes(
-    probability: Floats, truth: Ints, recording: NDArray[np.str_], classes: Sequence[str], *, multi: bool
+    probability: Floats,
+    truth: Ints,
+    recording: NDArray[np.str_],
+    classes: Sequence[str],
+    *,
+    multi: bool,
+    pool: Pool = "mean",
 ) -> list[str]:
     """Notes on (n, C) probabilities of n windows; none where every class has a test window."""
     windows = np.asarray(truth.sum(axis=0))  # (C,)
@@ -30,7 +36,7 @@ def macro_notes(
         return []
     scored = _named(classes, (windows > 0) & (windows < len(truth)))
     notes = [f"{UNTESTED} {absent}{f': macro AUROC is over {scored}' if scored else ''}"]
-    pooled, pooled_truth, _ = per_recording(probability, truth, recording)
+    pooled, pooled_truth, _ = per_recording(probability, truth, recording, pool)
     units = {HEARTBEAT: (probability, truth), RECORDING: (pooled, pooled_truth)}
     over = {unit: _f1_over(*scores, classes, multi=multi) for unit, scores in units.items()}
     if over[HEARTBEAT] == over[RECORDING]:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING
+from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool
 
 THRESHOLD = 0.5
 """Probability above which a label of a multi-label task is predicted."""
@@ -226,19 +226,28 @@ def means_by(group: NDArray[np.intp], probability: Floats) -> Floats:
     return (np.stack(total, axis=1) / counts[:, None]).astype(np.float32)
 
 
+def pooled_by(group: NDArray[np.intp], probability: Floats, pool: Pool = "mean") -> Floats:
+    """(G, C) means or maxima of (n, C) probabilities over the lines of each of G groups; no group is empty."""
+    if pool == "mean" or not len(group):
+        return means_by(group, probability)
+    order = np.argsort(group, kind="stable")  # (n,)
+    first = np.flatnonzero(np.diff(group[order], prepend=-1))  # (G,)
+    return np.asarray(np.maximum.reduceat(probability[order], first, axis=0))
+
+
 def per_recording(
-    probability: Floats, truth: Ints, recording: Sequence[str] | NDArray[np.str_]
+    probability: Floats, truth: Ints, recording: Sequence[str] | NDArray[np.str_], pool: Pool = "mean"
 ) -> tuple[Floats, Ints, NDArray[np.str_]]:
-    """Mean probability (R, C), truth (R, C) and name (R,) of the recordings of n windows, sorted by name."""
+    """Pooled probability (R, C), truth (R, C) and name (R,) of the recordings of n windows, sorted by name."""
     names, first, inverse = np.unique(np.asarray(recording), return_index=True, return_inverse=True)
-    return means_by(inverse, probability), truth[first], names
+    return pooled_by(inverse, probability, pool), truth[first], names
 
 
 def score_both_units(
-    probability: Floats, truth: Ints, recording: NDArray[np.str_], *, multi: bool
+    probability: Floats, truth: Ints, recording: NDArray[np.str_], *, multi: bool, pool: Pool = "mean"
 ) -> dict[str, Scores]:
     """Scores per heartbeat and per recording."""
-    pooled, pooled_truth, _ = per_recording(probability, truth, recording)
+    pooled, pooled_truth, _ = per_recording(probability, truth, recording, pool)
     return {
         HEARTBEAT: score(probability, truth, multi=multi),
         RECORDING: score(pooled, pooled_truth, multi=multi),

@@ -16,6 +16,8 @@ UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts."""
 BOTH = "both"
 """Option for a table of each unit."""
+Pool = Literal["mean", "max"]
+"""How a recording's probabilities follow from those of its windows."""
 UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
 """Protocol -> unit of its scores, epoch selection and tables."""
 

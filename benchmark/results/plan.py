@@ -9,7 +9,7 @@ from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from benchmark.results.keys import digest
-from benchmark.results.names import ROLES
+from benchmark.results.names import ROLES, Pool
 from benchmark.results.schema import (
     OPEN,
     Count,
@@ -19,6 +19,7 @@ from benchmark.results.schema import (
     Line,
     Name,
     NameOrNone,
+    Number,
     Protocol,
     Ratio,
     one_of,
@@ -35,6 +36,12 @@ class DataConfig(TypedDict, total=False):
 
     labels: Required[Labels]
     segmentation: Line
+    window_seconds: Number
+    window_stride: Number | None
+    rate: Count
+    standardise: Line
+    leads: list[Line]
+    pool: Pool
     datasets: list[Name]
 
 
@@ -135,6 +142,12 @@ class Plan:
     cells: list[PlannedCell] = field(default_factory=list)
     tunings: list[Key] = field(default_factory=list)
     """Keys of the searches that knobs are from (benchmark.results.tuned)."""
+
+    @property
+    def pool(self) -> Pool:
+        """How the windows of a recording vote."""
+        found: Pool = self.config["data"].get("pool", "mean")
+        return found
 
 
 def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:

@@ -91,8 +91,10 @@ def run_cell(job: CellJob, known: Known) -> None:
         outcome, truth = learn(job, task, known), test.truth()
     else:
         outcome, truth = learn(job, task, known), test.truth()
-        scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi)
-        outcome.notes += macro_notes(outcome.probability, truth, test.recording, prepared.classes, multi=task.multi)
+        scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi, pool=task.pool)
+        outcome.notes += macro_notes(
+            outcome.probability, truth, test.recording, prepared.classes, multi=task.multi, pool=task.pool
+        )
     row = Row(
         **place_of(job.cell),
         protocol=spec.protocol,
@@ -142,7 +144,8 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     """Fine-tune, probe or boost, by the cell's evaluation. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
     if cell.evaluation == FEATURES:
-        return boost(task, job.config.boosting, kind=job.config.data.segmentation, seed=cell.seed)
+        data = job.config.data
+        return boost(task, job.config.boosting, kind=data.segmentation, rate=data.rate, seed=cell.seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     encoder = known.encoders.get(cell.pretrain_key)
     if encoder is None:

@@ -11,17 +11,14 @@ import torch
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
-from benchmark.data.prepared.windows import Segmentation
+from benchmark.data.prepared.windows import TYPICAL_SECONDS, Segmentation
+from benchmark.data.tasks.pairs import pairs_of
 from benchmark.results.names import FEATURES, LINEAR, VALIDATION
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.pretrain import autocast
 from benchmark.training.schedule import DECAY_SHARE, pairs_bought
 from methods.encoders.base import Encoder
 
-BEATS_PER_RECORDING = 11
-"""Assumed for unprepared recordings: 10 s at 70 beats per minute."""
-TYPICAL_SAMPLES = 2500
-"""Assumed for plain windows: 10 s at 250 Hz."""
 TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
 PROBE_PASSES = 1.5
@@ -49,15 +46,13 @@ class Size:
 
 
 def estimated_size(recordings: int, segmentation: Segmentation) -> Size:
-    """Estimated size of an unprepared dataset."""
-    plain = segmentation.kind == "windows"
-    each = TYPICAL_SAMPLES // segmentation.samples if plain else BEATS_PER_RECORDING
-    return Size(recordings, recordings * each, exact=False)
+    """Estimated size of an unprepared dataset of recordings of 10 s."""
+    return Size(recordings, recordings * segmentation.windows_of_typical(), exact=False)
 
 
 def exact_size(prepared: Prepared) -> Size:
     """Size of a prepared dataset."""
-    return Size(len(prepared.entries), len(prepared.windows), exact=True)
+    return Size(len(prepared.entries), prepared.window_count, exact=True)
 
 
 def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) -> float:
@@ -73,14 +68,19 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
         return labelled * (1 + PROBE_PASSES) + 2 * held_out
     if task.evaluation == FEATURES:
         return labelled * (1 + BOOSTING_PASSES) + 2 * held_out
+    if config.data.segmentation == "recordings":  # an epoch has one crop of each
+        labelled = TRAINING_SHARE * sizes[task.dataset].recordings * task.ratio
     seen = max(labelled, config.finetune.least_updates * min(config.finetune.batch_size, labelled))  # per epoch
     return config.finetune.epochs * (3 * seen + held_out) + held_out
 
 
 def pairs_trained(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
     """Pairs of windows that a pretraining goes through, without a stem that a longer one of the grid trains."""
-    own = with_settings(config, task.variant.settings).pretrain
-    pairs = pairs_bought(own.budget, own.epochs * sizes[config.data.pretrain].windows / 2, task.method.encoder_passes)
+    own, size = with_settings(config, task.variant.settings).pretrain, sizes[config.data.pretrain]
+    there = size.windows / 2
+    if config.data.segmentation == "recordings":
+        there = size.recordings * pairs_of(config.task_spec(config.pretrain).per_trial)
+    pairs = pairs_bought(own.budget, own.epochs * there, task.method.encoder_passes)
     return DECAY_SHARE * pairs if task.stem and own.epochs < task.lengths[-1] else pairs
 
 
@@ -119,7 +119,10 @@ def _step_seconds(encoder: Encoder, x: torch.Tensor, precision: str) -> float:
 
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
     """Bytes of prepared windows and pseudo-trials, encoders, one checkpoint, rows and predictions."""
-    samples = config.data.cut().samples
-    prepared = sum(2 * size.windows * samples * SAMPLE_BYTES for size in sizes.values())
+    cut = config.data.cut()
+    if cut.kind == "recordings":
+        prepared = sum(size.recordings * TYPICAL_SECONDS * cut.rate * SAMPLE_BYTES for size in sizes.values())
+    else:
+        prepared = sum((1 + cut.joined_scale) * size.windows * cut.samples * SAMPLE_BYTES for size in sizes.values())
     held_out = max(HELD_OUT_SHARE * sizes[name].windows for name in config.data.datasets)
     return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * held_out))

@@ -148,6 +148,8 @@ def pretrain_content(
             content["budget"] |= {"passes": method.encoder_passes} if config.pretrain.budget == "passes" else {}
         if config.data.source(config.data.pretrain).classes:  # an unlabelled corpus is pretrained on whole
             content["task"] = [SPLIT_VERSION, *spec.rules()]
+        if config.data.standardise == "dataset":  # else the data tell
+            content["standardise"] = "dataset"
         if method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)
     return content

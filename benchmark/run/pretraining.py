@@ -12,7 +12,7 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import opened
-from benchmark.data.tasks.pairs import PairSource, source_facts
+from benchmark.data.tasks.pairs import PairSource, pairs_of, source_facts
 from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
 from benchmark.data.tasks.sampling import epoch_shape
 from benchmark.data.tasks.task import corpus_trials, pretraining_source
@@ -147,6 +147,7 @@ def train(
         "illustration_sha256": illustration,
         "peak_memory_gib": peak_memory_gib(device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
+        **({"scale": list(source.scale)} if source.scale else {}),
     }
     return vars(history) | spent | source_facts(source, knobs.pairing)
 
@@ -155,7 +156,7 @@ def epochs_of(job: PretrainingJob, source: PairSource, epochs: float) -> float:
     """Epochs of the job's method that a budget of `epochs` epochs buys (`epochs_bought`)."""
     config, knobs = job.config, job.task.variant.config
     spec = config.task_spec(config.pretrain)
-    pairs = len(corpus_trials(opened(job.prepared[config.data.pretrain]), spec)) * (spec.per_trial // 2)
+    pairs = len(corpus_trials(opened(job.prepared[config.data.pretrain]), spec)) * pairs_of(spec.per_trial)
     shape = epoch_shape(source.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
     return epochs_bought(config.pretrain.budget, epochs, shape, pairs, job.task.method.encoder_passes)
 

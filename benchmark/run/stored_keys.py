@@ -189,6 +189,7 @@ def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
         "pretrain.seed": content.get("seed"),
         "data fingerprint of the pretraining corpus": content.get("data"),
         "pretraining split": content.get("task"),
+        "data.standardise": content.get("standardise"),
         "pretrain.budget": content.get("budget", {}).get("equal"),
         f"encoder passes of {method}": content.get("budget", {}).get("passes"),
         **flat(content.get("stable", {}), "schedule stable: "),

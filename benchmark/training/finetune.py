@@ -1,6 +1,7 @@
 """Fine-tuning (paper, Implementation Details): encoder + head, best epoch by validation macro-F1, one test pass.
 
-The head's initial weights and the batch order depend on the seed alone.
+The head's initial weights and the batch order depend on the seed alone. Of recordings that are kept whole, each update
+sees crops drawn anew; they are judged by crops at a fixed stride.
 """
 
 from __future__ import annotations
@@ -71,14 +72,15 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
     best_state: dict[str, Any] = {}
     scores: list[float] = []
     notes: list[str] = []
-    if len(task.train) == 1:
+    source = task.train if task.crops is None else task.crops
+    if len(source) == 1:
         notes.append("one labelled window: repeated, since batch normalisation needs two")
     for epoch in range(settings.epochs):
         seed_torch("finetune", seed, epoch)
         model.train()
-        for batch in updates_of(len(task.train), settings, seed=seed, epoch=epoch):
-            index = batch.to(task.train.signal.device)
-            loss = loss_of(model, task.train.signal[index], task.train.target[index], task.multi, precision)
+        for batch in updates_of(len(source), settings, seed=seed, epoch=epoch):
+            signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
+            loss = loss_of(model, signal, target, task.multi, precision)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -151,5 +153,5 @@ def validation_score(probability: NDArray[np.float32], task: Task) -> float:
     """Macro-F1 on the validation set in the task's unit (windows or recordings); 0 if undefined."""
     truth = task.validation.target.cpu().numpy().astype(np.int64)  # (n, C)
     if task.unit == RECORDING:
-        probability, truth, _ = per_recording(probability, truth, task.validation.recording)
+        probability, truth, _ = per_recording(probability, truth, task.validation.recording, task.pool)
     return macro_f1(probability, truth, multi=task.multi) or 0.0

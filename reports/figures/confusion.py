@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.metrics import decide
+from benchmark.results.names import Pool
 from benchmark.results.rows import Predictions
 from reports.runs.run import Run
 from reports.statistics.test_set import pooled, resampled_test_set
@@ -41,7 +42,7 @@ def confusions(
     if any(run.rows[key].labels != "single" for own in keys.values() for key in own):
         return []
     found = {
-        variant: [confusion(run.store.predictions(key), unit) for key in keys[variant]]
+        variant: [confusion(run.store.predictions(key), unit, run.plan.pool) for key in keys[variant]]
         for variant in variants
         if variant in keys
     }
@@ -50,8 +51,8 @@ def confusions(
     ]
 
 
-def confusion(predictions: Predictions, unit: str) -> NDArray[np.int64]:
-    """(C, C) counts of true class by most probable class; a recording has the mean probability of its windows."""
-    test = resampled_test_set(predictions, unit, resamples=0)
+def confusion(predictions: Predictions, unit: str, pool: Pool = "mean") -> NDArray[np.int64]:
+    """(C, C) counts of true class by most probable class; a recording has the pooled probability of its windows."""
+    test = resampled_test_set(predictions, unit, resamples=0, pool=pool)
     decisions = decide(pooled(test, predictions.probability), multi=False)  # (n, C)
     return np.asarray(test.truth.T @ decisions)

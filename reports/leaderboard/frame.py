@@ -1,7 +1,7 @@
 """What the rows of a board have in common, decided by the submissions: what most of them share, the first on a tie.
 
-Protocol and kind of labels first; then, among the submissions of these, the datasets with their test windows, the
-label ratios of each evaluation, and the versions of split and evaluation.
+Protocol, kind of labels and signals first; then, among the submissions of these, the datasets with their test windows,
+the label ratios of each evaluation, and the versions of split and evaluation.
 """
 
 from __future__ import annotations
@@ -49,12 +49,14 @@ class Frame:
     """Dataset -> title."""
     simulated: frozenset[str]
     """The datasets that any submission says are simulated."""
+    signals: str = ""
+    """How signals were taken (`signals_of`)."""
 
 
 def frame_of(submissions: Sequence[Submission]) -> Frame:
     """The frame of some submissions, at least one."""
-    protocol, labels = most_common(map(rules_of, submissions))
-    alike = [own for own in submissions if rules_of(own) == (protocol, labels)]
+    protocol, labels, signals = most_common(map(rules_of, submissions))
+    alike = [own for own in submissions if rules_of(own) == (protocol, labels, signals)]
     datasets = dict(most_common(tuple(test_sets(own).items()) for own in alike))
     evaluations = dict.fromkeys(name for own in alike for name in evaluations_of(own.run.plan))
     ratios = {name: most_common(found for own in alike if (found := ratios_of(own, name))) for name in evaluations}
@@ -70,6 +72,7 @@ def frame_of(submissions: Sequence[Submission]) -> Frame:
             for name in datasets
         },
         simulated=frozenset(name for plan in plans for name, facts in plan.datasets.items() if facts.get("simulated")),
+        signals=signals,
     )
 
 
@@ -78,10 +81,17 @@ def most_common(values: Iterable[T]) -> T:
     return Counter(values).most_common(1)[0][0]
 
 
-def rules_of(own: Submission) -> tuple[str, str]:
-    """Protocol and kind of labels of a submission."""
+def rules_of(own: Submission) -> tuple[str, str, str]:
+    """Protocol, kind of labels and signals of a submission."""
     config = own.run.plan.config
-    return str(config["protocol"]), str(config["data"]["labels"])
+    return str(config["protocol"]), str(config["data"]["labels"]), signals_of(own)
+
+
+def signals_of(own: Submission) -> str:
+    """How a submission's signals and predictions differ from the default in what no digest tells; '' if they do not."""
+    data = own.run.plan.config["data"]
+    leads = [f"leads {' '.join(data['leads'])}"] if "leads" in data else []
+    return ", ".join([*leads, *(f"{name} {data[name]}" for name in ("standardise", "pool") if name in data)])
 
 
 def test_sets(own: Submission) -> dict[str, TestSet]:

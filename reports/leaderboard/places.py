@@ -13,7 +13,7 @@ from typing import NamedTuple
 from benchmark.results.names import EVALUATION_TITLES, FEATURES, FROZEN, GATE, METHOD, PRESET, UNTRAINED
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Row
-from reports.leaderboard.frame import Frame, stage_versions, test_set
+from reports.leaderboard.frame import Frame, signals_of, stage_versions, test_set
 from reports.leaderboard.submissions import Submission
 from reports.runs.planned_tables import role_of
 from reports.tables.captions import ratio_text
@@ -103,6 +103,8 @@ def _other_rules(row: Candidate, frame: Frame) -> Iterator[str]:
     for labels in dict.fromkeys([config["data"]["labels"], *(own.labels for own in row.rows)]):
         if labels != frame.labels:
             yield f"other labels: {labels}, here {frame.labels}"
+    if (signals := signals_of(row.submission)) != frame.signals:
+        yield f"other signals: {signals or 'default'}, here {frame.signals or 'default'}"
 
 
 def _other_tests(row: Candidate, frame: Frame, name: str) -> Iterator[str]:

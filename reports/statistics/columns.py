@@ -112,7 +112,7 @@ def _scored(
     """Cell key -> its scores under the resamples of the test set of the cell `first`; and its number of patients."""
     keys = list(dict.fromkeys(cell.key for cell in cells))
     expected = run.store.predictions(first)
-    test = resampled_test_set(expected, unit, resamples=resamples, seed=seed)
+    test = resampled_test_set(expected, unit, resamples=resamples, seed=seed, pool=run.plan.pool)
 
     def score(key: str) -> Scored:
         row, found = run.rows[key], run.store.predictions(key)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.keys import digest
-from benchmark.results.metrics import means_by
-from benchmark.results.names import HEARTBEAT
+from benchmark.results.metrics import pooled_by
+from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.rows import Predictions
 
 Floats = NDArray[np.float64]
@@ -34,6 +34,8 @@ class ResampledTestSet:
     """(windows,) line into which a window is averaged; None where windows are the lines."""
     excess: NDArray[np.float32]
     """(1+R, P) number of draws of a patient minus one. Line 0, the test set itself, is zero."""
+    pool: Pool = "mean"
+    """How the windows of a recording vote."""
 
     @property
     def patients(self) -> int:
@@ -51,14 +53,16 @@ class ResampledTestSet:
         return resampled_sums(self, by_patient(self, 1 - self.truth))
 
 
-def resampled_test_set(predictions: Predictions, unit: str, *, resamples: int, seed: int = 0) -> ResampledTestSet:
+def resampled_test_set(
+    predictions: Predictions, unit: str, *, resamples: int, seed: int = 0, pool: Pool = "mean"
+) -> ResampledTestSet:
     """The test set of some predictions, in the score unit 'heartbeat' or 'recording'."""
     names, patient = np.unique(predictions.patient, return_inverse=True)  # (P,), (windows,)
     excess = drawn_beyond_once(names, resamples, seed)  # (1+R, P)
     if unit == HEARTBEAT:
         return ResampledTestSet(predictions.truth, patient, None, excess)
     _, first, recording = np.unique(predictions.recording, return_index=True, return_inverse=True)
-    return ResampledTestSet(predictions.truth[first], patient[first], recording, excess)
+    return ResampledTestSet(predictions.truth[first], patient[first], recording, excess, pool)
 
 
 def drawn_beyond_once(names: NDArray[np.str_], resamples: int, seed: int) -> NDArray[np.float32]:
@@ -72,10 +76,10 @@ def drawn_beyond_once(names: NDArray[np.str_], resamples: int, seed: int) -> NDA
 
 
 def pooled(test: ResampledTestSet, probability: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, C) probabilities of the lines from (windows, C): a recording's is the mean over its windows."""
+    """(n, C) probabilities of the lines from (windows, C): a recording's is the mean or maximum over its windows."""
     if test.recording is None:
         return probability
-    return means_by(test.recording, probability)
+    return pooled_by(test.recording, probability, test.pool)
 
 
 def by_patient(test: ResampledTestSet, values: NDArray[Any]) -> Floats:

@@ -28,8 +28,8 @@ def ratio_text(ratio: float) -> str:
 
 
 def unit_text(plan: Plan, unit: str) -> str:
-    """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into plain windows."""
-    plain = plan.config["data"].get("segmentation") == "windows"
+    """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into plain windows or crops."""
+    plain = plan.config["data"].get("segmentation") in ("windows", "recordings")
     return "window" if plain and unit == HEARTBEAT else unit
 
 
@@ -66,10 +66,31 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
         f"{plan.config['data']['labels']} labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on "
         f"{_source_text(plan.pretraining)}{used_text(plan)}."
     )
+    yield from signals_text(plan)
     yield from _coverage(run, cells)
     yield from _notes(run, cells)
     yield from _unfinished(run, cells)
     yield from _commits(run, cells)
+
+
+def signals_text(plan: Plan) -> Iterator[str]:
+    """A line on how signals were taken, where it is not as in the paper; window lengths stand in the page's config."""
+    data = plan.config["data"]
+    told = []
+    if data.get("segmentation") == "recordings":
+        seconds = data.get("window_seconds", 0)
+        stride = data.get("window_stride") or seconds / 2
+        told.append(f"crops of {seconds:g} s every {stride:g} s of whole recordings")
+    if "rate" in data:
+        told.append(f"{data['rate']} Hz")
+    if "standardise" in data:
+        told.append({"dataset": "one mean and deviation per dataset"}.get(data["standardise"], "not standardised"))
+    if "leads" in data:
+        told.append(f"downstream with leads {' '.join(data['leads'])} alone, the others zero")
+    if plan.pool == "max":
+        told.append("a recording's probabilities are the maxima over its windows")
+    if told:
+        yield f"Signals: {'; '.join(told)}."
 
 
 def preset_text(plan: Plan) -> str:

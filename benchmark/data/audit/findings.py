@@ -74,6 +74,7 @@ def audit(prepared: Mapping[str, Prepared], spec: TaskSpec, *, pretrain: str, te
         findings += repeated_names(data)
         findings += [Finding((name,), "warning", text, in_tables=True) for text in data.warnings]
         findings += doubtful_leads(data)
+        findings += lengthened(data)
         if name in tested and name in splits:
             findings += shared_patients(data, splits[name])
             if not lacking(splits[name]):
@@ -130,6 +131,14 @@ def doubtful_leads(data: Prepared) -> Iterator[Finding]:
         used = f"{recordings(len(examples))} {'is' if len(examples) == 1 else 'are'} used with"
         source = ", by Einthoven's law" if kind in BY_LAW else ""
         text = f"{used} {kind}{source} ({some(examples)})"
+        yield Finding((data.name,), "warning", text, in_tables=True)
+
+
+def lengthened(data: Prepared) -> Iterator[Finding]:
+    """Recordings shorter than a window, which zeros follow."""
+    if data.padded:
+        verb = "is" if data.padded == 1 else "are"
+        text = f"{recordings(data.padded)} shorter than {data.segmentation.seconds:g} s {verb} lengthened by zeros"
         yield Finding((data.name,), "warning", text, in_tables=True)
 
 

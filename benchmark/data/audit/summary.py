@@ -71,7 +71,7 @@ def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
         patients=len({entry.patient for entry in prepared.entries}),
         classes=class_counts(prepared, prepared.entries, spec),
         usable=len(prepared.entries),
-        windows=len(prepared.windows),
+        windows=prepared.window_count,
         segmentation=prepared.segmentation,
         signals=prepared.signals,
         skipped=prepared.skipped,
@@ -151,6 +151,8 @@ def fact_lines(summary: Summary) -> Iterator[str]:
     yield f"{summary.segmentation.word + 's':<12}{summary.windows}"
     if summary.signals:
         yield f"signals     {rates_text(summary.signals)} Hz; {lengths_text(summary.signals)} s"
+    if words := list(summary.segmentation.words()):
+        yield f"cut into    {', '.join(words)}"
     yield from class_lines(summary)
     yield from people_lines(summary)
     yield from skipped_lines(summary)

@@ -2,12 +2,14 @@
 
 Resample to 250 Hz, standardise per recording and lead, find the R peaks of each lead, and cut one window of a median
 RR interval around every beat, zero-padded to 300 samples. Consecutive beats joined end to end make a pseudo-trial.
+At another rate the beats are found in the same way, and cut from the recording at that rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -21,6 +23,8 @@ FS = 250
 """Hz after resampling."""
 WINDOW = 300
 """Samples per heartbeat window, 1.2 s; a longer median RR interval (a rate under 50/min) does not fit."""
+FINEST = 1000
+"""Largest denominator of the ratio of two sampling rates."""
 PERIOD = FS // 50
 """Samples of one period of 50 Hz mains."""
 HIGHPASS_EDGE = 18
@@ -36,15 +40,15 @@ class Heartbeats:
     """The beats of one recording."""
 
     windows: NDArray[np.float32]
-    """(n, 300, L), standardised per recording and lead, zero-padded on both sides."""
+    """(n, S, L), standardised per recording and lead unless raw, zero-padded on both sides; S is 300 at 250 Hz."""
     r_peaks: NDArray[np.int64]
     """(n,) samples at 250 Hz, the median over leads."""
     median_rr: float
     """Median over leads of a lead's median RR interval, in samples at 250 Hz."""
 
 
-def heartbeats(signal: NDArray[np.floating[Any]], fs: float) -> Heartbeats:
-    """Beats of a recording, given as (n, L) at fs Hz.
+def heartbeats(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS, *, raw: bool = False) -> Heartbeats:
+    """Beats of a recording, given as (n, L) at fs Hz, in windows at `rate` Hz; `raw`: in the recording's unit.
 
     Raises Unusable if it has NaN or is too short, if no lead has two beats, or if the rate is under 50/min.
     """
@@ -58,8 +62,13 @@ def heartbeats(signal: NDArray[np.floating[Any]], fs: float) -> Heartbeats:
     median_rr = _median_rr(peaks)
     if median_rr > WINDOW:
         raise Unusable(f"heart rate below 50/min: median RR {median_rr:g} samples at {FS} Hz")
-    centres = _centres(peaks)  # (n,)
-    windows = np.stack([_window(standard, centre, int(median_rr / 2)) for centre in centres])  # (n, 300, L)
+    centres, half = _centres(peaks), int(median_rr / 2)  # (n,)
+    if rate != FS or raw:
+        standard = resample(signal, fs, rate)  # (n', L)
+        standard = standard if raw else standardise(standard)
+    places = np.rint(centres * (rate / FS)).astype(np.int64)  # (n,)
+    half, samples = int(half * rate / FS), WINDOW * rate // FS
+    windows = np.stack([_window(standard, place, half, samples) for place in places])  # (n, S, L)
     return Heartbeats(windows.astype(np.float32), centres, median_rr)
 
 
@@ -87,11 +96,17 @@ def normalise_trials(windows: NDArray[np.floating[Any]], per_trial: int) -> NDAr
     return np.asarray(joined / deviation, np.float32)
 
 
-def resample(signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float64]:
-    """Linear interpolation to int(n * 250 / fs) points from the first sample to the last; no anti-alias filter."""
+def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> NDArray[np.float64]:
+    """A recording (n, L) at `rate` Hz, int(n * rate / fs) points.
+
+    To 250 Hz as the authors do: linear interpolation from the first sample to the last, no anti-alias filter. To any
+    other rate by a polyphase filter, which removes what the lower rate cannot hold.
+    """
     n = len(signal)
-    if fs == FS:
+    if fs == rate:
         return signal.astype(np.float64)
+    if rate != FS:
+        return _polyphase(signal.astype(np.float64), fs, rate)
     grid = np.linspace(1, n, int(n * FS / fs))  # (m,) places among samples 1 to n
     before = grid.astype(np.intp)  # (m,)
     rows = np.ascontiguousarray(signal)  # a file's leads may lie one after the other
@@ -100,6 +115,14 @@ def resample(signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float64
     right *= (grid - before)[:, None]
     right += left
     return right
+
+
+def _polyphase(signal: NDArray[np.float64], fs: float, rate: int) -> NDArray[np.float64]:
+    from scipy.signal import resample_poly  # here, because it loads slowly and prepared data need no filter
+
+    share = (Fraction(rate) / Fraction(fs)).limit_denominator(FINEST)
+    found = resample_poly(signal, share.numerator, share.denominator, axis=0, padtype="line")
+    return np.asarray(found[: int(len(signal) * rate / fs)])
 
 
 def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -192,10 +215,10 @@ def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2)  # at count 0, row -1 is NaN
 
 
-def _window(signal: NDArray[np.float64], centre: int, half: int) -> NDArray[np.float64]:
-    """[centre - half, centre + half) within the recording, zero-padded on both sides to 300, an odd zero right."""
+def _window(signal: NDArray[np.float64], centre: int, half: int, samples: int) -> NDArray[np.float64]:
+    """[centre - half, centre + half) within the recording, zero-padded on both sides to S, an odd zero right."""
     beat = signal[max(centre - half, 0) : centre + half]
-    left = (WINDOW - len(beat)) // 2
-    window = np.zeros((WINDOW, signal.shape[1]))  # (300, L)
+    left = (samples - len(beat)) // 2
+    window = np.zeros((samples, signal.shape[1]))  # (S, L)
     window[left : left + len(beat)] = beat
     return window

@@ -35,7 +35,7 @@ def cache_key(
 ) -> str:
     """Key of a listed dataset under a segmentation: 16 hex digits; `read` and `on_reading` as in `contents_of`."""
     versions = {"pipeline": PIPELINE_VERSION, **{name: version(name) for name in PACKAGES}}
-    about = [dataset.name, listing.form, listing.skipped, listing.warnings, versions, asdict(segmentation)]
+    about = [dataset.name, listing.form, listing.skipped, listing.warnings, versions, segmentation.content()]
     about += [listing.reading] if listing.reading else []  # absent without, so that caches of earlier versions serve
     content = hashlib.sha256(json.dumps(about).encode())
     files_of = [dataset.files(entry) for entry in listing.entries]

@@ -39,7 +39,8 @@ class Signal(NamedTuple):
 
 
 Outcome = tuple[NDArray[np.float16], Signal] | str
-"""Windows (n, S, 12) and signal of an entry, or the reason why it cannot be used."""
+"""What is kept of an entry, windows (n, S, 12) or samples (n, 1, 12), and its signal, or the reason why it cannot be
+used."""
 
 
 def outcomes(

@@ -1,6 +1,7 @@
 """A dataset's recordings as one memory-mapped array of windows with an index, made in parallel and kept in a cache.
 
-    cache/KEY/windows.f16      (N, S, 12) float16, heartbeats or plain windows, recording after recording
+    cache/KEY/windows.f16      (N, S, 12) float16, heartbeats or plain windows, recording after recording; of whole
+                               recordings (N, 1, 12), sample after sample
     cache/KEY/index.json       key, entries, their signals in brief, first windows, skipped recordings, fingerprint,
                                digest of the windows
     cache/KEY/index.sha256     digest of the index
@@ -57,9 +58,10 @@ class Prepared:
     simulated: bool
     """Whether its folder had the simulator's mark, or a header its note, when it was prepared."""
     windows: NDArray[np.float16]
-    """(N, S, 12) memory map, standardised per recording and lead; heartbeats are zero-padded."""
+    """(N, S, 12) memory map, standardised per recording and lead or in mV; heartbeats are zero-padded. Of whole
+    recordings (N, 1, 12): an item is a sample."""
     first_window: NDArray[np.int64]
-    """(R + 1,) recording r has the windows first_window[r] to first_window[r + 1]."""
+    """(R + 1,) recording r has the items first_window[r] to first_window[r + 1]."""
     entries: tuple[Entry, ...]
     """The R usable recordings."""
     signals: tuple[Signal, ...]
@@ -79,6 +81,20 @@ class Prepared:
     """Whether the first label stands for a recording in a single-label task (`readers.base.About`)."""
     how_to_get: str = ""
     """One line: source of the real data."""
+
+    def trials_of_each(self, per_trial: int) -> NDArray[np.int64]:
+        """(R,) pseudo-trials of `per_trial` windows of each recording; of one window: its windows."""
+        return self.segmentation.trials_in(np.diff(self.first_window), per_trial)
+
+    @property
+    def window_count(self) -> int:
+        """Windows of all recordings."""
+        return int(self.trials_of_each(1).sum())
+
+    @property
+    def padded(self) -> int:
+        """Recordings that were lengthened to a window."""
+        return sum(self.segmentation.is_padded(signal.samples, signal.fs) for signal in self.signals)
 
 
 def prepare(
@@ -190,7 +206,7 @@ def _build(
     index: dict[str, Any] = {
         "name": dataset.name,
         "classes": dataset.classes,
-        "segmentation": asdict(segmentation),
+        "segmentation": segmentation.content(),
         "first_window": first_window,
         "entries": [asdict(entry) for entry in entries],
         "skipped": [asdict(skip) for skip in skipped],
@@ -267,7 +283,7 @@ def _read(folder: Path) -> Prepared | str:
 def _opened(folder: Path, index: dict[str, Any]) -> Prepared:
     segmentation = Segmentation(**index["segmentation"])
     first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
-    shape = (int(first_window[-1]), segmentation.samples, len(LEADS))  # N, S, L
+    shape = (int(first_window[-1]), segmentation.unit, len(LEADS))  # N, S, L
     return Prepared(
         name=index["name"],
         title=index["title"],

@@ -1,7 +1,8 @@
 """Pseudo-trials of a prepared dataset: consecutive windows of a recording joined and normalised (PMQ, COMET).
 
 They are computed once per number of windows and kept beside the windows as a memory map, so that a corpus need not fit
-into memory.
+into memory. Crops of whole recordings, and windows in mV, are not normalised once more: they are read from the windows'
+own memory map, crops at a stride of theirs.
 
     trials-K.f16     pseudo-trials of K windows
     trials-K.json    their digest, the fingerprint of the windows they were made of, K
@@ -20,10 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from benchmark.data.prepared.beats import normalise_trials
 from benchmark.data.prepared.prepare import Prepared, memory_map
+from benchmark.data.prepared.scale import Scale
 from benchmark.data.prepared.verify import intact
 from benchmark.data.readers.base import LEADS
 from benchmark.results.files.write import replacing, write_atomic
@@ -38,8 +41,12 @@ log = logging.getLogger(__name__)
 class Trials:
     """T pseudo-trials of a dataset, in the order of its recordings."""
 
-    signal: NDArray[np.float16]
-    """(T, per_trial * S, 12) memory map, z-scored per pseudo-trial and lead."""
+    samples: NDArray[np.float16]
+    """(n, 12) memory map that all of them lie in."""
+    start: NDArray[np.int64]
+    """(T,) first sample of each."""
+    window: int
+    """S, samples of a window."""
     recording: NDArray[np.int64]
     """(T,) index into the prepared entries."""
     patient: NDArray[np.int64]
@@ -47,6 +54,33 @@ class Trials:
     per_trial: int
     too_short: tuple[str, ...]
     """Recordings with windows, but too few for one pseudo-trial."""
+    scale: Scale | None = None
+    """Applied to what is taken; None for what is as it was kept."""
+
+    @property
+    def signal(self) -> NDArray[np.float16]:
+        """(T, per_trial * S, 12) all of them; a view where they follow each other without gap or overlap."""
+        length, every = self.per_trial * self.window, np.arange(len(self.start))
+        if self.scale is None and np.array_equal(self.start, every * length):
+            return self.samples[: length * len(every)].reshape(len(every), length, len(LEADS))
+        return self.take(every)
+
+    def take(self, trial: NDArray[np.int64]) -> NDArray[np.float16]:
+        """Signals (n, per_trial * S, 12) of numbered pseudo-trials."""
+        return self._stretches(self.start[trial], self.per_trial * self.window)
+
+    def windows(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
+        """Signals (n, S, 12) of numbered windows: trial * per_trial + place in the pseudo-trial."""
+        trial, place = np.divmod(index, self.per_trial)  # (n,), (n,)
+        return self._stretches(self.start[trial] + place * self.window, self.window)
+
+    def _stretches(self, start: NDArray[np.int64], length: int) -> NDArray[np.float16]:
+        """(n, length, 12) consecutive samples from each of n starts, scaled."""
+        places = max(len(self.samples) - length + 1, 0)
+        by_sample, by_lead = self.samples.strides
+        every = as_strided(self.samples, (places, length, len(LEADS)), (by_sample, by_sample, by_lead), writeable=False)
+        taken = np.ascontiguousarray(every[start])
+        return taken if self.scale is None else self.scale.applied(taken)
 
 
 def trials(prepared: Prepared, per_trial: int) -> Trials:
@@ -54,22 +88,42 @@ def trials(prepared: Prepared, per_trial: int) -> Trials:
 
     A kept file that is damaged, or of other windows or another number, is made again and told in a line.
     """
-    count = np.diff(prepared.first_window) // per_trial  # (R,) pseudo-trials of each recording
-    shape = (int(count.sum()), per_trial * prepared.segmentation.samples, len(LEADS))  # T, P * S, L
-    path = prepared.folder / f"trials-{per_trial}.f16"
-    whose = {"fingerprint": prepared.fingerprint, "per_trial": per_trial}
-    if not _usable(path, whose):
-        _write_trials(path, prepared, count, whose)
+    cut = prepared.segmentation
+    count = prepared.trials_of_each(per_trial)  # (R,)
+    if cut.joined_scale:
+        samples = _normalised(prepared, count, per_trial)  # (n, L)
+        start = np.arange(int(count.sum())) * per_trial * cut.samples  # (T,)
+    else:
+        samples = prepared.windows.reshape(-1, len(LEADS))  # (n, L)
+        first = np.repeat(prepared.first_window[:-1] * cut.unit, count)  # (T,) of its recording
+        start = first + _place(count) * cut.step(per_trial)  # (T,)
     number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
     patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
     recording = np.repeat(np.arange(len(count), dtype=np.int64), count)  # (T,)
     return Trials(
-        signal=memory_map(path, shape),
+        samples=samples,
+        start=start,
+        window=cut.samples,
         recording=recording,
         patient=patient[recording],
         per_trial=per_trial,
         too_short=tuple(entry.recording for entry, n in zip(prepared.entries, count, strict=True) if n == 0),
     )
+
+
+def _place(count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(T,) 0, 1, .. of each pseudo-trial in its recording."""
+    return np.asarray(np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count))
+
+
+def _normalised(prepared: Prepared, count: NDArray[np.int64], per_trial: int) -> NDArray[np.float16]:
+    """(n, 12) the normalised pseudo-trials, one after the other, as a memory map."""
+    shape = (int(count.sum()) * per_trial * prepared.segmentation.samples, len(LEADS))
+    path = prepared.folder / f"trials-{per_trial}.f16"
+    whose = {"fingerprint": prepared.fingerprint, "per_trial": per_trial}
+    if not _usable(path, whose):
+        _write_trials(path, prepared, count, whose)
+    return memory_map(path, shape)
 
 
 def _usable(path: Path, whose: dict[str, Any]) -> bool:
@@ -90,8 +144,7 @@ def _write_trials(path: Path, prepared: Prepared, count: NDArray[np.int64], whos
     """Write the digest and the pseudo-trials, each atomically."""
     per_trial: int = whose["per_trial"]
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
-    within = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) 0, 1, .. in its recording
-    first = prepared.first_window[recording] + within * per_trial  # (T,)
+    first = prepared.first_window[recording] + _place(count) * per_trial  # (T,)
     content = hashlib.sha256()
     with replacing(path) as file:
         for start in range(0, len(first), CHUNK):

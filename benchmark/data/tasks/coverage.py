@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypedDict
 
-import numpy as np
-
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.split import task_labels
@@ -47,9 +45,9 @@ def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
 
 def recordings_of(prepared: Prepared, per_trial: int) -> Iterator[tuple[str, tuple[int, ...], str]]:
     """Patient, labels and kind of reason for not being scored ('' if scored) of every known recording."""
-    counts = np.diff(prepared.first_window)  # (R,)
+    counts = prepared.trials_of_each(per_trial)  # (R,)
     too_few = f"fewer than {per_trial} {prepared.segmentation.word}s"
     for entry, count in zip(prepared.entries, counts, strict=True):
-        yield entry.patient, entry.labels, "" if count >= per_trial else too_few
+        yield entry.patient, entry.labels, "" if count else too_few
     for skip in prepared.skipped:
         yield skip.patient, skip.labels, skip.reason.partition(":")[0]

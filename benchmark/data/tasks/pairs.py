@@ -1,10 +1,10 @@
 """Pretraining batches: two views of the windows of a pseudo-trial, gathered on the device by index.
 
 A pseudo-trial of 2n windows gives n pairs per epoch for every pairing, so that an epoch is the same amount of data for
-every method. Pair j of heartbeats is beats 2j and 2j + 1; a pair of plain windows is two consecutive ones at a position
-drawn anew each time (PMQ, Segment(t, t + 2 dt)). `neighbor`: both (the paper's x_q, x_k). `same`: one of the two, in
-both views. `patient`: one of the two, and a window of another recording of the patient (PCLR); with one recording
-only, another window of that. Random numbers come from torch's default generator.
+every method; one of a single window gives one. Pair j of heartbeats is beats 2j and 2j + 1; a pair of plain windows is
+two consecutive ones at a position drawn anew each time (PMQ, Segment(t, t + 2 dt)). `neighbor`: both (the paper's x_q,
+x_k). `same`: one of the two, in both views. `patient`: one of the two, and a window of another recording of the patient
+(PCLR); with one recording only, another window of that. Random numbers come from torch's default generator.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from benchmark.data.prepared.scale import Scale
 from methods.base import Batch, Pairing
 
 LARGE = 2**62
@@ -45,17 +46,23 @@ class PairSource:
     """Number of recordings left out of a corpus with text."""
     anywhere: bool = False
     """True: plain windows, which may begin at any sample; False: heartbeats, which begin where they were cut."""
+    scale: Scale | None = None
+    """By which the signals were standardised, if by one for all."""
 
     @property
     def pairs(self) -> int:
         """N, the pairs that the corpus holds."""
-        return self.signal.shape[0] * (self.signal.shape[1] // 2)
+        return self.signal.shape[0] * self.pairs_each
+
+    @property
+    def pairs_each(self) -> int:
+        """Pairs of a pseudo-trial."""
+        return pairs_of(self.signal.shape[1])
 
     @cached_property
     def trial_of_pair(self) -> Tensor:
         """Pseudo-trial of every pair (N,), on the CPU."""
-        per_trial = self.signal.shape[1] // 2
-        return torch.arange(self.signal.shape[0]).repeat_interleave(per_trial)
+        return torch.arange(self.signal.shape[0]).repeat_interleave(self.pairs_each)
 
     @cached_property
     def patient_of_pair(self) -> Tensor:
@@ -66,6 +73,11 @@ class PairSource:
     def kinship(self) -> Kinship:
         """Pseudo-trials by patient and recording."""
         return find_kinship(self.patient, self.recording)
+
+
+def pairs_of(per_trial: int) -> int:
+    """Pairs of a pseudo-trial of so many windows; one window gives a pair too, of itself or with another recording."""
+    return max(1, per_trial // 2)
 
 
 def find_kinship(patient: Tensor, recording: Tensor) -> Kinship:
@@ -82,7 +94,8 @@ def find_kinship(patient: Tensor, recording: Tensor) -> Kinship:
 
 
 def draw_kin(kin: Kinship, trial: Tensor, window: Tensor, windows: int) -> tuple[Tensor, Tensor]:
-    """Partner of each window: one of another recording of the patient, else another of the same recording.
+    """Partner of each window: one of another recording of the patient, else another of the same recording, else
+    itself.
 
     trial, window: (B,) -> the partners' pseudo-trials and windows (B,); windows: number per pseudo-trial. All
     candidates are equally likely.
@@ -96,8 +109,10 @@ def draw_kin(kin: Kinship, trial: Tensor, window: Tensor, windows: int) -> tuple
     in_other = place * windows + draw % windows  # (B,) windows numbered through the order
 
     own = kin.position[trial] * windows + window  # (B,)
-    in_own = own_start * windows + draw % (own_count * windows - 1)  # (B,)
+    further = own_count * windows - 1  # (B,) windows of the recording besides this one
+    in_own = own_start * windows + draw % further.clamp(min=1)  # (B,)
     in_own += in_own >= own
+    in_own = torch.where(further > 0, in_own, own)  # (B,)
     chosen = torch.where(others > 0, in_other, in_own)  # (B,)
     return kin.order[chosen // windows], chosen % windows
 
@@ -123,7 +138,10 @@ def heartbeat_views(source: PairSource, trial: Tensor, pair: Tensor, pairing: Pa
 
 
 def plain_views(source: PairSource, trial: Tensor, pairing: Pairing) -> Views:
-    """Views that begin at any sample of a pseudo-trial of P >= 3 windows, equal or without overlap; trial: (B,)."""
+    """Views that begin at any sample of a pseudo-trial of P windows, equal or without overlap; trial: (B,).
+
+    `neighbor` needs P >= 2. At P = 1, whole recordings, there is one place to begin.
+    """
     _, windows, samples, _ = source.signal.shape
     if pairing == "neighbor":
         t = torch.randint((windows - 2) * samples + 1, trial.shape, device=trial.device)  # (B,)
@@ -131,6 +149,9 @@ def plain_views(source: PairSource, trial: Tensor, pairing: Pairing) -> Views:
     if pairing == "same":
         t = torch.randint((windows - 1) * samples + 1, trial.shape, device=trial.device)  # (B,)
         return Views(t, trial, t)
+    if windows == 1:
+        t = torch.zeros_like(trial)  # (B,)
+        return Views(t, draw_kin(source.kinship, trial, t, 1)[0], t)
     shift = torch.randint(samples + 1, trial.shape, device=trial.device)  # (B,) the same for both
     window = torch.randint(windows - 1, trial.shape, device=trial.device)  # (B,)
     partner, other = draw_kin(source.kinship, trial, window, windows - 1)  # (B,), (B,)
@@ -139,8 +160,7 @@ def plain_views(source: PairSource, trial: Tensor, pairing: Pairing) -> Views:
 
 def make_batch(source: PairSource, pairs: Tensor, pairing: Pairing) -> Batch:
     """Two float32 views of the given pairs (B,) of a corpus."""
-    per_trial = source.signal.shape[1] // 2
-    trial, pair = pairs // per_trial, pairs % per_trial  # (B,), (B,)
+    trial, pair = pairs // source.pairs_each, pairs % source.pairs_each  # (B,), (B,)
     views = plain_views(source, trial, pairing) if source.anywhere else heartbeat_views(source, trial, pair, pairing)
     x1 = take(source.signal, trial, views.first)  # (B, S, L)
     x2 = x1 if pairing == "same" else take(source.signal, views.partner, views.second)  # (B, S, L)
@@ -159,7 +179,7 @@ def source_facts(source: PairSource, pairing: Pairing) -> dict[str, int]:
     facts = {}
     if pairing == "patient":
         alone = source.kinship.patient_count == source.kinship.recording_count  # (T,)
-        facts["windows_of_patients_with_one_recording"] = int(alone.sum()) * (source.signal.shape[1] // 2)
+        facts["windows_of_patients_with_one_recording"] = int(alone.sum()) * source.pairs_each
     if source.text is not None:
         facts["recordings_without_text"] = source.recordings_without_text
     return facts

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data.prepared.prepare import Prepared
-from benchmark.data.prepared.trials import trials
+from benchmark.data.prepared.trials import Trials, trials
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import split_or_none
+from benchmark.data.tasks.task import scaled, split_or_none
 
 RECORDINGS = 256
 """Most recordings used, with two windows each: a measurement costs half a thousand forward passes."""
@@ -46,7 +46,7 @@ def probe_windows(datasets: Sequence[Prepared], corpus: str, spec: TaskSpec, dev
     pair = np.concatenate([unseen.pair for unseen in found])  # (R, 2)
     _, patient, count = np.unique(source * (ids.max() + 1) + ids, return_inverse=True, return_counts=True)
     chosen = np.lexsort((patient, count[patient] == 1))[:RECORDINGS]  # (R',)
-    signal = np.stack([found[source[r]].windows[pair[r]] for r in chosen])  # (R', 2, S, L)
+    signal = np.stack([found[source[r]].trials.windows(pair[r]) for r in chosen])  # (R', 2, S, L)
     return ProbeWindows(
         signal=torch.from_numpy(signal).flatten(0, 1).to(device),
         recording=torch.arange(len(chosen)).repeat_interleave(2),
@@ -57,7 +57,7 @@ def probe_windows(datasets: Sequence[Prepared], corpus: str, spec: TaskSpec, dev
 class Unseen(NamedTuple):
     """Recordings of a dataset that are neither pretrained nor tested on."""
 
-    windows: NDArray[np.float16]  # (N, S, L) all windows of the dataset, a memory map
+    trials: Trials  # all windows of the dataset
     pair: NDArray[np.int64]  # (R, 2) two windows of each recording
     patient: NDArray[np.int64]  # (R,)
 
@@ -70,12 +70,10 @@ def unseen_recordings(prepared: Prepared, corpus: str, spec: TaskSpec) -> Unseen
     split, _ = split_or_none(prepared, spec)
     per_trial = spec.per_trial
     unseen = split.validation if prepared.name == corpus else np.concatenate([split.train, split.validation])
-    all_trials = trials(prepared, per_trial)
+    all_trials = scaled(trials(prepared, per_trial), prepared, spec, split.train)
     held = np.flatnonzero(np.isin(all_trials.recording, unseen))  # (T,)
     _, start, count = np.unique(all_trials.recording[held], return_index=True, return_counts=True)  # (R,), (R,)
     first, size = held[start] * per_trial, count * per_trial  # (R,), (R,) windows
     first, size = first[size > 1], size[size > 1]
     pair = np.stack([first + size // 4, first + size - 1 - size // 4], axis=1)  # (R, 2)
-    samples = all_trials.signal.shape[1] // per_trial
-    windows = all_trials.signal.reshape(-1, samples, all_trials.signal.shape[-1])  # (N, S, L)
-    return Unseen(windows, pair, all_trials.patient[pair[:, 0] // per_trial])
+    return Unseen(all_trials, pair, all_trials.patient[pair[:, 0] // per_trial])

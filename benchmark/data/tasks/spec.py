@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, Literal
 
+from benchmark.data.prepared.scale import Standardise
+from benchmark.data.readers.base import LEADS
+from benchmark.results.names import Pool
+
 Labels = Literal["single", "multi"]
 Protocol = Literal["paper", "strict"]
 
@@ -19,6 +23,12 @@ class TaskSpec:
     """One class per recording, or several at once."""
     protocol: Protocol
     """Splits and labelled subsets as in the paper, or by patient."""
+    standardise: Standardise = "recording"
+    """recording: as the windows were kept; dataset: by mean and deviation of the training part, or of the corpus."""
+    leads: tuple[str, ...] = LEADS
+    """The leads that there are; the others are zero."""
+    pool: Pool = "mean"
+    """How the windows of a recording vote."""
 
     def rules(self) -> list[Any]:
         """Settings that determine sides and labels, for a result's key.

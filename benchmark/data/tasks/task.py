@@ -1,13 +1,13 @@
 """Prepared recordings -> the corpus of a pretraining or the task of a cell, on the device.
 
-A window is a heartbeat or a plain window, as the dataset was cut. A cell's task is the labelled subset of the training
-windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.
+A window is a heartbeat, a plain window or a crop, as the dataset was cut. A cell's task is the labelled subset of the
+training windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,15 +15,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.data.prepared.lead_sets import without_absent
 from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.scale import scale_of
 from benchmark.data.prepared.trials import Trials, trials
-from benchmark.data.readers.base import DatasetError, Entry
-from benchmark.data.tasks.pairs import PairSource
+from benchmark.data.readers.base import LEADS, DatasetError, Entry
+from benchmark.data.tasks.pairs import LARGE, PairSource
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.split import Split, labelled_subset, lacking, split_recordings, target_matrix
 from benchmark.data.tasks.text import embed_reports, has_text
 from benchmark.results.keys import digest
-from benchmark.results.names import UNIT_OF_PROTOCOL
+from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
 
 FIRST_PATIENT = 1
 """Number of the first patient, as by the PMQ authors: their queue marks its empty slots with patient 0."""
@@ -58,6 +60,10 @@ class Windows:
         """Number of patients."""
         return len(set(self.patient.tolist()))
 
+    def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
+        return self.signal[index], self.target[index]
+
     def first(self, count: int) -> Windows:
         """The first `count` windows."""
         return Windows(self.signal[:count], self.target[:count], self.recording[:count], self.patient[:count])
@@ -65,6 +71,27 @@ class Windows:
     def truth(self) -> NDArray[np.int64]:
         """Multi-hot labels (n, C) on the host."""
         return self.target.cpu().numpy().astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Crops:
+    """Labelled recordings kept whole, of which training takes a crop that begins anywhere."""
+
+    signal: Tensor  # (n, L) float16, one recording after the other, on the device
+    start: Tensor  # (M,) first sample of each recording
+    places: Tensor  # (M,) number of samples at which a crop may begin
+    target: Tensor  # (M, C) float32 multi-hot, on the device
+    samples: int
+    """S, of a crop."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Signals (b, S, L) and targets (b, C) to train on, a crop of each numbered recording (b,), drawn anew."""
+        place = torch.randint(LARGE, index.shape, device=index.device) % self.places[index]  # (b,)
+        sample = (self.start[index] + place)[:, None] + torch.arange(self.samples, device=index.device)  # (b, S)
+        return self.signal[sample], self.target[index]
 
 
 @dataclass(frozen=True)
@@ -82,6 +109,10 @@ class Task:
     """Remarks on the data that qualify the scores, e.g. a class without a labelled window."""
     unscored: str = ""
     """Why a side has no window, so that nothing can be scored; '' where each has one."""
+    pool: Pool = "mean"
+    """How the windows of a recording vote."""
+    crops: Crops | None = None
+    """Of the training side, where recordings are kept whole: what an encoder is trained on in place of its windows."""
 
     def sides(self) -> dict[str, Windows]:
         """The three splits by name."""
@@ -126,7 +157,7 @@ def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
 
 def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
     """The recordings that are pretrained on, as in `corpus_trials`, without making the pseudo-trials."""
-    whole = np.flatnonzero(np.diff(prepared.first_window) >= spec.per_trial)  # (R',)
+    whole = np.flatnonzero(prepared.trials_of_each(spec.per_trial))  # (R',)
     if prepared.classes:
         whole = np.intersect1d(whole, split_or_none(prepared, spec)[0].train)
     return [prepared.entries[r] for r in whole]
@@ -158,15 +189,24 @@ def pretraining_source(
         reports = [prepared.entries[r].report for r in told]
         vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
         text = torch.from_numpy(vectors[np.searchsorted(told, all_trials.recording[chosen])]).to(device)  # (T, E)
-    signal = torch.from_numpy(np.asarray(all_trials.signal[chosen]))  # (T, P * S, L)
+    all_trials = scaled(all_trials, prepared, spec, np.unique(all_trials.recording[chosen]))
+    signal = torch.from_numpy(all_trials.take(chosen))  # (T, P * S, L)
     return PairSource(
         signal=signal.view(len(chosen), per_trial, prepared.segmentation.samples, -1).to(device),
         recording=torch.from_numpy(all_trials.recording[chosen]).to(device),
         patient=torch.from_numpy(all_trials.patient[chosen] + FIRST_PATIENT).to(device),
         text=text,
         recordings_without_text=without_text,
-        anywhere=prepared.segmentation.kind == "windows",
+        anywhere=prepared.segmentation.anywhere,
+        scale=all_trials.scale,
     )
+
+
+def scaled(all_trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64]) -> Trials:
+    """The pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
+    if spec.standardise != "dataset":
+        return all_trials
+    return replace(all_trials, scale=scale_of(prepared, recordings))
 
 
 @dataclass(frozen=True)
@@ -198,6 +238,7 @@ def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device,
     target = target_matrix(
         prepared.entries, len(prepared.classes), spec, first_label_counts=prepared.first_label_counts
     )  # (R, C)
+    all_trials = scaled(all_trials, prepared, spec, split.train)
     recordings = {"train": split.train, "validation": split.validation, "test": split.test}
     if not tested:
         recordings["test"] = np.empty(0, np.int64)
@@ -210,7 +251,7 @@ def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device,
     ]
 
     def windows(trial: NDArray[np.int64]) -> Windows:
-        return _windows(prepared, all_trials, target, _all_windows(trial, per_trial), device)
+        return _windows(prepared, all_trials, target, _all_windows(trial, per_trial), spec, device)
 
     return Sides(
         prepared,
@@ -238,12 +279,15 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
     The notes name empty sides and classes without a labelled window.
     """
     prepared, spec, all_trials = sides.prepared, sides.spec, sides.trials
-    labelled, notes = np.empty(0, np.int64), list(sides.empty)  # (n,)
+    labelled, notes, crops = np.empty(0, np.int64), list(sides.empty), None  # (n,)
+    whole = prepared.segmentation.kind == "recordings"
     if len(sides.train):
+        _, first = np.unique(all_trials.recording[sides.train], return_index=True)  # (R',)
+        unit = sides.train[first] if whole else sides.train  # whole recordings are labelled, not their crops
         subset = labelled_subset(
-            sides.train,
-            all_trials.patient[sides.train],
-            sides.target[all_trials.recording[sides.train]],
+            unit,
+            all_trials.patient[unit],
+            sides.target[all_trials.recording[unit]],
             ratio,
             spec,
             seed=seed,
@@ -251,14 +295,20 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
         )
         labelled = subset.windows
         notes += subset.notes
+    if whole:
+        recordings = all_trials.recording[labelled]  # (M,)
+        labelled = np.flatnonzero(np.isin(all_trials.recording, recordings))  # (n,)
+        crops = _crops(prepared, all_trials, sides.target, recordings, spec, sides.device)
     return Task(
-        train=_windows(prepared, all_trials, sides.target, labelled, sides.device),
+        train=_windows(prepared, all_trials, sides.target, labelled, spec, sides.device),
         validation=sides.validation,
         test=sides.test,
         multi=spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[spec.protocol],
         notes=notes,
         unscored="; ".join(sides.empty),
+        pool=spec.pool,
+        crops=crops,
     )
 
 
@@ -272,16 +322,38 @@ def _windows(
     all_trials: Trials,
     target: NDArray[np.int64],
     index: NDArray[np.int64],
+    spec: TaskSpec,
     device: torch.device,
 ) -> Windows:
     """Signals and labels of the numbered windows."""
-    shape = (-1, prepared.segmentation.samples, all_trials.signal.shape[-1])
-    every = all_trials.signal.reshape(shape)  # (T * P, S, L)
     recording = all_trials.recording[index // all_trials.per_trial]  # (n,)
     entries = [prepared.entries[r] for r in recording]
     return Windows(
-        signal=torch.from_numpy(np.asarray(every[index])).to(device),
+        signal=torch.from_numpy(without_absent(all_trials.windows(index), spec.leads)).to(device),
         target=torch.from_numpy(target[recording]).float().to(device),
         recording=np.array([entry.recording for entry in entries], dtype=np.str_),
         patient=np.array([entry.patient for entry in entries], dtype=np.str_),
+    )
+
+
+def _crops(
+    prepared: Prepared,
+    all_trials: Trials,
+    target: NDArray[np.int64],
+    recordings: NDArray[np.int64],
+    spec: TaskSpec,
+    device: torch.device,
+) -> Crops:
+    """Signals and labels of numbered recordings (M,) that are kept whole."""
+    first, samples = prepared.first_window, prepared.segmentation.samples
+    parts = [all_trials.samples[first[r] : first[r + 1]] for r in recordings]
+    signal = np.concatenate(parts) if parts else np.empty((0, len(LEADS)), np.float16)  # (n, L)
+    signal = signal if all_trials.scale is None else all_trials.scale.applied(signal)
+    length = np.array([len(part) for part in parts], np.int64)  # (M,)
+    return Crops(
+        signal=torch.from_numpy(without_absent(signal, spec.leads)).to(device),
+        start=torch.from_numpy(np.cumsum(length) - length).to(device),
+        places=torch.from_numpy(length - samples + 1).to(device),
+        target=torch.from_numpy(target[recordings]).float().to(device),
+        samples=samples,
     )

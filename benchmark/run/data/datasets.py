@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.config.command_line import Place
@@ -46,7 +46,7 @@ def prepare_data(dataset: Dataset, config: Config, place: Place, console: Consol
     """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable."""
     prefix = config.data.prefix_of(dataset.name)
     segmentation = config.data.cut()
-    key = digest([dataset.name, str(dataset.root.resolve()), prefix, asdict(segmentation)])
+    key = digest([dataset.name, str(dataset.root.resolve()), prefix, segmentation.content()])
     with (
         made_once(place.cache, key, dataset.title, console),
         step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress,

@@ -1,6 +1,7 @@
 """The classical baseline: gradient boosting on hand-crafted beat features, best iteration by validation macro-F1.
 
-It uses the same windows, labels and splits as the encoders, and minimises the same unweighted cross-entropy.
+It uses the same windows (at 250 Hz), labels and splits as the encoders, and minimises the same unweighted
+cross-entropy.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice, repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config.sections import Boosting
+from benchmark.data.prepared.beats import FS
 from benchmark.data.prepared.windows import Kind
 from benchmark.data.tasks.task import Task
 from benchmark.machine.seeds import stream
@@ -24,7 +27,7 @@ Stages = Callable[[Floats], Iterator[Floats]]
 """Features (n, F) -> class probabilities (n, C) after each iteration of the boosting."""
 
 
-def boost(task: Task, settings: Boosting, *, kind: Kind, seed: int) -> Outcome:
+def boost(task: Task, settings: Boosting, *, kind: Kind, rate: int = FS, seed: int) -> Outcome:
     """Boost trees on the features of the labelled windows and predict the test windows with the best iteration.
 
     A single-label task gets one softmax model, a multi-label one a binary model per class, all stopped at the same
@@ -33,7 +36,8 @@ def boost(task: Task, settings: Boosting, *, kind: Kind, seed: int) -> Outcome:
     """
     started = time.perf_counter()
     train, validation, test = (
-        beat_features(side.signal.cpu().numpy(), kind) for side in (task.train, task.validation, task.test)
+        beat_features(at_250_hz(side.signal.cpu().numpy(), rate), kind)
+        for side in (task.train, task.validation, task.test)
     )
     target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
     fitted, scores = [], []
@@ -48,6 +52,18 @@ def boost(task: Task, settings: Boosting, *, kind: Kind, seed: int) -> Outcome:
         "seconds": time.perf_counter() - started,
     }
     return Outcome(next(islice(fitted[chosen](test), last, None)), training)
+
+
+def at_250_hz(windows: NDArray[np.float16], rate: int) -> NDArray[Any]:
+    """Windows (n, S, L) at `rate` Hz, linearly interpolated to 250 Hz, at which features are measured."""
+    samples = windows.shape[1]
+    if rate == FS or not samples:
+        return windows
+    places = np.linspace(0, samples - 1, samples * FS // rate)  # (S',)
+    before = places.astype(np.intp)  # (S',)
+    after = np.minimum(before + 1, samples - 1)  # (S',)
+    share = (places - before).astype(np.float32)[:, None]  # (S', 1)
+    return windows[:, before] * (1 - share) + windows[:, after] * share  # (n, S', L)
 
 
 def fit(x: Floats, target: NDArray[np.int64], settings: Boosting, leaf: int, *, multi: bool, seed: int) -> Stages:

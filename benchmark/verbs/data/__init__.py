@@ -6,7 +6,19 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import CONFIG, DATA, DATASET, HOW, WHAT, WHERE, config_of, place_of, shared, words_of
+from benchmark.config.command_line import (
+    CONFIG,
+    DATA,
+    DATASET,
+    HOW,
+    SIGNALS,
+    WHAT,
+    WHERE,
+    config_of,
+    place_of,
+    shared,
+    words_of,
+)
 from benchmark.config.verb import FAILED, OK, Flag, Verb
 from benchmark.screen.console import Console, note
 
@@ -65,19 +77,19 @@ WHOSE = (*CONFIG, "--datasets", "--pretrain-dataset", *DATA)
 CHECK = Verb(
     "prepare and audit every dataset, and say whether a run would refuse it",
     check,
-    shared(*WHOSE, "--labels", "--protocol", "--cache", "--workers"),
+    shared(*WHOSE, "--labels", "--protocol", *SIGNALS, "--cache", "--workers"),
     examples={"data check --data-root /data": "leaks, copies, damaged files, before a run"},
 )
 SUMMARY = Verb(
     "what every dataset holds, without reading a signal",
     summary,
-    shared(*WHOSE, "--protocol", "--cache"),
+    shared(*WHOSE, "--protocol", *SIGNALS, "--cache"),
     examples={"data summary --data-root /data": "what the datasets hold"},
 )
 SHOW = Verb(
     "draw a recording as a 12-lead sheet with the heartbeats found",
     show,
-    shared(*WHOSE, "--out"),
+    shared(*WHOSE, *SIGNALS, "--out"),
     word="RECORDING",
     word_help="its name, e.g. A0001",
     examples={"data show A0001 --datasets cpsc2018": "one recording, drawn"},

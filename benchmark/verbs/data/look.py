@@ -22,7 +22,8 @@ from benchmark.data.audit.findings import Finding
 from benchmark.data.audit.summary import COLUMNS, below_table, fact_lines, of_listing, of_prepared, some, table_row
 from benchmark.data.prepared.beats import FS, heartbeats
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
-from benchmark.data.readers.base import Dataset, DatasetError, Entry, Source, Unusable
+from benchmark.data.prepared.windows import Segmentation
+from benchmark.data.readers.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
 from benchmark.data.readers.registry import find_root
 from benchmark.data.readers.simulated import is_simulated
 from benchmark.run.data.cohorts import names_of
@@ -187,7 +188,7 @@ def look_up(command: DataCommand, console: Console) -> Drawable:
     if len(found) > 1:
         homes = " and ".join(dataset.name for dataset, _ in found)
         raise ConfigError(f"recording {wanted!r} stands in {homes}: add --datasets NAME")
-    return drawable(*found[0])
+    return drawable(*found[0], command.config.data.cut())
 
 
 def not_found(wanted: str, known: Sequence[str]) -> str:
@@ -205,8 +206,11 @@ def _number(name: str) -> str:
     return digits[0].lstrip("0") if digits else ""
 
 
-def drawable(dataset: Dataset, entry: Entry) -> Drawable:
-    """Signal, R peaks and title of a recording. Raises DatasetError if the signal is unusable."""
+def drawable(dataset: Dataset, entry: Entry, cut: Segmentation) -> Drawable:
+    """Signal, R peaks and title of a recording, with what a run cuts from it unless that is heartbeats.
+
+    Raises DatasetError if the signal is unusable.
+    """
     try:
         recording = dataset.read(entry)
     except Unusable as reason:
@@ -218,6 +222,8 @@ def drawable(dataset: Dataset, entry: Entry) -> Drawable:
         rate = f"rate {60 * FS / beats.median_rr:.0f}/min"
     except Unusable as reason:
         rate = f"skipped by a run: {reason}"
+    if cut.kind != "heartbeats":
+        rate = f"{rate.removeprefix('skipped by a run: ')}   {cut_text(recording, cut)}"
     names = ", ".join(dataset.classes[label] for label in entry.labels)
     told = names or entry.report[:SHOWN_REPORT] or "no label"
     simulated = " (simulated)" if is_simulated(dataset, [entry]) else ""
@@ -230,3 +236,12 @@ def drawable(dataset: Dataset, entry: Entry) -> Drawable:
         f"{rate}   {recording.fs:g} Hz   {seconds:g} s",
         file_name=f"ecg-{dataset.name}-{re.sub(r'[^A-Za-z0-9._-]', '_', entry.recording)}.png",
     )
+
+
+def cut_text(recording: Recording, cut: Segmentation) -> str:
+    """'7 crops of 2.5 s every 1.25 s of whole recordings, 100 Hz', or why a run skips the recording."""
+    try:
+        kept = np.array(len(cut.cut(recording.signal, recording.fs)))
+    except Unusable as reason:
+        return f"skipped by a run: {reason}"
+    return f"{int(cut.trials_in(kept, 1))} {', '.join(cut.words())}"

@@ -39,11 +39,7 @@ EMBED = Verb(
             how={"type": Path, "metavar": "FOLDER", "dest": "folder"},  # `encoder` is the config's
         ),
         "--rate": Flag(WHAT_IS_EMBEDDED, "sampling rate of a .npy, Hz", how={"type": float, "metavar": "HZ"}),
-        "--leads": Flag(
-            WHAT_IS_EMBEDDED,
-            "names of a .npy's last axis, e.g. I II III aVR aVL aVF V1 ...",
-            how={"nargs": "+", "metavar": "LEAD"},
-        ),
+        **shared("--leads"),
         "--out": Flag(
             WHAT_IS_WRITTEN,
             "the table, .parquet; or .npy, with a .csv beside it that says whose each row is",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from benchmark.config.command_line import device_of, overrides_of, place_of
 from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
+from benchmark.data.prepared.lead_sets import without_absent
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.trials import trials
@@ -24,8 +25,9 @@ from benchmark.data.readers.base import Entry, Recording
 from benchmark.data.readers.files.wfdb_record import read_recording
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.task import split_or_none
-from benchmark.embedding.cut import Windows, check_signals, columns_of, cut_all, recording_of
+from benchmark.embedding.cut import Taken, Windows, check_signals, columns_of, cut_all, recording_of
 from benchmark.embedding.encode import SavedEncoder, load_encoder, mean_of, unusable_line
+from benchmark.embedding.saved import Description
 from benchmark.run.data.datasets import open_data, prepare_data
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import step
@@ -73,13 +75,13 @@ def _named(words: Sequence[str], arguments: Namespace, encoder: SavedEncoder, co
     arrays = [word for word in words if word.endswith(ARRAY)]
     if (datasets or arrays) and len(words) > 1:
         raise ConfigError(f"{(datasets or arrays)[0]}: a dataset or a {ARRAY} is embedded alone, not with {words[-1]}")
-    if datasets:
-        return of_dataset(words[0], arguments, encoder, console)
     if arrays:
         return of_array(Path(words[0]), arguments, encoder)
     for flag in ("rate", "leads"):
         if getattr(arguments, flag) is not None:
-            raise ConfigError(f"--{flag} is for a {ARRAY}; WFDB records say it themselves")
+            raise ConfigError(f"--{flag} is for a {ARRAY}; WFDB records and datasets say it themselves")
+    if datasets:
+        return of_dataset(words[0], arguments, encoder, console)
     return of_records(words, arguments, encoder)
 
 
@@ -113,7 +115,7 @@ def of_array(file: Path, arguments: Namespace, encoder: SavedEncoder) -> Named:
     signals = _opened(file)
     if signals.ndim != 3:
         raise ConfigError(f"{file} has the shape {signals.shape}, not (n, samples, leads)")
-    columns = columns_of(arguments.leads)
+    columns = columns_of(arguments.leads, encoder.description.taken.leads)
     check_signals(signals, arguments.rate, arguments.leads)
     read = partial(_read_row, file, arguments.rate, columns)
     numbers = range(len(signals))
@@ -138,18 +140,14 @@ def _group(
     read: Callable[[Any], Recording], items: Sequence[Any], arguments: Namespace, encoder: SavedEncoder
 ) -> tuple[NDArray[np.int64], Iterable[Windows | str]]:
     about, workers = encoder.description, place_of(arguments).workers
-    return np.arange(len(items)), cut_all(read, items, about.segmentation, about.per_trial, workers)
+    return np.arange(len(items)), cut_all(read, items, about.taken, workers)
 
 
 def of_dataset(word: str, arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
     """Recordings of a dataset, built in or declared, cut as the encoder's, with patient, split and labels; cached."""
     about = encoder.description
     arguments = Namespace(**vars(arguments), datasets=[word]) if is_declared(word) else arguments
-    settings: dict[str, Any] = {"data.segmentation": about.cut["kind"]}
-    if about.cut["kind"] == "windows":
-        settings["data.window_seconds"] = about.cut["samples"] / about.rate
-    per_trial = "beats_per_trial" if about.cut["kind"] == "heartbeats" else "windows_per_trial"
-    settings |= {f"finetune.{per_trial}": about.per_trial, **about.rules}
+    settings = {**signals_of(about), **about.rules}
     config = load_config(arguments.config, overrides_of(arguments) | settings)
     place, name = place_of(arguments), config.data.datasets[0] if is_declared(word) else word
     prepared = prepare_data(open_data(config, name, place, console), config, place, console)
@@ -159,17 +157,30 @@ def of_dataset(word: str, arguments: Namespace, encoder: SavedEncoder, console: 
         sides = {"train": split.train, "validation": split.validation, "test": split.test}
         if problem:
             note(console, f"warning: {prepared.title} has no split: {problem}")
-    return named_of(prepared, sides, about.per_trial)
+    return named_of(prepared, sides, about.taken)
 
 
-def named_of(prepared: Prepared, sides: Mapping[str, NDArray[np.int64]], per_trial: int) -> Named:
+def signals_of(about: Description) -> dict[str, Any]:
+    """Config key -> value under which a dataset is cut as an encoder's recordings are."""
+    cut = about.segmentation
+    settings: dict[str, Any] = {"data.segmentation": cut.kind, "data.rate": cut.rate}
+    settings["data.standardise"] = "none" if cut.raw else "recording"  # a scale is the encoder's, not the dataset's
+    if cut.kind != "heartbeats":
+        settings |= {"data.window_seconds": cut.seconds, "data.short": "pad" if cut.pad else "skip"}
+    if cut.kind == "recordings":
+        return settings | {"data.window_stride": cut.stride / cut.rate}
+    per_trial = "beats_per_trial" if cut.kind == "heartbeats" else "windows_per_trial"
+    return settings | {f"finetune.{per_trial}": about.per_trial}
+
+
+def named_of(prepared: Prepared, sides: Mapping[str, NDArray[np.int64]], how: Taken) -> Named:
     """The recordings of a prepared dataset, side after side embedded, then those of no side; skipped ones last."""
     entries, skipped = prepared.entries, prepared.skipped
     side = np.full(len(entries), "", dtype="<U10")
     for name, own in sides.items():
         side[own] = name
     groups: list[tuple[NDArray[np.int64], Iterable[Windows | str]]] = [
-        (own, windows_in(prepared, per_trial, own)) for name in (*sides, "") if len(own := np.flatnonzero(side == name))
+        (own, windows_in(prepared, how, own)) for name in (*sides, "") if len(own := np.flatnonzero(side == name))
     ]
     groups.append((len(entries) + np.arange(len(skipped)), [skip.reason for skip in skipped]))
     every: list[Entry | Skipped] = [*entries, *skipped]
@@ -181,17 +192,18 @@ def named_of(prepared: Prepared, sides: Mapping[str, NDArray[np.int64]], per_tri
     return Named([own.recording for own in every], groups, beside, prepared.simulated)
 
 
-def windows_in(prepared: Prepared, per_trial: int, recordings: NDArray[np.int64]) -> Iterator[Windows | str]:
+def windows_in(prepared: Prepared, how: Taken, recordings: NDArray[np.int64]) -> Iterator[Windows | str]:
     """Windows of some recordings of a prepared dataset, as a task has them."""
-    every, word = trials(prepared, per_trial), prepared.segmentation.word
+    every, word = replace(trials(prepared, how.per_trial), scale=how.scale), prepared.segmentation.word
+    there = prepared.trials_of_each(1)  # (R,)
     first = np.searchsorted(every.recording, np.arange(len(prepared.entries) + 1))  # (R + 1,) pseudo-trials
     for number in recordings:
-        own = every.signal[first[number] : first[number + 1]]  # (t, P * S, 12)
+        own = every.take(np.arange(first[number], first[number + 1]))  # (t, P * S, 12)
         if len(own):
-            yield np.asarray(own).reshape(-1, prepared.segmentation.samples, own.shape[-1])  # (m, S, 12)
+            windows = own.reshape(-1, prepared.segmentation.samples, own.shape[-1])  # (m, S, 12)
+            yield without_absent(windows, how.leads)
         else:
-            there = prepared.first_window[number + 1] - prepared.first_window[number]
-            yield f"fewer than {per_trial} {word}s: {there}"
+            yield f"fewer than {how.per_trial} {word}s: {there[number]}"
 
 
 @dataclass(frozen=True)

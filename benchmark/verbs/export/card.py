@@ -72,17 +72,25 @@ def _reads(description: Description, onnx: bool) -> dict[str, str]:
     drops = f"; a recording with fewer than {cut['per_trial']} gives none" if cut["per_trial"] > 1 else ""
     per_window = f"{cut['samples']} samples ({cut['samples'] / description.rate:g} s)"
     sizes = {name: value for name, value in description.encoder.items() if name not in ("source", "modules")}
+    unit = "in mV" if description.segmentation.raw else "in any unit"
+    stride = f", {cut['stride']} samples from one to the next" if cut["kind"] == "recordings" else ""
+    present = cut.get("present")
     return {
-        "leads": f"{' '.join(description.leads)}, ordered by name, in any unit",
+        "leads": f"{' '.join(description.leads)}, ordered by name, {unit}",
+        "leads of its tests": f"{' '.join(present)}; the others may be absent and are zero" if present else "",
         "rate": f"resampled to {description.rate} Hz",
-        "windows": f"{word}s of {per_window}, in groups of {cut['per_trial']}{drops}",
-        "standardisation": description.standardisation,
+        "windows": f"{word}s of {per_window}, in groups of {cut['per_trial']}{stride}{drops}",
+        "standardisation": f"{description.standardisation}{_scale_text(cut)}",
         "embedding": f"{description.encoder['output']} numbers, the mean over a recording's windows",
         "encoder": ", ".join(f"{name} {value}" for name, value in sizes.items()),
         "precision": f"{description.precision}, in which the scores were measured",
         "weights": f"SHA-256 {description.sha256}",
         "ONNX": f"{ONNX}: windows to embeddings in float32, within {TOLERANCE:g} of torch" if onnx else "",
     }
+
+
+def _scale_text(cut: Mapping[str, Any]) -> str:
+    return ": {:.6g} and {:.6g} mV".format(*cut["scale"]) if "scale" in cut else ""
 
 
 def _scores(origin: Origin) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.sections import Data, Finetune
+from benchmark.data.readers.base import LEADS
 from benchmark.results.cards import BadCard
 from benchmark.results.plan import PlannedCell, with_todays_keys
 from benchmark.results.rows import Row
@@ -17,6 +18,10 @@ from benchmark.results.store import NoResults, Store
 from benchmark.training.weights import checked_card
 from reports.runs.run import Run, open_run
 
+SIGNALS = (
+    "segmentation", "window_seconds", "window_stride", "short", "rate", "standardise", "leads",
+)  # fmt: skip
+"""Keys of `data` that say how signals were taken."""
 SHOWN = 12
 """Pretrainings that a message lists."""
 
@@ -54,12 +59,33 @@ class Found:
 
     def cut(self) -> dict[str, Any]:
         """How its test windows were cut (`benchmark.embedding.saved.Cut`)."""
-        data, finetune = self.config["data"], self.config.get("finetune", {})
-        settings = {name: data[name] for name in ("segmentation", "window_seconds") if name in data}
-        segmentation = Data(**settings).cut()
+        finetune, segmentation = self.config.get("finetune", {}), self.signals.cut()
         per_trial = "beats_per_trial" if segmentation.kind == "heartbeats" else "windows_per_trial"
         count = finetune.get(per_trial, getattr(Finetune(), per_trial))
-        return {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
+        if segmentation.kind == "recordings":
+            count = 1
+        cut = {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
+        further = {"stride": segmentation.stride, "pad": segmentation.pad, "scale": self.scale}
+        further["present"] = self.signals.leads if len(self.signals.leads) < len(LEADS) else None
+        return cut | {name: value for name, value in further.items() if value}
+
+    @property
+    def signals(self) -> Data:
+        """How its signals were taken."""
+        data = self.config["data"]
+        return Data(**{name: data[name] for name in SIGNALS if name in data})
+
+    @property
+    def scale(self) -> list[float] | None:
+        """Mean and deviation of the corpus, where they standardise. Raises ConfigError for an encoder without one."""
+        if self.signals.standardise != "dataset":
+            return None
+        if "scale" not in self.card:
+            raise ConfigError(
+                f"{self.variant} saw no corpus whose mean and deviation standardise (data.standardise: dataset); "
+                "export a pretrained encoder"
+            )
+        return [float(value) for value in self.card["scale"]]
 
 
 def find(results: Path, asked: str, seed: int | None) -> Found:

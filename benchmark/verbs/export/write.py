@@ -12,7 +12,7 @@ from benchmark.data.readers.base import LEADS
 from benchmark.embedding.encode import PRECISIONS
 from benchmark.embedding.onnx import ONNX, write_onnx
 from benchmark.embedding.released import UNKNOWN, read_released
-from benchmark.embedding.saved import CONFIG, MODEL_CARD, Description, encoder_of, save_folder
+from benchmark.embedding.saved import CONFIG, MODEL_CARD, Description, encoder_of, save_folder, standardisation_of
 from benchmark.training.weights import SOURCE, WEIGHTS
 from benchmark.verbs.export.card import Origin, model_card
 from benchmark.verbs.export.find import Found, find
@@ -74,7 +74,7 @@ def _written(
 
 def described(found: Found, weights: bytes) -> Description:
     """The description of a pretraining."""
-    row, content = found.row, found.card.get("key_content", {})
+    row, content, segmentation = found.row, found.card.get("key_content", {}), found.signals.cut()
     precision = row.provenance.get("precision", PRECISIONS[0])
     pretraining = {
         "key": found.key,
@@ -95,6 +95,8 @@ def described(found: Found, weights: bytes) -> Description:
         task={"labels": row.labels, "protocol": row.protocol},
         pretraining=pretraining,
         leads=list(LEADS),
+        rate=segmentation.rate,
+        standardisation=standardisation_of(segmentation, scaled=found.scale is not None),
     )
 
 

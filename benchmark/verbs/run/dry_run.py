@@ -61,6 +61,8 @@ def print_dry_run(
     for name, size in sizes.items():
         known = "counted" if size.exact else "estimated; not prepared yet"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})")
+    if words := config.data.words():
+        note(console, f"signals: {words}")
     for line in recipe_lines(config, grid):
         note(console, line)
     print_cells(console, grid, work)

@@ -136,7 +136,7 @@ def prepared_line(prepared: Prepared) -> str:
     patients = len({entry.patient for entry in prepared.entries})
     word = prepared.segmentation.word
     line = (
-        f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {len(prepared.windows)} {word}s"
+        f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {prepared.window_count} {word}s"
     )
     if not prepared.skipped:
         return line

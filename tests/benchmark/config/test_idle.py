@@ -11,10 +11,11 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.idle import IDLE, value_at
 from benchmark.config.load import config_names, load_config
-from benchmark.config.sections import Pretrain
+from benchmark.config.sections import Data, Pretrain
 from methods.base import Recipe
 
 WINDOWS = {"data.segmentation": "windows"}
+RECORDINGS = {"data.segmentation": "recordings", "methods": ["moco"]}
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,11 @@ WINDOWS = {"data.segmentation": "windows"}
         ({"pretrain.windows_per_trial": 5}, "pretrain.windows_per_trial cannot act"),
         ({"finetune.windows_per_trial": 5}, "finetune.windows_per_trial cannot act"),
         ({"data.segmentation": "heartbeats", "data.window_seconds": 5}, "data.window_seconds cannot act"),
+        ({"data.window_stride": 1.0}, "data.window_stride cannot act: it is of crops of whole recordings"),
+        ({**WINDOWS, "data.window_stride": 1.0}, "data.window_stride cannot act"),
+        ({"data.short": "pad"}, "data.short cannot act: it is of windows and whole recordings"),
+        ({**RECORDINGS, "pretrain.windows_per_trial": 5}, "pretrain.windows_per_trial cannot act"),
+        ({**RECORDINGS, "pretrain.beats_per_trial": 5}, "pretrain.beats_per_trial cannot act"),
         ({**WINDOWS, "pretrain.beats_per_trial": 5}, "pretrain.beats_per_trial cannot act: it is of heartbeats"),
         ({**WINDOWS, "finetune": {"beats_per_trial": 5}}, "finetune.beats_per_trial cannot act"),
         ({"methods.random.recipe.lr": 0.5}, "methods.random cannot act: this method trains nothing"),
@@ -50,6 +56,8 @@ def test_a_knob_that_cannot_act_is_refused_in_one_line(overrides: dict[str, Any]
         {"pretrain.recipe.lr": 0.5},
         {"pretrain.seed": 3},
         {**WINDOWS, "data.window_seconds": 5, "finetune.windows_per_trial": 2},
+        {**WINDOWS, "data.short": "pad"},
+        {**RECORDINGS, "data.window_seconds": 5, "data.window_stride": 1.0, "data.short": "pad"},
         {"pretrain.beats_per_trial": 5},
         {"methods.pmq.recipe.lr": 0.5, "pretrain.preset": "paper"},
     ],
@@ -84,8 +92,9 @@ def test_windows_of_a_file_are_left_out_where_a_flag_asks_for_heartbeats(tmp_pat
 
 def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
     default = Config(name="", methods=["pmq"]).model_dump()
-    with_further_presets = Config(name="", methods=["pmq"], pretrain=Pretrain(presets=["paper"])).model_dump()
+    further = {"pretrain": Pretrain(presets=["paper"]), "data": Data(window_stride=1.0, short="pad")}
+    with_further = Config(name="", methods=["pmq"], **further).model_dump()  # type: ignore[arg-type]
     for idle in IDLE:
         if idle.decided_by:
-            assert value_at(with_further_presets, idle.key) is not None
+            assert value_at(with_further, idle.key) is not None
             assert (value_at(default, idle.decided_by) in idle.where) == (None in idle.where)

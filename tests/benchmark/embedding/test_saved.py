@@ -36,10 +36,13 @@ def changed(folder: Path, **values: Any) -> None:
     ("values", "message"),
     [
         ({"format": 2}, "this version reads format 1; export the encoder again"),
-        ({"cut": {"kind": "beats", "samples": 300, "per_trial": 6}}, "cut.kind: input should be 'heartbeats' or"),
+        (
+            {"cut": {"kind": "beats", "samples": 300, "per_trial": 6}},
+            "cut.kind: input should be 'heartbeats', 'windows' or",
+        ),
         ({"wings": 2}, "wings: extra inputs are not permitted"),
         ({"pipeline": 0}, "windows were cut by version 0 of the preparation, here is 1; use the version of the suite"),
-        ({"rate": 100}, "windows are at 100 Hz and z-score"),
+        ({"rate": 200}, "windows are at 200 Hz and z-score"),
         ({"leads": ["I", "II"]}, "it reads the leads I II; use the version"),
     ],
 )

@@ -41,7 +41,7 @@ def test_embedding_files_costs_little_more_than_finding_their_heartbeats(
     read = [dataset.read(entry) for entry in prepared.entries]
 
     def embed() -> None:
-        cuts = cut_all(dataset.read, prepared.entries, about.segmentation, about.per_trial)
+        cuts = cut_all(dataset.read, prepared.entries, about.taken)
         assert len(list(encoder.embeddings(cuts))) == len(read)
 
     assert least(embed) < 2.5 * least(lambda: [heartbeats(own.signal, own.fs) for own in read])

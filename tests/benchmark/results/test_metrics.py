@@ -148,3 +148,15 @@ def test_heartbeats_and_recordings_are_scored_apart() -> None:
     scores = score_both_units(probability, one_hot([0, 0, 1], 2), np.array(["a", "a", "b"]), multi=False)
     assert scores["heartbeat"].values["acc"] == pytest.approx(2 / 3)
     assert scores["recording"].values["acc"] == 1.0
+
+
+def test_a_recordings_probabilities_are_the_maxima_of_its_windows_where_asked() -> None:
+    probability = np.array([[0.1, 0.9], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]], np.float32)
+    truth = one_hot([0, 1, 0, 1], 2)
+    pooled, pooled_truth, names = per_recording(probability, truth, np.array(["b", "a", "b", "a"]), "max")
+    assert names.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(pooled, np.array([[0.6, 0.8], [0.3, 0.9]], np.float32))
+    np.testing.assert_array_equal(pooled_truth, one_hot([1, 0], 2))
+    scores = score_both_units(probability, truth, np.array(["b", "a", "b", "a"]), multi=False, pool="max")
+    assert scores["recording"].values["acc"] == 0.5  # class 1 has the largest maximum in both
+    assert per_recording(probability[:0], truth[:0], np.array([], np.str_), "max")[0].shape == (0, 2)

@@ -9,7 +9,7 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
-from benchmark.data.prepared.windows import HEARTBEATS, plain_seconds
+from benchmark.data.prepared.windows import HEARTBEATS, Segmentation, plain_seconds
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import make_task
 from benchmark.run.estimate import (
@@ -47,6 +47,18 @@ def test_a_prepared_dataset_is_counted_and_another_estimated(cohorts: dict[str, 
     assert not estimated.exact
     assert estimated.windows == pytest.approx(len(chapman.windows), rel=0.5)
     assert estimated_size(10, plain_seconds(2.5)).windows == 40
+    assert estimated_size(10, Segmentation("recordings", 250, 100, 125)).windows == 70
+    assert estimated_size(10, Segmentation("recordings", 5000, 500, 2500)).windows == 10
+
+
+def test_of_whole_recordings_an_epoch_has_one_crop_each(small_config: SmallConfig) -> None:
+    config = small_config({"methods": ["moco"], "data.segmentation": "recordings", "data.window_seconds": 2.5})
+    assert cost(config) == pytest.approx(2 * (3 * 0.8 * 50 * 0.5 + 50) + 50)
+    (pretraining,) = grid_of(config).pretrainings
+    per_pair = pretraining.variant.method.encoder_passes
+    assert passes(pretraining, config, SIZES) == per_pair * 2 * 100 * 2  # 2 epochs of 2 pairs of each recording
+    kept = 150 * 10 * 250 * 24  # bytes: 150 recordings of 10 s
+    assert disk_bytes(config, SIZES, 0, 0, 0) == kept
 
 
 def test_pretraining_costs_by_epoch_and_window_and_drawing_next_to_nothing(small_config: SmallConfig) -> None:

@@ -55,6 +55,9 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "linear.strengths": ([1.0], LINEAR),
     "protocol": ("strict", ALL),
     "data.labels": ("multi", ALL),
+    "data.leads": ([2], ALL),
+    "data.pool": ("max", ALL),
+    "data.standardise": ("dataset", ALL),
 }
 """Config key -> another value, and the cells it moves."""
 OF_PLAIN_WINDOWS = {"pretrain.windows_per_trial": PMQ, "finetune.windows_per_trial": ALL}
@@ -188,6 +191,21 @@ def test_the_authors_dropout_in_fine_tuning_moves_their_codes_keys_alone_and_non
     unified = {**paper, "pretrain.preset": "unified"}
     none = grid_of(load_config(BASIC, {**unified, "finetune.encoder_dropout": 0.0}))
     assert moved(grid_of(load_config(BASIC, unified)), none) == set()
+
+
+@pytest.mark.parametrize("change", [{"data.leads": [1]}, {"data.pool": "max"}])
+def test_what_is_changed_downstream_alone_pretrains_nothing_anew(change: dict[str, Any]) -> None:
+    """Also where the corpus is a labelled dataset, whose split is in the key."""
+    for base in (BASE, {**BASE, "data.pretrain": "ptb-xl"}):
+        before, after = (grid_of(load_config(BASIC, {**base, **own})) for own in ({}, change))
+        assert [p.key for p in before.pretrainings] == [p.key for p in after.pretrainings]
+
+
+def test_one_scale_for_a_corpus_pretrains_anew_and_millivolts_are_other_data() -> None:
+    """Both are kept as mV, so the data's fingerprint does not tell one scale from none."""
+    made = [grid_of(load_config(BASIC, {**BASE, "data.standardise": how})) for how in ("recording", "dataset", "none")]
+    recording, dataset, none = ([p.key for p in grid.pretrainings if p.method.trains] for grid in made)
+    assert recording == none != dataset
 
 
 def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:

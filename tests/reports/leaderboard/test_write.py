@@ -95,6 +95,10 @@ def other_data(row: Row) -> Row:
     return replace(row, provenance=row.provenance | {"data": {"fingerprint": "fedcba9876543210"}})
 
 
+def with_signals(**data: Any) -> Callable[[Plan], Plan]:
+    return lambda plan: replace(plan, config=plan.config | {"data": plan.config["data"] | data})
+
+
 def better(row: Row) -> Row:
     scores = {
         unit: {name: min(1.0, (value or 0) + 0.1) for name, value in own.items()} for unit, own in row.scores.items()
@@ -107,6 +111,10 @@ def better(row: Row) -> Row:
     [
         ({"protocol": "paper"}, "other protocol: paper, here strict"),
         ({"labels": "multi"}, "other labels: multi, here single"),
+        (
+            {"alter_plan": with_signals(leads=["I", "II"], pool="max")},
+            "other signals: leads I II, pool max, here default",
+        ),
         ({"cohort": "new"}, "other test windows of PTB-XL; other test windows of Chapman"),
         ({"patients": 50}, "other test windows of PTB-XL; other test windows of Chapman"),
         ({"alter_predictions": relabelled}, "other labels of the test windows of PTB-XL; other labels of the test"),

@@ -51,6 +51,22 @@ def test_what_is_pretrained_on_is_counted(write_store: Callable[..., Path]) -> N
     assert footers(root)[1].endswith(told)
 
 
+def test_signals_that_are_not_the_papers_are_told(write_store: Callable[..., Path]) -> None:
+    def told(**data: object) -> list[str]:
+        def altered(plan: Plan) -> Plan:
+            return replace(plan, config=plan.config | {"data": plan.config["data"] | data})
+
+        return [line for line in footers(write_store(alter_plan=altered)) if line.startswith("Signals")]
+
+    crops = {"segmentation": "recordings", "window_seconds": 2.5}
+    assert told() == []
+    assert told(**crops) == ["Signals: crops of 2.5 s every 1.25 s of whole recordings."]
+    assert told(rate=100, standardise="none", leads=["I"], pool="max") == [
+        "Signals: 100 Hz; not standardised; downstream with leads I alone, the others zero; a recording's "
+        "probabilities are the maxima over its windows."
+    ]
+
+
 def test_a_note_that_other_rows_of_the_column_lack_names_its_rows(write_store: Callable[..., Path]) -> None:
     def noted(row: Row) -> Row:
         own = ["no test window of class CD"] + (["odd"] if row.variant in ("moco", "pmq") and row.seed == 41 else [])

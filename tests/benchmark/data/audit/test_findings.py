@@ -15,6 +15,7 @@ from benchmark.data.prepared.beats import WINDOW
 from benchmark.data.prepared.cutting import Signal
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped
+from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import LEADS, Entry
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import TaskSpec
@@ -213,6 +214,18 @@ def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> N
         ),
         (("mimic-iv-ecg",), "warning", True, "1 recording is used with all leads identical (43)"),
     ]
+
+
+def test_lengthened_recordings_are_counted_and_printed_under_every_table() -> None:
+    corpus = mimic()
+    signals = tuple(
+        s._replace(samples=n) for s, n in zip(corpus.signals, [4999, 5000, 3000, 9, 5000, 6000], strict=True)
+    )
+    padding = Segmentation("recordings", 1000, 100, 500, pad=True)
+    (found,) = findings(replace(corpus, signals=signals, segmentation=padding))
+    assert (found.severity, found.in_tables) == ("warning", True)
+    assert found.text == "3 recordings shorter than 10 s are lengthened by zeros"
+    assert findings(replace(corpus, signals=signals, segmentation=replace(padding, pad=False))) == []
 
 
 def test_what_a_reader_found_odd_is_a_warning_under_every_table() -> None:

@@ -6,10 +6,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmark.config.verb import FAILED, OK, USAGE
+from benchmark.data.prepared.windows import Segmentation
+from benchmark.data.readers.base import Recording
 from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.verbs.data.look import cut_text
 
 PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
 SMALL = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
@@ -144,6 +148,15 @@ def test_show_draws_the_recording(sound: Path, said: Said, tmp_path: Path) -> No
     status, out, _ = said("data", "show", "A0003", "--data-root", sound)
     assert (status, out) == (OK, "wrote out/ecg-cpsc2018-A0003.png\n")
     assert (tmp_path / "out" / "ecg-cpsc2018-A0003.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_show_tells_what_a_run_cuts_from_the_recording() -> None:
+    signal = np.random.default_rng(0).normal(size=(5000, 12)).astype(np.float32)
+    crops = Segmentation("recordings", 250, 100, 125)
+    told = cut_text(Recording(signal, 500), crops)
+    assert told == "7 crops of 2.5 s every 1.25 s of whole recordings, 100 Hz"
+    assert cut_text(Recording(signal, 500), Segmentation("windows", 625)) == "4 windows of 2.5 s"
+    assert cut_text(Recording(signal[:500], 500), crops) == "skipped by a run: too short: 1.00 s"
 
 
 @pytest.mark.parametrize("wanted", ["a0003", "A3", "A0003.mat"])

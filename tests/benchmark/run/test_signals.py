@@ -1,0 +1,122 @@
+"""Signals as the literature takes them, from the command line to the tables and the exported encoder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark import load_encoder
+from benchmark.config.verb import OK
+from benchmark.data.readers.base import LEADS
+from benchmark.results.metrics import score_both_units
+from benchmark.results.store import Store
+from run_benchmark import main
+from tests.basic import BASIC
+from tests.benchmark.embedding.exported import recording
+
+TINY = [
+    *("encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "pretrain.epochs=0.5", "finetune.epochs=2"),
+    *("boosting.iterations=2", "methods.pmq.queue_size=16", "linear.strengths=[0.1]"),
+]
+LITERATURE = [
+    *("--segmentation", "recordings", "--window-seconds", "2.5", "--window-rate", "100"),
+    *("--standardise", "dataset", "--pool", "max", "--leads", "2", "--protocol", "strict", "--labels", "multi"),
+]
+GRID = [
+    "--config",
+    BASIC,
+    "--seeds",
+    "41",
+    "--ratios",
+    "0.5",
+    "--gates",
+    "features",
+    "--evaluate",
+    "finetune",
+    "linear",
+]
+PTB_XL = ["--datasets", "ptb-xl", "--pretrain-dataset", "ptb-xl"]
+
+
+@pytest.mark.slow
+def test_crops_of_two_leads_under_one_scale_are_learned_judged_and_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    patients = ["data.simulation.patients={ptb-xl: 60}", "data.simulation.recordings_per_patient=1"]
+    words = [*GRID, "--methods", "random", "pmq", *PTB_XL, *LITERATURE, "--set", *TINY, *patients]
+    assert main([*words, "--workers", "1", "--jobs-per-device", "1"]) == OK, capsys.readouterr()
+    store = Store(Path("runs"))
+    (plan,) = (store.load_plan(key) for key in store.plan_keys())
+    assert plan.pool == "max"
+    for cell in plan.cells:
+        row, found = store.load_row(cell.key), store.predictions(cell.key)
+        assert row is not None
+        scores = score_both_units(found.probability, found.truth, found.recording, multi=True, pool="max")
+        assert row.scores == {unit: own.values for unit, own in scores.items()}
+        assert len(found.recording) == 7 * len(set(found.recording))
+    shown = Path("out/results.md").read_text()
+    assert (
+        "Signals: crops of 2.5 s every 1.25 s of whole recordings; 100 Hz; one mean and deviation per dataset;" in shown
+    )
+    assert "downstream with leads I II alone, the others zero; a recording's probabilities are the maxima" in shown
+
+    assert main(["export", "pmq", "--to", "pmq"]) == OK
+    told = json.loads(Path("pmq/config.json").read_text())
+    assert told["rate"] == 100
+    assert (told["cut"]["samples"], told["cut"]["stride"], told["cut"]["present"]) == (250, 125, ["I", "II"])
+    encoder, signal = load_encoder("pmq"), recording()
+    two = encoder.encode(signal[None][..., :2], 500, LEADS[:2])
+    np.testing.assert_array_equal(two, encoder.encode(signal[None], 500, LEADS))
+    mean, deviation = told["cut"]["scale"]
+    windows, whose = encoder.windows(signal[None], 500, LEADS)
+    assert whose.tolist() == [0] * 7
+    assert not windows[..., 2:].any()
+    scaled = (signal[::5, 0][:250].mean() - mean) / deviation
+    assert windows[0, :, 0].mean() == pytest.approx(scaled, abs=0.1)
+    capsys.readouterr()
+    place = f"ptb-xl={next((tmp_path / 'data' / 'simulated').glob('ptb-xl*'))}"
+    assert main(["embed", "ptb-xl", "--data", place, "--encoder", "pmq", "--out", "all.npy", "--workers", "1"]) == OK
+    assert np.isfinite(np.load("all.npy")).all()
+    assert main(["export", "random", "--to", "random"]) != OK
+    assert "random saw no corpus whose mean and deviation standardise" in capsys.readouterr().err
+    assert main([*words, "--dry-run"]) == OK
+    assert "signals: crops of 2.5 s every 1.25 s of whole recordings, 100 Hz" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_real_recordings_are_taken_whole_at_their_own_rate(
+    shared_ecgs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """2,273 recordings of PTB-XL at 100 Hz, and those of CPSC2018, which last 6 s and longer, lengthened to 10 s."""
+    monkeypatch.chdir(tmp_path)
+    whole = ["--segmentation", "recordings", "--window-rate", "100", "--set", "data.short=pad"]
+    where = ["--data", f"ptb-xl={shared_ecgs / 'ptb-xl'}", f"cpsc2018={shared_ecgs / 'cpsc2018' / 'Training_WFDB'}"]
+    main(["data", "check", "--datasets", "ptb-xl", "cpsc2018", *where, *whole, "--workers", "1"])
+    shown = capsys.readouterr().out
+    assert "cut into    crops of 10 s every 5 s of whole recordings, 100 Hz, shorter recordings lengthened" in shown
+    assert "shorter than 10 s are lengthened by zeros" in shown
+    words = [*GRID, "--methods", "random", "pclr", *PTB_XL, *where[:2], *whole, *TINY]
+    limits = [
+        "--standardise",
+        "none",
+        "--leads",
+        "I",
+        "--protocol",
+        "strict",
+        "--workers",
+        "1",
+        "--jobs-per-device",
+        "1",
+    ]
+    assert main([*words, *limits, "--evaluate", "linear", "--allow-leak"]) == OK, capsys.readouterr()
+    store = Store(Path("runs"))
+    (plan,) = (store.load_plan(key) for key in store.plan_keys())
+    for cell in plan.cells:
+        row, found = store.load_row(cell.key), store.predictions(cell.key)
+        assert row is not None
+        assert row.undefined["recording"] == {}
+        assert len(found.recording) == len(set(found.recording)) > 150
