@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.verb import Flag, Known
-from benchmark.results.names import BOTH, DATASETS, ENCODERS, METHODS, UNITS
+from benchmark.results.names import BOTH, DATASETS, ENCODERS, EVALUATIONS, FEW_SHOT, METHODS, UNITS
 from benchmark.trackers import TRACKERS, open_trackers
 from benchmark.trackers.tracker import Tracker
 
@@ -33,6 +33,7 @@ NO_GATE = "none"
 METHOD = Known("method", METHODS)
 ENCODER = Known("encoder", ENCODERS)
 DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
+EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TRACKER = Known("tracker", tuple(TRACKERS), other="")
 RESULTS, CACHE = "runs", Path("cache")
 
@@ -78,7 +79,13 @@ FLAGS: dict[str, Flag] = {
         {"nargs": "+", "metavar": "LEAD"},
     ),
     "--pool": Flag(WHAT, "mean or max of a recording's windows: its prediction", "data.pool", {"metavar": "HOW"}),
-    "--evaluate": Flag(WHAT, "finetune, linear or both", "evaluate", {"nargs": "+", "metavar": "HOW"}),
+    "--evaluate": Flag(WHAT, f"a table each: {', '.join(EVALUATIONS)}", "evaluate", NAMES, EVALUATION),
+    "--shots": Flag(
+        WHAT,
+        "labelled patients per class under few-shot (1 5 10)",
+        "few_shot.shots",
+        {"nargs": "+", "type": int, "metavar": "N"},
+    ),
     "--preset": Flag(
         WHAT,
         "unified (one recipe for all: pretrain.recipe), paper (each method's own) or tuned (the knobs that `tune` "
@@ -88,7 +95,7 @@ FLAGS: dict[str, Flag] = {
     ),
     "--gates": Flag(
         WHAT,
-        "reference rows: random, frozen, features, full-labels (all by default); none for no gate",
+        "reference rows: random, frozen, features, full-labels (these by default), supervised; none for no gate",
         "gates",
         NAMES,
     ),
@@ -143,7 +150,8 @@ SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-ra
 """Flags that say how recordings become windows."""
 GRID = (
     "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--ratios", "--seeds", "--protocol", "--labels",
-    "--evaluate", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes", *SIGNALS, "--leads", "--pool",
+    "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes", *SIGNALS, "--leads",
+    "--pool",
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")
@@ -190,6 +198,8 @@ def config_of(arguments: Namespace) -> Config:
     for name in parse_data(arguments.data):
         if name not in config.data.known():
             raise ConfigError(f"--data: {unknown('dataset', name, config.data.known())}")
+    if vars(arguments).get("shots") and FEW_SHOT not in config.evaluate:
+        raise ConfigError(f"--shots is of `--evaluate {FEW_SHOT}`; evaluated are: {', '.join(config.evaluate)}")
     return config
 
 

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from benchmark.config.change import is_knob, refuse_unswept, with_settings
 from benchmark.config.encoder import whole_encoder
@@ -15,18 +22,21 @@ from benchmark.config.overrides import dotted, laid_over
 from benchmark.config.sections import (
     Boosting,
     Data,
+    FewShot,
     Finetune,
     Gate,
+    Knn,
     Linear,
     Overrides,
     Pretrain,
     Ratio,
     Section,
     Seed,
+    Supervised,
 )
 from benchmark.data.prepared.windows import TYPICAL_SECONDS
 from benchmark.data.tasks.spec import Protocol, TaskSpec
-from benchmark.results.names import FINETUNE, Evaluation
+from benchmark.results.names import EVALUATIONS, FINETUNE
 from methods import get_method, refusal
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
@@ -49,6 +59,16 @@ ALL_ABLATIONS = "all"
 T = TypeVar("T")
 
 
+def known_evaluation(name: str) -> str:
+    """The name of an evaluation as given. Raises ValueError for an unknown one."""
+    if name not in EVALUATIONS:
+        raise ValueError(unknown("evaluation", name, EVALUATIONS))
+    return name
+
+
+Evaluation = Annotated[str, AfterValidator(known_evaluation)]
+
+
 class Config(Section):
     """Every setting that affects results; folders and process counts are not part of it."""
 
@@ -69,7 +89,8 @@ class Config(Section):
     """Method -> knob (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden, finetune.lr) ->
     values, each run at the smallest label ratio."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
-    """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels."""
+    """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels; on
+    demand `supervised`, trained from scratch on all labels by a recipe of its own."""
     data: Data = Data()
     encoder: dict[str, Any] = {}
     """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""
@@ -77,8 +98,12 @@ class Config(Section):
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
     boosting: Boosting = Boosting()
+    knn: Knn = Knn()
+    few_shot: FewShot = FewShot()
+    supervised: Supervised = Supervised()
     evaluate: Annotated[list[Evaluation], Field(min_length=1)] = [FINETUNE]
-    """finetune: encoder and head; linear: a probe of frozen features. A table each."""
+    """finetune: encoder and head; linear, linear-fix, knn, few-shot: frozen features (docs/PROTOCOLS.md). A table
+    each."""
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
@@ -97,6 +122,14 @@ class Config(Section):
         if not isinstance(sweeps, Mapping):
             return sweeps
         return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without later sections at their defaults: stored configs from before there were these are equal."""
+        values: dict[str, Any] = as_dict(self)
+        later: dict[str, Section] = {"knn": Knn(), "few_shot": FewShot(), "supervised": Supervised()}
+        same = {name for name, section in later.items() if getattr(self, name) == section}
+        return {name: value for name, value in values.items() if name not in same}
 
     @model_validator(mode="before")
     @classmethod

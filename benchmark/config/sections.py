@@ -31,7 +31,7 @@ from benchmark.data.tasks.spec import Labels
 from benchmark.results.names import Pool
 from methods.base import Recipe
 
-Gate = Literal["random", "frozen", "features", "full-labels"]
+Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
 Budget = Literal["epochs", "windows", "passes"]
 Overrides = dict[str, Any]
 """A method's knob -> its value."""
@@ -287,3 +287,44 @@ class Boosting(Section):
     """L2 regularisation of the leaves' values."""
     feature_share: Annotated[float, Field(gt=0, le=1)] = 0.1
     """Share of the features available to a split, drawn anew for each."""
+
+
+class Knn(Section):
+    """Nearest neighbours of frozen features; a neighbour's vote is exp(cosine / temperature)."""
+
+    neighbours: Annotated[list[Count], Field(min_length=1)] = [1, 5, 20, 100]
+    """Candidate numbers k of neighbours; the first best by validation macro-F1 is used."""
+    temperature: Annotated[float, Field(gt=0)] = 0.07
+    """Of the votes: the lower, the more the nearest count (0.07: Wu et al. 2018, "Instance discrimination")."""
+
+
+class FewShot(Section):
+    """The linear probe on few labelled patients per class; its strengths C are those of `linear`."""
+
+    shots: Annotated[list[Count], Field(min_length=1)] = [1, 5, 10]
+    """Labelled patients per class, in place of `ratios`; drawn per seed, each set within the next larger."""
+
+    @field_validator("shots")
+    @classmethod
+    def _each_once(cls, shots: list[int]) -> list[int]:
+        if len(set(shots)) < len(shots):
+            raise ValueError(f"{shots} names a value twice")
+        return shots
+
+
+class Supervised(Section):
+    """Training from scratch on all labels, as the PTB-XL benchmark does (Strodthoff et al. 2020); the last epoch is
+    used."""
+
+    epochs: Count = 50
+    """Passes over the labelled windows."""
+    lr: Annotated[float, Field(gt=0)] = 1e-2
+    """Highest of the one-cycle schedule (AdamW)."""
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    """Of AdamW, on all parameters."""
+    batch_size: Annotated[int, Field(ge=2)] = 128
+    """Windows."""
+    head_hidden: Count = 128
+    """Width of the head's hidden layer."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    """Before the head's last layer; before its first, half as much."""

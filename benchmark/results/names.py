@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 PAPER = ("random", "moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-released")
@@ -21,21 +22,53 @@ Pool = Literal["mean", "max"]
 UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
 """Protocol -> unit of its scores, epoch selection and tables."""
 
-Evaluation = Literal["finetune", "linear"]
-"""How a pretrained encoder is evaluated; each has its own tables."""
-EVALUATIONS: tuple[Evaluation, ...] = get_args(Evaluation)
-FINETUNE, LINEAR = EVALUATIONS
-EVALUATION_TITLES: dict[str, str] = {FINETUNE: "Fine-tuned", LINEAR: "Linear probe"}
 
-UNTRAINED, FROZEN, FEATURES = "random", "random-frozen", "features"
-"""Names of the gate rows. `FEATURES` is also the evaluation of its cells, which need no encoder."""
+@dataclass(frozen=True)
+class EvaluationFacts:
+    """What plans and reports know of an evaluation; what it does: benchmark.training.evaluations."""
+
+    title: str
+    """As tables print it."""
+    about: str
+    """A line for `list`."""
+    frozen: bool
+    """Whether it reads the features of an encoder that stays as it is: the gate `frozen` then equals `random`."""
+    shots: bool = False
+    """Whether the number that other evaluations have as label ratio is that of labelled patients per class."""
+
+
+EVALUATION_FACTS = {
+    "finetune": EvaluationFacts("Fine-tuned", "encoder and a new head, trained together", frozen=False),
+    "linear": EvaluationFacts("Linear probe", "logistic regression on frozen features", frozen=True),
+    "linear-fix": EvaluationFacts("Linear probe (FIX)", "one regression per class over the grid of FIX", frozen=True),
+    "knn": EvaluationFacts(
+        "Nearest neighbours", "weighted vote of the nearest frozen features, by cosine", frozen=True
+    ),
+    "few-shot": EvaluationFacts(
+        "Few-shot linear probe", "`linear` on few labelled patients per class (--shots)", frozen=True, shots=True
+    ),
+}
+"""How a pretrained encoder can be evaluated, by name; each has its own tables. A new one is a line here and the file of
+its name in benchmark/training/evaluations/."""
+EVALUATIONS = tuple(EVALUATION_FACTS)
+FINETUNE, LINEAR, LINEAR_FIX, KNN, FEW_SHOT = EVALUATIONS
+EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}
+
+UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features", "supervised"
+"""Names of the gate rows. `FEATURES` and `SUPERVISED` are also the evaluations of their cells; `FEATURES` needs no
+encoder."""
 VALIDATION = "validation"
 """The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
 
 
 def evaluation_of(variant: str, table: str) -> str:
-    """The evaluation of a variant's cells in a table: 'finetune', 'linear' or 'features'."""
-    return {FROZEN: LINEAR, FEATURES: FEATURES}.get(variant, table)
+    """The evaluation of a variant's cells in a table: the table's own, except for gates with one of their own."""
+    return {FROZEN: LINEAR, FEATURES: FEATURES, SUPERVISED: SUPERVISED}.get(variant, table)
+
+
+def takes_shots(evaluation: str) -> bool:
+    """Whether the ratio of an evaluation's cells is a number of labelled patients per class."""
+    return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].shots
 
 
 Role = Literal["method", "ablation", "sweep", "gate", "snapshot", "preset", "trial"]

@@ -15,6 +15,7 @@ from benchmark.results.schema import (
     Count,
     Evaluated,
     Key,
+    Labelled,
     Labels,
     Line,
     Name,
@@ -22,6 +23,7 @@ from benchmark.results.schema import (
     Number,
     Protocol,
     Ratio,
+    check_amount,
     one_of,
     shaped,
 )
@@ -118,7 +120,7 @@ class PlannedCell:
     variant: Line
     evaluation: Evaluated
     dataset: Name
-    ratio: Ratio
+    ratio: Labelled
     seed: Count
 
 
@@ -158,10 +160,11 @@ def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_plan(plan: Plan, key: str) -> None:
-    """Raise ValueError for another key, an unlisted variant or dataset of a cell, or a number that is not finite."""
+    """Raise ValueError for another key, an unlisted variant or dataset of a cell, or a number that cannot be."""
     if plan.key != key:
         raise ValueError(f"this is the plan {plan.key}, not {key}")
     for cell in plan.cells:
         if cell.variant not in plan.variants or cell.dataset not in plan.datasets:
             raise ValueError(f"a cell of {cell.variant!r} on {cell.dataset!r}, which the plan does not list")
+        check_amount(cell.evaluation, cell.ratio)
     digest(plan.config)

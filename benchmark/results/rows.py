@@ -24,12 +24,12 @@ from benchmark.results.schema import (
     Git,
     Key,
     KeyOrNone,
+    Labelled,
     Labels,
     Line,
     Measured,
     Name,
     Protocol,
-    Ratio,
     Score,
     Unit,
     shaped,
@@ -86,9 +86,10 @@ class Row:
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
     method: Line
     evaluation: Evaluated
-    """'finetune', 'linear', 'features' (hand-crafted ones, boosted), or 'validation' (of `tune`, untested)."""
+    """One of `EVALUATIONS`, 'features' (hand-crafted, boosted), 'supervised', or 'validation' (of `tune`, untested)."""
     dataset: Name
-    ratio: Ratio
+    ratio: Labelled
+    """Share of the labels; of an evaluation that takes shots, labelled patients per class."""
     seed: Count
     pretrain_seed: Count | None
     protocol: Protocol

@@ -26,7 +26,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from benchmark.results.keys import KEY
-from benchmark.results.names import EVALUATIONS, FEATURES, UNIT_OF_PROTOCOL, UNITS, VALIDATION
+from benchmark.results.names import EVALUATIONS, FEATURES, SUPERVISED, UNIT_OF_PROTOCOL, UNITS, VALIDATION, takes_shots
 from benchmark.results.plain_text import harmless
 
 T = TypeVar("T")
@@ -74,11 +74,13 @@ NameOrNone = Annotated[str, AfterValidator(lambda text: text and _named(text))]
 """'' for none."""
 Line = Annotated[str, Field(max_length=20_000)]
 """Free text, for instance a title or a note."""
-Evaluated = Annotated[str, one_of(*EVALUATIONS, FEATURES, VALIDATION)]
+Evaluated = Annotated[str, one_of(*EVALUATIONS, FEATURES, SUPERVISED, VALIDATION)]
 Unit = Annotated[str, one_of(*UNITS)]
 Protocol = Annotated[str, one_of(*UNIT_OF_PROTOCOL)]
 Labels = Literal["single", "multi"]
 Ratio = Annotated[float, Field(gt=0, le=1)]
+Labelled = Annotated[float, Field(gt=0, le=10_000)]
+"""A label ratio, or under an evaluation that takes shots a number of labelled patients per class (`check_amount`)."""
 Count = Annotated[int, Field(ge=0)]
 Score = Annotated[float, Field(ge=0, le=1)]
 Measured = Annotated[float, AfterValidator(_moderate)]
@@ -135,6 +137,15 @@ class Card(TypedDict, total=False):
 
 TRAINED = {"loss", "windows_per_epoch", "parameters", "batch_size", "seconds", "peak_memory_gib"}
 """Entries of a card with updates that tables of costs need."""
+
+
+def check_amount(evaluation: str, ratio: float) -> None:
+    """Raise ValueError for a ratio above 1 of a share, or a number of patients per class that is not whole."""
+    if takes_shots(evaluation):
+        if ratio != int(ratio):
+            raise ValueError(f"ratio: {ratio:g} is no number of patients per class")
+    elif ratio > 1:
+        raise ValueError(f"ratio: input should be less than or equal to 1, got {ratio:g}")
 
 
 def shaped(kind: Any) -> GetPydanticSchema:

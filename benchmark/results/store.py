@@ -38,7 +38,7 @@ from benchmark.results.rows import (
     read_predictions,
     row_bytes,
 )
-from benchmark.results.schema import checked
+from benchmark.results.schema import check_amount, checked
 
 LONGEST_KEY = 100
 """Bytes."""
@@ -80,6 +80,7 @@ class Store:
             if body["format"] != ROW_FORMAT or set(body) != {f.name for f in fields(Row)}:
                 raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
             row = checked(Row, bounded(body))
+            check_amount(row.evaluation, row.ratio)
             if row.key != key:
                 raise CorruptRow(f"{path}: this is no row of key {key}")
             if problem := key_problem(body) or place_problem(row, place or {}):

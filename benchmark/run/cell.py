@@ -15,20 +15,22 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, opened
 from benchmark.data.tasks.coverage import coverage
 from benchmark.data.tasks.split import SPLIT_VERSION
-from benchmark.data.tasks.task import Task, sides_for_tasks, task_on
+from benchmark.data.tasks.task import Sides, Task, sides_for_tasks, task_on
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.failures import End, Failure
 from benchmark.results.macro_classes import macro_notes
 from benchmark.results.metrics import no_scores, score_both_units
-from benchmark.results.names import FEATURES, FINETUNE, LINEAR, UNITS, VALIDATION
+from benchmark.results.names import FEATURES, UNITS, VALIDATION
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.grid import Cell
 from benchmark.training.classical.boosting import boost
 from benchmark.training.classical.features import FEATURES_VERSION
-from benchmark.training.finetune import FINETUNE_VERSION, Outcome, finetune
-from benchmark.training.linear import LINEAR_VERSION, Known, linear_probe
+from benchmark.training.evaluations.contract import Judged
+from benchmark.training.evaluations.registry import evaluation_named
+from benchmark.training.finetune import Outcome
+from benchmark.training.linear import Known
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.weights import load_encoder
 
@@ -55,7 +57,7 @@ class CellJob:
 def run_together(jobs: Sequence[CellJob]) -> list[End]:
     """Run cells in turn; an error in one does not stop the others.
 
-    Linear probes among them must share one encoder: nothing is computed twice (`Known`).
+    Probes of frozen features among them must share one encoder: nothing is computed twice (`Known`).
     """
     known = Known()
     ends = []
@@ -80,7 +82,7 @@ def run_cell(job: CellJob, known: Known) -> None:
     place = job.prepared, spec, tested
     if place not in known.sides:
         known.sides[place] = sides_for_tasks(prepared, spec, device=device, tested=tested)
-    task = task_on(known.sides[place], ratio=job.cell.ratio, seed=job.cell.seed)
+    task = task_of(job.cell, known.sides[place])
     test = task.test
     if task.unscored:
         scores = dict.fromkeys(UNITS, no_scores(task.unscored, multi=task.multi))
@@ -109,6 +111,13 @@ def run_cell(job: CellJob, known: Known) -> None:
     )
     store = Store(job.results)
     store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
+
+
+def task_of(cell: Cell, sides: Sides) -> Task:
+    """A cell's task: its labelled windows as its evaluation draws them, boosting as the protocol does."""
+    if cell.evaluation == FEATURES:
+        return task_on(sides, ratio=cell.ratio, seed=cell.seed)
+    return task_on(sides, ratio=cell.ratio, seed=cell.seed, draw=evaluation_named(cell.evaluation).draw)
 
 
 def place_of(cell: Cell) -> dict[str, Any]:
@@ -141,7 +150,7 @@ def stored_row(cell: Cell, store: Store) -> Row | None:
 
 
 def learn(job: CellJob, task: Task, known: Known) -> Outcome:
-    """Fine-tune, probe or boost, by the cell's evaluation. Raises FileNotFoundError if the weights are missing."""
+    """What the cell's evaluation makes of its task. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
     if cell.evaluation == FEATURES:
         data = job.config.data
@@ -150,11 +159,11 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     encoder = known.encoders.get(cell.pretrain_key)
     if encoder is None:
         encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
-    if cell.evaluation in (LINEAR, VALIDATION):
+    evaluation = evaluation_named(cell.evaluation)
+    if evaluation.frozen:
         known.encoders[cell.pretrain_key] = encoder
-        return linear_probe(encoder, task, job.config.linear.strengths, precision=job.precision, known=known)
-    settings = job.config.finetuning(cell.pretraining.method)
-    return finetune(encoder, task, settings, seed=cell.seed, precision=job.precision)
+    method = cell.pretraining.method
+    return evaluation.run(Judged(encoder, task, job.config, method, cell.seed, job.precision, known))
 
 
 def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[str, Any]:
@@ -179,9 +188,9 @@ def source_facts(prepared: Prepared) -> dict[str, Any]:
 
 def results_versions(cell: Cell) -> dict[str, int]:
     """Results versions that a row depends on; rows of different versions are never merged."""
-    probes = {LINEAR: LINEAR_VERSION, VALIDATION: LINEAR_VERSION}
-    scored = {FINETUNE: FINETUNE_VERSION, FEATURES: FEATURES_VERSION} | probes
-    versions = {"split": SPLIT_VERSION, cell.evaluation: scored[cell.evaluation]}
+    boosted = cell.evaluation == FEATURES
+    own = FEATURES_VERSION if boosted else evaluation_named(cell.evaluation).version
+    versions = {"split": SPLIT_VERSION, cell.evaluation: own}
     if cell.pretraining:
         method = cell.pretraining.method
         versions |= {"pretraining": PRETRAIN_VERSION, method.name: method.version}

@@ -13,16 +13,16 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import TYPICAL_SECONDS, Segmentation
 from benchmark.data.tasks.pairs import pairs_of
-from benchmark.results.names import FEATURES, LINEAR, VALIDATION
+from benchmark.results.names import FEATURES
 from benchmark.run.grid import Cell, Pretraining
+from benchmark.training.evaluations.contract import Amounts, Pool
+from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.pretrain import autocast
 from benchmark.training.schedule import DECAY_SHARE, pairs_bought
 from methods.encoders.base import Encoder
 
 TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
-PROBE_PASSES = 1.5
-"""Cost of fitting the probes, in encoder passes per labelled window."""
 BOOSTING_PASSES = 2.0
 """Cost of boosting in the same unit, without measuring the features."""
 TREE_SECONDS, TREE_WINDOW_SECONDS = 1e-2, 4e-6
@@ -62,16 +62,16 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
             return 1.0
         return task.method.encoder_passes * pairs_trained(task, config, sizes)
     config = with_settings(config, task.variant.settings)
-    windows = sizes[task.dataset].windows
-    labelled, held_out = TRAINING_SHARE * windows * task.ratio, HELD_OUT_SHARE * windows
-    if task.evaluation in (LINEAR, VALIDATION):
-        return labelled * (1 + PROBE_PASSES) + 2 * held_out
+    size = sizes[task.dataset]
+    training, held_out = TRAINING_SHARE * size.windows, HELD_OUT_SHARE * size.windows
     if task.evaluation == FEATURES:
-        return labelled * (1 + BOOSTING_PASSES) + 2 * held_out
-    if config.data.segmentation == "recordings":  # an epoch has one crop of each
-        labelled = TRAINING_SHARE * sizes[task.dataset].recordings * task.ratio
-    seen = max(labelled, config.finetune.least_updates * min(config.finetune.batch_size, labelled))  # per epoch
-    return config.finetune.epochs * (3 * seen + held_out) + held_out
+        return training * task.ratio * (1 + BOOSTING_PASSES) + 2 * held_out
+    evaluation = evaluation_named(task.evaluation)
+    classes = len(config.data.source(task.dataset).classes)
+    pool = Pool(training, TRAINING_SHARE * size.recordings, classes)
+    if config.data.segmentation == "recordings" and not evaluation.frozen:  # an epoch has one crop of each
+        pool = pool._replace(windows=pool.recordings)
+    return evaluation.passes(config, Amounts(evaluation.labelled(pool, task.ratio), held_out))
 
 
 def pairs_trained(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:

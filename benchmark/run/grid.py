@@ -10,7 +10,7 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -20,12 +20,12 @@ from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.text import embedder_identity
 from benchmark.results.keys import digest
 from benchmark.results.names import (
+    EVALUATION_FACTS,
     FEATURES,
-    FINETUNE,
     FROZEN,
     GATE,
-    LINEAR,
     SNAPSHOT,
+    SUPERVISED,
     SWEEP,
     TRIAL,
     UNTRAINED,
@@ -34,8 +34,7 @@ from benchmark.results.names import (
 )
 from benchmark.run.variants import Variant, variants_of
 from benchmark.training.classical.features import FEATURES_VERSION
-from benchmark.training.finetune import FINETUNE_VERSION
-from benchmark.training.linear import LINEAR_VERSION
+from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.schedule import DECAY_SHARE, WARMUP_EPOCHS
 from methods.base import MethodConfig, PretrainMethod
@@ -47,7 +46,7 @@ Form = Callable[[dict[str, Any]], dict[str, Any]]
 ALL_LABELS = 1.0
 FULL_LABELS = "full-labels"
 """The gate of rows that are there anyway, with all labels."""
-GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features"}
+GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features", SUPERVISED: "supervised"}
 """Name of a gate's row -> the gate, as `--gates` names it."""
 
 
@@ -80,11 +79,12 @@ class Cell:
     variant: Variant
     pretraining: Pretraining | None
     evaluation: str
-    """'finetune', 'linear', 'features' or 'validation'."""
+    """One of `EVALUATIONS`, 'features', 'supervised' or 'validation'."""
     table: str
     """The evaluation whose table shows it; a gate may be in several tables, 'validation' in none."""
     dataset: str
     ratio: float
+    """Share of the labels, or labelled patients per class where the evaluation takes shots."""
     seed: int
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """`key` is the digest of [content, ratio, seed]."""
@@ -160,21 +160,18 @@ def cell_content(
 ) -> dict[str, Any]:
     """Content of a cell key, without ratio and seed."""
     spec = config.task_spec(config.finetune)
-    finetuning = config.finetuning(pretraining.method)
-    settings = finetuning if evaluation == FINETUNE else config.linear
-    content: dict[str, Any] = {
-        "version": FINETUNE_VERSION if evaluation == FINETUNE else LINEAR_VERSION,
+    how = evaluation_named(evaluation)
+    return {
+        "version": how.version,
         "pretrain": pretraining.key,
         "evaluation": evaluation,
-        "settings": settings.model_dump(exclude={"beats_per_trial", "windows_per_trial", "encoder_dropout"}),
+        "settings": dict(how.settings(config)),
         "per_trial": spec.per_trial,
         "data": fingerprint,
         "task": [SPLIT_VERSION, *spec.rules()],
         "mode": {name: mode[name] for name in ("device", "precision")},
+        **how.further(config, pretraining.method),
     }
-    if evaluation == FINETUNE and finetuning.encoder_dropout:  # absent at 0, so that keys of earlier results stay valid
-        content["encoder_dropout"] = finetuning.encoder_dropout
-    return content
 
 
 def features_content(config: Config, fingerprint: str) -> dict[str, Any]:
@@ -197,15 +194,27 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
         yield from ((VALIDATION, VALIDATION, ratio, "") for ratio in config.ratios)
         return
     own = GATE_OF_ROW[variant.name] if variant.role == GATE else ""
-    ratios = [min(config.ratios)] if variant.role in (SWEEP, SNAPSHOT) else config.ratios
     gate_ratio = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
-        if variant.name == FROZEN and table == LINEAR:
+        facts = EVALUATION_FACTS[table]
+        if variant.name == FROZEN and facts.frozen:
             continue  # same as the untrained row of that table
         evaluation = evaluation_of(variant.name, table)
-        yield from ((table, evaluation, ratio, own) for ratio in ratios)
+        if facts.shots:
+            if evaluation == table:  # the other gates are judged on shares of the labels
+                yield from ((table, evaluation, shots, own) for shots in amounts_of(variant, config.few_shot.shots))
+            continue
+        if variant.name == SUPERVISED:
+            yield table, evaluation, ALL_LABELS, own
+            continue
+        yield from ((table, evaluation, ratio, own) for ratio in amounts_of(variant, config.ratios))
         if gate_ratio and (variant.role == GATE or variant.name == UNTRAINED):
             yield table, evaluation, ALL_LABELS, FULL_LABELS
+
+
+def amounts_of(variant: Variant, amounts: Sequence[float]) -> list[float]:
+    """The label ratios or shots of a row: the smallest of a sweep or a snapshot, else all."""
+    return [float(min(amounts))] if variant.role in (SWEEP, SNAPSHOT) else [float(amount) for amount in amounts]
 
 
 def pretraining_of(

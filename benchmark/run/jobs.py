@@ -10,7 +10,7 @@ from typing import Any
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.results.failures import End, Failure
-from benchmark.results.names import LINEAR
+from benchmark.results.names import FEATURES, VALIDATION
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob, run_together
 from benchmark.run.curves.points import Point, pretraining_points
@@ -19,6 +19,7 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.machine import Machine
 from benchmark.run.missing import is_finished, task_name
 from benchmark.run.pretraining import PretrainingJob, run_to_end
+from benchmark.training.evaluations.registry import evaluation_named
 
 Job = PretrainingJob | tuple[CellJob, ...]
 """What an engine runs at once, in one process."""
@@ -87,10 +88,15 @@ def killed(job: Job, error: Exception, store: Store) -> list[End]:
 
 
 def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
-    """Groups of cells that run in one process: linear probes by encoder and dataset, every other cell alone."""
+    """Groups of cells that run in one process: probes by encoder and dataset, every other cell alone."""
     groups: dict[tuple[str, str], list[CellJob]] = {}
     for job in jobs:
         cell = job.cell
-        together = (cell.pretrain_key, cell.dataset) if cell.evaluation == LINEAR else (cell.key, "")
+        together = (cell.pretrain_key, cell.dataset) if is_probe(cell) else (cell.key, "")
         groups.setdefault(together, []).append(job)
     return [tuple(group) for group in groups.values()]
+
+
+def is_probe(cell: Cell) -> bool:
+    """Whether a cell of a table reads frozen features, which it shares with others of its encoder; no trial's."""
+    return cell.evaluation not in (FEATURES, VALIDATION) and evaluation_named(cell.evaluation).frozen

@@ -20,6 +20,7 @@ from benchmark.results.plan import Plan
 from benchmark.results.store import NoResults, Store
 from benchmark.run.grid import Cell, Grid, cell_content, features_content, pretraining_of
 from benchmark.run.variants import variants_of
+from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.weights import CHECKPOINT
 
 MOST_THREADS = 128
@@ -159,10 +160,11 @@ def names_code(config: Any) -> bool:
 
 def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:
     """The parts of a cell's content but its pretraining."""
-    section = {FEATURES: "boosting"}.get(cell.evaluation, cell.evaluation)
+    boosted = cell.evaluation == FEATURES
+    section = "boosting" if boosted else evaluation_named(cell.evaluation).section or cell.evaluation
     split, *rules = content["task"]
     return {
-        f"{cell.evaluation.upper()}_VERSION": content["version"],
+        f"{cell.evaluation.upper().replace('-', '_')}_VERSION": content["version"],
         **flat(content["settings"], f"{section}."),
         "finetune.encoder_dropout": content.get("encoder_dropout"),
         "finetune: windows per pseudo-trial": content["per_trial"],

@@ -8,7 +8,19 @@ from typing import Any
 
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
-from benchmark.results.names import ABLATION, FEATURES, FROZEN, GATE, METHOD, PRESET, SNAPSHOT, SWEEP, UNTRAINED, Role
+from benchmark.results.names import (
+    ABLATION,
+    FEATURES,
+    FROZEN,
+    GATE,
+    METHOD,
+    PRESET,
+    SNAPSHOT,
+    SUPERVISED,
+    SWEEP,
+    UNTRAINED,
+    Role,
+)
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
 
@@ -89,6 +101,8 @@ def gates_of(config: Config) -> Iterator[Variant]:
         yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, GATE, of=UNTRAINED)
     if "features" in config.gates:
         yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), GATE)
+    if "supervised" in config.gates:
+        yield Variant(SUPERVISED, "Supervised, from scratch", untrained, knobs, GATE, of=UNTRAINED)
 
 
 def ablations_of(config: Config) -> Iterator[Variant]:

@@ -127,7 +127,7 @@ def batches_of(windows: int, batch_size: int, *, seed: int, epoch: int, again: i
     return batches
 
 
-def loss_of(model: Classifier, signal: Tensor, target: Tensor, multi: bool, precision: str) -> Tensor:
+def loss_of(model: nn.Module, signal: Tensor, target: Tensor, multi: bool, precision: str) -> Tensor:
     """Cross-entropy (single label) or mean binary cross-entropy (multi-label) of a batch, in float32."""
     with autocast(signal.device, precision):
         logits = model(signal.float()).float()  # (B, C)
@@ -137,7 +137,7 @@ def loss_of(model: Classifier, signal: Tensor, target: Tensor, multi: bool, prec
 
 
 @torch.no_grad()
-def predict(model: Classifier, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
+def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
     """Class probabilities (n, C) of windows, in evaluation mode."""
     model.eval()
     logits = []

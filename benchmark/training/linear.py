@@ -6,7 +6,9 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,6 +30,8 @@ NO_FEATURES: Floats = np.empty((0, 0), np.float32)
 """Those of a test side that is left out."""
 Probe = Callable[[Floats], Floats]
 """Standardised features (n, K) -> class probabilities (n, C)."""
+Fit = Callable[[Task, Floats, Floats, Floats], Outcome]
+"""(task, features of its training, validation and test windows) -> outcome without its seconds."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Known:
     features: dict[str, Floats] = field(default_factory=dict)
     """SHA-256 of windows -> (n, K); label ratios share windows."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    """Hash of task and strengths -> outcome; seeds share a task under `protocol: paper`, and the probe is
+    """Hash of task, probe and settings -> outcome; seeds share a task under `protocol: paper`, and the probe is
     deterministic."""
 
 
@@ -63,22 +67,34 @@ def linear_probe(
 
     `known`: what earlier probes on this encoder in this precision found; this probe's results are added.
     """
+    fit = partial(_fit_best, strengths)
+    return probed_once(encoder, task, strengths, fit, precision=precision, known=Known() if known is None else known)
+
+
+def probed_once(
+    encoder: Encoder, task: Task, what: Sequence[Any], fit: Fit, *, precision: str, known: Known
+) -> Outcome:
+    """The outcome of a probe on the frozen features of a task, from `known` if it is there; else it is added.
+
+    what: the probe and its settings, by which outcomes on one task are told apart.
+    """
     started = time.perf_counter()
     encoder = encoder.to(task.train.signal.device)
-    known = Known() if known is None else known
     sides = list(task.sides().values())
     names = [side.content[0] for side in sides]
-    whole = digest([*(side.content for side in sides), task.multi, task.unit, *strengths])
+    whole = digest([*(side.content for side in sides), task.multi, task.unit, *what])
     if whole not in known.outcomes:
         for name, side in zip(names, sides, strict=True):
             if name not in known.features:
                 known.features[name] = features(encoder, side.signal, precision) if len(side) else NO_FEATURES
-        known.outcomes[whole] = _probe(task, strengths, [known.features[name] for name in names], started)
+        train, validation, test = (known.features[name] for name in names)
+        known.outcomes[whole] = fit(task, train, validation, test)
+        known.outcomes[whole].training["seconds"] = time.perf_counter() - started
     found = known.outcomes[whole]
     return replace(found, training=dict(found.training), notes=list(found.notes))
 
 
-def _probe(task: Task, strengths: Sequence[float], raw: Sequence[Floats], started: float) -> Outcome:
+def _fit_best(strengths: Sequence[float], task: Task, *raw: Floats) -> Outcome:
     from sklearn.preprocessing import StandardScaler  # here, because it loads slowly
 
     scaler = StandardScaler().fit(raw[0])
@@ -94,8 +110,7 @@ def _probe(task: Task, strengths: Sequence[float], raw: Sequence[Floats], starte
     notes = (
         [f"{unconverged} of {len(strengths)} probes stopped after {MAX_ITERATIONS} iterations"] if unconverged else []
     )
-    training = {"C": strengths[best], "validation_f1": scores, "seconds": time.perf_counter() - started}
-    return Outcome(probes[best](test), training, notes)
+    return Outcome(probes[best](test), {"C": strengths[best], "validation_f1": scores}, notes)
 
 
 def fit_probe(x: Floats, target: NDArray[np.int64], strength: float, *, multi: bool) -> tuple[Probe, bool]:

@@ -1,4 +1,4 @@
-"""The verb `list`: print the methods, encoders, datasets, configs and ablations."""
+"""The verb `list`: print the methods, encoders, datasets, configs, evaluations and ablations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from benchmark.config.verb import OK, Verb
-from benchmark.results.names import BEYOND
+from benchmark.results.names import BEYOND, EVALUATION_FACTS
 from benchmark.screen.console import Console, note
 
 
@@ -19,7 +19,7 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 
 def listing() -> Iterator[str]:
-    """Methods, encoders, datasets, configs and ablations, a line each."""
+    """Methods, encoders, datasets, configs, evaluations and ablations, a line each."""
     from benchmark.config.load import config_names, load_config  # here, because the methods load slowly
     from benchmark.data.readers.cards.ecgbench.choices import CHOICES
     from benchmark.data.readers.registry import DATASETS
@@ -44,6 +44,9 @@ def listing() -> Iterator[str]:
     yield "configs (--config)"
     for name in config_names():
         yield f"  {name:<14} {load_config(name).caption}"
+    yield "evaluations (--evaluate)"
+    for name, facts in EVALUATION_FACTS.items():
+        yield f"  {name:<14} {facts.title}: {facts.about}"
     yield "ablations (--ablations, --ablate)"
     for owner, named in load_config("demo").ablations.items():
         for name, knobs in named.items():
@@ -61,4 +64,6 @@ def first_line(text: str | None) -> str:
     return (text or "").strip().splitlines()[0]
 
 
-LIST = Verb("the methods, datasets, configs and ablations there are", list_all, examples={"list": "what there is"})
+LIST = Verb(
+    "the methods, datasets, configs, evaluations and ablations there are", list_all, examples={"list": "what there is"}
+)

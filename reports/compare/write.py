@@ -58,7 +58,8 @@ def markdown(found: Comparison) -> str:
     rows = [
         [
             literal(pair.method), EVALUATION_TITLES.get(pair.evaluation, pair.evaluation), literal(pair.corpus),
-            ratio_text(pair.ratio), METRICS[pair.metric].title, side_text(pair.first), side_text(pair.second),
+            ratio_text(pair.ratio, pair.evaluation), METRICS[pair.metric].title,
+            side_text(pair.first), side_text(pair.second),
             difference_text(pair), _equal_text(pair),
         ]
         for pair in found.pairs if pair.shared and not pair.same
@@ -91,7 +92,9 @@ def alone(name: str, pairs: Sequence[Pair]) -> Iterator[str]:
         kinds = {
             "methods": dict.fromkeys(pair.method for pair in pairs),
             "datasets": dict.fromkeys(pair.corpus for pair in pairs),
-            "labels": dict.fromkeys(ratio_text(pair.ratio) for pair in sorted(pairs, key=lambda pair: -pair.ratio)),
+            "labels": dict.fromkeys(
+                ratio_text(pair.ratio, pair.evaluation) for pair in sorted(pairs, key=lambda pair: -pair.ratio)
+            ),
             "evaluations": dict.fromkeys(EVALUATION_TITLES.get(pair.evaluation, pair.evaluation) for pair in pairs),
         }
         places = "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items())
@@ -144,5 +147,7 @@ def comparison_sheet(found: Comparison) -> Sheet:
 
 def _cells(pair: Pair) -> tuple[str, ...]:
     how = EVALUATION_TITLES.get(pair.evaluation, pair.evaluation).lower()
-    label = f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio)}, {METRICS[pair.metric].title}, {how}"
+    label = (
+        f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio, pair.evaluation)}, {METRICS[pair.metric].title}, {how}"
+    )
     return label, side_text(pair.first), side_text(pair.second), difference_text(pair)

@@ -13,7 +13,7 @@ from reports.figures.illustrations import MaskedInput, Similarity
 from reports.figures.score_bands import Sweep
 from reports.runs.cards import Cards, Costs
 from reports.statistics.interval import LEVEL
-from reports.tables.captions import ratio_text, unit_text
+from reports.tables.captions import labels_text, unit_text
 from reports.tables.trials import search_caption
 
 
@@ -46,7 +46,7 @@ def seeds_text(plan: Plan, evaluation: str) -> str:
 
 def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None) -> str:
     """Unit, evaluation and seeds of a figure's macro F1."""
-    labels = "" if ratio is None else f" with {ratio_text(ratio)} of the labels"
+    labels = "" if ratio is None else f" with {labels_text(ratio, evaluation)}"
     how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()}{labels}"
     overall = " Overall: mean of the datasets." if len(plan.datasets) > 1 else ""
     return (
@@ -95,7 +95,7 @@ def confusion_note(
     plan: Plan, evaluation: str, unit: str, dataset: str, ratio: float, found: Sequence[Confusion]
 ) -> str:
     """What a confusion matrix counts."""
-    how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()} with {ratio_text(ratio)} of the labels"
+    how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()} with {labels_text(ratio, evaluation)}"
     seeds = sorted({own.seeds for own in found})
     counted = f"{seeds[0]} seed{'s' if seeds != [1] else ''}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     return (

@@ -39,6 +39,7 @@ from reports.statistics.bands import bands
 from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS, budget_curves
 from reports.statistics.differences import FIGURE, differences
 from reports.statistics.of_table import TableStatistics
+from reports.tables.captions import ratio_stem
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,9 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
         there = {row.variant for own in found for row in own.rows}
         rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
         note = differences_note(plan, evaluation, unit, reference)
-        yield from plots.plot_differences(found, rows, reference, note, shown.stem(evaluation, unit, FIGURE))
+        yield from plots.plot_differences(
+            found, rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation
+        )
 
 
 def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
@@ -114,7 +117,7 @@ def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     for sweep in found:
         note = f"{score_note(plan, evaluation, unit, sweep.ratio)} {sweep_note(sweep)}"
         several = len({other.ratio for other in found if (other.of, other.knob) == (sweep.of, sweep.knob)}) > 1
-        at = [f"{100 * sweep.ratio:g}"] if several else []
+        at = [ratio_stem(sweep.ratio, evaluation)] if several else []
         stem = shown.stem(evaluation, unit, sweep.of, sweep.knob, *at)
         rows = titles_of(plan, [sweep.of, *sweep.lines["variant"]])
         yield from plots.plot_sweep(sweep, panels(sweep.points, plan), rows, note, stem)
@@ -127,7 +130,7 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
     if len(curves):
         note, rows = score_note(plan, evaluation, unit), titles_of(plan, curves["variant"])
         stem = shown.stem(evaluation, unit, "label-efficiency")
-        yield from plots.plot_label_efficiency(curves, panels(curves, plan), rows, note, stem)
+        yield from plots.plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation)
 
 
 def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
@@ -145,7 +148,9 @@ def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         note = f"{score_note(plan, evaluation, unit)} {compute_note(plan, spent)}"
         seconds = {variant: spent.seconds[variant] for variant in timed["variant"]}
         stem = shown.stem(evaluation, unit, "compute")
-        yield from plots.plot_compute(scores, names[dataset], seconds, titles_of(plan, scores["variant"]), note, stem)
+        yield from plots.plot_compute(
+            scores, names[dataset], seconds, titles_of(plan, scores["variant"]), note, stem, evaluation
+        )
 
 
 def draw_budget(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
@@ -162,7 +167,7 @@ def draw_budget(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         rows = titles_of(plan, [*points["of"], *lines["variant"]])
         costs_shown = [cost for cost in (WINDOWS, PASSES, SECONDS) if points[cost].notna().any()]
         note = f"{score_note(plan, evaluation, unit, curve.ratio)} {budget_note(curve.machine, SECONDS in costs_shown)}"
-        at = [f"{100 * curve.ratio:g}"] if len(curves) > 1 else []
+        at = [ratio_stem(curve.ratio, evaluation)] if len(curves) > 1 else []
         stem = shown.stem(evaluation, unit, "budget", *at)
         yield from plots.plot_budget(points, lines, names[dataset], costs_shown, rows, note, stem)
 

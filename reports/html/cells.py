@@ -66,7 +66,7 @@ def _planned(run: Run, cell: PlannedCell) -> dict[str, Any]:
     told = {
         "key": cell.key,
         "dataset": str(run.plan.datasets[cell.dataset]["title"]),
-        "labels": ratio_text(cell.ratio),
+        "labels": ratio_text(cell.ratio, cell.evaluation),
         "seed": str(cell.seed),
     }
     for found in unfinished(run, [cell]):

@@ -55,9 +55,10 @@ def pictures_of(files: Iterable[Path], titles: Mapping[str, str]) -> list[Pictur
 
 
 def _title(stem: str, titles: Mapping[str, str]) -> str:
-    evaluation, _, rest = stem.partition("-")
-    unit, _, what = rest.partition("-")
-    if evaluation not in EVALUATION_TITLES or not what:
+    known = [name for name in EVALUATION_TITLES if stem.startswith(f"{name}-")]
+    evaluation = max(known, key=len, default="")  # 'linear-fix', not 'linear'
+    unit, _, what = stem.removeprefix(f"{evaluation}-").partition("-")
+    if not evaluation or not what:
         return stem.replace("-", " ").capitalize()
     return f"{EVALUATION_TITLES[evaluation]}, per {unit}: {_words(what, titles)}"
 

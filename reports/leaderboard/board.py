@@ -36,7 +36,7 @@ from reports.runs.run import Run
 from reports.statistics.columns import RESAMPLES, ScoreColumn, columns_at
 from reports.statistics.interval import LEVEL
 from reports.statistics.pairwise import intervals, pairwise
-from reports.tables.captions import ratio_text, unit_text
+from reports.tables.captions import labels_text, unit_text
 from reports.tables.table import Column
 
 ROUNDING = 1e-6
@@ -104,7 +104,7 @@ class Block:
         """'Linear probe, 10 % of the labels, scored per recording'."""
         what = EVALUATION_TITLES.get(self.evaluation, self.evaluation)
         unit = unit_text(self.rows[0].row.submission.run.plan, self.unit)
-        return f"{what}, {ratio_text(self.ratio)} of the labels, scored per {unit}"
+        return f"{what}, {labels_text(self.ratio, self.evaluation)}, scored per {unit}"
 
 
 Refused = list[tuple[Candidate, str]]

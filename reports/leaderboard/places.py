@@ -10,15 +10,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmark.results.names import EVALUATION_TITLES, FEATURES, FROZEN, GATE, METHOD, PRESET, UNTRAINED
+from benchmark.results.names import (
+    EVALUATION_TITLES,
+    FEATURES,
+    FROZEN,
+    GATE,
+    METHOD,
+    PRESET,
+    SUPERVISED,
+    UNTRAINED,
+    takes_shots,
+)
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Row
 from reports.leaderboard.frame import Frame, signals_of, stage_versions, test_set
 from reports.leaderboard.submissions import Submission
 from reports.runs.planned_tables import role_of
-from reports.tables.captions import ratio_text
+from reports.tables.captions import labels_text, ratio_text
 
-GATES = (UNTRAINED, FROZEN, FEATURES)
+GATES = (UNTRAINED, FROZEN, FEATURES, SUPERVISED)
 """Rows that are references on a board, compared in their run or not."""
 NAMED = 5
 """Rows that a line names; the rest are counted."""
@@ -88,7 +98,8 @@ def why_not(row: Candidate, frame: Frame) -> Iterator[str]:
     yield from _other_rules(row, frame)
     ratios = frame.ratios.get(row.evaluation, ())
     if row.ratio not in ratios:
-        yield f"other ratio: {ratio_text(row.ratio)} of the labels, here {', '.join(map(ratio_text, ratios))}"
+        here = ", ".join(ratio_text(ratio, row.evaluation) for ratio in ratios)
+        yield f"other ratio: {labels_text(row.ratio, row.evaluation)}, here {here}"
     for name in frame.datasets:
         yield from _other_tests(row, frame, name)
         yield from _incomplete(row, frame, name)
@@ -157,6 +168,9 @@ def words(rows: Sequence[Candidate]) -> str:
     """'PMQ, MoCo and 2 more; linear probe; 10 %, 1 % of the labels'."""
     titles = list(dict.fromkeys(row.title for row in rows))
     evaluations = dict.fromkeys(EVALUATION_TITLES.get(row.evaluation, row.evaluation).lower() for row in rows)
-    ratios = dict.fromkeys(ratio_text(row.ratio) for row in sorted(rows, key=lambda row: -row.ratio))
+    ordered = sorted(rows, key=lambda row: -row.ratio)
+    shares = dict.fromkeys(ratio_text(row.ratio) for row in ordered if not takes_shots(row.evaluation))
+    shots = dict.fromkeys(ratio_text(row.ratio, row.evaluation) for row in ordered if takes_shots(row.evaluation))
+    labels = [*([f"{', '.join(shares)} of the labels"] if shares else []), *shots]
     named = ", ".join(titles[:NAMED]) + (f" and {len(titles) - NAMED} more" if len(titles) > NAMED else "")
-    return f"{named}; {', '.join(evaluations)}; {', '.join(ratios)} of the labels"
+    return f"{named}; {', '.join(evaluations)}; {', '.join(labels)}"

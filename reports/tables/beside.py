@@ -56,11 +56,11 @@ def _table(plan: Plan, place: Place, overall: Sequence[Beside]) -> TextTable:
         title=f"Presets side by side: {EVALUATION_TITLES.get(evaluation, evaluation)}, per {unit_text(plan, unit)}",
         caption=" ".join(sentences),
         header=("Method", "labels", own, *presets, *(f"{preset} {MINUS} {own}" for preset in presets)),
-        lines=tuple(_lines(plan, overall, presets)),
+        lines=tuple(_lines(plan, overall, presets, evaluation)),
     )
 
 
-def _lines(plan: Plan, overall: Sequence[Beside], presets: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _lines(plan: Plan, overall: Sequence[Beside], presets: Sequence[str], evaluation: str) -> Iterator[tuple[str, ...]]:
     of_row: dict[tuple[str, float], dict[str, Beside]] = {}
     for line in overall:
         of_row.setdefault((line.of, line.ratio), {})[line.preset] = line
@@ -69,7 +69,7 @@ def _lines(plan: Plan, overall: Sequence[Beside], presets: Sequence[str]) -> Ite
         means = (found[preset].mean for preset in presets)
         yield (
             plan.variants[of],
-            ratio_text(ratio),
+            ratio_text(ratio, evaluation),
             *map(_percent, (own, *means)),
             *(_difference(found[preset]) for preset in presets),
         )

@@ -14,7 +14,7 @@ from reports.runs.planned_tables import evaluations_of
 from reports.runs.run import Run
 from reports.statistics.bands import bands
 from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS, BudgetCurve, budget_curves
-from reports.tables.captions import ratio_text, unit_text
+from reports.tables.captions import labels_text, ratio_stem, unit_text
 from reports.tables.latex import latex_table
 from reports.tables.table import DASH
 from reports.tables.text import TextTable
@@ -39,15 +39,15 @@ def _table(run: Run, evaluation: str, unit: str, curve: BudgetCurve) -> TextTabl
     how = f"{EVALUATION_TITLES.get(evaluation, evaluation)}, per {unit_text(plan, unit)}"
     simulated = any(facts.get("simulated") for facts in (*plan.datasets.values(), plan.pretraining))
     sentences = [
-        f"Macro F1 in percent, mean±std over seeds, with {ratio_text(curve.ratio)} of the labels, of pretrainings of "
+        f"Macro F1 in percent, mean±std over seeds, with {labels_text(curve.ratio, evaluation)}, of pretrainings of "
         "different length, and what each cost alone, shared updates included.",
         "Encoder passes: one per window forwards, two backwards.",
         *([f"Seconds: on {curve.machine}."] if curve.machine else []),
         *(["Simulated ECGs: no ranking of methods follows."] if simulated else []),
     ]
     return TextTable(
-        name=f"budget-{evaluation}-{unit}-{100 * curve.ratio:g}",
-        title=f"Budget curves: {how}, {ratio_text(curve.ratio)} of the labels",
+        name=f"budget-{evaluation}-{unit}-{ratio_stem(curve.ratio, evaluation)}",
+        title=f"Budget curves: {how}, {labels_text(curve.ratio, evaluation)}",
         caption=" ".join(sentences),
         header=(*HEADER, *columns.values()),
         lines=tuple(_lines(run, curve.points, list(columns))),

@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Any
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import HEARTBEAT, LINEAR
+from benchmark.results.names import EVALUATION_FACTS, HEARTBEAT, takes_shots
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.failures import unfinished
 from reports.runs.planned_tables import Layout, role_of
@@ -22,9 +22,21 @@ NAMED, LONGEST_ERROR = 3, 160
 """Groups of cells that a footer names for an error, or rows for a note, and length of the error in characters."""
 
 
-def ratio_text(ratio: float) -> str:
-    """0.3 -> '30 %', 0.005 -> '0.5 %'."""
+def ratio_text(ratio: float, evaluation: str = "") -> str:
+    """0.3 -> '30 %', 0.005 -> '0.5 %'; of an evaluation that takes shots 5 -> '5 patients per class'."""
+    if takes_shots(evaluation):
+        return f"{ratio:g} patient{'' if ratio == 1 else 's'} per class"
     return f"{100 * ratio:g} %"
+
+
+def labels_text(ratio: float, evaluation: str = "") -> str:
+    """'30 % of the labels' or '5 patients per class'."""
+    return ratio_text(ratio, evaluation) + ("" if takes_shots(evaluation) else " of the labels")
+
+
+def ratio_stem(ratio: float, evaluation: str) -> str:
+    """'30' (percent) or '5-per-class', for names of files."""
+    return f"{ratio:g}-per-class" if takes_shots(evaluation) else f"{100 * ratio:g}"
 
 
 def unit_text(plan: Plan, unit: str) -> str:
@@ -47,7 +59,8 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     if layout.gates:
         sentences.append("Italics: gates (reference rows), not ranked.")
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
-    if cells[0].evaluation == LINEAR and plan.config["protocol"] == "paper" and len(seeds) > 1:
+    how = EVALUATION_FACTS.get(cells[0].evaluation)
+    if how and how.frozen and not how.shots and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("±0.0: the probe is deterministic.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
         sentences.append("Simulated ECGs: no ranking of methods follows.")
@@ -174,7 +187,7 @@ def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:
-    return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
+    return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio, cell.evaluation)}"
 
 
 def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.planned_tables import Layout
 from reports.runs.run import Run
 from reports.statistics.of_table import TableStatistics
-from reports.tables.captions import caption_of, details_of, footers_of, ratio_text, unit_text
+from reports.tables.captions import caption_of, details_of, footers_of, labels_text, unit_text
 from reports.tables.verdict import verdict
 
 DASH = "–"
@@ -133,7 +133,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
         footers=(*footers_of(run, layout.cells, unit), *(statistics.words if statistics else ())),
         details=(*details_of(run, layout.cells), *(statistics.details if statistics else ())),
-        verdict=tuple(verdict(run.plan, statistics)),
+        verdict=tuple(verdict(run.plan, statistics, layout.evaluation)),
     )
 
 
@@ -183,7 +183,7 @@ def _block(run: Run, scored: pd.DataFrame, ratio: float, columns: Sequence[Colum
         scores = [_score(run, at_variant, own, column) for column in columns[:-1]]
         title = run.plan.variants[variant]
         lines.append(Line(variant, title, (*scores, _overall(scores)), gate=variant in layout.gates))
-    return Block(ratio, f"{ratio_text(ratio)} of the labels", _with_best(lines))
+    return Block(ratio, labels_text(ratio, layout.evaluation), _with_best(lines))
 
 
 def _score(run: Run, scored: pd.DataFrame, cells: Sequence[PlannedCell], column: Column) -> Score:

@@ -17,7 +17,7 @@ from reports.statistics.differences import Difference, Differences, differences
 from reports.statistics.interval import LEVEL
 from reports.statistics.needed import MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
 from reports.statistics.of_table import TableStatistics
-from reports.tables.captions import ratio_text
+from reports.tables.captions import labels_text, ratio_text
 
 MOST_RATIOS = 3
 """Label ratios with a sentence of their own: the largest."""
@@ -25,7 +25,7 @@ Ordered = tuple[str, str]
 """A row, and one significantly below it."""
 
 
-def verdict(plan: Plan, statistics: TableStatistics | None) -> Iterator[str]:
+def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = "") -> Iterator[str]:
     """What is compared, the rows against the reference at each label ratio, the other pairs, and what is left open.
 
     Nothing where no two rows have the scores for a comparison of Overall.
@@ -36,9 +36,9 @@ def verdict(plan: Plan, statistics: TableStatistics | None) -> Iterator[str]:
     pairs = statistics.frames["pairwise"]
     overall = pairs[(pairs["metric"] == OVERALL) & pairs["p_holm"].notna()]
     yield _scope(plan, found, overall)
-    yield from (sentence(own, plan.variants) for own in found[:MOST_RATIOS])
-    yield from _others(overall, found[0].reference, plan.variants)
-    yield from _open(overall, plan.variants)
+    yield from (sentence(own, plan.variants, evaluation) for own in found[:MOST_RATIOS])
+    yield from _others(overall, found[0].reference, plan.variants, evaluation)
+    yield from _open(overall, plan.variants, evaluation)
 
 
 def _scope(plan: Plan, found: Sequence[Differences], overall: pd.DataFrame) -> str:
@@ -57,7 +57,7 @@ def whose_differences(plan: Plan, seeds: int) -> str:
     return "Differences of these encoders (one pretraining each), not of the methods."
 
 
-def sentence(found: Differences, titles: Mapping[str, str]) -> str:
+def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = "") -> str:
     """Rows significantly above and below the reference, then the others; the largest difference first."""
     rows = sorted(found.rows, key=lambda row: -row.mean)
     groups = {
@@ -66,7 +66,7 @@ def sentence(found: Differences, titles: Mapping[str, str]) -> str:
         "not significantly different": [row for row in rows if not row.told],
     }
     parts = [f"{what}: {', '.join(_text(row, titles) for row in own)}" for what, own in groups.items() if own]
-    return f"{ratio_text(found.ratio)} of the labels: {'; '.join(parts)}."
+    return f"{labels_text(found.ratio, evaluation)}: {'; '.join(parts)}."
 
 
 def _text(row: Difference, titles: Mapping[str, str]) -> str:
@@ -83,7 +83,7 @@ def _points(value: float, sign: str = "") -> str:
     return f"{round(value, 1) + 0.0:{sign}.1f}".replace("-", "−")
 
 
-def _others(overall: pd.DataFrame, reference: str, titles: Mapping[str, str]) -> Iterator[str]:
+def _others(overall: pd.DataFrame, reference: str, titles: Mapping[str, str], evaluation: str) -> Iterator[str]:
     """Significant pairs without the reference, 'PCLR above MoCo, PMQ (30, 10 %)', and the number of the others."""
     pairs = overall[(overall["first"] != reference) & (overall["second"] != reference)]
     if pairs.empty:
@@ -97,7 +97,7 @@ def _others(overall: pd.DataFrame, reference: str, titles: Mapping[str, str]) ->
         by_row.setdefault((above, tuple(ratios)), []).append(titles[below])
     shares = pairs["ratio"].nunique() > 1
     parts = [
-        f"{titles[above]} above {', '.join(rows)}" + (f" ({_percent(ratios)})" if shares else "")
+        f"{titles[above]} above {', '.join(rows)}" + (f" ({_amounts(ratios, evaluation)})" if shares else "")
         for (above, ratios), rows in sorted(by_row.items(), key=lambda item: -len(item[1]) * len(item[0][1]))
     ]
     count = len({frozenset(pair) for pair in pairs[["first", "second"]].itertuples(index=False, name=None)})
@@ -106,11 +106,13 @@ def _others(overall: pd.DataFrame, reference: str, titles: Mapping[str, str]) ->
     yield f"Among the other rows: {'; '.join(parts)}."
 
 
-def _percent(ratios: Sequence[float]) -> str:
-    return ", ".join(f"{100 * ratio:g}" for ratio in ratios) + " %"
+def _amounts(ratios: Sequence[float], evaluation: str) -> str:
+    """'30, 10 %' or '10, 5 patients per class'."""
+    *others, last = ratios
+    return ", ".join([*(ratio_text(ratio, evaluation).split()[0] for ratio in others), ratio_text(last, evaluation)])
 
 
-def _open(overall: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[str]:
+def _open(overall: pd.DataFrame, titles: Mapping[str, str], evaluation: str) -> Iterator[str]:
     """The largest difference that is not significant, and the seeds or patients that it would take."""
     undecided = overall[(overall["p_holm"] >= LEVEL) & (overall["detectable"] > 0)].to_dict("records")
     if not undecided:
@@ -119,7 +121,7 @@ def _open(overall: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[str]:
     above, below = (pair["first"], pair["second"])[:: 1 if pair["difference"] > 0 else -1]
     yield (
         f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
-        f"{_points(100 * abs(pair['difference']))} points at {ratio_text(pair['ratio'])} of the labels. "
+        f"{_points(100 * abs(pair['difference']))} points at {labels_text(pair['ratio'], evaluation)}. "
         f"{_what_it_takes(float(pair['difference']), pair['patients_se'], pair['seeds_se'], int(pair['seeds']))}"
     )
 

@@ -165,6 +165,8 @@ class LabelledSubset:
     """(n,) window numbers, pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's."""
     notes: tuple[str, ...]
     """Remarks that qualify the score, e.g. 'no labelled window of class HYP'."""
+    problem: str = ""
+    """Why there is no such subset, e.g. 'class HYP has 3 training patients, 5 are asked for'; '' where there is."""
 
 
 def labelled_subset(
@@ -195,9 +197,14 @@ def labelled_subset(
         order = np.concatenate([np.flatnonzero(patient == name) for name in chosen])  # (n,)
         size = len(order) * per_trial
     windows = (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
-    labelled = set(np.nonzero(target[order[: -(-size // per_trial)]])[1].tolist())
+    return LabelledSubset(windows, absent_classes(target[order[: -(-size // per_trial)]], classes))
+
+
+def absent_classes(target: NDArray[np.int64], classes: Sequence[str]) -> tuple[str, ...]:
+    """The note on classes without a labelled window, of the targets (n, C) of the labelled pseudo-trials; or none."""
+    labelled = set(np.nonzero(target)[1].tolist())
     absent = [name for index, name in enumerate(classes) if index not in labelled]
-    return LabelledSubset(windows, (f"no labelled window of class {', '.join(absent)}",) if absent else ())
+    return (f"no labelled window of class {', '.join(absent)}",) if absent else ()
 
 
 def _patient_order(

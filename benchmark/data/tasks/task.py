@@ -7,6 +7,7 @@ training windows, and all validation and test windows; the test windows are the 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -22,7 +23,14 @@ from benchmark.data.prepared.trials import Trials, trials
 from benchmark.data.readers.base import LEADS, DatasetError, Entry
 from benchmark.data.tasks.pairs import LARGE, PairSource
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.split import Split, labelled_subset, lacking, split_recordings, target_matrix
+from benchmark.data.tasks.split import (
+    LabelledSubset,
+    Split,
+    labelled_subset,
+    lacking,
+    split_recordings,
+    target_matrix,
+)
 from benchmark.data.tasks.text import embed_reports, has_text
 from benchmark.results.keys import digest
 from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
@@ -227,6 +235,10 @@ class Sides:
     device: torch.device
 
 
+Draw = Callable[[Sides, float, int], LabelledSubset]
+"""(sides, label ratio or shots, seed) -> the labelled training windows."""
+
+
 def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device, tested: bool = True) -> Sides:
     """The sides of a dataset's tasks. One without a usable recording is empty, as are all if it cannot be split.
 
@@ -273,31 +285,36 @@ def make_task(
     return task_on(sides_for_tasks(prepared, spec, device=device, tested=tested), ratio=ratio, seed=seed)
 
 
-def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
-    """The task with the labelled subset of the training windows that a ratio and a seed choose.
+def drawn_by_protocol(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
+    """The labelled share of the training windows as the protocol draws it (`labelled_subset`).
+
+    Of recordings kept whole, it draws recordings: their first crops.
+    """
+    unit = sides.train  # (N,)
+    if sides.prepared.segmentation.kind == "recordings":
+        unit = unit[np.unique(sides.trials.recording[unit], return_index=True)[1]]  # (R',)
+    return labelled_subset(
+        unit,
+        sides.trials.patient[unit],
+        sides.target[sides.trials.recording[unit]],
+        ratio,
+        sides.spec,
+        seed=seed,
+        classes=sides.prepared.classes,
+    )
+
+
+def task_on(sides: Sides, *, ratio: float, seed: int, draw: Draw = drawn_by_protocol) -> Task:
+    """The task with the labelled training windows that `draw` chooses for a ratio and a seed.
 
     The notes name empty sides and classes without a labelled window.
     """
     prepared, spec, all_trials = sides.prepared, sides.spec, sides.trials
-    labelled, notes, crops = np.empty(0, np.int64), list(sides.empty), None  # (n,)
-    whole = prepared.segmentation.kind == "recordings"
-    if len(sides.train):
-        _, first = np.unique(all_trials.recording[sides.train], return_index=True)  # (R',)
-        unit = sides.train[first] if whole else sides.train  # whole recordings are labelled, not their crops
-        subset = labelled_subset(
-            unit,
-            all_trials.patient[unit],
-            sides.target[all_trials.recording[unit]],
-            ratio,
-            spec,
-            seed=seed,
-            classes=prepared.classes,
-        )
-        labelled = subset.windows
-        notes += subset.notes
-    if whole:
-        recordings = all_trials.recording[labelled]  # (M,)
-        labelled = np.flatnonzero(np.isin(all_trials.recording, recordings))  # (n,)
+    subset = draw(sides, ratio, seed) if len(sides.train) else LabelledSubset(np.empty(0, np.int64), ())
+    labelled, crops = subset.windows, None  # (n,)
+    if prepared.segmentation.kind == "recordings":
+        recordings = np.unique(all_trials.recording[labelled])  # (M,)
+        labelled = np.flatnonzero(np.isin(all_trials.recording, recordings))  # (n,) all crops of each
         crops = _crops(prepared, all_trials, sides.target, recordings, spec, sides.device)
     return Task(
         train=_windows(prepared, all_trials, sides.target, labelled, spec, sides.device),
@@ -305,8 +322,8 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
         test=sides.test,
         multi=spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[spec.protocol],
-        notes=notes,
-        unscored="; ".join(sides.empty),
+        notes=[*sides.empty, *subset.notes],
+        unscored="; ".join(filter(None, [*sides.empty, subset.problem])),
         pool=spec.pool,
         crops=crops,
     )

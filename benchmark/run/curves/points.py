@@ -2,7 +2,7 @@
 
 A pretraining has a point after each epoch, at the number of updates done: loss (mean of the epoch), learning rate (of
 its last update) and the measures of health; at 0 the health of the untrained encoder. A fine-tuned cell has its
-validation macro-F1 after each epoch.
+validation macro-F1 after each epoch, one trained from scratch its loss.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.results.names import FINETUNE
+from benchmark.results.names import FINETUNE, SUPERVISED
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.missing import task_name
@@ -25,6 +25,8 @@ LOSS, RATE, HEALTH, VALIDATION_F1 = (
     "health",
     "finetuning/validation_f1",
 )
+PER_EPOCH = {FINETUNE: ("validation_f1", VALIDATION_F1), SUPERVISED: ("loss", "supervised/loss")}
+"""Evaluation -> what its rows' training holds for each epoch, and its name."""
 Point = tuple[int, dict[str, float]]
 """Step, and name -> value."""
 
@@ -65,7 +67,7 @@ def curve_of(task: Pretraining | Cell, store: Store) -> Curve | None:
     if isinstance(task, Pretraining):
         if card := read_card(store.pretrained / task.key):
             points = pretraining_points(card, task.variant.config.recipe)
-    elif task.evaluation == FINETUNE and (row := store.load_row(task.key)):
-        scores = row.training.get("validation_f1", [])
-        points = [(epoch, {VALIDATION_F1: score}) for epoch, score in enumerate(scores, start=1)]
+    elif task.evaluation in PER_EPOCH and (row := store.load_row(task.key)):
+        what, name = PER_EPOCH[task.evaluation]
+        points = [(epoch, {name: value}) for epoch, value in enumerate(row.training.get(what, []), start=1)]
     return Curve(task.key, task_name(task), task.content, tuple(points)) if points else None

@@ -12,8 +12,10 @@ from benchmark.config.config import Config
 from benchmark.data.audit.findings import Finding, audit
 from benchmark.data.prepared.prepare import Prepared, prepare
 from benchmark.data.readers.base import Dataset, DatasetError
+from benchmark.data.tasks.subsets import patients_per_class
 from benchmark.data.tasks.task import split_or_none
 from benchmark.results.keys import digest
+from benchmark.results.names import FEW_SHOT
 from benchmark.run.claims import alone
 from benchmark.run.data.cohorts import locate, missing_cohort
 from benchmark.screen.console import Console, note
@@ -90,7 +92,11 @@ class Gate:
 
 
 def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
-    """Audit a run's datasets. Raises DatasetError if the pretraining corpus or every dataset is unusable."""
+    """Audit a run's datasets.
+
+    Raises DatasetError if the pretraining corpus or every dataset is unusable, or if there are too few patients for
+    some of the shots.
+    """
     tested = config.data.datasets
     findings = audit_of(config, prepared, tested)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
@@ -100,8 +106,21 @@ def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
     if len(unscored) == len(tested):
         raise DatasetError("; ".join(unscored))
+    refuse_shots(config, prepared)
     leaks = [finding.text for finding in findings if finding.severity == "leak"]
     return Gate(leaks, unscored, [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables])
+
+
+def refuse_shots(config: Config, prepared: Mapping[str, Prepared]) -> None:
+    """Raise DatasetError for more shots under `few-shot` than any class of any dataset has training patients."""
+    if FEW_SHOT not in config.evaluate:
+        return
+    spec = config.task_spec(config.finetune)
+    counts = {name: patients_per_class(prepared[name], spec).values() for name in config.data.datasets}
+    asked = max(config.few_shot.shots)
+    if all(asked > most for own in counts.values() for most in own):
+        there = ", ".join(f"{prepared[name].title} {min(own)} to {max(own)}" for name, own in counts.items())
+        raise DatasetError(f"few_shot.shots {asked}: no class has so many training patients; they have: {there}")
 
 
 def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:

@@ -52,7 +52,7 @@ def _of_evaluation(found: Found, evaluation: str) -> Scores:
     told = intervals(columns)
     told = told[told["variant"] == found.variant]
     pairs = pairwise(columns, {(found.variant, UNTRAINED)}) if beside else pd.DataFrame()
-    return Scores(title, tuple(_lines(found, told, pairs)), len({cell.seed for cell in own}))
+    return Scores(title, tuple(_lines(found, evaluation, told, pairs)), len({cell.seed for cell in own}))
 
 
 def _untrained(found: Found, own: list[PlannedCell]) -> list[PlannedCell]:
@@ -64,7 +64,7 @@ def _untrained(found: Found, own: list[PlannedCell]) -> list[PlannedCell]:
     return [cell for cell in cells if (cell.evaluation, cell.dataset, cell.ratio, cell.seed) in places]
 
 
-def _lines(found: Found, told: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[tuple[str, ...]]:
+def _lines(found: Found, evaluation: str, told: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[tuple[str, ...]]:
     differences = {
         (line["ratio"], line["dataset"], line["metric"]): _interval(line["difference"], line["low"], line["high"], "+")
         for line in pairs.to_dict("records")
@@ -72,7 +72,7 @@ def _lines(found: Found, told: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[tu
     for line in told.to_dict("records"):
         dataset = found.run.plan.datasets.get(line["dataset"], {})
         yield (
-            ratio_text(line["ratio"]),
+            ratio_text(line["ratio"], evaluation),
             str(dataset.get("title", line["dataset"])) or "all",
             TITLES[line["metric"]],
             _percent(line["mean"]),

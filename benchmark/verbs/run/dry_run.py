@@ -11,10 +11,10 @@ from pathlib import Path
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
-from benchmark.results.names import ABLATION, GATE, METHOD, PRESET, SNAPSHOT, SWEEP, TRIAL
+from benchmark.results.names import ABLATION, GATE, METHOD, PRESET, SNAPSHOT, SWEEP, TRIAL, takes_shots
 from benchmark.results.store import Store
 from benchmark.run.data.cohorts import cohort_folder, locate, names_of
-from benchmark.run.data.datasets import reading_note
+from benchmark.run.data.datasets import reading_note, refuse_shots
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.machine import Machine
@@ -121,9 +121,13 @@ def work_of(
     prepared: Mapping[str, Prepared],
     variants: tuple[Variant, ...] | None,
 ) -> Work | None:
-    """The missing part of the grid; None if a dataset is not prepared, so that result keys are unknown."""
+    """The missing part of the grid; None if a dataset is not prepared, so that result keys are unknown.
+
+    Raises DatasetError for too many shots.
+    """
     if len(prepared) < len(names_of(config)):
         return None
+    refuse_shots(config, prepared)
     store = Store(results)
     return missing(make_grid(config, prepared, machine, store, variants), store)
 
@@ -166,9 +170,12 @@ def recipe_line(config: Config, method: type[PretrainMethod], variant: Variant) 
 def print_cells(console: Console, grid: Grid, work: Work) -> None:
     """Print done and total cells per variant (the trials of a method together), evaluation and dataset."""
     todo = {cell.key for cell in work.cells}
-    ratios = ", ".join(f"{ratio:g}" for ratio in dict.fromkeys(cell.ratio for cell in grid.cells))
+    shares = [f"{cell.ratio:g}" for cell in grid.cells if not takes_shots(cell.table)]
+    shots = [f"{cell.ratio:g}" for cell in grid.cells if takes_shots(cell.table)]
+    amounts = [f"ratios {', '.join(dict.fromkeys(shares))}"] if shares else []
+    amounts += [f"shots {', '.join(dict.fromkeys(shots))}"] if shots else []
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
-    note(console, f"cells done of those planned, at ratios {ratios} x seeds {seeds}:")
+    note(console, f"cells done of those planned, at {' and '.join(amounts)} x seeds {seeds}:")
     datasets = list(dict.fromkeys(cell.dataset for cell in grid.cells))
     done: dict[tuple[str, str], dict[str, list[bool]]] = {}
     for cell in grid.cells:

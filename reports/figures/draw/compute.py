@@ -19,6 +19,7 @@ from reports.figures.draw.style import (
     width_of,
     words_height,
 )
+from reports.tables.captions import labels_text
 
 HEIGHT = 2.05
 MARGIN = 1.6
@@ -33,7 +34,13 @@ MOST_TICKS = 5
 
 
 def plot_compute(
-    scores: pd.DataFrame, name: str, seconds: Mapping[str, float], rows: Mapping[str, str], note: str, stem: Path
+    scores: pd.DataFrame,
+    name: str,
+    seconds: Mapping[str, float],
+    rows: Mapping[str, str],
+    note: str,
+    stem: Path,
+    evaluation: str = "",
 ) -> tuple[Path, Path]:
     """Draw the scores of one dataset or of Overall (`score_bands.BAND`), called `name`, over pretraining seconds.
 
@@ -47,7 +54,7 @@ def plot_compute(
         drawn = marks(rows)
         for axes, ratio in zip(grid, ratios, strict=True):
             draw_points(axes, scores[scores["ratio"] == ratio], seconds, drawn)
-            axes.set_title(f"{100 * ratio:g} % of the labels")
+            axes.set_title(labels_text(ratio, evaluation))
             set_time_axis(axes, min(seconds.values()) / MARGIN, max(seconds.values()) * MARGIN)
             axes.grid(axis="y")
         grid[0].set_ylabel(f"{name}, F1 (%)")

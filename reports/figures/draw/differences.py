@@ -20,13 +20,19 @@ from reports.figures.draw.style import (
     words_height,
 )
 from reports.statistics.differences import Differences
+from reports.tables.captions import labels_text
 
 ROW_HEIGHT, AROUND = 0.19, 0.62
 """Inches of a row, and of title and axis together."""
 
 
 def plot_differences(
-    found: Sequence[Differences], rows: Mapping[str, str], reference: str, note: str, stem: Path
+    found: Sequence[Differences],
+    rows: Mapping[str, str],
+    reference: str,
+    note: str,
+    stem: Path,
+    evaluation: str = "",
 ) -> tuple[Path, Path]:
     """Draw the differences from the row titled `reference`. rows: variant -> title, from the top. note: small print.
 
@@ -39,7 +45,7 @@ def plot_differences(
         places = {variant: place for place, variant in enumerate(rows)}
         for axes, own in zip(grid, found, strict=True):
             draw_rows(axes, own, places, marks(rows))
-            axes.set_title(f"{100 * own.ratio:g} % of the labels")
+            axes.set_title(labels_text(own.ratio, evaluation))
             axes.set_xlabel(f"points from {reference}")
             axes.grid(axis="x")
         grid[0].set_yticks(list(places.values()), list(rows.values()))

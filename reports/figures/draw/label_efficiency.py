@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
+from benchmark.results.names import takes_shots
 from reports.figures.draw.style import (
     Mark,
     legend,
@@ -26,7 +27,12 @@ SPREAD = 1.35
 
 
 def plot_label_efficiency(
-    curves: pd.DataFrame, panels: Mapping[str, str], rows: Mapping[str, str], note: str, stem: Path
+    curves: pd.DataFrame,
+    panels: Mapping[str, str],
+    rows: Mapping[str, str],
+    note: str,
+    stem: Path,
+    evaluation: str = "",
 ) -> tuple[Path, Path]:
     """Draw bands (`reports.figures.score_bands.BAND`) over label ratios.
 
@@ -38,13 +44,14 @@ def plot_label_efficiency(
         grid = figure.subplots(1, len(panels), squeeze=False)[0]
         drawn = marks(rows)
         ratios = sorted(curves["ratio"].unique())
+        scale, what = (1, "patients per class") if takes_shots(evaluation) else (100, "labels (%)")
         for axes, (dataset, title) in zip(grid, panels.items(), strict=True):
             draw_curves(axes, curves[curves["dataset"] == dataset], drawn)
             axes.set_xscale("log")
-            axes.set_xticks(ratios, [f"{100 * ratio:g}" for ratio in ratios])
+            axes.set_xticks(ratios, [f"{scale * ratio:g}" for ratio in ratios])
             axes.set_xticks([], minor=True)
             axes.set_title(title)
-            axes.set_xlabel("labels (%)")
+            axes.set_xlabel(what)
             axes.grid(axis="y")
         grid[0].set_ylabel("F1 (%)")
         legend(figure, rows)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmark.results.files.write import write_atomic
-from benchmark.results.names import FEATURES, FROZEN, UNTRAINED
+from benchmark.results.names import FEATURES, FROZEN, SUPERVISED, UNTRAINED
 
 DPI = 200
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
@@ -85,6 +85,7 @@ MARKS = {
     UNTRAINED: Mark("#777777", "*", (0, (1, 1.2))),
     FROZEN: Mark("#777777", "<", (0, (1, 2.4))),
     FEATURES: Mark("#777777", ">", (0, (4, 2))),
+    SUPERVISED: Mark("#777777", "p", (0, (6, 1, 1, 1))),
 }
 OTHERS = (
     Mark("#F0E442", "p", SOLID),

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names, load_config, parse_value, validate
+from benchmark.config.sections import FewShot, Knn
 from benchmark.data.readers.registry import DATASETS
 from benchmark.results.names import BEYOND
 from methods import METHODS
@@ -304,7 +305,7 @@ def test_a_sweep_over_a_field_of_the_recipe_is_named_with_a_dot() -> None:
         ({"seeds": [1.5]}, ["seeds.0", "1.5"]),
         ({"protocol": "papers"}, ["protocol", "'paper' or 'strict'", "'papers'"]),
         ({"precision": "fp16"}, ["precision", "'bf16'", "'fp16'"]),
-        ({"evaluate": ["probe"]}, ["evaluate.0", "'linear'", "'probe'"]),
+        ({"evaluate": ["probe"]}, ["evaluate.0", "unknown evaluation 'probe'", "finetune, linear, linear-fix"]),
         ({"pretrain.epochs": 0}, ["pretrain.epochs", "0"]),
         ({"pretrain.recipe.lr": 0}, ["pretrain.recipe.lr", "greater than 0", "got 0"]),
         ({"pretrain.recipe.batch_size": 1}, ["pretrain.recipe.batch_size", "greater than or equal to 2", "got 1"]),
@@ -448,3 +449,20 @@ def test_a_missing_config_names_those_there_are(name: str) -> None:
 def test_no_config_holds_a_place_or_a_number_of_processes() -> None:
     keys = set(Config.model_fields)
     assert not keys & {"results", "out", "cache", "workers", "jobs", "device", "data_root"}
+
+
+def test_later_sections_at_their_defaults_are_left_out_so_that_stored_configs_are_equal() -> None:
+    later = {"knn": "neighbours", "few_shot": "shots", "supervised": "epochs"}
+    assert not later.keys() & load_config("demo").model_dump().keys()
+    for section, name in later.items():
+        value = 7 if section == "supervised" else [7]
+        changed = load_config("demo", {f"{section}.{name}": value})
+        assert changed.model_dump()[section][name] == value
+        assert validate(changed.model_dump(mode="json")) == changed
+        assert hash(changed) != hash(load_config("demo"))
+
+
+def test_the_defaults_of_the_later_sections() -> None:
+    assert Knn().model_dump() == {"neighbours": [1, 5, 20, 100], "temperature": 0.07}
+    assert FewShot().model_dump() == {"shots": [1, 5, 10]}
+    assert "supervised" not in load_config("paper").gates

@@ -152,7 +152,7 @@ def test_a_row_of_another_format_is_left_out_with_its_format(store: Store) -> No
         ({"pretrain_key": "../../outside"}, "pretrain_key: '../../outside' is no key"),
         ({"dataset": "../../outside"}, "dataset: '../../outside' is no name"),
         ({"variant": "x" * 50_000}, "variant: string should have at most 20000 characters"),
-        ({"evaluation": "other"}, "evaluation: unknown 'other', there are finetune, linear, features"),
+        ({"evaluation": "other"}, "evaluation: unknown 'other', there are finetune, linear, linear-fix"),
         ({"ratio": 0}, "ratio: input should be greater than 0, got 0"),
         ({"seed": True}, "seed: input should be a valid integer, got True"),
         ({"seed": 2**70}, "an integer beyond 64 bits"),
@@ -451,6 +451,10 @@ def test_what_a_row_says_of_its_data_is_under_its_digest(store: Store) -> None:
         (replace(PLAN, datasets={}), "a cell of 'pmq' on 'ptb-xl', which the plan does not list"),
         (replace(PLAN, cells=[replace(PLAN.cells[0], key="../x")]), "'../x' is no key"),
         (replace(PLAN, cells=[replace(PLAN.cells[0], ratio=30.0)]), "ratio: input should be less than or equal to 1"),
+        (
+            replace(PLAN, cells=[replace(PLAN.cells[0], evaluation="few-shot", ratio=2.5)]),
+            "2.5 is no number of patients",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_used_is_refused_by_what_is_wrong(tmp_path: Path, plan: Plan, problem: str) -> None:

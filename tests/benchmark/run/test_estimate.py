@@ -117,3 +117,14 @@ def test_boosting_costs_by_trees_and_windows_whatever_the_encoder(small_config: 
     per_tree = [cell_seconds(cell, config, SIZES, a_pass=1e9) / trees for cell in (small, whole)]
     assert per_tree == pytest.approx([TREE_SECONDS + TREE_WINDOW_SECONDS * labelled for labelled in (200, 400)])
     assert cell_seconds(grid_of(config).cells[0], config, SIZES, a_pass=2.0) == 2 * cost(config)
+
+
+def test_the_later_evaluations_cost_what_they_read_and_train(small_config: SmallConfig) -> None:
+    every = {"evaluate": ["linear-fix", "knn", "few-shot"], "gates": ["supervised"], "few_shot.shots": [2, 1000]}
+    config = small_config({**every, "supervised.epochs": 3})
+    assert cost(config, "linear-fix") == pytest.approx(200 * 2.5 + 100)
+    assert cost(config, "knn") == pytest.approx(1.1 * (200 + 100))
+    assert cost(config, "supervised", 1.0) == pytest.approx(3 * 3 * 400 + 50)
+    classes = len(config.data.source("chapman").classes)
+    assert cost(config, "few-shot", 2.0) == pytest.approx(2 * classes * 10 * 2.5 + 100)  # 10 windows a patient
+    assert cost(config, "few-shot", 1000.0) == pytest.approx(400 * 2.5 + 100)  # all there are

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -12,9 +12,12 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
+from benchmark.config.sections import Knn, Supervised
+from benchmark.results.names import EVALUATIONS
 from benchmark.run import grid as grid_module
 from benchmark.run.grid import Grid, expand
 from benchmark.run.variants import variants_of
+from benchmark.training.evaluations import finetune, linear
 from methods import METHODS
 from methods.base import MethodConfig
 from tests.basic import ANYWHERE, BASIC
@@ -281,8 +284,6 @@ def test_data_of_one_dataset_move_the_keys_of_its_column_alone() -> None:
     ("version", "groups"),
     [
         ("PRETRAIN_VERSION", PMQ),
-        ("FINETUNE_VERSION", FINETUNE),
-        ("LINEAR_VERSION", LINEAR),
         ("SPLIT_VERSION", ALL),
     ],
 )
@@ -290,6 +291,16 @@ def test_a_raised_results_version_moves_keys(version: str, groups: set[str], mon
     config = load_config(BASIC, BASE)
     before = grid_of(config)
     monkeypatch.setattr(grid_module, version, 99)
+    assert moved(before, grid_of(config)) == groups
+
+
+@pytest.mark.parametrize(("evaluation", "groups"), [(finetune, FINETUNE), (linear, LINEAR)])
+def test_a_raised_version_of_an_evaluation_moves_its_keys_alone(
+    evaluation: Any, groups: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load_config(BASIC, BASE)
+    before = grid_of(config)
+    monkeypatch.setattr(evaluation, "EVALUATION", replace(evaluation.EVALUATION, version=99))
     assert moved(before, grid_of(config)) == groups
 
 
@@ -455,3 +466,60 @@ def test_the_papers_ablations_and_queue_sizes_are_counted_as_in_the_paper() -> N
 def test_a_corpus_without_labels_is_pretrained_on_once_for_both_kinds_of_labels() -> None:
     single, multi = (grid_of(load_config(BASIC, {**BASE, "data.labels": kind})) for kind in ("single", "multi"))
     assert [p.key for p in single.pretrainings] == [p.key for p in multi.pretrainings]
+
+
+SECOND = {**BASE, "gates": ["supervised"], "evaluate": ["finetune", "linear-fix", "knn", "few-shot"]}
+MOVES_SECOND: dict[str, tuple[Any, set[str]]] = {
+    "knn.neighbours": ([3], {"random knn", "pmq knn"}),
+    "knn.temperature": (0.1, {"random knn", "pmq knn"}),
+    "linear.strengths": ([1.0], {"random few-shot", "pmq few-shot"}),
+    "supervised.epochs": (3, {"supervised supervised"}),
+    "supervised.lr": (1e-3, {"supervised supervised"}),
+    "supervised.weight_decay": (0.0, {"supervised supervised"}),
+    "supervised.batch_size": (64, {"supervised supervised"}),
+    "supervised.head_hidden": (64, {"supervised supervised"}),
+    "supervised.dropout": (0.25, {"supervised supervised"}),
+}
+
+
+@pytest.mark.parametrize("key", MOVES_SECOND)
+def test_a_setting_of_an_evaluation_moves_its_own_keys_alone(key: str) -> None:
+    value, groups = MOVES_SECOND[key]
+    before = grid_of(load_config(BASIC, SECOND))
+    assert moved(before, grid_of(load_config(BASIC, {**SECOND, key: value}))) == groups
+
+
+def test_every_setting_of_the_later_sections_is_in_that_list() -> None:
+    sections = {"knn": Knn, "supervised": Supervised}
+    fields_of = {f"{section}.{name}" for section, kind in sections.items() for name in kind.model_fields}
+    assert fields_of | {"linear.strengths"} == MOVES_SECOND.keys()
+
+
+def test_evaluations_differ_in_their_keys_on_the_same_encoder() -> None:
+    every = {**BASE, "methods": ["random"], "ratios": [1.0], "few_shot.shots": [1], "evaluate": list(EVALUATIONS)}
+    cells = grid_of(load_config(BASIC, every)).cells
+    assert len({cell.key for cell in cells}) == len(cells) == len(EVALUATIONS) * 3 * 2
+
+
+def test_few_shot_tables_have_shots_for_ratios_and_no_row_of_another_evaluation() -> None:
+    config = load_config(BASIC, {**BASE, "evaluate": ["few-shot"], "gates": [*ALL_GATES, "supervised"]})
+    cells = grid_of(config).cells
+    assert {(cell.table, cell.evaluation, cell.ratio) for cell in cells} == {
+        ("few-shot", "few-shot", shots) for shots in (1.0, 5.0, 10.0)
+    }
+    assert {cell.variant.name for cell in cells} == {"random", "pmq"}
+    sweep = {"sweeps": {"pmq": {"positives": ["own"]}}, "few_shot.shots": [5, 2]}
+    swept = grid_of(load_config(BASIC, {**BASE, "evaluate": ["few-shot"], **sweep})).cells
+    assert {cell.ratio for cell in swept if cell.variant.role == "sweep"} == {2.0}
+
+
+def test_the_supervised_gate_has_all_labels_once_a_table_whatever_the_ratios() -> None:
+    for gates, ratios in ((["supervised"], [0.1, 0.01]), (["full-labels", "supervised"], [1.0, 0.1])):
+        cells = grid_of(load_config(BASIC, {**BASE, "gates": gates, "ratios": ratios})).cells
+        own = [cell for cell in cells if cell.variant.name == "supervised"]
+        assert {(cell.table, cell.evaluation, cell.ratio, cell.gate) for cell in own} == {
+            (table, "supervised", 1.0, "supervised") for table in ("finetune", "linear")
+        }
+        assert len({cell.key for cell in own}) == 3 * 2
+        untrained = {cell.pretrain_key for cell in cells if cell.variant.name == "random"}
+        assert {cell.pretrain_key for cell in own} == untrained

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmark.results.failures import Failure
+from benchmark.results.names import EVALUATIONS
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob
 from benchmark.run.jobs import groups_of, killed
@@ -27,6 +28,16 @@ def test_linear_probes_of_an_encoder_go_together_and_every_other_cell_alone(
     for group in groups:
         assert len({(job.cell.pretrain_key, job.cell.evaluation) for job in group}) == 1
     assert sorted(job.cell.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
+
+
+def test_probes_of_all_kinds_share_the_features_of_an_encoder(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    every = {"evaluate": [*EVALUATIONS], "few_shot.shots": [1], "gates": ["features", "supervised"], "ratios": [0.5]}
+    groups = groups_of(jobs_of(Bench(small_config(every), cohorts, Store(tmp_path / "runs"))))
+    together = sorted(sorted({job.cell.evaluation for job in group}) for group in groups)
+    probes = ["few-shot", "knn", "linear", "linear-fix"]
+    assert together == [["features"], probes, probes, ["finetune"], ["finetune"], ["supervised"]]
 
 
 def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:

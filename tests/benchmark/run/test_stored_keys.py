@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from benchmark.results.names import CARD
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
-from benchmark.run import grid as grid_module
 from benchmark.run.cell import place_of, results_versions
 from benchmark.run.grid import Grid, expand
 from benchmark.run.stored_keys import MOST_LINES, as_stored, earlier_lines, stored_pretrainings, unmatched_lines
+from benchmark.training.evaluations import finetune
 from benchmark.training.weights import CHECKPOINT
 from methods.pmq import PMQ
 from tests.basic import BASIC
@@ -173,7 +174,7 @@ def test_data_precision_and_results_versions_are_told(
         "8 stored cells do not match: precision bf16, was float32"
     ]
     with monkeypatch.context() as patched:
-        patched.setattr(grid_module, "FINETUNE_VERSION", 99)
+        patched.setattr(finetune, "EVALUATION", replace(finetune.EVALUATION, version=99))
         (line,) = why(grid_of(), store)
         assert line.startswith("8 stored cells do not match: FINETUNE_VERSION 99, was ")
     monkeypatch.setattr(PMQ, "version", 99)

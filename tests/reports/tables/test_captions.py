@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.failures import Failure
-from benchmark.results.plan import Plan
+from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.tables.captions import caption_of, details_of, footers_of, ratio_text
+from reports.tables.captions import caption_of, details_of, footers_of, labels_text, ratio_stem, ratio_text
+from reports.tables.table import make_table
 
 
 def footers(root: Path, evaluation: str = "finetune") -> list[str]:
@@ -30,6 +31,42 @@ def details(root: Path) -> list[str]:
 @pytest.mark.parametrize(("ratio", "text"), [(1.0, "100 %"), (0.3, "30 %"), (0.07, "7 %"), (0.005, "0.5 %")])
 def test_ratio_in_percent(ratio: float, text: str) -> None:
     assert ratio_text(ratio) == text
+
+
+def test_of_a_few_shot_table_a_ratio_is_a_number_of_patients() -> None:
+    assert [labels_text(ratio, "few-shot") for ratio in (1.0, 10.0)] == ["1 patient per class", "10 patients per class"]
+    assert labels_text(0.3, "linear") == "30 % of the labels"
+    assert [ratio_stem(5.0, "few-shot"), ratio_stem(0.3, "knn")] == ["5-per-class", "30"]
+
+
+def as_few_shot(cell: PlannedCell) -> PlannedCell:
+    return replace(cell, evaluation="few-shot", ratio={0.3: 10.0, 0.01: 1.0}[cell.ratio])
+
+
+def test_a_few_shot_table_has_a_block_per_number_of_patients(write_store: Callable[..., Path]) -> None:
+    run = open_run(write_store())
+    cells = [as_few_shot(cell) for cell in run.plan.cells if cell.evaluation == "finetune"]
+    rows = {
+        key: replace(row, evaluation="few-shot", ratio=as_few_shot(row).ratio)
+        for key, row in run.rows.items()
+        if row.evaluation == "finetune"
+    }
+    few = replace(run, plan=replace(run.plan, cells=cells), rows=rows)
+    (layout, *_) = layouts(few.plan, "few-shot")
+    table = make_table(few, layout, "heartbeat")
+    assert [block.title for block in table.blocks] == ["10 patients per class", "1 patient per class"]
+    assert table.title.startswith("Few-shot linear probe")
+    assert "deterministic" not in table.caption
+    assert any("PTB-XL, 1 patient per class" in line for line in table.footers)
+
+
+@pytest.mark.parametrize(("evaluation", "said"), [("knn", True), ("linear-fix", True), ("finetune", False)])
+def test_a_probe_without_chance_says_so(write_store: Callable[..., Path], evaluation: str, said: bool) -> None:
+    run = open_run(write_store())
+    cells = [replace(cell, evaluation=evaluation) for cell in run.plan.cells if cell.evaluation == "finetune"]
+    plan = replace(run.plan, cells=cells)
+    (layout, *_) = layouts(plan, evaluation)
+    assert ("±0.0: the probe is deterministic." in caption_of(plan, cells, layout, 6)) is said
 
 
 def test_a_reader_is_told_what_a_number_needs(store_root: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmark.results.store import Store
 from benchmark.run.curves.points import LOSS, RATE, VALIDATION_F1, curve_of, pretraining_points
 from methods.base import Recipe
-from tests.benchmark.run.bench import Bench, cell_of
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
 
 HISTORY: dict[str, Any] = {
     "loss": [3.0, 2.0, 1.5], "updates": 25, "batch_size": 8, "windows_per_epoch": 80,
@@ -65,3 +67,18 @@ def test_the_curves_of_a_store_are_those_of_its_cards_and_rows(finished: Bench) 
 @pytest.mark.parametrize("variant", ["pmq", "random"])
 def test_what_is_not_stored_has_no_curve(bench: Bench, variant: str) -> None:
     assert curve_of(cell_of(bench, variant), bench.store) is None
+
+
+def test_training_from_scratch_has_its_loss_after_each_epoch(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    scratch = {"methods": ["random"], "gates": ["supervised"], "evaluate": ["linear"], "supervised.epochs": 2}
+    bench = Bench(small_config(scratch), cohorts, Store(tmp_path / "runs"))
+    assert bench.work_off() == 0
+    cell = cell_of(bench, "supervised", "supervised")
+    curve, row = curve_of(cell, bench.store), bench.store.load_row(cell.key)
+    assert curve is not None
+    assert row is not None
+    losses = enumerate(row.training["loss"], start=1)
+    assert curve.points == tuple((epoch, {"supervised/loss": loss}) for epoch, loss in losses)
+    assert len(curve.points) == 2

@@ -10,6 +10,7 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.readers.base import DatasetError
+from benchmark.data.tasks.subsets import patients_per_class
 from benchmark.run.data.datasets import gate
 
 SmallConfig = Callable[..., Config]
@@ -68,3 +69,22 @@ def test_what_is_doubtful_and_used_is_told(cohorts: dict[str, Prepared], small_c
     assert gate(small_config(), cohorts | {"chapman": doubtful}).doubts == [
         f"Chapman: 1 recording is used with half of the leads or more flat ({chapman.entries[0].recording})"
     ]
+
+
+def test_more_shots_than_any_class_has_patients_are_refused_with_what_is_possible(
+    cohorts: dict[str, Prepared], small_config: SmallConfig
+) -> None:
+    few_shot = {**BOTH, "evaluate": ["few-shot"]}
+    config = small_config({**few_shot, "few_shot.shots": [1, 500]})
+    spec = config.task_spec(config.finetune)
+    spans = []
+    for name in ("ptb-xl", "chapman"):
+        counts = patients_per_class(cohorts[name], spec).values()
+        spans.append(f"{cohorts[name].title} {min(counts)} to {max(counts)}")
+    with pytest.raises(DatasetError) as refused:
+        gate(config, cohorts)
+    assert str(refused.value) == (
+        f"few_shot.shots 500: no class has so many training patients; they have: {', '.join(spans)}"
+    )
+    gate(small_config({**few_shot, "few_shot.shots": [1, max(counts)]}), cohorts)
+    gate(small_config({**BOTH, "few_shot.shots": [500]}), cohorts)

@@ -1,0 +1,90 @@
+"""Nearest neighbours: the votes by hand, several labels, ties, and the number of neighbours by validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.config import Config
+from benchmark.data.tasks.task import Task
+from benchmark.training.evaluations import knn
+from benchmark.training.evaluations.contract import Judged
+from benchmark.training.evaluations.knn import EVALUATION, nearest_of, votes
+from benchmark.training.finetune import Outcome
+from benchmark.training.linear import Known
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.random_init import RandomInit
+
+MakeTask = Callable[..., Task]
+THREE = [[0], [1], [2]]
+TRAIN = np.array([[1, 0], [2, 2], [0, 3], [-1, 0]], np.float32)
+TARGET = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]], np.float32)
+
+
+@pytest.fixture
+def judge(small_config: Callable[..., Config]) -> Callable[..., Outcome]:
+    def make(task: Task, **settings: Any) -> Outcome:
+        torch.manual_seed(0)
+        encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
+        config = small_config({f"knn.{name}": value for name, value in settings.items()})
+        return EVALUATION.run(Judged(encoder, task, config, RandomInit, 41, "float32", Known()))
+
+    return make
+
+
+def test_votes_are_those_of_the_nearest_by_angle() -> None:
+    (one, two) = votes(TRAIN, TARGET, np.array([[5, 1]], np.float32), [1, 2], 0.5)
+    near, next_near = 5 / np.sqrt(26), 6 / np.sqrt(26) / np.sqrt(2)
+    a, b = np.exp(near / 0.5), np.exp(next_near / 0.5)
+    np.testing.assert_allclose(one, [[1, 0, 0]])
+    np.testing.assert_allclose(two, [[a / (a + b), b / (a + b), 0]], rtol=1e-5)
+
+
+def test_several_labels_each_get_their_share_of_the_votes() -> None:
+    (found,) = votes(TRAIN, TARGET, np.array([[0, 1]], np.float32), [4], 1.0)
+    weight = np.exp([0.0, np.sqrt(0.5), 1.0, 0.0])
+    np.testing.assert_allclose(found, (weight / weight.sum() @ TARGET)[None], rtol=1e-5)
+
+
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    train, others = random.normal(size=(50, 6)).astype(np.float32), random.normal(size=(31, 6)).astype(np.float32)
+    target = np.eye(3, dtype=np.float32)[random.integers(0, 3, 50)]
+    whole = votes(train, target, others, [1, 7], 0.07)
+    monkeypatch.setattr(knn, "MOST_SIMILARITIES", 200)
+    for one, two in zip(whole, votes(train, target, others, [1, 7], 0.07), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(two.sum(1), 1, rtol=1e-5)
+
+
+def test_nearest_come_first_and_of_equals_the_earlier() -> None:
+    similarity = np.array([[0.1, 0.9, 0.5, 0.9, 0.0]], np.float32)
+    assert nearest_of(similarity, 3).tolist() == [[1, 3, 2]]
+    assert nearest_of(similarity, 5).tolist() == [[1, 3, 2, 0, 4]]
+
+
+def test_windows_of_known_classes_are_found(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
+    task = make_task(THREE * 8, THREE * 2, THREE * 4)
+    outcome = judge(task)
+    assert outcome.probability.argmax(1).tolist() == [0, 1, 2] * 4
+    assert outcome.probability.dtype == np.float32
+    assert outcome.training["seconds"] > 0
+
+
+def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windows(
+    judge: Callable[..., Outcome], make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coming = iter([0.2, 0.6, 0.6])
+    monkeypatch.setattr(knn, "validation_score", lambda probability, task: next(coming))
+    outcome = judge(make_task(THREE * 2, THREE, THREE), neighbours=[1, 3, 50, 100])
+    assert (outcome.training["neighbours"], outcome.training["validation_f1"]) == (3, [0.2, 0.6, 0.6])
+
+
+def test_empty_sides_and_features_of_zeros_are_no_error(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
+    assert judge(make_task(THREE * 2, THREE, [])).probability.shape == (0, 3)
+    (found,) = votes(np.zeros((2, 3), np.float32), TARGET[:2], np.zeros((1, 3), np.float32), [2], 0.07)
+    np.testing.assert_allclose(found, [[0.5, 0.5, 0]])
