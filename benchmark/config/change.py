@@ -1,4 +1,4 @@
-"""A config with other values of some keys: the config of a sweep's or a snapshot's row.
+"""A config with other values of some keys: the config of a sweep's or a snapshot's row, or of a further encoder.
 
 A sweep names a knob of its method or, with a dot, a key of one of the sections `SECTIONS`. The other sections decide
 which data are prepared and which cells there are, and are the same for all rows.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from benchmark.config.encoder import knobs_of
+from benchmark.config.encoder import knobs_of, labels_of
 from benchmark.config.errors import names_of, one_line, unknown
 from benchmark.config.idle import IDLE, value_at
 from benchmark.config.sections import Finetune, Linear, Pretrain
@@ -57,12 +57,18 @@ def refuse_unswept(config: Config, method: type[PretrainMethod], name: str) -> N
 
 
 def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
-    """The config with the values of dotted keys of `SECTIONS` or `encoder` replaced. Raises ValueError in one line."""
+    """The config with the values of dotted keys of `SECTIONS` or `encoder`, or `encoder` as a whole, replaced.
+
+    It has no further encoders, since a row has one. Raises ValueError in one line.
+    """
     if not settings:
         return config
-    values = config.model_dump() | ROWS
+    values = config.model_dump() | ROWS | {"encoders": []}
     for key, value in settings.items():
-        section, name = key.split(".")
+        section, _, name = key.partition(".")
+        if not name:
+            values[section] = value
+            continue
         renamed = key == "encoder.name" and value != config.encoder_class().name
         values[section] = ({} if renamed else values[section]) | {name: value}
     try:
@@ -70,3 +76,12 @@ def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
     except ValidationError as error:
         raise ValueError(one_line(error, "", type(config))) from None
     return changed.model_copy(update={name: getattr(config, name) for name in ROWS})
+
+
+def by_encoder(config: Config) -> dict[str, Config]:
+    """Label of each encoder -> the config with it alone, the first as it is; '' -> the config where there is one."""
+    if not config.encoders:
+        return {"": config}
+    first, *further = labels_of([config.encoder, *config.encoders])
+    changed = (with_settings(config, {"encoder": section}) for section in config.encoders)
+    return {first: config, **dict(zip(further, changed, strict=True))}

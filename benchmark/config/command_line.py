@@ -47,7 +47,13 @@ FLAGS: dict[str, Flag] = {
         how={"nargs": "+", "action": "extend", "default": [], "metavar": "KEY=VALUE"},
     ),
     "--methods": Flag(WHAT, "rows of the table; see `list`", "methods", NAMES, METHOD),
-    "--encoder": Flag(WHAT, "what all methods pretrain; see `list`", "encoder.name", {"metavar": "NAME|FILE"}, ENCODER),
+    "--encoder": Flag(
+        WHAT,
+        "what all methods pretrain; see `list`. Several: all rows with each",
+        "encoder.name",
+        {"nargs": "+", "metavar": "NAME|FILE"},
+        ENCODER,
+    ),
     "--datasets": Flag(
         WHAT, "columns of the table; a .yaml card: your own; ecgbench:NAME", "data.datasets", NAMES, DATASET
     ),
@@ -221,6 +227,9 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
     if "pretrain.preset" in overrides:
         overrides["pretrain.preset"], *beside = overrides["pretrain.preset"]
         overrides |= {"pretrain.presets": beside} if beside else {}
+    if "encoder.name" in overrides:
+        overrides["encoder.name"], *further = overrides["encoder.name"]
+        overrides |= {"encoders": [{"name": name} for name in further]} if further else {}
     if overrides.get("gates") == [NO_GATE]:
         overrides["gates"] = []
     ablations = [*([ALL_ABLATIONS] if given.get("ablations") else []), *(given.get("ablate") or [])]

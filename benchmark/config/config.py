@@ -15,8 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from benchmark.config.change import is_knob, refuse_unswept, with_settings
-from benchmark.config.encoder import whole_encoder
+from benchmark.config.change import by_encoder, is_knob, refuse_unswept, with_settings
+from benchmark.config.encoder import labels_of, refuse_unfit, sized, whole_encoder
 from benchmark.config.errors import built, unknown
 from benchmark.config.overrides import dotted, laid_over
 from benchmark.config.sections import (
@@ -34,7 +34,6 @@ from benchmark.config.sections import (
     Seed,
     Supervised,
 )
-from benchmark.data.prepared.windows import TYPICAL_SECONDS
 from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import EVALUATIONS, FINETUNE
 from methods import get_method, refusal
@@ -94,6 +93,8 @@ class Config(Section):
     data: Data = Data()
     encoder: dict[str, Any] = {}
     """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""
+    encoders: list[dict[str, Any]] = []
+    """Further encoders, each a section like `encoder`: all rows are made with each of them too."""
     pretrain: Pretrain = Pretrain()
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
@@ -134,7 +135,23 @@ class Config(Section):
     @model_validator(mode="before")
     @classmethod
     def _whole_encoder(cls, values: dict[str, Any]) -> dict[str, Any]:
-        return values | {"encoder": whole_encoder(values.get("encoder", {}))}
+        whole = values | {"encoder": whole_encoder(values.get("encoder", {}))}
+        if isinstance(further := values.get("encoders"), list):
+            whole["encoders"] = [whole_encoder(section, f"encoders.{n}") for n, section in enumerate(further)]
+        return whole
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without further encoders where there are none: stored configs from before there were any are equal."""
+        values: dict[str, Any] = as_dict(self)
+        return values if self.encoders else {name: value for name, value in values.items() if name != "encoders"}
+
+    @model_validator(mode="after")
+    def _encoders_fit(self) -> Config:
+        labels_of([self.encoder, *self.encoders])
+        for section in (self.encoder, *self.encoders):
+            refuse_unfit(section, self.data.cut().samples)
+        return self
 
     @model_validator(mode="after")
     def _known_names(self) -> Config:
@@ -158,11 +175,12 @@ class Config(Section):
         for method, named in self.ablations.items():
             for overrides in named.values():
                 self.method_config(method, overrides)
-        for method, knobs in self.sweeps.items():
-            for knob, values in knobs.items():
-                refuse_unswept(self, self.method_class(method), knob)
-                for value in values:
-                    self.swept(method, knob, value)
+        for own in by_encoder(self).values():
+            for method, knobs in self.sweeps.items():
+                for knob, values in knobs.items():
+                    refuse_unswept(own, self.method_class(method), knob)
+                    for value in values:
+                        own.swept(method, knob, value)
         for name, knobs in self.pretrain.tuned.items():
             self.method_config(name, knobs)
         for name in self.ablate:
@@ -177,7 +195,6 @@ class Config(Section):
         for what, values in {**lists, "data.datasets": self.data.datasets}.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{what}: {values} names a value twice")
-        self._refuse_lone_windows()
         unlabelled = [name for name in self.data.datasets if not self.data.source(name).classes]
         if unlabelled:
             raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
@@ -189,18 +206,6 @@ class Config(Section):
             if refused := refusal(self.method_class(name), self.encoder_class()):
                 raise ValueError(f"methods: {refused}")
         return self
-
-    def _refuse_lone_windows(self) -> None:
-        """Raise ValueError for a compared method that pairs neighbours where a recording holds one window."""
-        if self.data.segmentation != "recordings" or self.data.crops_of_typical() > 1:
-            return
-        for name in self.methods:
-            if self.method_class(name).trains and self.method_config(name).pairing == "neighbor":
-                raise ValueError(
-                    f"methods.{self.method_class(name).name}.pairing: 'neighbor' needs two windows in a row, and a "
-                    f"recording of {TYPICAL_SECONDS} s holds one of data.window_seconds={self.data.window_seconds:g}; "
-                    "set that to 5 or less, or the pairing to 'same' or 'patient'"
-                )
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """The class of a method given by name or file; a compared file may also be given by its method's name."""
@@ -248,7 +253,7 @@ class Config(Section):
 
     def encoder_config(self) -> EncoderConfig:
         """The encoder's config, without dropout, which each method sets."""
-        return self.encoder_class().Config(**{key: value for key, value in self.encoder.items() if key != "name"})
+        return sized(self.encoder)[1]
 
     def task_spec(self, stage: Pretrain | Finetune) -> TaskSpec:
         """Segments per pseudo-trial, label form, split protocol and standardisation of a stage.

@@ -72,8 +72,7 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     refuse_old_keys(values)
     values.setdefault("name", Path(name_or_file).stem)
     laid = {KNOB.sub("knobs.", key): value for key, value in (overrides or {}).items()}
-    if _of_another_encoder(values.get("encoder"), laid.get("encoder.name")):
-        del values["encoder"]
+    _choose_encoders(values, laid)
     for key, value in laid.items():
         _lay(values, key, copy.deepcopy(value))
     return validate(without_idle(values, laid))
@@ -98,9 +97,18 @@ def refuse_old_keys(values: Mapping[str, Any]) -> None:
         raise ConfigError("config key 'compare' is called 'methods' now, as the flag is")
 
 
-def _of_another_encoder(section: Any, name: object) -> bool:
-    """Whether the section `encoder` of a file is of another encoder than the override `name`."""
-    return name is not None and isinstance(section, dict) and section.get("name", DEFAULT) != name
+def _choose_encoders(values: dict[str, Any], laid: dict[str, Any]) -> None:
+    """Where the overrides name encoders, these take the place of the file's; each has the knobs that the file gives it.
+
+    Both mappings are changed.
+    """
+    section, further = values.get("encoder", {}), values.get("encoders", [])
+    if "encoder.name" not in laid or not isinstance(section, dict) or not isinstance(further, list):
+        return
+    known = {own.get("name", DEFAULT): own for own in (*further, section) if isinstance(own, dict)}
+    values |= {"encoder": known.get(laid["encoder.name"], {}), "encoders": []}
+    if isinstance(asked := laid.get("encoders"), list):
+        laid["encoders"] = [known.get(own["name"], {}) | own if isinstance(own, dict) else own for own in asked]
 
 
 def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:

@@ -8,10 +8,10 @@ from typing import Literal, get_args
 PAPER = ("random", "moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-released")
 BEYOND = ("simclr", "vicreg", "barlow", "simsiam", "ts2vec", "cpc", "jepa", "mae", "clip-report")
 METHODS = (*PAPER, *BEYOND)
-ENCODERS = ("dilated", "resnet1d")
+ENCODERS = ("dilated", "resnet1d", "xresnet1d101", "vit1d", "s4", "st-mem")
 DATASETS = ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018")
 """Names in `methods.METHODS`, `methods.encoders.ENCODERS` and the readers' registry, which load torch and pandas: a
-mistyped name is refused without these. `BEYOND`: methods that the PMQ paper does not compare, in no config by default."""
+mistyped name is refused without these. `BEYOND`: what the PMQ paper does not compare, in no config by default."""
 
 UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts."""
@@ -59,6 +59,21 @@ UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features",
 encoder."""
 VALIDATION = "validation"
 """The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
+
+
+def name_on(variant: str, encoder: str) -> str:
+    """Name of a row on a further encoder; '' for the first."""
+    return f"{variant}+{encoder}" if encoder else variant
+
+
+def name_on_any(variant: str, encoder: str) -> str:
+    """Name on the first encoder of a row on `encoder`, '' where there is one."""
+    return variant.removesuffix(f"+{encoder}") if encoder else variant
+
+
+def is_untrained(variant: str) -> bool:
+    """Whether a row is that of the untrained encoder, the first or a further one."""
+    return variant.partition("+")[0] == UNTRAINED
 
 
 def evaluation_of(variant: str, table: str) -> str:

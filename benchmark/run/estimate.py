@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
@@ -94,17 +95,36 @@ def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: 
     return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * labelled)
 
 
-def seconds_per_pass(encoder: Encoder, samples: int, device: torch.device, precision: str, *, threads: int) -> float:
+def multiplications(encoder: Encoder, samples: int) -> float:
+    """Multiplications in convolutions and matrix products of `pooled` on one window of `samples` time steps.
+
+    The encoder is put into evaluation. Fourier transforms are not counted.
+    """
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        encoder.eval().pooled(torch.zeros(1, samples, encoder.config.leads))
+    return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition
+
+
+def seconds_per_pass(
+    encoder: Encoder,
+    samples: int,
+    device: torch.device,
+    precision: str,
+    *,
+    threads: int,
+    batch: int = MEASURED_BATCH,
+    steps: int = MEASURED_STEPS,
+) -> float:
     """Seconds per encoder pass over one window, from the fastest of a few training steps on `threads` threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         encoder = encoder.to(device)
-        x = torch.randn(MEASURED_BATCH, samples, encoder.config.leads, device=device)  # (B, S, L)
-        seconds = [_step_seconds(encoder, x, precision) for _ in range(MEASURED_STEPS)]
+        x = torch.randn(batch, samples, encoder.config.leads, device=device)  # (B, S, L)
+        seconds = [_step_seconds(encoder, x, precision) for _ in range(steps)]
     finally:
         torch.set_num_threads(before)
-    return min(seconds) / MEASURED_BATCH / PASSES_PER_STEP
+    return min(seconds) / batch / PASSES_PER_STEP
 
 
 def _step_seconds(encoder: Encoder, x: torch.Tensor, precision: str) -> float:

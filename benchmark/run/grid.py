@@ -32,7 +32,7 @@ from benchmark.results.names import (
     VALIDATION,
     evaluation_of,
 )
-from benchmark.run.variants import Variant, variants_of
+from benchmark.run.variants import Variant, refuse_lone_windows, variants_of
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.pretrain import PRETRAIN_VERSION
@@ -193,22 +193,22 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
     if variant.role == TRIAL:
         yield from ((VALIDATION, VALIDATION, ratio, "") for ratio in config.ratios)
         return
-    own = GATE_OF_ROW[variant.name] if variant.role == GATE else ""
+    own = GATE_OF_ROW[variant.on_any] if variant.role == GATE else ""
     gate_ratio = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
         facts = EVALUATION_FACTS[table]
-        if variant.name == FROZEN and facts.frozen:
+        if variant.on_any == FROZEN and facts.frozen:
             continue  # same as the untrained row of that table
-        evaluation = evaluation_of(variant.name, table)
+        evaluation = evaluation_of(variant.on_any, table)
         if facts.shots:
             if evaluation == table:  # the other gates are judged on shares of the labels
                 yield from ((table, evaluation, shots, own) for shots in amounts_of(variant, config.few_shot.shots))
             continue
-        if variant.name == SUPERVISED:
+        if variant.on_any == SUPERVISED:
             yield table, evaluation, ALL_LABELS, own
             continue
         yield from ((table, evaluation, ratio, own) for ratio in amounts_of(variant, config.ratios))
-        if gate_ratio and (variant.role == GATE or variant.name == UNTRAINED):
+        if gate_ratio and (variant.role == GATE or variant.on_any == UNTRAINED):
             yield table, evaluation, ALL_LABELS, FULL_LABELS
 
 
@@ -258,9 +258,11 @@ def expand(
     """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
 
     form: content of a pretraining -> the form of it that the store's key was made from. simulated: names of the
-    datasets that are marked as simulated. variants: rows in place of those of the config.
+    datasets that are marked as simulated. variants: rows in place of those of the config. Raises ConfigError for a row
+    that pairs windows which a recording does not have (`refuse_lone_windows`).
     """
     variants = variants_of(config) if variants is None else variants
+    refuse_lone_windows(config, variants)
     of_row = {variant.name: with_settings(config, variant.settings) for variant in variants}
     made = {
         (variant.name, seed): pretraining_of(of_row[variant.name], variant, seed, corpus, mode, form)

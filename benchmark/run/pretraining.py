@@ -24,6 +24,7 @@ from benchmark.results.failures import End, Failure
 from benchmark.results.health import measured_elsewhere
 from benchmark.results.names import ERROR
 from benchmark.results.store import Store
+from benchmark.run.estimate import multiplications
 from benchmark.run.grid import Grid, Pretraining
 from benchmark.run.variants import source_of
 from benchmark.training.checkpoint import Stem
@@ -85,6 +86,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
         "seed": job.task.seed,
         "key_content": job.task.content,
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
+        **encoder_costs(job.config),
         "versions": versions(),
         "git": git_state(),
         "device": device_facts(torch.device(job.device)),
@@ -95,6 +97,15 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
     save_encoder(job.folder, method.exported(), facts | found)
     for leftover in (CHECKPOINT, ERROR):
         (job.folder / leftover).unlink(missing_ok=True)
+
+
+def encoder_costs(config: Config) -> dict[str, int]:
+    """Parameters of a config's encoder, and its multiplications for a window."""
+    with torch.random.fork_rng(devices=[]):
+        encoder = config.encoder_class()(config.encoder_config())
+    parameters = sum(parameter.numel() for parameter in encoder.parameters())
+    counted = round(multiplications(encoder, config.data.cut().samples))
+    return {"encoder_parameters": parameters, "encoder_multiplications": counted}
 
 
 def refuse_edited(task: Pretraining) -> None:

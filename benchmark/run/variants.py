@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from benchmark.config.change import with_settings
+from benchmark.config.change import by_encoder, with_settings
 from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.data.prepared.windows import TYPICAL_SECONDS
 from benchmark.results.names import (
     ABLATION,
     FEATURES,
@@ -20,6 +22,8 @@ from benchmark.results.names import (
     SWEEP,
     UNTRAINED,
     Role,
+    name_on,
+    name_on_any,
 )
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
@@ -51,11 +55,19 @@ class Variant:
     """`knob` and `value`: what a sweep, a snapshot or a preset sets."""
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
     """Config keys that the row changes, dotted: the row's config is `with_settings(config, settings)`."""
+    encoder: str = ""
+    """Label of its encoder where there are several."""
 
     def facts(self) -> dict[str, Any]:
         """Facts for reports besides the title."""
         reads = self.method is not None and self.method.needs_text
-        return {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value, "reads_reports": reads}
+        facts = {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value, "reads_reports": reads}
+        return facts | ({"encoder": self.encoder} if self.encoder else {})
+
+    @property
+    def on_any(self) -> str:
+        """The name that it has on the first encoder, and on a single one."""
+        return name_on_any(self.name, self.encoder)
 
     @property
     def method_name(self) -> str:
@@ -80,9 +92,39 @@ def _unpickled(stored: dict[str, Any]) -> Variant:
 
 
 def variants_of(config: Config) -> tuple[Variant, ...]:
-    """Rows of the tables: methods, gates, ablations, sweeps, snapshots, presets, each in the config's order."""
-    rows = (methods_of, gates_of, ablations_of, sweeps_of, snapshots_of, presets_of)
-    return tuple(variant for kind in rows for variant in kind(config))
+    """Rows of the tables: methods, gates, ablations, sweeps, snapshots, presets, each in the config's order.
+
+    Where there are several encoders, all of these on one after the other; what has no encoder is a row once.
+    """
+    kinds = (methods_of, gates_of, ablations_of, sweeps_of, snapshots_of, presets_of)
+    rows: list[Variant] = []
+    for label, own in by_encoder(config).items():
+        of_encoder = [variant for kind in kinds for variant in kind(own)]
+        settings = {} if own is config else {"encoder": own.encoder}
+        rows += [on_encoder(row, label, settings) for row in of_encoder if row.method is not None or own is config]
+    return tuple(rows)
+
+
+def on_encoder(row: Variant, label: str, settings: dict[str, Any]) -> Variant:
+    """A row on one of several encoders; `settings`: none on the first, which keeps the row's name."""
+    if not label or row.method is None:
+        return row
+    name, of = (named and name_on(named, label if settings else "") for named in (row.name, row.of))
+    title, whole = f"{row.title} on {label}", settings | row.settings
+    return replace(row, name=name, title=title, of=of, settings=whole, encoder=label)
+
+
+def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
+    """Raise ConfigError for a row that pairs neighbouring windows where a recording of 10 s holds one."""
+    if config.data.segmentation != "recordings" or config.data.crops_of_typical() > 1:
+        return
+    for row in variants:
+        if row.method is not None and row.method.trains and row.config.pairing == "neighbor":
+            raise ConfigError(
+                f"{row.name} pairs neighbouring windows (pairing: neighbor), and a recording of {TYPICAL_SECONDS} s "
+                f"holds one of data.window_seconds={config.data.window_seconds:g}: set that to 5 or less, "
+                f"methods.{row.method_name}.pairing=same, or compare other methods"
+            )
 
 
 def methods_of(config: Config) -> Iterator[Variant]:

@@ -28,11 +28,13 @@ def check_methods(arguments: Namespace, console: Console) -> int:
     from methods import get_method, refusal
     from methods.encoders import DEFAULT, get_encoder
 
-    encoder = named(get_encoder, arguments.encoder or DEFAULT, ENCODER_PAGE)
+    encoders = [named(get_encoder, name, ENCODER_PAGE) for name in arguments.encoder or [DEFAULT]]
     method = named(get_method, arguments.word, METHOD_PAGE)
-    if refused := refusal(method, encoder):
-        raise ConfigError(refused)
-    verdicts, count = check_method(method, encoder), len(promises_of(method))
+    for encoder in encoders:
+        if refused := refusal(method, encoder):
+            raise ConfigError(refused)
+    verdicts = (verdict for encoder in encoders for verdict in check_method(method, encoder))
+    count = len(encoders) * len(promises_of(method))
     return print_verdicts(verdicts, count, arguments.word, METHOD_PAGE, console)
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from benchmark.config.verb import OK, Verb
 from benchmark.results.names import BEYOND, EVALUATION_FACTS
 from benchmark.screen.console import Console, note
+
+if TYPE_CHECKING:
+    from methods.encoders.base import Encoder
+
+TIMED_WINDOWS, TIMED_STEPS = 8, 2
+"""Windows of a timed training step of an encoder, and how many steps are timed."""
 
 
 def list_all(arguments: Namespace, console: Console) -> int:
@@ -31,10 +38,9 @@ def listing() -> Iterator[str]:
     yield "  ./mine.py      a file of your own: docs/METHOD.md shows how to write one, `check-method` tests it"
     yield "beyond the paper's comparison (--methods; in no config by default)"
     yield from (line_of(name, METHODS[name]) for name in BEYOND)
-    yield "encoders (--encoder)"
+    yield "encoders (--encoder); multiplications and training step of a heartbeat, timed just now on one CPU thread"
     for name, encoder in ENCODERS.items():
-        parameters = sum(parameter.numel() for parameter in encoder().parameters())
-        yield f"  {name:<14} {first_line(sys.modules[encoder.__module__].__doc__)} {parameters:,} parameters"
+        yield f"  {name:<14} {first_line(sys.modules[encoder.__module__].__doc__)} {costs_of(encoder())}"
     yield "datasets (--datasets, --pretrain-dataset)"
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
@@ -57,6 +63,20 @@ def listing() -> Iterator[str]:
 def line_of(name: str, kind: type) -> str:
     """A name and the first line of the module that defines it."""
     return f"  {name:<14} {first_line(sys.modules[kind.__module__].__doc__)}"
+
+
+def costs_of(encoder: Encoder) -> str:
+    """'637,952 parameters, 71 M multiplications, 4.1 ms': size and cost of an encoder for one heartbeat."""
+    import torch  # here, because torch loads slowly
+
+    from benchmark.data.prepared.beats import WINDOW
+    from benchmark.run.estimate import PASSES_PER_STEP, multiplications, seconds_per_pass
+
+    parameters = sum(parameter.numel() for parameter in encoder.parameters())
+    millions = multiplications(encoder, WINDOW) / 1e6
+    sizes = {"threads": 1, "batch": TIMED_WINDOWS, "steps": TIMED_STEPS}
+    seconds = PASSES_PER_STEP * seconds_per_pass(encoder.train(), WINDOW, torch.device("cpu"), "float32", **sizes)
+    return f"{parameters:,} parameters, {millions:,.0f} M multiplications, {1000 * seconds:,.1f} ms"
 
 
 def first_line(text: str | None) -> str:

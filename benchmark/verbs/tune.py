@@ -124,6 +124,8 @@ def searchable(config: Config, seed: int) -> Config:
         )
     if not tuned_methods(config):
         raise ConfigError(f"tune: {', '.join(config.compared())} trains nothing; name methods that do with --methods")
+    if config.encoders:
+        raise ConfigError("tune: a search is of one encoder, and several are named; name one with --encoder")
     if seed < 0:
         raise ConfigError(f"--search-seed {seed} is not a seed; use 0 or more")
     return config

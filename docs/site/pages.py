@@ -32,6 +32,8 @@ SECTIONS = {
     "boosting": "Boosting",
 }
 """Dotted prefix -> class of benchmark.config."""
+OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`"}
+"""Config of several methods -> its heading."""
 INTERFACES = {
     "Method": ["methods.base", "methods.parts.losses", "methods.parts.multi_positive", "methods.parts.queue"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
@@ -90,8 +92,9 @@ def config_page() -> str:
     lines += ["## Methods", "", "`methods.NAME.KNOB`, with the recipe's fields as `methods.NAME.recipe.FIELD`.", ""]
     lines += section(methods["base.MethodConfig"], "methods.NAME", heading="Every method")
     lines += section(methods["base.Recipe"], "pretrain.recipe", heading="Recipe")
-    for kind in subclasses(methods, "MethodConfig"):
-        lines += section(kind, f"methods.{kind.module.name.replace('_', '-')}", own_only=True)
+    for kind in (*subclasses(methods, "MethodConfig"), *subclasses(methods, "SiameseConfig")):
+        name = "NAME" if kind.name in OF_SEVERAL else kind.module.name.replace("_", "-")
+        lines += section(kind, f"methods.{name}", heading=OF_SEVERAL.get(kind.name, ""), own_only=True)
     lines += ["## Encoders", ""]
     lines += section(methods["encoders.base.EncoderConfig"], "encoder", heading="Every encoder")
     for kind in subclasses(methods, "EncoderConfig"):

@@ -13,11 +13,19 @@ from torch import Tensor
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.dilated import Dilated
 from methods.encoders.resnet1d import ResNet1d
+from methods.encoders.s4 import S4
+from methods.encoders.st_mem import STMEM
+from methods.encoders.vit1d import ViT1d
+from methods.encoders.xresnet1d101 import XResNet1d101
 from methods.from_file import find_class, sources_of
 
 ENCODERS: dict[str, type[Encoder]] = {
     "dilated": Dilated,
     "resnet1d": ResNet1d,
+    "xresnet1d101": XResNet1d101,
+    "vit1d": ViT1d,
+    "s4": S4,
+    "st-mem": STMEM,
 }
 DEFAULT = "dilated"
 """Encoder of the paper, used where no name is given."""

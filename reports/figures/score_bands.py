@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.results.metrics import TITLES
-from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED
+from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED, is_untrained
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.planned_tables import role_of
 
@@ -51,7 +51,7 @@ def compared(plan: Plan) -> list[str]:
 
 def untrained(plan: Plan) -> list[str]:
     """The untrained encoder's row and the gates."""
-    return [name for name in compared(plan) if name == UNTRAINED or role_of(plan, name)["role"] == GATE]
+    return [name for name in compared(plan) if is_untrained(name) or role_of(plan, name)["role"] == GATE]
 
 
 def label_curves(plan: Plan, found: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmark.results.macro_classes import F1_OVER, UNTESTED
-from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, PRESET, SNAPSHOT, SWEEP, UNTRAINED
+from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, PRESET, SNAPSHOT, SWEEP, is_untrained
 from benchmark.results.plan import Plan
 from reports.runs.planned_tables import role_of
 from reports.runs.run import Run
@@ -117,7 +117,7 @@ def references(block: Block, pairs: pd.DataFrame | None) -> Iterator[str]:
 
 
 def _is_reference(line: Line) -> bool:
-    return line.gate or line.variant == UNTRAINED
+    return line.gate or is_untrained(line.variant)
 
 
 def _difference(best: Line, other: Line, ratio: float, pairs: pd.DataFrame | None) -> str:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from benchmark.results.names import FEATURES, PRESET
+from benchmark.results.names import FEATURES, PRESET, name_on_any
 from benchmark.results.plan import Plan
 from benchmark.results.rows import ARRAYS, Row
 from benchmark.results.store import Store
@@ -130,8 +130,9 @@ def _redefined(one: Plan, two: Plan) -> Iterator[str]:
 def _overrides(plan: Plan, variant: str) -> Any:
     role = role_of(plan, variant)
     if role["role"] == PRESET:
-        return plan.config.get("pretrain", {}).get(role["value"], {}).get(role["of"])
-    method, _, name = variant.partition(":")
+        of = name_on_any(str(role["of"]), str(role.get("encoder", "")))
+        return plan.config.get("pretrain", {}).get(role["value"], {}).get(of)
+    method, _, name = name_on_any(variant, str(role.get("encoder", ""))).partition(":")
     return plan.config.get("ablations", {}).get(method, {}).get(name)
 
 

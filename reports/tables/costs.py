@@ -13,15 +13,17 @@ from reports.tables.latex import latex_table
 from reports.tables.text import literal, pipe_table
 
 HEADER = (
-    "Pretraining", "parameters", "epochs", "window pairs", "batch", "updates", "encoder passes", "seconds", "peak GiB",
-    "Wh", "machine",
+    "Pretraining", "parameters", "of the encoder", "multiplications", "epochs", "window pairs", "batch", "updates",
+    "encoder passes", "seconds", "ms an update", "peak GiB", "Wh", "machine",
 )  # fmt: skip
 JOULES_PER_WH = 3600
+MILLION = 1e6
 CAPTION = (
     "Cost of each pretraining; the mean where a row has several. An epoch has the same number of window pairs for "
-    "every method, except those that batching or missing reports leave out. Encoder passes: one per window "
-    "forwards, two backwards. Wh: energy of the GPU or the CPU packages, other processes included; a dash where it "
-    "cannot be read."
+    "every method, except those that batching or missing reports leave out. Parameters: those that learn; "
+    "multiplications: millions in the encoder's convolutions and matrix products for a window. Encoder passes: one per "
+    "window forwards, two backwards. Wh: energy of the GPU or the CPU packages, other processes included; a dash where "
+    "it cannot be read."
 )
 
 
@@ -42,12 +44,15 @@ def _line(cards: Sequence[Card]) -> Iterator[str]:
     epochs = [seen / max(1, card["windows_per_epoch"]) for seen, card in zip(pairs, cards, strict=True)]
     yield from (
         _mean([card["parameters"] for card in cards]),
+        _mean([card["encoder_parameters"] for card in cards if "encoder_parameters" in card]),
+        _mean([card["encoder_multiplications"] / MILLION for card in cards if "encoder_multiplications" in card]),
         _mean(epochs, digits=2).removesuffix(".00"),
         _mean(pairs),
         _mean([card["batch_size"] for card in cards]),
         _mean([card["updates"] for card in cards]),
         _mean([card["encoder_passes"] for card in cards if "encoder_passes" in card]),
         _mean([card["seconds"] for card in cards]),
+        _mean([1000 * card["seconds"] / card["updates"] for card in cards], digits=1),
         _mean([card["peak_memory_gib"] for card in cards], digits=2),
         _mean([card["joules"] / JOULES_PER_WH for card in cards if card.get("joules") is not None], digits=1),
         "; ".join(dict.fromkeys(map(machine_of, cards))),

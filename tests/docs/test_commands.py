@@ -73,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place / "data-root" / DATASETS["ptb-xl"].folders[0], target_is_directory=True
     )
     (place / "docs").symlink_to(ROOT / "docs", target_is_directory=True)
-    shutil.copy(ROOT / "docs" / "method" / "vicreg.py", place / "mine.py")
+    shutil.copy(ROOT / "docs" / "method" / "align_uniform.py", place / "mine.py")
     shutil.copy(ROOT / "docs" / "encoder" / "gru.py", place / "encoder.py")
     return place
 

@@ -17,7 +17,7 @@ from run_benchmark import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TEXT = (DOCS / "METHOD.md").read_text(encoding="utf-8")
-EXAMPLE = DOCS / "method" / "vicreg.py"
+EXAMPLE = DOCS / "method" / "align_uniform.py"
 
 
 @pytest.mark.slow
@@ -28,11 +28,11 @@ def test_the_example_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_the_terms_of_the_example_are_those_of_the_paper() -> None:
     module = sys.modules[find_class("method", str(EXAMPLE), {}, PretrainMethod).__module__]
-    z = torch.tensor([[1.0, 1.0], [-1.0, -1.0]])  # (B, K): standard deviation 1, covariance 1
-    assert module.spread_loss(z) == pytest.approx(0.0, abs=1e-4)
-    assert module.spread_loss(torch.zeros(4, 2)) == pytest.approx(0.99)
-    assert module.overlap_loss(z) == pytest.approx(1.0)
-    assert module.overlap_loss(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])) == 0.0
+    z = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])  # (B, K): opposite points of the circle
+    assert module.alignment_loss(z, z) == 0.0
+    assert module.alignment_loss(z, -z) == pytest.approx(4.0)
+    assert module.uniformity_loss(z) == pytest.approx(-8.0)
+    assert module.uniformity_loss(z[:1].expand(3, 2)) == 0.0
 
 
 def test_the_page_names_what_the_contract_has() -> None:

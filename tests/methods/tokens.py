@@ -1,4 +1,4 @@
-"""An encoder of tokens, small and whole, for methods that need them: a linear map of patches and one attention block."""
+"""A small encoder of tokens, for methods that need them: a linear map of patches and one attention block."""
 
 from __future__ import annotations
 

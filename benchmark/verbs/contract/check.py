@@ -109,6 +109,7 @@ ENCODER_PROMISES: tuple[Promise[type[Encoder]], ...] = (
     Promise("pooled", encoder_promises.pools_as_it_says),
     Promise("dropout", encoder_promises.drops_out_in_training),
     Promise("mask", encoder_promises.lets_a_mask_act),
+    Promise("tokens", encoder_promises.leaves_tokens_out),
     Promise("one window", encoder_promises.takes_one_window),
     Promise("half precision", encoder_promises.stands_half_precision),
     Promise("methods", encoder_promises.is_learned_by_every_method),

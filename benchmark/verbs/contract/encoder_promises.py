@@ -10,11 +10,11 @@ from dataclasses import asdict, replace
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.errors import built
 from benchmark.machine.seeds import seed_torch
 from benchmark.results.keys import digest
+from benchmark.run.estimate import multiplications
 from benchmark.training.pretrain import autocast
 from benchmark.verbs.contract.promises import Broken
 from benchmark.verbs.contract.tryout import changed, copied_state, outside_state, small_method, small_optimiser, train
@@ -51,17 +51,12 @@ def builds(kind: Kind) -> str:
         digest(asdict(config))  # result keys hash the sizes
     except (TypeError, ValueError) as error:
         raise Broken(f"{config_class.__name__} cannot be filed ({error}): use numbers, texts and lists") from error
+    if why := config.unfit(PAPER_STEPS):
+        raise Broken(f"the defaults refuse heartbeats of {PAPER_STEPS} samples ({why}): choose sizes that take them")
     encoder = kind(config)
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
     millions = multiplications(encoder, PAPER_STEPS) / 1e6
     return f"{parameters:,} parameters, {millions:,.1f} million multiplications for a window of {PAPER_STEPS} samples"
-
-
-def multiplications(encoder: Encoder, steps: int) -> float:
-    """Multiplications in convolutions and matrix products of `pooled` on one window of `steps` samples."""
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        encoder.eval().pooled(torch.zeros(1, steps, encoder.config.leads))
-    return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition
 
 
 def says_who_it_is(kind: Kind) -> str:
@@ -85,10 +80,17 @@ def noise(number: int = 0, windows: int = WINDOWS, steps: int = STEPS, leads: in
 
 
 def keeps_to_shapes(kind: Kind) -> str:
-    """Output shapes for windows of several lengths and numbers of leads."""
+    """Output shapes for windows of several lengths and numbers of leads, or a line on why it refuses a length."""
+    if why := kind.Config.small().unfit(STEPS):
+        raise Broken(f"small() refuses windows of {STEPS} samples ({why}): choose sizes that take them")
     seen = []
     for steps, leads in SHAPES:
         encoder = small(kind, leads=leads)
+        if why := encoder.config.unfit(steps):
+            if len(why.splitlines()) != 1:
+                raise Broken(f"unfit({steps}) gives {why!r}: say in one line what is possible")
+            seen.append(f"{steps} refused")
+            continue
         width, x = encoder.config.output, noise(steps=steps, leads=leads)  # (B, S, L)
         embedded, out, pooled = encoder.embed(x), encoder(x), encoder.pooled(x)
         at = f"of windows {tuple(x.shape)}"
@@ -111,6 +113,8 @@ def learns_with_every_parameter(kind: Kind) -> str:
         for name, parameter in encoder.named_parameters():
             if not parameter.requires_grad:
                 raise Broken(f"{name} is frozen: the encoder has to learn")
+            if way == "forward" and name in kind.of_pooled:
+                continue
             if parameter.grad is None:
                 raise Broken(f"{name} gets no gradient through {way}: use it, or leave it out")
             if not parameter.grad.isfinite().all():
@@ -229,9 +233,11 @@ def takes_one_window(kind: Kind) -> str:
 
 def stands_half_precision(kind: Kind) -> str:
     """Under bf16 autocast `pooled` is close to float32, in training and in evaluation."""
+    # Batch normalisation over the few steps of a short window would show its own noise.
+    steps = STEPS if kind.Config.small().unfit(PAPER_STEPS) else PAPER_STEPS
     found = []
     for training in (True, False):
-        encoder, x = small(kind).train(training), noise()
+        encoder, x = small(kind).train(training), noise(steps=steps)
         exact = encoder.pooled(x)  # (B, K)
         with autocast(x.device, "bf16"):
             half = encoder.pooled(x)  # (B, K)
@@ -240,6 +246,29 @@ def stands_half_precision(kind: Kind) -> str:
         if not found[-1] < HALF_PRECISION_DRIFT:
             raise Broken(f"bf16 moves pooled by {found[-1]:.1%}: keep normalisation and sums in float32")
     return f"bf16 moves pooled by {max(found):.2%}"
+
+
+@torch.no_grad()
+def leaves_tokens_out(kind: Kind) -> str:
+    """An encoder of tokens gives the samples of each token, and reads no token that is not kept."""
+    if not kind.tokens:
+        return "it has none, as it says"
+    encoder, x = small(kind).eval(), noise()
+    patches, embedded = encoder.patches(x), encoder.embed(x)  # (B, N, P), (B, N, D)
+    if patches.shape[:2] != embedded.shape[:2] or patches.numel() != x.numel():
+        raise Broken(f"patches of {tuple(x.shape)} are {tuple(patches.shape)}: give the samples of each of the tokens")
+    if not torch.equal(patches.flatten().sort().values, x.flatten().sort().values):
+        raise Broken("patches changes the samples: give them as they are, each once")
+    kept = torch.stack([torch.randperm(embedded.shape[1])[:3] for _ in x])  # (B, M)
+    chosen = encoder.kept_steps(embedded, kept)  # (B, M, K)
+    if chosen.shape != (*kept.shape, encoder.config.output):
+        raise Broken(f"kept_steps of {tuple(kept.shape)} tokens gives {tuple(chosen.shape)}: give (B, M, K)")
+    hidden = torch.zeros_like(embedded).scatter(1, kept[..., None].expand(-1, -1, embedded.shape[2]), 1.0)  # (B, N, D)
+    if not torch.equal(encoder.kept_steps(embedded * hidden, kept), chosen):
+        raise Broken("kept_steps depends on tokens that are not kept: put those kept through the blocks alone")
+    if not close(encoder.kept_steps(embedded, kept.flip(1)).flip(1), chosen):
+        raise Broken("kept_steps gives the tokens in another order than `kept`")
+    return f"{embedded.shape[1]} tokens of {patches.shape[2]} samples; those left out have no influence"
 
 
 def is_learned_by_every_method(kind: Kind) -> str:
@@ -258,7 +287,7 @@ def steps_taken(kind: Kind) -> Iterator[str]:
         losses = train(method, small_optimiser(method), range(UPDATES))
         if not torch.tensor(losses).isfinite().all():
             raise Broken(f"{name}: the losses are {losses}")
-        still = set(before) - set(changed(before, dict(method.encoder.named_parameters())))
+        still = set(before) - set(changed(before, dict(method.encoder.named_parameters()))) - {*kind.of_pooled}
         if still:
             raise Broken(f"{name}: {min(still)} stays where it was")
         yield name

@@ -114,8 +114,11 @@ def trains_the_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     if frozen:
         raise Broken(f"encoder.{frozen[0]} is frozen: the encoder has to learn")
     learning = {name: parameter for name, parameter in method.named_parameters() if parameter.requires_grad}
+    spared = {f"encoder.{name}" for name in encoder.of_pooled}
     for name, parameter in learning.items():
         if parameter.grad is None:
+            if name in spared:
+                continue
             raise Broken(f"{name} gets no gradient: use it in the loss, or freeze it with requires_grad_(False)")
         if not parameter.grad.isfinite().all():
             raise Broken(f"the gradient of {name} is not finite: look for a norm or a square root at 0")

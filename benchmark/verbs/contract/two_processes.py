@@ -126,7 +126,7 @@ def train_half(kind: type[PretrainMethod], encoder: type[Encoder], knobs: Knobs,
     """Train a small method on this process's half of the batches."""
     method = small_method(kind, encoder, **knobs)
     method.begin(UPDATES)
-    together = DistributedDataParallel(method)
+    together = DistributedDataParallel(method, find_unused_parameters=bool(encoder.of_pooled))
     optimiser = small_optimiser(method)
     for update in range(UPDATES):
         batch = half_of(training_batch(kind, update), rank)

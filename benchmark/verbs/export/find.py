@@ -64,8 +64,8 @@ class Found:
         count = finetune.get(per_trial, getattr(Finetune(), per_trial))
         if segmentation.kind == "recordings":
             count = 1
-        cut = {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
-        further = {"stride": segmentation.stride, "pad": segmentation.pad, "scale": self.scale}
+        cut: dict[str, Any] = {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
+        further: dict[str, Any] = {"stride": segmentation.stride, "pad": segmentation.pad, "scale": self.scale}
         further["present"] = self.signals.leads if len(self.signals.leads) < len(LEADS) else None
         return cut | {name: value for name, value in further.items() if value}
 

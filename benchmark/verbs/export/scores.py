@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from benchmark.results.metrics import TITLES
-from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED
+from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED, name_on, name_on_any
 from benchmark.results.plan import PlannedCell
 from benchmark.results.store import CorruptRow
 from benchmark.verbs.export.find import Found, of_row
-from reports.runs.planned_tables import evaluations_of
+from reports.runs.planned_tables import evaluations_of, role_of
 from reports.statistics.columns import UnequalTestSets, score_columns
 from reports.statistics.pairwise import intervals, pairwise
 from reports.tables.captions import ratio_text, unit_text
@@ -44,23 +44,31 @@ def _of_evaluation(found: Found, evaluation: str) -> Scores:
     own = [cell for cell in found.cells if cell.evaluation == evaluation]
     if not own:
         return Scores(title, (), 0, "no cell of it is finished")
-    beside = _untrained(found, own)
+    untrained = untrained_on(found)
+    beside = _untrained(found, untrained, own)
     try:
         columns = score_columns(run, [*own, *beside], unit)
     except (UnequalTestSets, CorruptRow) as problem:
         return Scores(title, (), 0, str(problem))
     told = intervals(columns)
     told = told[told["variant"] == found.variant]
-    pairs = pairwise(columns, {(found.variant, UNTRAINED)}) if beside else pd.DataFrame()
+    pairs = pairwise(columns, {(found.variant, untrained)}) if beside else pd.DataFrame()
     return Scores(title, tuple(_lines(found, evaluation, told, pairs)), len({cell.seed for cell in own}))
 
 
-def _untrained(found: Found, own: list[PlannedCell]) -> list[PlannedCell]:
+def untrained_on(found: Found) -> str:
+    """The row of the untrained encoder of the same kind."""
+    role = role_of(found.run.plan, found.variant)
+    encoder = str(role.get("encoder", ""))
+    return UNTRAINED if name_on_any(found.variant, encoder) == found.variant else name_on(UNTRAINED, encoder)
+
+
+def _untrained(found: Found, untrained: str, own: list[PlannedCell]) -> list[PlannedCell]:
     """The cells of the untrained encoder where the encoder's own are."""
-    if found.variant == UNTRAINED:
+    if found.variant == untrained:
         return []
     places = {(cell.evaluation, cell.dataset, cell.ratio, cell.seed) for cell in own}
-    cells = of_row(found.run, UNTRAINED)
+    cells = of_row(found.run, untrained)
     return [cell for cell in cells if (cell.evaluation, cell.dataset, cell.ratio, cell.seed) in places]
 
 

@@ -11,13 +11,15 @@ from benchmark.screen.console import Console
 
 def run(arguments: Namespace, console: Console) -> int:
     """Run the missing part of the grid and report, or print its estimated cost (--dry-run)."""
-    from benchmark.verbs.run.dry_run import print_dry_run  # here, because torch loads slowly
+    from benchmark.run.variants import refuse_lone_windows, variants_of  # here, because torch loads slowly
+    from benchmark.verbs.run.dry_run import print_dry_run
     from benchmark.verbs.run.grid import GridRequest, run_grid
     from benchmark.verbs.run.machine import machine_of
     from benchmark.verbs.run.tuned import tuned_config
     from benchmark.verbs.speed.record import SPEED_FILE
 
     config, tunings = tuned_config(arguments, console)
+    refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     place = place_of(arguments)
     machine = machine_of(arguments, config)
     results, out = arguments.results, arguments.out

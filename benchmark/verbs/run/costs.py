@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from benchmark.config.change import by_encoder
 from benchmark.config.config import Config
 from benchmark.machine.device import device_facts
 from benchmark.results.cards import BadCard
@@ -37,6 +38,17 @@ def seconds_of(
     config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], abreast: int
 ) -> tuple[str, Seconds]:
     """Source of the estimate, and the expected seconds of a task; of a pretraining beside `abreast` - 1 others."""
+    found = {label: seconds_on(own, speed_file, machine, sizes, abreast) for label, own in by_encoder(config).items()}
+    of_label = {label: seconds for label, (_, seconds) in found.items()}
+    of_label.setdefault("", next(iter(of_label.values())))  # of rows without an encoder
+    sources = dict.fromkeys(source for source, _ in found.values())
+    return " and ".join(sources), lambda task: of_label[task.variant.encoder](task)
+
+
+def seconds_on(
+    config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], abreast: int
+) -> tuple[str, Seconds]:
+    """`seconds_of` on the config's first encoder."""
     with torch.random.fork_rng(devices=[]):
         encoder = config.encoder_class()(config.encoder_config())
     speed, misfit = load_speed(speed_file), ""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmark.config.change import by_encoder
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared, cached, list_part
@@ -193,7 +194,8 @@ def cost_lines(
     """Hours by stage, from a measurement on this machine, those of each gate, and disk space."""
     source, seconds = seconds_of(config, speed_file, machine, sizes, abreast_of(work, machine))
     pretraining, cells = summed(work, seconds, machine)
-    parameters = sum(p.numel() for p in config.encoder_class()(config.encoder_config()).parameters())
+    encoders = [own.encoder_class()(own.encoder_config()) for own in by_encoder(config).values()]
+    parameters = max(sum(p.numel() for p in encoder.parameters()) for encoder in encoders)
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     there = next(folder for folder in results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(there).free

@@ -30,6 +30,8 @@ def tuned_config(arguments: Namespace, console: Console) -> tuple[Config, tuple[
         raise ConfigError("pretrain.tuned is filled in from what `tune` found; leave it out")
     if PRESET not in (config.pretrain.preset, *config.pretrain.presets):
         return config, ()
+    if config.encoders:
+        raise ConfigError("preset tuned: the knobs are those of one encoder, and several are named; name one")
     tunings = found_tunings(config, arguments.results, command_of(arguments))
     if tunings:
         note(console, f"preset tuned: per method {search_words(tunings[0])}, judged on validation patients")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.config import Config
+from benchmark.config.encoder import labels_of, sized
 from benchmark.data.prepared.beats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.machine.device import device_facts
@@ -31,13 +32,15 @@ from benchmark.verbs.speed.steps import PLAIN, Setting, finetuning_job, training
 from benchmark.verbs.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 from methods import get_method
 from methods.base import MethodConfig
-from methods.encoders import DEFAULT, get_encoder, identity
+from methods.encoders import DEFAULT, ENCODERS, get_encoder, identity
 from methods.pmq import PMQConfig
 
 FINETUNING = "fine-tuning"
 GROWTH_ROUNDS = 3
 MOST_PAIRS = {"comet": 64}
 """Maximum batch of methods whose plain form exceeds 24 GiB at 256 pairs."""
+BACKBONE_WINDOWS = 32
+"""Maximum batch of the encoders beside each other."""
 RECORDING_SECONDS, RECORDING_FS = 10.0, 500.0
 RECORDING_DIAGNOSES = ("NORM", "LBBB", "MI-ANT", "LVH")
 
@@ -69,19 +72,23 @@ def measure_speed(
 ) -> Speed:
     """Measure the methods, encoder and windows of a config in float32 and in the machine's precision.
 
-    `on_part(done, total)` is called after each method and each of the four other measurements.
+    `on_part(done, total)` is called after each method and each of the five other measurements.
     """
     precisions = list(dict.fromkeys(["float32", machine.precision]))
     base = base_setting(config, machine.device, effort)
     settings = list(method_settings(config, base, effort))
     tell = on_part or (lambda done, total: None)
-    parts = len(settings) + 4
+    parts = len(settings) + 5
     steps = []
     for done, setting in enumerate(settings, start=1):
         steps.append(step_speed(setting, precisions, effort, compiled=machine.compiled))
         tell(done, parts)
     with threads(machine.cell_threads()):
         finetuning = step_speed(base, precisions, effort)
+        tell(parts - 4, parts)
+        backbones = [
+            backbone_speed(label, own, precisions, effort) for label, own in backbones_of(config, base).items()
+        ]
     tell(parts - 3, parts)
     pmq = replace(base, method="pmq", config=PMQConfig(queue_size=effort.queue), precision=machine.precision)
     queues = [growth(replace(pmq, batch=effort.growth_batch), queue=size) for size in effort.queues]
@@ -103,6 +110,7 @@ def measure_speed(
         queue_growth=tuple(queues),
         batch_growth=tuple(batches),
         preparation=preparation,
+        backbones=tuple(backbones),
     )
 
 
@@ -121,6 +129,31 @@ def base_setting(config: Config, device: torch.device, effort: Effort) -> Settin
     """Setting of fine-tuning with the encoder and windows of a config."""
     name, size, samples = config.encoder.get("name", DEFAULT), config.encoder_config(), config.data.cut().samples
     return Setting("", MethodConfig(), name, size, samples, effort.batch, "float32", str(device))
+
+
+def backbones_of(config: Config, base: Setting) -> dict[str, Setting]:
+    """Label -> setting of fine-tuning: the config's encoders, and the suite's others that take its windows."""
+    sections = [config.encoder, *config.encoders]
+    sized_as = {label: sized(section) for label, section in zip(labels_of(sections), sections, strict=True)}
+    named = {kind for kind, _ in sized_as.values()}
+    sized_as |= {name: (kind, kind.Config()) for name, kind in ENCODERS.items() if kind not in named}  # type: ignore[call-arg]
+    names = {
+        kind: section.get("name", DEFAULT) for (kind, _), section in zip(sized_as.values(), sections, strict=False)
+    }
+    return {
+        label: replace(base, encoder=names.get(kind, kind.name), size=size, batch=min(base.batch, BACKBONE_WINDOWS))
+        for label, (kind, size) in sized_as.items()
+        if not size.unfit(base.samples)
+    }
+
+
+def backbone_speed(label: str, setting: Setting, precisions: Sequence[str], effort: Effort) -> StepSpeed:
+    """Time an update of fine-tuning of one encoder."""
+    forms = {f"ours {precision}": replace(setting, precision=precision) for precision in precisions}
+    jobs = {form: finetuning_job(of) for form, of in forms.items()}
+    seconds = in_turns(jobs, effort.rounds, torch.device(setting.device))
+    found = {form: median(times) for form, times in seconds.items()}
+    return StepSpeed(label, setting.batch, found, {}, {}, {"ours": executed(jobs["ours float32"])}, {})
 
 
 def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[Setting]:

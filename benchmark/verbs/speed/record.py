@@ -84,6 +84,8 @@ class Speed:
     queue_growth: tuple[Growth, ...]
     batch_growth: tuple[Growth, ...]
     preparation: PreparationSpeed
+    backbones: tuple[StepSpeed, ...] = ()
+    """Fine-tuning of each encoder of the suite that takes the windows, and of those of the config."""
 
     def step(self, method: str) -> StepSpeed | None:
         """A method's update; None if not measured."""

@@ -29,6 +29,7 @@ def print_speed(console: Console, speed: Speed) -> None:
     if "plain float32" not in speed.finetuning.seconds:
         name = speed.encoder.get("name", DEFAULT)
         note(console, f"  the encoder {name} has no plain form to be measured against")
+    print_backbones(console, speed)
     for line in (
         growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth]),
         growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth]),
@@ -50,6 +51,23 @@ def print_steps(console: Console, speed: Speed) -> None:
         note(console, "  the same against ours through torch.compile (--compile)")
         rows = [[step.name, *timing_cells(step, "compiled", step.compiled, best)] for step in compiled]
         print_table(console, columns[: len(rows[0])], [rows])
+
+
+def print_backbones(console: Console, speed: Speed) -> None:
+    """Print a row per encoder: fine-tuning of windows as long as the config's."""
+    best = speed.precision
+    if not speed.backbones:
+        return
+    note(console, f"  fine-tuning by encoder, windows of {speed.samples} samples; ms: an update")
+    columns = [
+        ("", "encoder", "label"),
+        *(("", head, "right") for head in ("batch", f"{best}/s", f"ms {best}", "GFLOP")),
+    ]
+    rows = [
+        [step.name, *timing_cells(step, "ours", {}, best)[:3], f"{step.flop['ours'] / GIGA:.1f}"]
+        for step in speed.backbones
+    ]
+    print_table(console, columns, [rows])
 
 
 def step_cells(step: StepSpeed, precision: str) -> list[str]:
@@ -110,18 +128,26 @@ def grid_seconds(
 ) -> tuple[float, float]:
     """Seconds of the pretrainings, and of the cells at `jobs` concurrent ones.
 
-    An ablation or sweep is assumed as fast as its method; an unmeasured method is estimated from its encoder passes.
+    An ablation or sweep is assumed as fast as its method; an unmeasured method is estimated from its encoder passes,
+    and a row on a further encoder from the ratio of the encoders' fine-tuning.
     """
     a_pass = speed.finetuning.per_window(speed.precision) / PASSES_PER_STEP
     pretraining = cells = 0.0
     for task in tasks:
         if isinstance(task, Cell):
-            cells += cell_seconds(task, config, sizes, a_pass) / jobs
+            cells += cell_seconds(task, config, sizes, a_pass * relative(speed, task.variant.encoder)) / jobs
             continue
         step = speed.step(task.method.name)
         if step is None or not task.method.trains:
-            pretraining += passes(task, config, sizes) * a_pass
+            spent = passes(task, config, sizes) * a_pass
         else:
             pairs = pairs_trained(task, config, sizes)
-            pretraining += pairs * step.per_window(speed.precision, compiled=config.compile)
+            spent = pairs * step.per_window(speed.precision, compiled=config.compile)
+        pretraining += spent * relative(speed, task.variant.encoder)
     return pretraining, cells
+
+
+def relative(speed: Speed, encoder: str) -> float:
+    """Seconds of a fine-tuning update with an encoder per second of one with the first; 1 if it was not measured."""
+    seconds = {step.name: step.per_window(speed.precision) for step in speed.backbones}
+    return seconds[encoder] / next(iter(seconds.values())) if encoder in seconds else 1.0

@@ -94,14 +94,20 @@ OTHERS = (
     Mark("#44AA99", "8", (0, (1, 1))),
 )
 """For methods of one's own, in the order of the table; after these they begin again."""
+FURTHER: tuple[Dash, ...] = ((0, (1, 3)), (0, (8, 2, 1, 2)), (0, (2, 4)), (0, (8, 4)))
+"""Dashes of a method's rows on further encoders, in the order of the table."""
 
 
 def marks(variants: Iterable[str]) -> dict[str, Mark]:
     """The mark of each row."""
     found: dict[str, Mark] = {}
-    strangers = 0
+    strangers, encoders = 0, dict[str, int]()
     for variant in variants:
-        if variant in MARKS:
+        row, _, encoder = variant.partition("+")
+        if encoder and row in MARKS:
+            further = encoders.setdefault(encoder, len(encoders))
+            found[variant] = MARKS[row]._replace(dash=FURTHER[further % len(FURTHER)])
+        elif variant in MARKS:
             found[variant] = MARKS[variant]
         else:
             found[variant] = OTHERS[strangers % len(OTHERS)]

@@ -66,7 +66,6 @@ WRONG = [
         ["--segmentation", "recordings", "--window-seconds", "2", "--window-stride", "3"],
         "data.window_stride: it would leave gaps between crops of 2 s (data.window_seconds), got 3.0",
     ),
-    (["--segmentation", "recordings"], "methods.moco.pairing: 'neighbor' needs two windows in a row, and a recording"),
     (["--standardise", "batch"], "data.standardise: input should be 'recording', 'dataset' or 'none', got 'batch'"),
     (["--pool", "median"], "data.pool: input should be 'mean' or 'max', got 'median'"),
     (["--evaluate", "probe"], "evaluate.0: unknown evaluation 'probe'; there are: finetune, linear, linear-fix"),

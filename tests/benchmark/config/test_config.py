@@ -216,7 +216,7 @@ def test_a_name_laid_over_a_file_leaves_the_knobs_of_its_own_encoder_behind(tmp_
         ({"leads": 3}, "unknown config key 'encoder.leads'"),
         ({"dropout": 0.1}, "unknown config key 'encoder.dropout'"),
         ({"name": "resnet1d", "depth": 3}, "there are: encoder.name, encoder.output"),
-        ({"name": "resnet"}, "unknown encoder 'resnet': did you mean 'resnet1d'? choose from dilated, resnet1d, or"),
+        ({"name": "resnet"}, "unknown encoder 'resnet': did you mean 'resnet1d'? choose from dilated, resnet1d, "),
         ({"name": 3}, "encoder: {name: dilated} was expected, with knobs of that encoder, got {'name': 3}"),
         ({"name": "nowhere.py"}, "nowhere.py does not exist"),
         ({"output": 0}, "encoder.output: input should be greater than or equal to 1, got 0"),

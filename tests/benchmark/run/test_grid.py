@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.config.sections import Knn, Supervised
 from benchmark.results.names import EVALUATIONS
@@ -209,6 +210,18 @@ def test_one_scale_for_a_corpus_pretrains_anew_and_millivolts_are_other_data() -
     made = [grid_of(load_config(BASIC, {**BASE, "data.standardise": how})) for how in ("recording", "dataset", "none")]
     recording, dataset, none = ([p.key for p in grid.pretrainings if p.method.trains] for grid in made)
     assert recording == none != dataset
+
+
+def test_a_row_that_pairs_neighbours_is_refused_where_a_recording_is_one_window() -> None:
+    whole = {**BASE, "data.segmentation": "recordings"}
+    with pytest.raises(
+        ConfigError, match=r"^pmq pairs neighbouring windows .pairing: neighbor., and a recording of 10"
+    ):
+        grid_of(load_config(BASIC, whole))
+    grid_of(load_config(BASIC, {**whole, "data.window_seconds": 5.0}))
+    grid_of(load_config(BASIC, {**whole, "methods.pmq.pairing": "same"}))
+    with pytest.raises(ConfigError, match=r"^pmq:pairing=neighbor pairs"):
+        grid_of(load_config(BASIC, {**whole, "methods": ["pclr"], "sweeps": {"pmq": {"pairing": ["neighbor"]}}}))
 
 
 def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:

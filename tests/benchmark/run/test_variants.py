@@ -140,3 +140,41 @@ def test_rows_side_by_side_are_the_cells_of_runs_of_their_own() -> None:
 def test_a_preset_that_changes_nothing_shares_the_cells_of_the_method() -> None:
     own = keys_of(BESIDE | {"pretrain.presets": ["tuned"], "pretrain.tuned": {"clocs": {}}})
     assert own["clocs@tuned"] == own["clocs"]
+
+
+RESNET = {"name": "resnet1d", "output": 8}
+EVERY_KIND = {
+    "methods": ["random", "pmq"], "gates": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
+    "sweeps": {"pmq": {"queue_size": [32]}}, "pretrain.snapshots": [1], "pretrain.presets": ["paper"],
+}  # fmt: skip
+
+
+def test_every_row_is_made_with_every_encoder_and_features_once() -> None:
+    rows = variants_of(load_config(BASIC, EVERY_KIND | {"encoders": [RESNET]}))
+    single = [row for row in variants_of(load_config(BASIC, EVERY_KIND))]
+    assert [row.name for row in rows[: len(single)]] == [row.name for row in single]
+    further = [row for row in single if row.name != "features"]
+    assert [row.name for row in rows[len(single) :]] == [f"{row.name}+resnet1d" for row in further]
+    titles = {row.name: (row.title, row.of, row.facts().get("encoder")) for row in rows}
+    assert titles["pmq"] == ("PMQ on dilated", "", "dilated")
+    assert titles["features"] == ("Beat features, boosted", "", None)
+    assert titles["pmq:w/o queue+resnet1d"] == ("PMQ w/o queue on resnet1d", "pmq+resnet1d", "resnet1d")
+    assert titles["random-frozen+resnet1d"] == ("Random, frozen on resnet1d", "random+resnet1d", "resnet1d")
+    assert [row.on_any for row in rows[len(single) :]] == [row.name for row in further]
+    assert pickle.loads(pickle.dumps(rows)) == rows
+
+
+def test_without_a_further_encoder_no_row_names_one() -> None:
+    rows = variants_of(load_config(BASIC, EVERY_KIND))
+    assert not any("encoder" in row.facts() or " on " in row.title or row.encoder for row in rows)
+
+
+def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
+    together = EVERY_KIND | {"encoders": [RESNET], "gates": ["random", "frozen", "features", "full-labels"]}
+    one = {name: value for name, value in together.items() if name != "encoders"}
+    other = one | {"encoder.name": "resnet1d", "encoder.output": 8}
+    found = keys_of(together)
+    assert {name: keys for name, keys in found.items() if "+" not in name} == keys_of(one)
+    on_other = {name: keys for name, keys in keys_of(other).items() if name != "features"}
+    assert {name.removesuffix("+resnet1d"): keys for name, keys in found.items() if "+" in name} == on_other
+    assert not set.union(*keys_of(one).values()) & set.union(*on_other.values())

@@ -73,7 +73,10 @@ def test_a_file_is_an_encoder(tmp_path: Path) -> None:
 def test_a_file_that_defines_no_new_encoder_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(OUTSIDE.replace('"linear"', '"dilated"'))
-    with pytest.raises(ValueError, match=r"encoder file .* give Linear a `name` that none of dilated, resnet1d has"):
+    with pytest.raises(
+        ValueError,
+        match=rf"encoder file .* give Linear a `name` that none of {', '.join(ENCODERS)} has",
+    ):
         get_encoder(str(file))
 
 

@@ -7,55 +7,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from methods.encoders import load_official
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
-
-Arrays = dict[str, np.ndarray]
+from tests.methods.encoders.official import Arrays, State, arrays_of, gradient_of, state_of
 
 
 @pytest.fixture(scope="session")
 def official(shared_reference: Path) -> Arrays:
     """Inputs and features of the official module, under weights that follow a rule."""
-    prefix = "resnet1d_wang/"
-    with np.load(shared_reference / "backbones_cnn_dev.npz") as arrays:
-        return {name.removeprefix(prefix): arrays[name] for name in arrays.files if name.startswith(prefix)}
+    return arrays_of(shared_reference / "backbones_cnn_dev.npz", "resnet1d_wang")
 
 
 @pytest.fixture(scope="session")
-def state(official: Arrays) -> dict[str, Tensor]:
+def state(official: Arrays) -> State:
     """The official state dict, head included."""
-    shapes = [tuple(int(size) for size in text.strip("()").split(",") if size) for text in official["state_shapes"]]
-    seed = int(official["fill_seed"])
-    return {
-        str(name): filled(str(name), number, shape, seed)
-        for number, (name, shape) in enumerate(zip(official["state_names"], shapes, strict=True))
-    }
+    return state_of(official)
 
 
-def filled(name: str, number: int, shape: tuple[int, ...], seed: int) -> Tensor:
-    """Tensor `number` of a state dict by the rule that the reference states under its key `rule`."""
-    low = 2**32 - 1
-    element = np.arange(int(np.prod(shape)), dtype=np.uint64)
-    bits = (element * 2654435761 + np.uint64(number) * 2246822519 + np.uint64(seed) * 3266489917 + 374761393) & low
-    bits ^= bits >> 15
-    bits = (bits * 2246822519) & low
-    bits ^= bits >> 13
-    bits = (bits * 3266489917) & low
-    bits ^= bits >> 16
-    drawn = (bits / 2**31 - 1).reshape(shape)  # in [-1, 1)
-    last = name.rpartition(".")[2]
-    if last == "num_batches_tracked":
-        return torch.zeros((), dtype=torch.int64)
-    if last == "weight":
-        drawn = drawn * np.sqrt(3 / np.prod(shape[1:])) if len(shape) > 1 else 1 + 0.1 * drawn
-    else:
-        drawn = 1 + 0.1 * np.abs(drawn) if last == "running_var" else 0.1 * drawn
-    return torch.from_numpy(drawn).float()
-
-
-def test_gives_the_official_features(official: Arrays, state: dict[str, Tensor]) -> None:
+def test_gives_the_official_features(official: Arrays, state: State) -> None:
     encoder = load_official("resnet1d", state).eval()
     x = torch.from_numpy(official["x"]).mT  # (B, S, L)
     with torch.no_grad():
@@ -64,7 +34,7 @@ def test_gives_the_official_features(official: Arrays, state: dict[str, Tensor])
     np.testing.assert_allclose(pooled, official["features"].mean(2), rtol=1e-5, atol=1e-5)
 
 
-def test_trains_with_the_official_statistics(official: Arrays, state: dict[str, Tensor]) -> None:
+def test_trains_with_the_official_statistics(official: Arrays, state: State) -> None:
     encoder = load_official("resnet1d", state).train()
     features = encoder(torch.from_numpy(official["x"]).mT).mT.detach()  # (B, K, S')
     np.testing.assert_allclose(features, official["features_train_mode"], rtol=1e-5, atol=1e-5)
@@ -73,16 +43,12 @@ def test_trains_with_the_official_statistics(official: Arrays, state: dict[str, 
         assert counted == pytest.approx(float(official[f"after_train_sum_running_{kind}"]), rel=1e-5)
 
 
-def test_has_the_official_gradient(official: Arrays, state: dict[str, Tensor]) -> None:
+def test_has_the_official_gradient(official: Arrays, state: State) -> None:
     encoder = load_official("resnet1d", state).double().train()
-    x = torch.from_numpy(official["x"]).double().requires_grad_()  # (B, L, S)
-    encoder(x.mT)  # it was taken in evaluation, after one pass in training
-    encoder.eval()
-    y = encoder(x.mT).mT  # (B, K, S')
-    (y * torch.cos(torch.arange(y.numel(), dtype=torch.float64)).view_as(y)).sum().backward()
-    assert x.grad is not None
+    encoder(torch.from_numpy(official["x"]).double().mT)  # it was taken in evaluation, after one pass in training
+    gradient = gradient_of(encoder.eval(), official["x"])  # (B, L, S)
     theirs = official["grad_x_of_sum_y_cos_every4th_step"]
-    np.testing.assert_allclose(x.grad[:, :, ::4], theirs, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(gradient[:, :, ::4], theirs, rtol=1e-5, atol=1e-6)
 
 
 def test_has_the_official_size(official: Arrays) -> None:

@@ -143,7 +143,10 @@ ARRAY = ["mine.npy", "--rate", "500", "--leads", *LEADS]
             ["ptbxl", "--out", "f.npy"],
             "ptbxl: neither a WFDB record, a folder, a .npy file nor a dataset (mimic-iv-ecg,",
         ),
-        (["empty", "--rate", "500", "--out", "f.npy"], "--rate is for a .npy; WFDB records say it themselves"),
+        (
+            ["empty", "--rate", "500", "--out", "f.npy"],
+            "--rate is for a .npy; WFDB records and datasets say it themselves",
+        ),
         (["ptb-xl", "empty", "--out", "f.npy"], "ptb-xl: a dataset or a .npy is embedded alone, not with empty"),
         (["ptb-xl", "--data-root", "empty", "--out", "f.npy"], "use --data ptb-xl=DIR"),
     ],

@@ -294,6 +294,24 @@ def test_a_run_around_another_encoder_leaves_the_results_of_the_first_alone(
     assert sorted(card["encoder"]["name"] for card in cards) == ["dilated", "dilated", "resnet1d", "resnet1d"]
 
 
+def test_several_encoders_are_rows_beside_each_other_and_share_the_results_of_each(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    further = ["--set", "encoders=[{name: resnet1d, output: 8}]"]
+    assert run_benchmark.main([*argv, *further]) == 0
+    assert "8 cells on 4 encoders: 4 done, 4 to do" in " ".join(capsys.readouterr().out.split())
+    assert {row.variant for row in rows(tmp_path / "runs")} == {"random", "pmq", "random+resnet1d", "pmq+resnet1d"}
+    for title in ("PMQ on dilated", "PMQ on resnet1d", "Random on resnet1d"):
+        assert f"| {title} |" in table(tmp_path)
+    costs = (tmp_path / "out" / "costs.csv").read_text()
+    assert "PMQ on resnet1d" in costs
+    alone = [*argv, "--encoder", "resnet1d", "--set", "encoder.output=8"]
+    assert run_benchmark.main(alone) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert " on " not in table(tmp_path)
+
+
 def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
     argv: list[str], encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

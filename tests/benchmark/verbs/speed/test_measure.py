@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -22,7 +23,8 @@ from benchmark.verbs.speed.measure import Effort, executed, measure_speed
 from benchmark.verbs.speed.record import INSTALL_NEUROKIT2, Speed, load_speed, save_speed
 from benchmark.verbs.speed.report import preparation_line, print_speed
 from benchmark.verbs.speed.steps import Setting, training_job
-from methods.encoders.dilated import DilatedConfig
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.resnet1d import ResNet1d
 from methods.pmq import PMQConfig
 from tests.basic import BASIC
 
@@ -34,6 +36,14 @@ SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
 @pytest.fixture(scope="module")
 def config() -> Config:
     return load_config(BASIC, SMALL | {"methods": ["random", "pmq", "clocs", "comet"], "seeds": [1, 2]})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def two_encoders() -> Iterator[None]:
+    """The suite's other encoders at full size take minutes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "ENCODERS", {"dilated": Dilated, "resnet1d": ResNet1d})
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +93,21 @@ def test_compiled_updates_take_their_turn(config: Config) -> None:
     assert set(found.seconds) == {"ours float32", "plain float32", "compiled float32"}
     assert set(found.compiled) == set(found.ratios) == {"float32", "best"}
     assert set(found.flop) == {"ours", "plain"}
+
+
+def test_every_encoder_is_timed_and_those_of_the_config_at_its_sizes(measured: Speed, config: Config) -> None:
+    assert [step.name for step in measured.backbones] == ["dilated", "resnet1d"]
+    assert all(step.seconds.keys() == {"ours float32"} and step.flop["ours"] > 0 for step in measured.backbones)
+    assert measured.backbones[0].flop["ours"] < measured.backbones[1].flop["ours"] / 100
+    both = load_config(BASIC, SMALL | {"encoders": [{"name": "vit1d"}, {"name": "s4", "length": 150}]})
+    base = module.base_setting(both, MACHINE.device, TINY)
+    found = {label: (own.encoder, own.batch) for label, own in module.backbones_of(both, base).items()}
+    assert found == {name: (name, 4) for name in ("dilated", "vit1d", "s4", "resnet1d")}
+    short = module.backbones_of(config, replace(base, samples=20))
+    assert list(short) == ["dilated", "resnet1d"]
+    shown = StringIO()
+    print_speed(open_console(shown), measured)
+    assert "fine-tuning by encoder, windows of 300 samples; ms: an update" in shown.getvalue()
 
 
 def test_sizes_grow_as_they_were_asked_to(measured: Speed) -> None:

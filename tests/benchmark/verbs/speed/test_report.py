@@ -76,3 +76,20 @@ def test_hours_follow_from_windows_epochs_and_the_time_of_an_update(
     assert hours_line(config, [pmq], sizes, known_speed(pmq=2.0), 2).startswith(
         "the grid of basic at this speed: pretraining"
     )
+
+
+def test_rows_on_a_further_encoder_take_as_much_longer_as_its_fine_tuning(
+    config: Config, known_speed: Callable[..., Speed]
+) -> None:
+    speed = known_speed(pmq=2.0)
+    backbones = tuple(
+        replace(speed.finetuning, name=name, batch=batch, seconds={f"ours {speed.precision}": seconds})
+        for name, batch, seconds in (("dilated", 4, 2.0), ("resnet1d", 2, 3.0))
+    )
+    both = config.model_copy(update={"encoders": [{"name": "resnet1d", "output": 8}]})
+    sizes = {name: Size(10, 80, exact=False) for name in (config.data.pretrain, *config.data.datasets)}
+    tasks = {task.variant.name: task for task in unkeyed_grid(both, MACHINE).pretrainings}
+    known = replace(speed, backbones=backbones)
+    first, further = (grid_seconds(both, [tasks[name]], sizes, known, 1)[0] for name in ("pmq", "pmq+resnet1d"))
+    assert further == pytest.approx(3 * first)
+    assert grid_seconds(both, [tasks["pmq+resnet1d"]], sizes, speed, 1)[0] == first

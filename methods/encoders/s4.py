@@ -1,0 +1,273 @@
+"""Structured state spaces over time (S4, Gu et al. 2022; as in ECG-CPC of AI4Health).
+
+`depth` layers, each a linear state space per channel (x' = A x + B u, y = C x + D u, in discrete steps of dt) as a
+long convolution, GELU, a gated linear layer, the sum with its input and layer normalisation. A is HiPPO-LegS in the
+form w - P P* (diagonal plus low rank); A, B and dt stay as they start, C and D learn. Causal: a step sees no later
+one; bidirectional: it sees both sides.
+
+The front is ECG-CPC's four convolutions (the first halves the time steps), one linear layer, or nothing. A mask acts on
+its output, (B, S', K).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+
+SLOWEST, FASTEST = 1e-3, 1e-1
+"""Bounds of dt, drawn per channel, uniform in its logarithm."""
+KERNELS, STRIDE = (3, 1, 1, 1), 2
+"""Widths of the front's convolutions, and the stride of the first."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class S4Config(EncoderConfig):
+    """Sizes; the defaults are ECG-CPC's and give 2,932,736 parameters, 2,123,776 of them behind the front."""
+
+    output: Size = 512
+    """K, the channels of every layer."""
+    depth: Annotated[int, Field(ge=1)] = 4
+    """Layers."""
+    states: Annotated[int, Field(ge=2, multiple_of=2)] = 8
+    """N, the states of a channel."""
+    bidirectional: bool = False
+    """Whether a step sees later steps too."""
+    front: Literal["convolutions", "linear", "none"] = "convolutions"
+    """Leads -> channels; convolutions halve the time steps, none needs `output` leads."""
+    length: Size = 1250
+    """Most time steps behind the front: 10 s at 250 Hz behind convolutions. Weights belong to one length."""
+
+    def unfit(self, samples: int) -> str:
+        """See `EncoderConfig.unfit`."""
+        steps = math.ceil(samples / STRIDE) if self.front == "convolutions" else samples
+        if steps <= self.length:
+            return ""
+        most = self.length * STRIDE if self.front == "convolutions" else self.length
+        return f"encoder.length {self.length} reaches {most} of them; set encoder.length={steps}"
+
+    @classmethod
+    def small(cls) -> S4Config:
+        """Two layers of 16 channels."""
+        return cls(output=16, depth=2, states=4, length=150)
+
+
+class StateSpace(nn.Module):
+    """A state space per channel as a convolution over time, with learned C and D. Complex tensors are real pairs."""
+
+    w: Tensor  # (H, N / 2, 2)
+    p: Tensor  # (H, N / 2, 2)
+    b: Tensor  # (H, N / 2, 2)
+    log_dt: Tensor  # (H,)
+
+    def __init__(self, channels: int, states: int, length: int, *, bidirectional: bool) -> None:
+        super().__init__()
+        self.length = length
+        start, end = math.log(SLOWEST), math.log(FASTEST)
+        self.register_buffer("log_dt", start + (end - start) * torch.rand(channels))
+        for name, value in zip(("w", "p", "b"), hippo(states), strict=True):
+            pairs = torch.view_as_real(value).float()  # (N / 2, 2)
+            self.register_buffer(name, pairs.repeat(channels, 1, 1))
+        c = torch.randn(1 + bidirectional, channels, states // 2, dtype=torch.complex128)  # (1 or 2, H, N / 2)
+        self.c = nn.Parameter(torch.view_as_real(self.of_length(c)).float())  # (1 or 2, H, N / 2, 2)
+        self.d = nn.Parameter(torch.randn(channels))  # (H,)
+
+    def forward(self, u: Tensor) -> Tensor:
+        """(B, H, S) -> (B, H, S); S at most `length`."""
+        steps = u.shape[-1]
+        kernels = self.kernel()[..., :steps]  # (1 or 2, H, S)
+        taps = F.pad(kernels[0], (0, steps))  # (H, 2 S)
+        if len(kernels) == 2:
+            taps = taps + F.pad(kernels[1].flip(-1), (steps, 0))  # (H, 2 S), later steps at the end
+        u = u.to(taps.dtype)  # half precision has no FFT
+        spectrum = torch.fft.rfft(u, n=2 * steps) * torch.fft.rfft(taps)  # (B, H, S + 1)
+        y: Tensor = torch.fft.irfft(spectrum, n=2 * steps)[..., :steps] + u * self.d[:, None]  # (B, H, S)
+        return y
+
+    def kernel(self) -> Tensor:
+        """The first `length` taps of each convolution: (1 or 2, H, length).
+
+        By their generating function at the roots of unity z (S4, Algorithm 1): with d = 2 (1 - z) - w dt (1 + z),
+        sums r over states of products with 1 / d, and Woodbury's identity for the low rank. Both sides are multiplied
+        by 1 + z, so that nothing is divided by zero at z = -1.
+        """
+        dt = self.log_dt.exp()[:, None]  # (H, 1)
+        w, p, b, c = (torch.view_as_complex(part) for part in (self.w, self.p, self.b, self.c))
+        turn = torch.arange(self.length // 2 + 1, device=dt.device, dtype=dt.dtype) * (-2 * math.pi / self.length)
+        root = torch.polar(torch.ones_like(turn), turn)  # (R,)
+        left, right = torch.stack([b, p]), torch.cat([c, p.conj()[None]])  # (2, H, N / 2), (1 or 2 + 1, H, N / 2)
+        products = dt * left[:, None] * right[None]  # (2, 1 or 2 + 1, H, N / 2)
+        poles = (w * dt)[..., None]  # (H, N / 2, 1)
+        r = summed(products, 2 * (1 - root) - poles * (1 + root))  # (2, 1 or 2 + 1, H, R)
+        r = r + summed(products.conj(), 2 * (1 - root) - poles.conj() * (1 + root))
+        low_rank = (1 + root) * r[0, -1] * r[1, :-1] / (1 + (1 + root) * r[1, -1])  # (1 or 2, H, R)
+        taps: Tensor = torch.fft.irfft(2 * (r[0, :-1] - low_rank), n=self.length)  # (1 or 2, H, length)
+        return taps
+
+    def of_length(self, c: Tensor) -> Tensor:
+        """C -> C (1 - A^length) for the discrete A: what makes the generating function stop at `length` taps."""
+        doubled = [torch.view_as_complex(part.double()) for part in (self.w, self.p)]
+        w, p = (torch.cat([part, part.conj()], -1) for part in doubled)  # each (H, N), with the conjugate states
+        a = torch.diag_embed(w) - p[..., :, None] * p.conj()[..., None, :]  # (H, N, N)
+        half = self.log_dt.double().exp()[:, None, None] / 2 * a  # (H, N, N)
+        one = torch.eye(a.shape[-1], dtype=a.dtype)
+        power = torch.linalg.matrix_power(torch.linalg.solve(one - half, one + half), self.length)  # (H, N, N)
+        whole = torch.cat([c, c.conj()], -1)  # (1 or 2, H, N)
+        return (whole - torch.einsum("chn,hnm->chm", whole, power))[..., : c.shape[-1]]  # (1 or 2, H, N / 2)
+
+
+def summed(products: Tensor, denominators: Tensor) -> Tensor:
+    """Sum over states of products / denominators: (X, Y, H, N / 2), (H, N / 2, R) -> (X, Y, H, R)."""
+    return torch.einsum("xyhn,hnr->xyhr", products, denominators.reciprocal())
+
+
+def hippo(states: int) -> tuple[Tensor, Tensor, Tensor]:
+    """HiPPO-LegS of N states as w, P and B, each (N / 2,) complex: one of each pair of conjugate eigenvalues.
+
+    The phase of an eigenvector is free; here B is real and positive, so that all machines agree.
+    """
+    order = torch.arange(states, dtype=torch.float64)
+    root = (2 * order + 1).sqrt()  # (N,)
+    low_rank = (order + 0.5).sqrt()  # (N,)
+    a = -torch.tril(root[:, None] * root, -1) - torch.diag(order + 1)  # (N, N)
+    skew = a + low_rank[:, None] * low_rank + torch.eye(states, dtype=torch.float64) / 2  # (N, N), skew-symmetric
+    frequencies, vectors = torch.linalg.eigh(skew * -1j)  # (N,) ascending, (N, N)
+    frequencies, vectors = frequencies[states // 2 :], vectors[:, states // 2 :]
+    b = vectors.mH @ root.to(vectors.dtype)  # (N / 2,)
+    phase = b / b.abs()  # (N / 2,)
+    p = (vectors.mH @ low_rank.to(vectors.dtype)) / phase  # (N / 2,)
+    return torch.complex(torch.full_like(frequencies, -0.5), frequencies), p, (b / phase)
+
+
+class Layer(nn.Module):
+    """A state space, GELU, a gated linear layer, the sum with the input, layer normalisation."""
+
+    def __init__(self, config: S4Config) -> None:
+        super().__init__()
+        width = config.output
+        self.space = StateSpace(width, config.states, config.length, bidirectional=config.bidirectional)
+        self.mix = nn.Sequential(nn.GELU(), nn.Linear(width, 2 * width), nn.GLU())
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, S, K) -> (B, S, K)."""
+        mixed: Tensor = self.norm(x + self.mix(self.space(x.mT).mT))  # (B, S, K)
+        return mixed
+
+
+class Convolutions(nn.Sequential):
+    """ECG-CPC's front: four convolutions with batch normalisation; the first halves the time steps."""
+
+    def __init__(self, leads: int, width: int) -> None:
+        super().__init__()
+        for number, kernel in enumerate(KERNELS):
+            channels, stride = (leads, STRIDE) if number == 0 else (width, 1)
+            convolution = nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
+            self.append(nn.Sequential(convolution, nn.BatchNorm1d(width), nn.ReLU()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, S, L) -> (B, ceil(S / 2), K)."""
+        out: Tensor = super().forward(x.mT)  # type: ignore[no-untyped-call]  # (B, K, ceil(S / 2))
+        return out.mT  # (B, ceil(S / 2), K)
+
+
+class S4(Encoder):
+    """ECG windows -> representations at every time step, or every second behind convolutions."""
+
+    name: ClassVar[str] = "s4"
+    Config: ClassVar[type[EncoderConfig]] = S4Config
+    config: S4Config
+
+    def __init__(self, config: S4Config | None = None) -> None:
+        super().__init__(config)
+        leads, width, front = self.config.leads, self.config.output, self.config.front
+        if front == "none" and leads != width:
+            raise ValueError(f"encoder.front none needs as many leads ({leads}) as encoder.output ({width})")
+        fronts = {"convolutions": Convolutions, "linear": nn.Linear}
+        self.front = nn.Identity() if front == "none" else fronts[front](leads, width)
+        self.layers = nn.Sequential(*[Layer(self.config) for _ in range(self.config.depth)])
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Output of the front: (B, S, L) -> (B, S', K). Raises ValueError for windows that `unfit` names."""
+        if why := self.config.unfit(x.shape[1]):
+            raise ValueError(f"encoder s4 cannot take windows of {x.shape[1]} samples: {why}")
+        embedded: Tensor = self.front(x)  # (B, S', K)
+        return embedded
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        """(B, S', K) -> (B, S', K)."""
+        steps: Tensor = self.layers(embedded)  # (B, S', K)
+        return steps
+
+    def compile_blocks(self) -> None:
+        """Have torch.compile fuse what follows each state space, whose complex numbers it does not take."""
+        for layer in self.layers.children():
+            layer.mix.compile(dynamic=False)  # type: ignore[union-attr]
+
+    @classmethod
+    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
+        """An encoder with the weights of AI4Health's `S4Model`, with or without those of ECG-CPC's front.
+
+        Sizes follow the tensors, `length` the roots of unity among them. Raises ValueError if a tensor is missing,
+        unknown or of another shape.
+        """
+        needed = ("s4_layers.0.kernel.kernel.C", "s4_layers.0.kernel.kernel.omega", "s4_layers.0.D")
+        if missing := [name for name in needed if name not in state_dict]:
+            raise ValueError(f"official s4: no tensor {missing[0]}; pass the whole state_dict of the module")
+        ours = dict(_ours(name, value) for name, value in state_dict.items() if not _LEFT_OUT.fullmatch(name))
+        try:
+            encoder = cls(_sizes(state_dict))
+            encoder.load_state_dict(ours, strict=True)
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(f"official s4: {' '.join(str(error).split())}") from error
+        return encoder
+
+
+def _sizes(official: Mapping[str, Tensor]) -> S4Config:
+    """The config of an official state dict."""
+    directions, width, pairs, _ = official["s4_layers.0.kernel.kernel.C"].shape
+    convolutions, linear = official.get("0.0.weight"), official.get("encoder.weight")
+    first = linear if convolutions is None else convolutions
+    even = 2 * (len(official["s4_layers.0.kernel.kernel.omega"]) - 1)
+    real, imaginary = official["s4_layers.0.kernel.kernel.omega"][1].tolist()
+    odd = abs(2 * math.pi / (even + 1) - math.atan2(-imaginary, real)) < 1e-6  # the first root after 1
+    return S4Config(
+        leads=width if first is None else first.shape[1],
+        output=width,
+        depth=len({name.split(".")[1] for name in official if name.startswith("s4_layers.")}),
+        states=2 * pairs,
+        bidirectional=directions == 2,
+        front="none" if first is None else "linear" if convolutions is None else "convolutions",
+        length=even + odd,
+    )
+
+
+_LEFT_OUT = re.compile(r"decoder\..+|s4_layers\.\d+\.kernel\.kernel\.(?:omega|z|Q)")
+"""The head, and what follows from other tensors."""
+_SPACE = re.compile(r"s4_layers\.(\d+)\.(?:(D)|kernel\.kernel\.(C|B|P|w|log_dt))")
+_MIX = re.compile(r"s4_layers\.(\d+)\.output_linear\.0\.(weight|bias)")
+_NORM = re.compile(r"norms\.(\d+)\.(weight|bias)")
+_FRONT = re.compile(r"[0-3]\.[01]\..+|encoder\.(?:weight|bias)")
+
+
+def _ours(official: str, value: Tensor) -> tuple[str, Tensor]:
+    """Name in `S4` and shape there of a tensor of the official module, which keeps axes of length one."""
+    if match := _SPACE.fullmatch(official):
+        layer, d, part = match.groups()
+        return f"layers.{layer}.space.{(d or part).lower()}", value.squeeze(0) if (d or part) in "DBP" else value
+    if match := _MIX.fullmatch(official):
+        return f"layers.{match[1]}.mix.1.{match[2]}", value if match[2] == "weight" else value.squeeze(-1)
+    if match := _NORM.fullmatch(official):
+        return f"layers.{match[1]}.norm.{match[2]}", value
+    if _FRONT.fullmatch(official):
+        return f"front.{official.removeprefix('encoder.')}", value
+    raise ValueError(f"official s4: unknown tensor {official!r}; pass the state_dict of the module alone")

@@ -1,0 +1,150 @@
+"""A deep network of bottlenecks (xresnet1d101 of the PTB-XL benchmark, Strodthoff et al. 2021; He et al. 2019).
+
+Three convolutions (the first halves the time steps), a maximum pool, then stages of 3, 4, 23 and 3 bottlenecks, of
+which all but the first stage halve the time steps: S' = ceil(S / 32). A mask acts on the three convolutions' output,
+(B, ceil(S / 2), K / 4).
+
+Weights start as the benchmark's training sets them: normal by He et al. (2015), all batch normalisations at 1 (the
+module's constructor puts those at the end of a bottleneck at 0, and the training resets them).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+import torch.nn.functional as F
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+
+KERNEL = 5
+STEM = 3
+"""Convolutions before the stages."""
+EXPANSION = 4
+"""Channels of a bottleneck's output per channel inside."""
+STRIDE = 32
+"""Samples from one time step of the output to the next."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class XResNet1d101Config(EncoderConfig):
+    """Sizes; the defaults are the benchmark's and give 1,804,672 parameters."""
+
+    output: Annotated[int, Field(ge=8, multiple_of=8)] = 256
+    """K, the channels of every bottleneck's output; a quarter of them inside, an eighth in the first convolutions."""
+    third_stage: Size = 23
+    """Bottlenecks of the third stage; the others have 3, 4 and 3."""
+
+    def unfit(self, samples: int) -> str:
+        """See `EncoderConfig.unfit`."""
+        return "" if samples >= STRIDE else f"its steps are {STRIDE} samples apart; use windows of {STRIDE} or more"
+
+    @classmethod
+    def small(cls) -> XResNet1d101Config:
+        """Eight channels inside a bottleneck, one bottleneck in the third stage."""
+        return cls(output=32, third_stage=1)
+
+
+class Bottleneck(nn.Module):
+    """Residual block. Its shortcut is a 1x1 convolution where the channels change, an average where the steps do."""
+
+    def __init__(self, channels: int, output: int, stride: int) -> None:
+        super().__init__()
+        inside = output // EXPANSION
+        self.path = nn.Sequential(
+            normalised(channels, inside, 1),
+            nn.ReLU(),
+            normalised(inside, inside, KERNEL, stride),
+            nn.ReLU(),
+            normalised(inside, output, 1),
+        )
+        self.shortcut = nn.Sequential(
+            nn.Identity() if stride == 1 else nn.AvgPool1d(stride, ceil_mode=True),
+            nn.Identity() if channels == output else normalised(channels, output, 1),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, S) -> (B, K, ceil(S / stride))."""
+        return F.relu(self.path(x) + self.shortcut(x))  # (B, K, S')
+
+
+def normalised(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Sequential:
+    """Convolution that divides the length by its stride alone, and batch normalisation in place of a bias."""
+    convolution = nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
+    nn.init.kaiming_normal_(convolution.weight)
+    return nn.Sequential(convolution, nn.BatchNorm1d(width))
+
+
+class XResNet1d101(Encoder):
+    """ECG windows -> representations at every 32nd time step."""
+
+    name: ClassVar[str] = "xresnet1d101"
+    Config: ClassVar[type[EncoderConfig]] = XResNet1d101Config
+    config: XResNet1d101Config
+
+    def __init__(self, config: XResNet1d101Config | None = None) -> None:
+        super().__init__(config)
+        leads, output = self.config.leads, self.config.output
+        widths = (leads, output // 8, output // 8, output // EXPANSION)
+        self.stem = nn.Sequential()
+        for layer in range(STEM):
+            self.stem.append(normalised(widths[layer], widths[layer + 1], KERNEL, 2 if layer == 0 else 1))
+            self.stem.append(nn.ReLU())
+        self.stages = nn.Sequential()
+        for number, blocks in enumerate((3, 4, self.config.third_stage, 3)):
+            channels, stride = (widths[-1], 1) if number == 0 else (output, 2)
+            first, rest = Bottleneck(channels, output, stride), range(blocks - 1)
+            self.stages.append(nn.Sequential(first, *[Bottleneck(output, output, 1) for _ in rest]))
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Output of the first three convolutions: (B, S, L) -> (B, ceil(S / 2), K / 4)."""
+        stem: Tensor = self.stem(x.mT)  # (B, K / 4, ceil(S / 2))
+        return stem.mT  # (B, ceil(S / 2), K / 4)
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        """(B, ceil(S / 2), K / 4) -> (B, ceil(S / 32), K)."""
+        pooled = F.max_pool1d(embedded.mT, 3, stride=2, padding=1)  # (B, K / 4, ceil(S / 4))
+        steps: Tensor = self.stages(pooled)  # (B, K, S')
+        return steps.mT  # (B, S', K)
+
+    @classmethod
+    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
+        """An encoder with the weights of the benchmark's module; its sizes follow the tensors.
+
+        The module names the tensors of a bottleneck twice; where both names are given, it takes on the second,
+        `convpath`, and so does this. Raises ValueError if a tensor is missing, unknown or of another shape.
+        """
+        named = sorted(state_dict, key=lambda name: ".convpath." in name)
+        ours = {_our_name(name): state_dict[name] for name in named if not _HEAD.match(name)}
+        ends = {"stem.0.0.weight": "0.0.weight", "stages.3.2.path.4.0.weight": "7.2.convs.2.0.weight"}
+        if missing := [official for name, official in ends.items() if name not in ours]:
+            raise ValueError(f"official xresnet1d101: no tensor {missing[0]}; pass the whole state_dict of the module")
+        leads, output = ours["stem.0.0.weight"].shape[1], len(ours["stages.3.2.path.4.0.weight"])
+        third = {name.split(".")[2] for name in ours if name.startswith("stages.2.")}
+        try:
+            encoder = cls(XResNet1d101Config(leads=leads, output=output, third_stage=len(third)))
+            encoder.load_state_dict(ours, strict=True)
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(f"official xresnet1d101: {' '.join(str(error).split())}") from error
+        return encoder
+
+
+_HEAD = re.compile(r"8\.")
+_STEM = re.compile(r"([012])\.([01])\.(.+)")
+_BLOCK = re.compile(r"([4-7])\.(\d+)\.(?:(?:convs|convpath\.0)\.([012])|idpath\.\d)\.([01])\.(.+)")
+
+
+def _our_name(official: str) -> str:
+    """Name in `XResNet1d101` of a tensor of the official module: stem 0 to 2, stages 4 to 7."""
+    if match := _STEM.fullmatch(official):
+        layer, part, rest = match.groups()
+        return f"stem.{2 * int(layer)}.{part}.{rest}"
+    if match := _BLOCK.fullmatch(official):
+        stage, block, layer, part, rest = match.groups()
+        place = "shortcut.1" if layer is None else f"path.{2 * int(layer)}"
+        return f"stages.{int(stage) - 4}.{block}.{place}.{part}.{rest}"
+    raise ValueError(f"official xresnet1d101: unknown tensor {official!r}; pass the state_dict of the module alone")

@@ -1,0 +1,67 @@
+"""The official modules' numbers and weights: arrays of the reference, and state dicts filled by its rule."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from methods.encoders.base import Encoder
+
+Arrays = dict[str, np.ndarray]
+State = dict[str, Tensor]
+
+
+def arrays_of(file: Path, module: str) -> Arrays:
+    """The arrays of one module in a file of the reference."""
+    with np.load(file) as arrays:
+        own = [name for name in arrays.files if name.startswith(f"{module}/")]
+        return {name.removeprefix(f"{module}/"): arrays[name] for name in own}
+
+
+def state_of(official: Arrays, part: str = "") -> State:
+    """The official state dict, or that of a `part`, each tensor filled by the rule."""
+    names, texts = official[f"{part}state_names"], official[f"{part}state_shapes"]
+    shapes = [tuple(int(size) for size in text.strip("()").split(",") if size) for text in texts]
+    seed = int(official[f"{part}fill_seed"])
+    return {
+        str(name): filled(str(name), number, shape, seed)
+        for number, (name, shape) in enumerate(zip(names, shapes, strict=True))
+    }
+
+
+def filled(name: str, number: int, shape: tuple[int, ...], seed: int) -> Tensor:
+    """Tensor `number` of a state dict by the rule that the reference states under its key `rule`."""
+    low = 2**32 - 1
+    element = np.arange(int(np.prod(shape)), dtype=np.uint64)
+    bits = (element * 2654435761 + np.uint64(number) * 2246822519 + np.uint64(seed) * 3266489917 + 374761393) & low
+    bits ^= bits >> 15
+    bits = (bits * 2246822519) & low
+    bits ^= bits >> 13
+    bits = (bits * 3266489917) & low
+    bits ^= bits >> 16
+    drawn = (bits / 2**31 - 1).reshape(shape)  # in [-1, 1)
+    last = name.rpartition(".")[2]
+    if last == "num_batches_tracked":
+        return torch.zeros((), dtype=torch.int64)
+    if last == "weight":
+        drawn = drawn * np.sqrt(3 / np.prod(shape[1:])) if len(shape) > 1 else 1 + 0.1 * drawn
+    elif last == "log_dt":
+        drawn = math.log(1e-3) + (drawn + 1) / 2 * (math.log(1e-1) - math.log(1e-3))
+    else:
+        of_name = {"running_var": 1 + 0.1 * np.abs(drawn), "C": 0.5 * drawn, "D": 1 + 0.1 * drawn}
+        drawn = of_name.get(last, 0.1 * drawn)
+    return torch.from_numpy(drawn).float()
+
+
+def gradient_of(encoder: Encoder, x: np.ndarray, way: str = "forward") -> np.ndarray:
+    """Gradient at x (B, L, S) of the sum of y_i cos(i), y the official layout of what `way` gives: (B, L, S)."""
+    given = torch.from_numpy(x).double().requires_grad_()  # (B, L, S)
+    out = getattr(encoder.double(), way)(given.mT)
+    y = out.mT if out.ndim == 3 else out
+    (y * torch.cos(torch.arange(y.numel(), dtype=torch.float64)).view_as(y)).sum().backward()
+    assert given.grad is not None
+    return given.grad.numpy()

@@ -1,0 +1,180 @@
+"""s4 gives the official module's kernels and outputs, takes on its weights, and starts as HiPPO-LegS says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from methods.encoders import load_official
+from methods.encoders.s4 import S4, S4Config, StateSpace, hippo
+from tests.methods.encoders.official import Arrays, State, arrays_of, state_of
+
+LENGTHS = {"s4_causal": 64, "s4_bidirectional": 50, "ecg_cpc": 60}
+KERNEL = "kernel.kernel."
+
+
+@pytest.fixture(scope="session", params=LENGTHS)
+def official(request: pytest.FixtureRequest, shared_reference: Path) -> Arrays:
+    """Inputs and outputs of an official module, under weights that follow a rule."""
+    return arrays_of(shared_reference / "backbones_s4_dev.npz", request.param) | {"name": request.param}
+
+
+@pytest.fixture(scope="session")
+def state(official: Arrays) -> State:
+    """Its state dict: filled by the rule but for HiPPO's tensors, which the reference holds."""
+    return whole_state(official, LENGTHS[str(official["name"])])
+
+
+def whole_state(official: Arrays, length: int) -> State:
+    """A state dict with HiPPO's tensors, and the roots of unity of a length."""
+    found = state_of(official)
+    root = np.exp(-2j * np.pi / length * np.arange(length // 2 + 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_name = {"omega": root, "z": 2 * (1 - root) / (1 + root)}
+    for name, value in found.items():
+        last = name.removeprefix(name.partition(KERNEL)[0] + KERNEL)
+        if last in ("w", "P", "B"):
+            found[name] = torch.from_numpy(official[f"{last}_as_real_pairs_of_one_feature"]).expand(value.shape)
+        elif last == "Q":
+            conjugate = official["P_as_real_pairs_of_one_feature"] * [1, -1]
+            found[name] = torch.from_numpy(conjugate).expand(value.shape)
+        elif last in of_name:
+            found[name] = torch.view_as_real(torch.from_numpy(of_name[last]))
+    return found
+
+
+def test_gives_the_official_kernels_and_outputs(official: Arrays, state: State) -> None:
+    every = 8 if official["name"] == "ecg_cpc" else 1
+    if "conv_state_names" in official:
+        state = state_of(official, "conv_") | state
+    encoder = load_official("s4", state).eval()
+    x = torch.from_numpy(official["x"])  # (B, S, L), of ecg_cpc (B, L, S)
+    with torch.no_grad():
+        kernel = encoder.layers[0].space.kernel()[:, ::every]  # type: ignore[index, operator, union-attr]
+        out = encoder(x if every == 1 else x.mT)[..., ::every]  # (B, S', K)
+    np.testing.assert_allclose(kernel, official["kernel_layer0"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(out, official["y"], rtol=1e-5, atol=1e-5)
+
+
+def test_has_the_official_size_of_what_learns(official: Arrays, state: State) -> None:
+    encoder = load_official("s4", state)
+    assert sum(p.numel() for p in encoder.parameters()) == int(official["n_params"])
+    assert len(list(encoder.parameters())) == len(official["trainable_names"])
+
+
+def test_the_front_is_that_of_ecg_cpc(shared_reference: Path) -> None:
+    official = arrays_of(shared_reference / "backbones_s4_dev.npz", "ecg_cpc")
+    encoder = load_official("s4", state_of(official, "conv_") | whole_state(official, 60)).eval()
+    assert encoder.config == S4Config(length=60)
+    encoded = encoder.embed(torch.from_numpy(official["x"]).mT)[..., ::8].detach()  # (B, S', K / 8)
+    np.testing.assert_allclose(encoded, official["encoded_every8th_feature"], rtol=1e-5, atol=1e-5)
+    front = sum(p.numel() for p in encoder.front.parameters())  # type: ignore[union-attr]
+    assert front == int(official["conv_n_params"]) == 808_960
+    assert sum(p.numel() for p in S4().parameters()) == front + int(official["n_params"]) == 2_932_736
+
+
+def recurrence(space: StateSpace, steps: int) -> Tensor:
+    """The taps of the first convolution step by step, from a C that belongs to no length: (H, steps)."""
+    dt = space.log_dt.double().exp()[:, None, None]
+    w, p, b, c = (torch.view_as_complex(part.double()) for part in (space.w, space.p, space.b, space.c[0]))
+    w, p, b, c = (torch.cat([part, part.conj()], -1) for part in (w, p, b, c))  # each (H, N)
+    a = torch.diag_embed(w) - p[..., :, None] * p.conj()[..., None, :]  # (H, N, N)
+    one = torch.eye(a.shape[-1], dtype=a.dtype)
+    step = torch.linalg.solve(one - dt / 2 * a, one + dt / 2 * a)  # (H, N, N)
+    of_all = torch.linalg.solve((one - torch.linalg.matrix_power(step, space.length)).mT, c[..., None])[..., 0]
+    state, taps = torch.linalg.solve(one - dt / 2 * a, dt * b[..., None]), []
+    for _ in range(steps):
+        taps.append((of_all[..., None, :] @ state).real.flatten())
+        state = step @ state
+    return torch.stack(taps, -1).detach()
+
+
+@pytest.mark.parametrize("length", [20, 21])
+def test_the_convolution_is_the_recurrence_at_even_and_odd_lengths(length: int) -> None:
+    torch.manual_seed(0)
+    space = StateSpace(3, 6, length, bidirectional=False)
+    taps = space.kernel().detach()[0]  # (H, length)
+    assert taps.shape == (3, length)
+    np.testing.assert_allclose(taps, recurrence(space, length), rtol=1e-4, atol=1e-5)
+
+
+def test_hippo_is_the_legendre_matrix() -> None:
+    w, p, b = hippo(6)
+    order = torch.arange(6, dtype=torch.float64)
+    root = (2 * order + 1).sqrt()
+    legendre = -torch.tril(root[:, None] * root, -1) - torch.diag(order + 1)  # (N, N)
+    ours = (
+        torch.diag(torch.cat([w, w.conj()])) - torch.outer(*(torch.cat(pair) for pair in ((p, p.conj()),) * 2)).conj()
+    )
+    torch.testing.assert_close(torch.linalg.eigvals(ours).sum().real, legendre.trace())
+    powers = [
+        (torch.cat([b, b.conj()]).conj() @ torch.linalg.matrix_power(ours, k) @ torch.cat([b, b.conj()])).real
+        for k in range(5)
+    ]
+    theirs = [root @ torch.linalg.matrix_power(legendre, k) @ root for k in range(5)]
+    torch.testing.assert_close(torch.stack(powers), torch.stack(theirs))
+    assert bool((b.real > 0).all())
+    assert not (b.imag.abs() > 1e-12).any()
+
+
+@pytest.mark.parametrize("front", ["convolutions", "linear"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_causal_step_sees_no_later_one(front: str, bidirectional: bool) -> None:
+    torch.manual_seed(0)
+    config = S4Config(output=8, depth=2, states=4, length=40, bidirectional=bidirectional, front=front)  # type: ignore[arg-type]
+    encoder = S4(config).eval()
+    x = torch.randn(2, 40, 12)
+    later = torch.cat([x[:, :30], torch.randn(2, 10, 12)], 1)
+    before = encoder(x)[:, :13], encoder(later)[:, :13]
+    assert torch.allclose(*before, atol=1e-6) != bidirectional
+
+
+def test_shorter_windows_see_the_first_taps() -> None:
+    encoder = S4(S4Config(output=8, depth=1, states=4, length=40, front="linear")).eval()
+    x = torch.randn(2, 40, 12)
+    torch.testing.assert_close(encoder(x[:, :17]), encoder(x)[:, :17])
+
+
+def test_a_and_b_and_dt_do_not_learn() -> None:
+    names = {name.rpartition(".")[2] for name, _ in S4(S4Config.small()).layers[0].space.named_parameters()}  # type: ignore[union-attr]
+    assert names == {"c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("config", "samples", "message"),
+    [
+        (S4Config(), 2500, ""),
+        (S4Config(), 5000, "encoder.length 1250 reaches 2500 of them; set encoder.length=2500"),
+        (S4Config(front="linear"), 1251, "encoder.length 1250 reaches 1250 of them; set encoder.length=1251"),
+    ],
+)
+def test_windows_past_the_convolution_are_refused(config: S4Config, samples: int, message: str) -> None:
+    assert config.unfit(samples) == message
+
+
+def test_without_a_front_there_are_as_many_leads_as_channels() -> None:
+    with pytest.raises(ValueError, match=r"encoder.front none needs as many leads \(12\) as encoder.output \(16\)"):
+        S4(S4Config(output=16, front="none"))
+    with pytest.raises(ValueError, match=r"encoder s4 cannot take windows of 400 samples: encoder\.length 150"):
+        S4(S4Config.small())(torch.zeros(1, 400, 12))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda state: state.clear(), r"no tensor s4_layers.0.kernel.kernel.C; pass the whole state_dict"),
+        (lambda state: state.pop("s4_layers.1.D"), r"Missing key.*layers.1.space.d"),
+        (lambda state: state.update({"s4_layers.0.gate.weight": torch.zeros(1)}), "unknown tensor 's4_layers.0.gate"),
+        (lambda state: state.update({"norms.0.weight": torch.zeros(3)}), "size mismatch"),
+    ],
+)
+def test_anything_but_the_official_module_is_refused(state, damage, message) -> None:  # type: ignore[no-untyped-def]
+    state = dict(state)
+    damage(state)
+    with pytest.raises(ValueError, match=rf"^official s4: .*{message}") as caught:
+        load_official("s4", state)
+    assert "\n" not in str(caught.value)

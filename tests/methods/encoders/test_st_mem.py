@@ -1,0 +1,106 @@
+"""st-mem gives the official module's encoding and tokens, in pretraining too, and takes on its weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from methods.encoders import load_official
+from methods.encoders.st_mem import STMEM, STMEMConfig, sine_cosine
+from tests.methods.encoders.official import Arrays, State, arrays_of, gradient_of, state_of
+
+LEADS = 12
+
+
+@pytest.fixture(scope="session")
+def official(shared_reference: Path) -> Arrays:
+    """Inputs and outputs of a tiny official module, under weights that follow a rule."""
+    return arrays_of(shared_reference / "backbones_vit_dev.npz", "st_mem_vit_tiny_custom")
+
+
+@pytest.fixture(scope="session")
+def state(official: Arrays) -> State:
+    """Its state dict."""
+    return state_of(official)
+
+
+def in_official_order(seen: Tensor) -> Tensor:
+    """Tokens followed by separators -> lead after lead, each between its separators: (B, N + 2 L, K) -> the same."""
+    tokens, ends = seen[:, : -2 * LEADS].unflatten(1, (LEADS, -1)), seen[:, -2 * LEADS :].unflatten(1, (LEADS, 2))
+    return torch.cat([ends[:, :, :1], tokens, ends[:, :, 1:]], 2).flatten(1, 2)
+
+
+@torch.no_grad()
+def test_gives_the_official_tokens_and_encoding(official: Arrays, state: State) -> None:
+    encoder = load_official("st-mem", state).eval()
+    x = torch.from_numpy(official["x"]).mT  # (B, S, L)
+    embedded = encoder.embed(x)  # (B, N, K)
+    seen = encoder.seen(encoder.placed(embedded))  # type: ignore[operator]
+    found = {
+        "patch_embedding": embedded.unflatten(1, (LEADS, -1)),
+        "tokens_after_last_block": in_official_order(seen),
+        "encoding": encoder.pooled(x),
+    }
+    for name, value in found.items():
+        np.testing.assert_allclose(value, official[name], rtol=1e-5, atol=1e-5, err_msg=name)
+    tokens = official["tokens_after_last_block"].reshape(2, LEADS, 12, -1)[:, :, 1:-1]
+    np.testing.assert_allclose(encoder(x), tokens.mean(1), rtol=1e-5, atol=1e-5)
+
+
+def test_has_the_official_gradient(official: Arrays, state: State) -> None:
+    gradient = gradient_of(load_official("st-mem", state).eval(), official["x"], "pooled")  # (B, L, S)
+    theirs = official["grad_x_of_sum_y_cos_every5th_step"]
+    np.testing.assert_allclose(gradient[:, :, ::5], theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_has_the_official_size_with_its_positions(official: Arrays, state: State) -> None:
+    encoder = load_official("st-mem", state)
+    assert sum(value.numel() for value in encoder.state_dict().values()) == int(official["n_params"])
+    small = STMEM(STMEMConfig(patch=75, length=2250))
+    assert sum(value.numel() for value in small.state_dict().values()) == 21_341_718
+
+
+@torch.no_grad()
+def test_what_the_official_pretraining_keeps_gives_its_latent_tokens(shared_reference: Path) -> None:
+    official = arrays_of(shared_reference / "backbones_vit_dev.npz", "st_mem_pretrain")
+    state = state_of(official)
+    for name in ("encoder", "decoder"):
+        place = {"encoder": "encoder.pos_embedding", "decoder": "decoder_pos_embed"}[name]
+        state[place] = torch.from_numpy(official[f"sincos_{name}_pos"])
+    encoder = load_official("st-mem", state).eval()
+    torch.testing.assert_close(encoder.positions, sine_cosine(8, 32))
+    order = torch.from_numpy(official["noise"]).argsort(2)[..., :2]  # (B, L, M / L), the least noise is kept
+    kept = (order + 8 * torch.arange(LEADS)[:, None]).flatten(1)  # (B, M)
+    embedded = encoder.embed(torch.from_numpy(official["x"]).mT)  # (B, N, K)
+    tokens = torch.from_numpy(official["latent_tokens"]).unflatten(1, (LEADS, -1))[:, :, 1:-1].flatten(1, 2)
+    found = encoder.kept_steps(embedded, kept)  # (B, M, K)
+    unlike = [(found - tokens).abs().max(), (encoder.norm(found) - tokens).abs().max()]  # type: ignore[operator]
+    assert min(unlike) < 1e-5
+
+
+def test_patches_are_those_of_single_leads(shared_reference: Path) -> None:
+    official = arrays_of(shared_reference / "backbones_vit_dev.npz", "st_mem_pretrain")
+    encoder = STMEM(STMEMConfig(patch=25, length=200, output=16, depth=1, heads=2, hidden=16))
+    patches = encoder.patches(torch.from_numpy(official["x"]).mT)[:1]  # (1, N, P)
+    np.testing.assert_array_equal(patches.unflatten(1, (LEADS, -1)), official["patchify_of_x_first_sample"])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda state: state.clear(), "no tensor pos_embedding; pass the whole state_dict"),
+        (lambda state: state.pop("lead_embeddings.3"), "lead_embeddings.11|lead_embeddings.3"),
+        (lambda state: state.update({"cls_embedding": torch.zeros(32)}), "unknown tensor 'cls_embedding'"),
+        (lambda state: state.update({"sep_embedding": torch.zeros(4)}), "size mismatch"),
+    ],
+)
+def test_anything_but_the_official_module_is_refused(state, damage, message) -> None:  # type: ignore[no-untyped-def]
+    state = dict(state)
+    damage(state)
+    with pytest.raises(ValueError, match=rf"^official st-mem: .*{message}") as caught:
+        load_official("st-mem", state)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,65 @@
+"""MERL's losses against the official values, the latent views, and what is asked of the text."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from methods.base import Batch
+from methods.clip_report import ClipReport, ClipReportConfig, clip_loss, uma_loss
+from methods.encoders.dilated import Dilated, DilatedConfig
+from tests.methods.official import agrees, arrays_of
+
+
+def make_method(**knobs: float) -> ClipReport:
+    torch.manual_seed(0)
+    config = ClipReportConfig(text_width=9, **knobs)  # type: ignore[arg-type]
+    return ClipReport(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), config)
+
+
+def make_batch(text_width: int = 9) -> Batch:
+    x = torch.randn(4, 20, 12)
+    return Batch(x, x, *[torch.arange(4)] * 3, text=torch.randn(4, text_width))
+
+
+@pytest.mark.parametrize(("key", "temperature"), [("merl_cma", 0.07), ("merl_cma_t0.2", 0.2)])
+def test_alignment_equals_the_official_loss(shared_reference: Path, key: str, temperature: float) -> None:
+    arrays = arrays_of(shared_reference, "objectives_dev.npz")
+    agrees(arrays, key, partial(clip_loss, temperature=temperature), "merl/ecg", "merl/text")
+
+
+def test_latent_alignment_and_the_sum_equal_the_official_losses(shared_reference: Path) -> None:
+    def total(ecg: Tensor, text: Tensor, z1: Tensor, z2: Tensor) -> Tensor:
+        return clip_loss(ecg, text, 0.07) + uma_loss(z1, z2, 0.07)
+
+    arrays = arrays_of(shared_reference, "objectives_dev.npz")
+    agrees(arrays, "merl_uma", partial(uma_loss, temperature=0.07), "merl/uma1", "merl/uma2")
+    agrees(arrays, "merl_total", total, "merl/ecg", "merl/text", "merl/uma1", "merl/uma2")
+
+
+def test_the_loss_is_that_of_the_text_and_of_two_latent_views() -> None:
+    method, batch = make_method(latent_dropout=0.0), make_batch()
+    pooled = method.encoder.pooled(batch.x1)
+    cma = clip_loss(method.ecg_projection(pooled), method.text_projection(batch.text), 0.07)
+    uma = uma_loss(*(view(pooled) for view in method.latent_views), 0.07)
+    torch.testing.assert_close(method(batch), cma + uma)
+    torch.testing.assert_close(make_method(latent_dropout=0.0, uma_weight=0.0)(batch), cma)
+
+
+def test_the_latent_views_drop_out_in_training_alone() -> None:
+    method, batch = make_method(), make_batch()
+    assert method(batch) != method(batch)
+    assert method.eval()(batch) == method(batch)
+
+
+def test_missing_or_misshapen_text_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"clip-report: the batch's text is none, methods\.clip-report\.text_width = 9"
+    ):
+        make_method()(make_batch()._replace(text=None))
+    with pytest.raises(ValueError, match="text is 12 wide"):
+        make_method()(make_batch(text_width=12))

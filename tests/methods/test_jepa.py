@@ -1,0 +1,81 @@
+"""JEPA's loss against the official value, what is hidden, and the target encoder's course."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from methods.base import Batch
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from methods.jepa import JEPA, JEPAConfig, hidden_steps, hide, jepa_loss
+from tests.methods.official import agrees, arrays_of
+
+
+def make_batch(steps: int = 20) -> Batch:
+    x = torch.randn(4, steps, 12)
+    return Batch(x, x, *[torch.arange(4)] * 3)
+
+
+def test_equals_the_official_loss(shared_reference: Path) -> None:
+    arrays = arrays_of(shared_reference, "objectives_dev.npz")
+    target = torch.from_numpy(arrays["jepa/h_raw_target"])
+    agrees(arrays, "jepa_smoothl1_lnorm_target", lambda z: jepa_loss(z, target), "jepa/z_pred")
+
+
+@pytest.mark.parametrize("steps", [2, 3, 12, 300])
+def test_some_steps_are_hidden_and_some_are_not(steps: int) -> None:
+    torch.manual_seed(0)
+    counts = torch.stack([hidden_steps(steps, 4, 0.2) for _ in range(100)]).sum(1)
+    assert counts.min() >= 1
+    assert counts.max() < steps
+    assert hidden_steps(300, 1, 0.2).sum() == 60
+    assert hidden_steps(2, 9, 1.0).sum() == 1
+
+
+def test_what_is_hidden_is_zero_at_the_embedded_steps_of_the_hidden_ones() -> None:
+    hidden = torch.tensor([False, True, False])
+    assert hide(torch.ones(1, 6, 2), hidden)[0, :, 0].tolist() == [1, 1, 0, 0, 1, 1]
+    assert hide(torch.ones(1, 2, 2), hidden)[0, :, 0].tolist() == [0, 1]  # a token stands before the others
+
+
+def test_the_prediction_depends_on_the_visible_alone_and_the_target_on_all() -> None:
+    torch.manual_seed(0)
+    method, x = JEPA(Dilated(DilatedConfig.small()), JEPAConfig()).eval(), make_batch().x1
+    hidden = hidden_steps(20, 4, 0.2)
+    other = torch.where(hidden[:, None], torch.randn_like(x), x)
+    context = [method.encoder(view, lambda embedded: hide(embedded, hidden)) for view in (x, other)]
+    assert torch.equal(*context)
+    assert not torch.equal(method.target_encoder(x), method.target_encoder(other))
+
+
+def test_the_momentum_rises_to_one_in_equal_steps() -> None:
+    method = JEPA(Dilated(DilatedConfig(hidden=2, depth=0, output=2)), JEPAConfig(momentum=0.5))
+    method.begin(4)
+    targets = [torch.zeros(2, 12)]
+    with torch.no_grad():
+        method.target_encoder.input.weight.zero_()  # type: ignore[union-attr, operator]
+        method.encoder.input.weight.fill_(1)  # type: ignore[union-attr, operator]
+    for _ in range(6):
+        method.after_step()
+        targets.append(method.target_encoder.input.weight.detach().clone())  # type: ignore[union-attr]
+    kept = [float((1 - new).mean() / (1 - old).mean()) for old, new in pairwise(targets)]
+    assert kept == pytest.approx([0.5, 0.625, 0.75, 0.875, 1, 1])
+
+
+def test_the_target_normalises_with_its_own_statistics_and_gets_no_gradient() -> None:
+    method = JEPA(ResNet1d(ResNet1dConfig.small()), JEPAConfig())
+    method(make_batch(40)).backward()
+    own, target = (dict(part.named_buffers()) for part in (method.encoder, method.target_encoder))
+    name = "blocks.2.bn2.running_mean"
+    assert target[name].any()
+    assert not torch.equal(own[name], target[name])
+    assert all(parameter.grad is None for parameter in method.target_encoder.parameters())
+
+
+def test_a_single_step_is_refused_in_one_line() -> None:
+    with pytest.raises(ValueError, match="jepa: the encoder gives 1 step per window, and 2 are needed"):
+        JEPA(Dilated(DilatedConfig.small()), JEPAConfig())(make_batch(1))

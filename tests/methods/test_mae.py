@@ -1,0 +1,89 @@
+"""MAE's loss against the official values, what the encoder sees, and where tokens are reconstructed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
+from methods.base import Batch
+from methods.mae import MAE, MAEConfig, positions, reconstruction_loss
+from tests.basic import BASIC
+from tests.methods.official import arrays_of
+from tests.methods.tokens import Patches, PatchesConfig
+
+SMALL = MAEConfig(decoder_width=8, decoder_depth=1)
+
+
+def make_batch(steps: int = 40) -> Batch:
+    x = torch.randn(4, steps, 12)
+    return Batch(x, x, *[torch.arange(4)] * 3)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_equals_the_official_loss(shared_reference: Path, normalise: bool) -> None:
+    arrays = arrays_of(shared_reference, "backbones_vit_dev.npz")
+    stored = {name: arrays[f"st_mem_pretrain/lossonly_normpix{normalise:d}_{name}"] for name in ("pred", "mask")}
+    patches = torch.from_numpy(arrays["st_mem_pretrain/x"]).unflatten(2, (8, 25))  # (B, leads, N, P)
+    prediction = torch.from_numpy(stored["pred"]).requires_grad_()
+    loss = reconstruction_loss(prediction, patches, torch.from_numpy(stored["mask"]), normalise)
+    key = f"st_mem_pretrain/lossonly_normpix{normalise:d}"
+    assert loss.item() == pytest.approx(float(arrays[f"{key}_loss"]), rel=1e-5)
+    loss.backward()
+    assert prediction.grad is not None
+    np.testing.assert_allclose(prediction.grad, arrays[f"{key}_grad_pred"], rtol=1e-5, atol=1e-9)
+
+
+def test_positions_are_those_of_st_mem(shared_reference: Path) -> None:
+    arrays = arrays_of(shared_reference, "backbones_vit_dev.npz")
+    expected = arrays["st_mem_pretrain/sincos_decoder_pos"][0]  # (N + 2, width), a separator at both ends
+    found = positions(*expected.shape, torch.device("cpu"))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("ratio", "visible"), [(0.75, 2), (0.5, 4), (1.0, 1), (0.0, 7)])
+def test_the_encoder_sees_the_kept_tokens_alone(ratio: float, visible: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = MAE(Patches(), MAEConfig(mask_ratio=ratio, decoder_width=8, decoder_depth=1))
+    seen = []
+    whole = method.encoder.kept_steps
+    monkeypatch.setattr(
+        method.encoder, "kept_steps", lambda embedded, kept: (seen.append(kept), whole(embedded, kept))[1]
+    )
+    method(make_batch()).backward()
+    (kept,) = seen
+    assert kept.shape == (4, visible)
+    assert all(len(set(row)) == visible for row in kept.tolist())
+    assert all(parameter.grad is not None for parameter in method.parameters())
+
+
+def test_a_token_is_decoded_at_its_own_place() -> None:
+    torch.manual_seed(0)
+    method = MAE(Patches(), SMALL).eval()
+    method.decoder = torch.nn.Sequential()  # so that each place depends on its own token alone
+    steps, kept = torch.randn(1, 2, 8), torch.tensor([[3, 1]])
+    decoded, other = method.decode(steps, kept, 5), method.decode(steps + 1, kept, 5)
+    moved = [not torch.equal(*pair) for pair in zip(decoded[0], other[0], strict=True)]
+    assert moved == [False, True, False, True, False]
+    assert decoded.shape == (1, 5, 60)
+
+
+def test_a_window_of_one_token_is_refused_in_one_line() -> None:
+    with pytest.raises(ValueError, match="mae: the encoder gives 1 step per window, and 2 are needed"):
+        MAE(Patches(PatchesConfig(patch=20)), SMALL)(make_batch(20))
+
+
+@pytest.mark.parametrize("encoder", ["dilated", "resnet1d"])
+def test_an_encoder_without_tokens_is_refused_before_any_work(encoder: str) -> None:
+    with pytest.raises(ConfigError, match=f"methods: mae hides tokens, which the encoder '{encoder}' does not have"):
+        load_config(BASIC, {"methods": ["pmq", "mae"], "encoder": {"name": encoder}})
+    with pytest.raises(ConfigError, match="methods: mae hides tokens"):
+        load_config(BASIC, {"encoder": {"name": encoder}, "sweeps": {"mae": {"mask_ratio": [0.5]}}})
+
+
+def test_an_encoder_of_tokens_is_taken() -> None:
+    file = str(Path(__file__).with_name("tokens.py"))
+    assert load_config(BASIC, {"methods": ["mae"], "encoder": {"name": file}}).methods == ["mae"]

@@ -1,0 +1,71 @@
+"""TS2Vec's loss against the official values, its crops, and what it hands on."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from methods.base import Batch
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from methods.ts2vec import TS2Vec, TS2VecConfig, crop, draw_crops, hierarchical_loss
+from tests.methods.official import agrees, arrays_of
+
+SHAPES = ("4x13x6", "5x16x8")
+
+
+def make_batch(steps: int = 20) -> Batch:
+    x = torch.randn(4, steps, 12)
+    return Batch(x, x, *[torch.arange(4)] * 3)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_equals_the_official_loss(shared_reference: Path, shape: str, alpha: float) -> None:
+    arrays = arrays_of(shared_reference, "objectives_dev.npz")
+    loss = partial(hierarchical_loss, alpha=alpha)
+    agrees(arrays, f"ts2vec_{shape}_alpha{alpha}_tunit0", loss, f"ts2vec_{shape}/z1", f"ts2vec_{shape}/z2")
+
+
+def test_crops_lie_in_the_window_and_overlap() -> None:
+    torch.manual_seed(0)
+    drawn = torch.tensor([draw_crops() for _ in range(500)])  # (500, 4)
+    assert drawn.min() >= 0
+    assert drawn.max() <= 1
+    assert (drawn.diff(dim=1) >= 0).all()
+    assert (drawn[:, 2] - drawn[:, 1]).std() > 0.2  # overlaps of all lengths
+
+
+def test_a_crop_hides_what_lies_outside_it() -> None:
+    x = torch.ones(2, 10, 3)
+    assert crop(x, 0.25, 0.5)[0, :, 0].tolist() == [0, 0, 1, 1, 1, 0, 0, 0, 0, 0]
+    assert torch.equal(crop(x, 0.0, 1.0), x)
+
+
+@pytest.mark.parametrize("steps", [8, 9, 20])
+def test_an_encoder_may_give_fewer_steps_than_the_window_has(steps: int) -> None:
+    torch.manual_seed(0)
+    method = TS2Vec(ResNet1d(ResNet1dConfig.small()), TS2VecConfig())
+    assert all(method(make_batch(steps)).isfinite() for _ in range(10))
+
+
+def test_a_single_step_is_refused_in_one_line() -> None:
+    method = TS2Vec(ResNet1d(ResNet1dConfig.small()), TS2VecConfig())
+    with pytest.raises(ValueError, match="ts2vec: the encoder gives 1 step per window, and 2 are needed; use an"):
+        method(make_batch(4))
+
+
+def test_the_running_average_is_handed_on() -> None:
+    method = TS2Vec(Dilated(DilatedConfig.small()), TS2VecConfig())
+    weights = [method.encoder.input.weight.detach().clone()]  # type: ignore[union-attr]
+    for _ in range(2):
+        with torch.no_grad():
+            method.encoder.input.weight.add_(1)  # type: ignore[union-attr, operator]
+        method.after_step()
+        weights.append(method.encoder.input.weight.detach().clone())  # type: ignore[union-attr]
+    exported = method.exported()
+    assert exported is not method.encoder
+    torch.testing.assert_close(exported.input.weight, torch.stack(weights).mean(0))  # type: ignore[union-attr]
