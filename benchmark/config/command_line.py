@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.verb import Flag, Known
-from benchmark.results.names import BOTH, DATASETS, ENCODERS, EVALUATIONS, FEW_SHOT, METHODS, UNITS
+from benchmark.results.names import BOTH, DATASETS, ENCODERS, EVALUATIONS, FEW_SHOT, METHODS, TASKS, UNITS
 from benchmark.trackers import TRACKERS, open_trackers
 from benchmark.trackers.tracker import Tracker
 
@@ -34,6 +34,7 @@ METHOD = Known("method", METHODS)
 ENCODER = Known("encoder", ENCODERS)
 DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
+TASK = Known("task", TASKS, other="")
 TRACKER = Known("tracker", tuple(TRACKERS), other="")
 RESULTS, CACHE = "runs", Path("cache")
 
@@ -56,6 +57,14 @@ FLAGS: dict[str, Flag] = {
     ),
     "--datasets": Flag(
         WHAT, "columns of the table; a .yaml card: your own; ecgbench:NAME", "data.datasets", NAMES, DATASET
+    ),
+    "--tasks": Flag(
+        WHAT,
+        "a column is a dataset under one of these that it has: default (its own classes), all, and of ptb-xl "
+        "diagnostic, subdiagnostic, superdiagnostic, form, rhythm",
+        "data.task",
+        NAMES,
+        TASK,
     ),
     "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME|FILE"}, DATASET),
     "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
@@ -155,9 +164,9 @@ CONFIG = ("--config", "--set")
 SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-rate", "--standardise")
 """Flags that say how recordings become windows."""
 GRID = (
-    "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--ratios", "--seeds", "--protocol", "--labels",
-    "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes", *SIGNALS, "--leads",
-    "--pool",
+    "--methods", "--encoder", "--datasets", "--tasks", "--pretrain-dataset", "--ratios", "--seeds", "--protocol",
+    "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes", *SIGNALS,
+    "--leads", "--pool",
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")

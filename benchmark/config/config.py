@@ -167,7 +167,8 @@ class Config(Section):
             raise ValueError(
                 f"data.simulation: {min(unsimulated)!r} is the dataset of a card; set data.simulation=null"
             )
-        unsized = {self.data.pretrain, *self.data.datasets} - simulated.keys()
+        sized = self.data.simulation.sizes() if self.data.simulation else {}
+        unsized = {self.data.pretrain, *self.data.datasets} - sized.keys()
         if self.data.simulation and unsized:
             raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
         for name in self.knobs:
@@ -192,12 +193,16 @@ class Config(Section):
                     )
                 raise ValueError(unknown("ablation", name, known))
         lists = {what: getattr(self, what) for what in ("methods", "ratios", "seeds", "evaluate")}
-        for what, values in {**lists, "data.datasets": self.data.datasets}.items():
+        for what, values in {**lists, "data.datasets": self.data.datasets, "data.task": self.data.task}.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{what}: {values} names a value twice")
         unlabelled = [name for name in self.data.datasets if not self.data.source(name).classes]
         if unlabelled:
             raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
+        try:
+            self.data.columns()
+        except ValueError as problem:
+            raise ValueError(f"data.task: {problem}") from None
         return self
 
     @model_validator(mode="after")
@@ -255,8 +260,8 @@ class Config(Section):
         """The encoder's config, without dropout, which each method sets."""
         return sized(self.encoder)[1]
 
-    def task_spec(self, stage: Pretrain | Finetune) -> TaskSpec:
-        """Segments per pseudo-trial, label form, split protocol and standardisation of a stage.
+    def task_spec(self, stage: Pretrain | Finetune, column: str = "") -> TaskSpec:
+        """Segments per pseudo-trial, labels, split and standardisation of a stage; without a column, of task `default`.
 
         Of fine-tuning also its leads and how windows vote: pretraining has all leads.
         """
@@ -265,6 +270,8 @@ class Config(Section):
         if data.segmentation == "recordings":
             per_trial = data.crops_of_typical() if isinstance(stage, Pretrain) else 1
         spec = TaskSpec(per_trial, data.labels, self.protocol, standardise=data.standardise)
+        if named := data.column(column).named if column else None:
+            spec = replace(spec, labels="multi", sides=named.sides)
         return spec if isinstance(stage, Pretrain) else replace(spec, leads=tuple(data.leads), pool=data.pool)
 
     def finetuning(self, method: type[PretrainMethod]) -> Finetune:

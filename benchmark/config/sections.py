@@ -27,12 +27,15 @@ from benchmark.data.prepared.windows import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind
 from benchmark.data.readers.base import LEADS, Source
 from benchmark.data.readers.cards import AnyCard
 from benchmark.data.readers.registry import DATASETS, source_of
+from benchmark.data.tasks.columns import Column, columns_of
 from benchmark.data.tasks.spec import Labels
-from benchmark.results.names import Pool
+from benchmark.results.names import DEFAULT_TASK, Pool
 from methods.base import Recipe
 
 Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
 Budget = Literal["epochs", "windows", "passes"]
+SIZED_LIKE = {"ningbo": "chapman"}
+"""Simulated cohort -> the one whose number of patients it has where none is given."""
 Overrides = dict[str, Any]
 """A method's knob -> its value."""
 
@@ -70,7 +73,7 @@ class Simulation(Section):
     seed: Seed = 1
     """Of the simulator; cohorts of another seed share no patient."""
     patients: dict[str, Count]
-    """Patients per cohort, by dataset name."""
+    """Patients per cohort, by dataset name; where ningbo is absent, as many as chapman has."""
     recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
     """Mean number of ECGs per patient of the pretraining cohort."""
     noise: Annotated[float, Field(ge=0)] = 1.0
@@ -84,6 +87,10 @@ class Simulation(Section):
     report_errors: Annotated[float, Field(ge=0)] = 1.0
     """Scale of the error and hedging rates in the pretraining cohort's machine reports."""
 
+    def sizes(self) -> dict[str, int]:
+        """Patients of every cohort that can be simulated."""
+        return {name: self.patients[like] for name, like in SIZED_LIKE.items() if like in self.patients} | self.patients
+
 
 class Data(Section):
     """Datasets, labels and segmentation."""
@@ -94,8 +101,10 @@ class Data(Section):
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
     """Columns of the table."""
+    task: Annotated[list[str], Field(min_length=1)] = [DEFAULT_TASK]
+    """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
     labels: Labels = "single"
-    """single: one class a recording, softmax; multi: all its labels, sigmoid."""
+    """Of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid, as other tasks."""
     segmentation: Kind = "heartbeats"
     """heartbeats: the paper's, centred and padded; windows: plain windows, which keep the rhythm; recordings: kept
     whole, judged by crops at a stride and trained on by crops that begin anywhere."""
@@ -150,7 +159,7 @@ class Data(Section):
         """Without later keys at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
         later = {"cards": {}, "window_stride": None, "short": "skip", "rate": 250, "standardise": "recording"}
-        later |= {"pool": "mean", "leads": list(LEADS)}
+        later |= {"pool": "mean", "leads": list(LEADS), "task": [DEFAULT_TASK]}
         return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
     def known(self) -> list[str]:
@@ -160,6 +169,14 @@ class Data(Section):
     def source(self, name: str) -> Source:
         """The dataset of a name. Raises ValueError for an unknown one."""
         return source_of(name, self.cards)
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the table. Raises ValueError where a dataset or a task makes none."""
+        return columns_of(self.datasets, self.task)
+
+    def column(self, name: str) -> Column:
+        """The column of a name; for the name of a dataset that is none, the dataset under `default`."""
+        return next((column for column in self.columns() if column.name == name), Column(name))
 
     def cut(self) -> Segmentation:
         """The segmentation of recordings."""

@@ -152,6 +152,13 @@ class Plan:
         return found
 
 
+def labels_of(plan: Plan) -> str:
+    """'single', 'multi' or 'single and multi': the labels of a plan's columns; those of a named task are multi."""
+    own = str(plan.config["data"]["labels"])
+    kinds = {"multi" if facts.get("task") else own for facts in plan.datasets.values()}
+    return " and ".join(sorted(kinds, reverse=True)) or own
+
+
 def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:
     """A stored config of a plan or row, with old keys renamed to current ones."""
     if "compare" not in config:

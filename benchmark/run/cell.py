@@ -12,8 +12,9 @@ import numpy as np
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared, opened
+from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.tasks.coverage import coverage
+from benchmark.data.tasks.relabelled import opened_for
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import Sides, Task, sides_for_tasks, task_on
 from benchmark.machine.device import device_facts
@@ -76,10 +77,10 @@ def run_cell(job: CellJob, known: Known) -> None:
 
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
-    prepared, device = opened(job.prepared), torch.device(job.device)
-    spec = job.config.task_spec(job.config.finetune)
+    column, device = job.config.data.column(job.cell.dataset), torch.device(job.device)
+    prepared, spec = opened_for(job.prepared, column), job.config.task_spec(job.config.finetune, column.name)
     tested = job.cell.evaluation != VALIDATION
-    place = job.prepared, spec, tested
+    place = job.prepared, column, spec, tested
     if place not in known.sides:
         known.sides[place] = sides_for_tasks(prepared, spec, device=device, tested=tested)
     task = task_of(job.cell, known.sides[place])

@@ -63,12 +63,13 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
             return 1.0
         return task.method.encoder_passes * pairs_trained(task, config, sizes)
     config = with_settings(config, task.variant.settings)
-    size = sizes[task.dataset]
+    column = config.data.column(task.dataset)
+    size = sizes[column.dataset]
     training, held_out = TRAINING_SHARE * size.windows, HELD_OUT_SHARE * size.windows
     if task.evaluation == FEATURES:
         return training * task.ratio * (1 + BOOSTING_PASSES) + 2 * held_out
     evaluation = evaluation_named(task.evaluation)
-    classes = len(config.data.source(task.dataset).classes)
+    classes = len(column.named.classes if column.named else config.data.source(column.dataset).classes)
     pool = Pool(training, TRAINING_SHARE * size.recordings, classes)
     if config.data.segmentation == "recordings" and not evaluation.frozen:  # an epoch has one crop of each
         pool = pool._replace(windows=pool.recordings)
@@ -90,8 +91,10 @@ def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: 
     if cell.evaluation != FEATURES:
         return passes(cell, config, sizes) * a_pass
     boosting = config.boosting
-    trees = boosting.iterations * len(boosting.leaf_windows) * len(config.data.source(cell.dataset).classes)
-    labelled = TRAINING_SHARE * sizes[cell.dataset].windows * cell.ratio
+    column = config.data.column(cell.dataset)
+    classes = column.named.classes if column.named else config.data.source(column.dataset).classes
+    trees = boosting.iterations * len(boosting.leaf_windows) * len(classes)
+    labelled = TRAINING_SHARE * sizes[column.dataset].windows * cell.ratio
     return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * labelled)
 
 

@@ -83,6 +83,7 @@ class Cell:
     table: str
     """The evaluation whose table shows it; a gate may be in several tables, 'validation' in none."""
     dataset: str
+    """The column's name: that of a dataset, and of its task where it is not `default`."""
     ratio: float
     """Share of the labels, or labelled patients per class where the evaluation takes shots."""
     seed: int
@@ -156,10 +157,10 @@ def pretrain_content(
 
 
 def cell_content(
-    config: Config, pretraining: Pretraining, evaluation: str, fingerprint: str, mode: Mode
+    config: Config, pretraining: Pretraining, evaluation: str, fingerprint: str, mode: Mode, column: str = ""
 ) -> dict[str, Any]:
     """Content of a cell key, without ratio and seed."""
-    spec = config.task_spec(config.finetune)
+    spec = config.task_spec(config.finetune, column)
     how = evaluation_named(evaluation)
     return {
         "version": how.version,
@@ -174,9 +175,9 @@ def cell_content(
     }
 
 
-def features_content(config: Config, fingerprint: str) -> dict[str, Any]:
+def features_content(config: Config, fingerprint: str, column: str = "") -> dict[str, Any]:
     """Content of the key of a boosted-features cell, without ratio and seed; independent of the device."""
-    spec = config.task_spec(config.finetune)
+    spec = config.task_spec(config.finetune, column)
     return {
         "version": FEATURES_VERSION,
         "evaluation": FEATURES,
@@ -282,9 +283,10 @@ def expand(
             for table, evaluation, ratio, gate in planned(config, variant):
                 for dataset, fingerprint in fingerprints.items():
                     if pretraining is None:
-                        content = features_content(config, fingerprint)
+                        content = features_content(config, fingerprint, dataset)
                     else:
-                        content = cell_content(of_row[variant.name], pretraining, evaluation, fingerprint, mode)
+                        own = of_row[variant.name]
+                        content = cell_content(own, pretraining, evaluation, fingerprint, mode, dataset)
                     key = digest([content, ratio, seed])
                     sources = {"data": dataset, "corpus": config.data.pretrain}
                     marked = tuple(entry for entry, name in sources.items() if name in simulated)

@@ -44,7 +44,7 @@ def make_grid(
 
     variants: rows in place of those of the config.
     """
-    fingerprints = {name: prepared[name].fingerprint for name in config.data.datasets}
+    fingerprints = {column.name: prepared[column.name].fingerprint for column in config.data.columns()}
     form = partial(as_stored, stored=stored_pretrainings(store) if store else {})
     corpus = prepared[config.data.pretrain].fingerprint
     simulated = {name for name, data in prepared.items() if data.simulated}

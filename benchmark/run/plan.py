@@ -8,6 +8,7 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import skip_summary
+from benchmark.data.tasks.columns import Column
 from benchmark.data.tasks.task import pretrained_entries
 from benchmark.data.tasks.text import has_text
 from benchmark.results.keys import digest
@@ -32,13 +33,20 @@ def make_plan(
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},
         "roles": {variant.name: variant.facts() for variant in grid.variants},
-        "datasets": {name: facts_of(prepared[name]) for name in config.data.datasets},
+        "datasets": {column.name: column_facts(prepared[column.name], column) for column in config.data.columns()},
         "pretraining": facts_of(corpus) | pretrained_on(corpus, config),
     }
     if tunings:  # absent without, so that keys of earlier plans stay valid
         content["tunings"] = [tuning.key for tuning in tunings]
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, warnings=list(warnings), **content)
+
+
+def column_facts(prepared: Prepared, column: Column) -> dict[str, Any]:
+    """Facts of a column; of a named task also its dataset and name."""
+    if column.named is None:  # absent for `default`, so that keys of earlier plans stay valid
+        return facts_of(prepared)
+    return facts_of(prepared) | {"of": column.dataset, "task": column.task}
 
 
 def pretrained_on(corpus: Prepared, config: Config) -> dict[str, Any]:

@@ -11,10 +11,12 @@ from typing import Any
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import opened
+from benchmark.data.prepared.prepare import Prepared, opened
 from benchmark.data.tasks.pairs import PairSource, pairs_of, source_facts
 from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
+from benchmark.data.tasks.relabelled import opened_for
 from benchmark.data.tasks.sampling import epoch_shape
+from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import corpus_trials, pretraining_source
 from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
@@ -185,8 +187,11 @@ def stem_of(job: PretrainingJob, source: PairSource) -> Stem | None:
 def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
     """Held-out windows for health: in no pretraining and no test set of the config."""
     config = job.config
-    datasets = [opened(job.prepared[name]) for name in config.data.datasets]
-    return probe_windows(datasets, config.data.pretrain, config.task_spec(config.finetune), torch.device(job.device))
+    tasks: dict[str, list[tuple[Prepared, TaskSpec]]] = {}
+    for column in config.data.columns():
+        own = opened_for(job.prepared[column.name], column), config.task_spec(config.finetune, column.name)
+        tasks.setdefault(column.dataset, []).append(own)
+    return probe_windows(list(tasks.values()), config.data.pretrain, torch.device(job.device))
 
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:

@@ -134,9 +134,9 @@ def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple
     config, fingerprint, versions = validate(told["config"]), told["data"]["fingerprint"], told["results_versions"]
     mode = {"device": told["device"]["type"], "precision": told["precision"]}
     if cell.pretraining is None:
-        content = features_content(config, fingerprint)
+        content = features_content(config, fingerprint, cell.dataset)
     else:
-        content = cell_content(config, cell.pretraining, cell.evaluation, fingerprint, mode)
+        content = cell_content(config, cell.pretraining, cell.evaluation, fingerprint, mode, cell.dataset)
     content |= {"version": versions[cell.evaluation], "task": [versions["split"], *content["task"][1:]]}
     if cell.pretraining is None:
         return content, {}

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.data.tasks.columns import Column
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import Sides, Task
 from benchmark.results.keys import digest
@@ -40,8 +41,8 @@ class Known:
 
     encoders: dict[str, Encoder] = field(default_factory=dict)
     """Key of the pretraining -> its encoder; a probe leaves it as it is."""
-    sides: dict[tuple[Path, TaskSpec, bool], Sides] = field(default_factory=dict)
-    """Folder of the prepared dataset, spec, whether it is tested -> what its tasks share."""
+    sides: dict[tuple[Path, Column, TaskSpec, bool], Sides] = field(default_factory=dict)
+    """Folder of the prepared dataset, column, spec, whether it is tested -> what its tasks share."""
     features: dict[str, Floats] = field(default_factory=dict)
     """SHA-256 of windows -> (n, K); label ratios share windows."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from benchmark.config.verb import OK, Verb
-from benchmark.results.names import BEYOND, EVALUATION_FACTS
+from benchmark.results.names import BEYOND, DEFAULT_TASK, EVALUATION_FACTS
 from benchmark.screen.console import Console, note
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 
 def listing() -> Iterator[str]:
-    """Methods, encoders, datasets, configs, evaluations and ablations, a line each."""
+    """Methods, encoders, datasets, tasks, configs, evaluations and ablations, a line each."""
     from benchmark.config.load import config_names, load_config  # here, because the methods load slowly
     from benchmark.data.readers.cards.ecgbench.choices import CHOICES
     from benchmark.data.readers.registry import DATASETS
+    from benchmark.data.tasks.columns import TASKS
     from methods import METHODS
     from methods.encoders import ENCODERS
 
@@ -47,6 +48,11 @@ def listing() -> Iterator[str]:
         yield f"  {name:<14} {dataset.title}: {classes}"
     yield "  ./ours.yaml    a card of data of your own (docs/OWN_DATA.md); `data new-card` writes a first one"
     yield f"  ecgbench:NAME  public data by the package ecgbench (docs/DATASETS.md): {', '.join(CHOICES)}"
+    yield "tasks (--tasks; a column is a dataset under one of its tasks)"
+    yield f"  {DEFAULT_TASK:<14} the classes above, as --labels says; of every dataset"
+    for name, tasks in TASKS.items():
+        for task, about in tasks.items():
+            yield f"  {task:<14} {name}: {about.what}, {len(about.classes)} classes, several a recording"
     yield "configs (--config)"
     for name in config_names():
         yield f"  {name:<14} {load_config(name).caption}"
@@ -85,5 +91,7 @@ def first_line(text: str | None) -> str:
 
 
 LIST = Verb(
-    "the methods, datasets, configs, evaluations and ablations there are", list_all, examples={"list": "what there is"}
+    "the methods, datasets, tasks, configs, evaluations and ablations there are",
+    list_all,
+    examples={"list": "what there is"},
 )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmark.results.macro_classes import F1_OVER, UNTESTED
 from benchmark.results.names import ABLATION, GATE, METHOD, OVERALL, PRESET, SNAPSHOT, SWEEP, is_untrained
-from benchmark.results.plan import Plan
+from benchmark.results.plan import Plan, labels_of
 from reports.runs.planned_tables import role_of
 from reports.runs.run import Run
 from reports.statistics.of_table import TableStatistics
@@ -51,9 +51,7 @@ def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
     plan = run.plan
     yield _cells(run)
     units = dict.fromkeys(unit_text(plan, table.unit) for table in tables)
-    yield Statement(
-        f"Protocol {plan.config['protocol']}, {plan.config['data']['labels']} labels, scores per {' and '.join(units)}."
-    )
+    yield Statement(f"Protocol {plan.config['protocol']}, {labels_of(plan)} labels, scores per {' and '.join(units)}.")
     simulated = [source for source in (*plan.datasets.values(), plan.pretraining) if source.get("simulated")]
     if simulated:
         some = "Simulated ECGs" if len(simulated) > len(plan.datasets) else "Some of the ECGs are simulated"

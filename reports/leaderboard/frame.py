@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from benchmark.results.plan import labels_of
 from benchmark.results.rows import Row
 from reports.leaderboard.submissions import Submission
 from reports.runs.planned_tables import evaluations_of
@@ -83,8 +84,8 @@ def most_common(values: Iterable[T]) -> T:
 
 def rules_of(own: Submission) -> tuple[str, str, str]:
     """Protocol, kind of labels and signals of a submission."""
-    config = own.run.plan.config
-    return str(config["protocol"]), str(config["data"]["labels"]), signals_of(own)
+    plan = own.run.plan
+    return str(plan.config["protocol"]), labels_of(plan), signals_of(own)
 
 
 def signals_of(own: Submission) -> str:

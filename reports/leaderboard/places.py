@@ -21,7 +21,7 @@ from benchmark.results.names import (
     UNTRAINED,
     takes_shots,
 )
-from benchmark.results.plan import PlannedCell
+from benchmark.results.plan import PlannedCell, labels_of
 from benchmark.results.rows import Row
 from reports.leaderboard.frame import Frame, signals_of, stage_versions, test_set
 from reports.leaderboard.submissions import Submission
@@ -107,11 +107,13 @@ def why_not(row: Candidate, frame: Frame) -> Iterator[str]:
 
 
 def _other_rules(row: Candidate, frame: Frame) -> Iterator[str]:
-    config = row.submission.run.plan.config
+    plan = row.submission.run.plan
+    config, told = plan.config, labels_of(plan)
     for protocol in dict.fromkeys([config["protocol"], *(own.protocol for own in row.rows)]):
         if protocol != frame.protocol:
             yield f"other protocol: {protocol}, here {frame.protocol}"
-    for labels in dict.fromkeys([config["data"]["labels"], *(own.labels for own in row.rows)]):
+    rows = [own.labels for own in row.rows if own.labels not in told.split(" and ")]
+    for labels in dict.fromkeys([told, *rows]):
         if labels != frame.labels:
             yield f"other labels: {labels}, here {frame.labels}"
     if (signals := signals_of(row.submission)) != frame.signals:

@@ -21,7 +21,7 @@ from reports.runs.scrub_paths import portable
 
 CHOICE = (
     "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
-    "data.datasets", "data.cards", "data.simulation", "precision", "pretrain.snapshots",
+    "data.datasets", "data.task", "data.cards", "data.simulation", "precision", "pretrain.snapshots",
     "pretrain.presets", "pretrain.tuned",
 )  # fmt: skip
 """Config keys that may differ: they choose cells, or their effect (ablations, data, precision, tuned knobs) is compared

@@ -108,7 +108,12 @@ def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
         if name in config:
             config[name] = _union(plan.config.get(name, []) for plan in plans)
     datasets = _first_wins(plan.datasets for plan in plans)
-    config["data"] = config.get("data", {}) | {"datasets": list(datasets)}
+    tasks = {name: facts for name, facts in datasets.items() if facts.get("task")}
+    named = list(dict.fromkeys(tasks.get(name, {}).get("of", name) for name in datasets))
+    config["data"] = config.get("data", {}) | {"datasets": named}
+    if tasks:
+        told = ["default"] if len(tasks) < len(datasets) else []
+        config["data"]["task"] = _union([told, [str(facts["task"]) for facts in tasks.values()]])
     plan = replace(
         plans[0],
         config=config,

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import EVALUATION_FACTS, HEARTBEAT, takes_shots
-from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.plan import Plan, PlannedCell, labels_of
 from reports.runs.failures import unfinished
 from reports.runs.planned_tables import Layout, role_of
 from reports.runs.run import Run
@@ -76,7 +76,7 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
     yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield (
         f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}{preset_text(plan)}, "
-        f"{plan.config['data']['labels']} labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on "
+        f"{labels_of(plan)} labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on "
         f"{_source_text(plan.pretraining)}{used_text(plan)}."
     )
     yield from signals_text(plan)

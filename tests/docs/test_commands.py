@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OWN_TESTS = ("USE.md", "OWN_DATA.md", "DATASETS.md", "DOWNLOAD.md", "LEADERBOARD.md")
 """Pages whose commands need more than this folder, and are run by tests of their own."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-PATIENTS = {"mimic-iv-ecg": 40, "ptb-xl": 150, "chapman": 120, "cpsc2018": 160}
+PATIENTS = {"mimic-iv-ecg": 40, "ptb-xl": 150, "chapman": 120, "cpsc2018": 160, "ningbo": 60}
 SMALL = ("pretrain.epochs=0.3", "finetune.epochs=1", "boosting.iterations=1", "data.datasets=[ptb-xl]", "seeds=[41]")
 SMALL_ENCODER = {"": ("hidden=4", "depth=1", "output=8"), "resnet1d": ("output=8",)}
 """`--encoder` -> sizes; another encoder keeps its own."""

@@ -56,35 +56,52 @@ class Use:
     """(R,) pretrained on."""
 
 
-def audit(prepared: Mapping[str, Prepared], spec: TaskSpec, *, pretrain: str, tested: Sequence[str]) -> list[Finding]:
+def audit(
+    prepared: Mapping[str, Prepared],
+    spec: TaskSpec,
+    *,
+    pretrain: str,
+    tested: Sequence[str],
+    specs: Mapping[str, TaskSpec] | None = None,
+) -> list[Finding]:
     """Findings on prepared datasets, given by name; `pretrain` is pretrained on, `tested` are scored.
 
-    `pretrain` need not be in `prepared`.
+    `pretrain` need not be in `prepared`. Several may be tasks of one dataset: what is wrong with its files is found
+    once. specs: those of named tasks, in place of `spec`.
     """
     splits: dict[str, Split] = {}
     findings: list[Finding] = []
+    seen: set[str] = set()
     for name, data in prepared.items():
+        own = (specs or {}).get(name, spec)
         if name in tested or (name == pretrain and data.classes):
             try:
-                splits[name] = split_of(data, spec)
+                splits[name] = split_of(data, own)
             except DatasetError as problem:
                 findings.append(Finding((name,), "fatal", str(problem)))
         findings += unusable(data, splits.get(name))
-        findings += damaged_files(data)
-        findings += repeated_names(data)
-        findings += [Finding((name,), "warning", text, in_tables=True) for text in data.warnings]
-        findings += doubtful_leads(data)
-        findings += lengthened(data)
+        if data.dataset_name not in seen:
+            findings += of_files(data)
+        seen.add(data.dataset_name)
         if name in tested and name in splits:
             findings += shared_patients(data, splits[name])
             if not lacking(splits[name]):
-                findings += classes_without_recordings(data, splits[name], spec)
-                findings += classes_of_one_patient(data, spec)
+                findings += classes_without_recordings(data, splits[name], own)
+                findings += classes_of_one_patient(data, own)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
     shared = [
         Finding(own.datasets, "leak" if own.is_leak else "warning", own.text) for own in shared_cohorts(prepared, uses)
     ]
     return [*findings, *copies(prepared, uses), *shared, *names_in_two_datasets(prepared)]
+
+
+def of_files(data: Prepared) -> Iterator[Finding]:
+    """What is wrong with a dataset's files and tables, whatever its task."""
+    yield from damaged_files(data)
+    yield from repeated_names(data)
+    yield from (Finding((data.name,), "warning", text, in_tables=True) for text in data.warnings)
+    yield from doubtful_leads(data)
+    yield from lengthened(data)
 
 
 def use_of(data: Prepared, split: Split | None, pretrained: bool, tested: bool) -> Use:
@@ -189,7 +206,10 @@ def classes_of_one_patient(data: Prepared, spec: TaskSpec) -> Iterator[Finding]:
 
 
 def copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Finding]:
-    """Recordings with the same signal, within and across datasets, grouped by datasets and kind."""
+    """Recordings with the same signal, within and across datasets, grouped by datasets and kind.
+
+    A recording in two tasks of a dataset is a copy of itself only where that is a leak.
+    """
     counted = Counter(signal.digest for data in prepared.values() for signal in data.signals)
     groups: dict[str, list[tuple[str, int]]] = {}
     for name, data in prepared.items():
@@ -198,12 +218,25 @@ def copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterato
                 groups.setdefault(signal.digest, []).append((name, index))
     found: dict[tuple[tuple[str, ...], Severity, str], list[str]] = {}
     for group in groups.values():
+        severity, what = _kind_of_copy(group, uses)
+        if severity == "warning":
+            group = without_tasks(group, prepared)
+        if len(group) == 1:
+            continue
         datasets = tuple(dict.fromkeys(name for name, _ in group))
         examples = " = ".join(f"{prepared[name].title} {prepared[name].entries[i].recording}" for name, i in group)
-        found.setdefault((datasets, *_kind_of_copy(group, uses)), []).append(examples)
+        found.setdefault((datasets, severity, what), []).append(examples)
     for (datasets, severity, what), examples_of in found.items():
         signals = "1 signal" if len(examples_of) == 1 else f"{len(examples_of)} signals"
         yield Finding(datasets, severity, f"{signals} {what}: {some(examples_of)}")
+
+
+def without_tasks(group: Sequence[tuple[str, int]], prepared: Mapping[str, Prepared]) -> list[tuple[str, int]]:
+    """Recordings, given as (name, index), each once whatever the number of tasks of its dataset."""
+    once: dict[tuple[str, int], tuple[str, int]] = {}
+    for name, index in group:
+        once.setdefault((prepared[name].dataset_name, index), (name, index))
+    return list(once.values())
 
 
 def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> tuple[Severity, str]:
@@ -220,7 +253,9 @@ def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> 
 def names_in_two_datasets(prepared: Mapping[str, Prepared]) -> Iterator[Finding]:
     """Non-numeric recording names found in two datasets; numbers may coincide by chance."""
     homes: dict[str, list[str]] = {}
-    for name, data in prepared.items():
+    first = {data.dataset_name: name for name, data in reversed(prepared.items())}
+    for name in reversed(first.values()):
+        data = prepared[name]
         for recording in {entry.recording for entry in data.entries if not entry.recording.isdigit()}:
             homes.setdefault(recording, []).append(name)
     shared: dict[tuple[str, ...], list[str]] = {}

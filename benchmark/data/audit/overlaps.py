@@ -31,6 +31,7 @@ HOLDS: dict[str, dict[str, str]] = {
     "ptb-xl": {"PTB-XL": ""},
     "cpsc2018": {"CPSC 2018": ""},
     "chapman": {"Chapman-Shaoxing": ""},
+    "ningbo": {"Ningbo": ""},
     "mimic-iv-ecg": {"MIMIC-IV-ECG": ""},
     "ecgbench:ptbxl": {"PTB-XL": ""},
     "ecgbench:cpsc_2018": {"CPSC 2018": ""},
@@ -62,6 +63,8 @@ class Shared(NamedTuple):
 def shared_cohorts(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Shared]:
     """The cohorts that pairs of prepared datasets, given by name, share."""
     for one, other in combinations(prepared, 2):
+        if prepared[one].dataset_name == prepared[other].dataset_name:  # two tasks of it
+            continue
         first, second = HOLDS.get(known_as(prepared[one]), {}), HOLDS.get(known_as(prepared[other]), {})
         for cohort in [cohort for cohort in first if cohort in second]:
             parts = ((prepared[one], first[cohort], uses[one]), (prepared[other], second[cohort], uses[other]))
@@ -81,7 +84,7 @@ def shared_cohorts(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) ->
 
 def known_as(data: Prepared) -> str:
     """What a dataset is called in `HOLDS`, whatever its card names it."""
-    return data.form.partition(",")[0] if data.form.startswith(FORM) else data.name
+    return data.form.partition(",")[0] if data.form.startswith(FORM) else data.dataset_name
 
 
 def _used(data: Prepared, beginning: str, use: Use) -> tuple[int, bool, bool]:

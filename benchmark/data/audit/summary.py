@@ -10,10 +10,11 @@ from benchmark.data.prepared.cutting import Signal
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
-from benchmark.data.readers.base import About, Dataset, Entry, Listing
+from benchmark.data.readers.base import About, Dataset, DatasetError, Entry, Listing
 from benchmark.data.readers.simulated import is_simulated
+from benchmark.data.tasks.columns import TASKS
 from benchmark.data.tasks.spec import Labels, TaskSpec
-from benchmark.data.tasks.split import task_labels
+from benchmark.data.tasks.split import sides_of, split_recordings, task_labels
 
 COLUMNS = (
     *(("", heading, "label") for heading in ("dataset", "form")),
@@ -25,6 +26,17 @@ MISSING = "file missing"
 UNSTATED = "not stated"
 EXAMPLES = 3
 """Most names listed as examples."""
+
+
+@dataclass(frozen=True)
+class TaskCounts:
+    """The recordings of a dataset that count for a named task."""
+
+    name: str
+    classes: dict[str, int]
+    """Class -> recordings."""
+    sides: dict[str, int]
+    """'training', 'validation' and 'test' -> recordings; empty where they cannot be split."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +52,7 @@ class Summary:
     patients: int
     """Of the usable recordings if known, else of those on disk; so are the classes."""
     classes: dict[str, dict[str, int]]
-    """Task ('single' or 'multi') -> class -> recordings that count for it."""
+    """Kind of labels of the task `default` ('single' or 'multi') -> class -> recordings that count for it."""
     usable: int | None = None
     windows: int | None = None
     segmentation: Segmentation = HEARTBEATS
@@ -53,6 +65,8 @@ class Summary:
     """Of the recordings counted in `classes`, as the table states them; '' where it does not."""
     ages: tuple[float | None, ...] = ()
     """Of the same recordings, in years."""
+    tasks: tuple[TaskCounts, ...] = ()
+    """Of the named tasks, of the same recordings."""
 
     @property
     def on_disk(self) -> int:
@@ -78,6 +92,7 @@ def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
         others=prepared.others,
         sexes=tuple(entry.sex for entry in prepared.entries),
         ages=tuple(entry.age for entry in prepared.entries),
+        tasks=task_counts(prepared.name, prepared.entries, spec),
     )
 
 
@@ -99,6 +114,7 @@ def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
         others=listing.others,
         sexes=tuple(entry.sex for entry in there),
         ages=tuple(entry.age for entry in there),
+        tasks=task_counts(dataset.name, there, spec),
     )
 
 
@@ -115,6 +131,22 @@ def class_counts(dataset: About, entries: Sequence[Entry], spec: TaskSpec) -> di
         )
         counts[labels] = {title: counted[index] for index, title in enumerate(dataset.classes)}
     return counts
+
+
+def task_counts(dataset: str, entries: Sequence[Entry], spec: TaskSpec) -> tuple[TaskCounts, ...]:
+    """Of each named task of a dataset, in order."""
+    found = []
+    for name, task in TASKS.get(dataset, {}).items():
+        own = [replace(entry, labels=task.labels(entry)) for entry in entries]
+        counted = Counter(label for entry in own for label in entry.labels)
+        try:
+            split = split_recordings(own, replace(spec, labels="multi", sides=task.sides), first_label_counts=False)
+        except DatasetError:
+            sides = {}
+        else:
+            sides = {side: len(indices) for side, indices in sides_of(split).items()}
+        found.append(TaskCounts(name, {title: counted[index] for index, title in enumerate(task.classes)}, sides))
+    return tuple(found)
 
 
 def table_row(summary: Summary) -> tuple[str, ...]:
@@ -170,9 +202,15 @@ def other_lines(summary: Summary) -> Iterator[str]:
 
 
 def class_lines(summary: Summary) -> Iterator[str]:
-    """One line per task: recordings of each class."""
+    """One line per kind of labels: recordings of each class; and per named task: its classes and sides."""
     for task, counts in summary.classes.items():
         yield f"{task:<6}      {', '.join(f'{name} {count}' for name, count in counts.items())}"
+    for own in summary.tasks:
+        there = {name: count for name, count in own.classes.items() if count}
+        sides = ", ".join(f"{side} {count}" for side, count in own.sides.items()) or "cannot be split"
+        absent = ", ".join(name for name in own.classes if name not in there)
+        lacking = f"; without a recording: {absent}" if absent else ""
+        yield f"task {own.name}: {len(there)} of {len(own.classes)} classes ({sides}){lacking}"
 
 
 def people_lines(summary: Summary) -> Iterator[str]:

@@ -42,5 +42,8 @@ def cache_key(
     files = [path for own in files_of for path in own]
     found = contents_of(dataset.name, dataset.root, files, cache, read=read, on_reading=on_reading)
     for entry, own in zip(listing.entries, files_of, strict=True):
-        content.update(json.dumps([asdict(entry), [(path.name, found[path]) for path in own]]).encode())
+        stated = asdict(entry)
+        if not entry.statements:  # absent without, so that caches of earlier versions serve
+            del stated["statements"]
+        content.update(json.dumps([stated, [(path.name, found[path]) for path in own]]).encode())
     return content.hexdigest()[:KEY_LENGTH]

@@ -81,6 +81,15 @@ class Prepared:
     """Whether the first label stands for a recording in a single-label task (`readers.base.About`)."""
     how_to_get: str = ""
     """One line: source of the real data."""
+    dataset: str = ""
+    """Where this is a named task of a dataset (benchmark.data.tasks.columns): the dataset's name."""
+    prepared_as: str = ""
+    """Where this is a named task: the fingerprint of the dataset, by which its pseudo-trials are known."""
+
+    @property
+    def dataset_name(self) -> str:
+        """Name of the dataset, also where this is a named task of it."""
+        return self.dataset or self.name
 
     def trials_of_each(self, per_trial: int) -> NDArray[np.int64]:
         """(R,) pseudo-trials of `per_trial` windows of each recording; of one window: its windows."""
@@ -192,7 +201,7 @@ def _build(
     with open(folder / "windows.f16", "wb") as file, closing(found) as each:
         for done, (entry, outcome) in enumerate(zip(listing.entries, each, strict=True), start=1):
             if isinstance(outcome, str):
-                skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome))
+                skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome, entry.statements))
             else:
                 windows, signal = outcome
                 data = windows.tobytes()
@@ -223,10 +232,16 @@ def _build(
 
 
 def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
-    """Hash of the prepared content, without what no result depends on: the files' paths, sex and age."""
-    told = ("path", "sex", "age")
-    entries = [{name: value for name, value in entry.items() if name not in told} for entry in index["entries"]]
-    content = json.dumps([windows_digest, index | {"entries": entries}], sort_keys=True)
+    """Hash of the prepared content, without what no result depends on: the files' paths, sex and age.
+
+    Without the statements too: a named task's labels have a fingerprint of their own (benchmark.data.tasks.columns).
+    """
+    told = ("path", "sex", "age", "statements")
+    listed = {
+        part: [{name: value for name, value in one.items() if name not in told} for one in index[part]]
+        for part in ("entries", "skipped")
+    }
+    content = json.dumps([windows_digest, index | listed], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
 
 
@@ -292,9 +307,9 @@ def _opened(folder: Path, index: dict[str, Any]) -> Prepared:
         simulated=index["simulated"],
         windows=memory_map(folder / "windows.f16", shape),
         first_window=first_window,
-        entries=tuple(Entry(**entry | {"labels": tuple(entry["labels"])}) for entry in index["entries"]),
+        entries=tuple(Entry(**_with_tuples(entry)) for entry in index["entries"]),
         signals=tuple(Signal(*signal) for signal in index["signals"]),
-        skipped=tuple(Skipped(**skip | {"labels": tuple(skip["labels"])}) for skip in index["skipped"]),
+        skipped=tuple(Skipped(**_with_tuples(skip)) for skip in index["skipped"]),
         fingerprint=index["fingerprint"],
         folder=folder,
         others=tuple(index["others"]),
@@ -303,3 +318,8 @@ def _opened(folder: Path, index: dict[str, Any]) -> Prepared:
         first_label_counts=index["first_label_counts"],
         how_to_get=index["how_to_get"],
     )
+
+
+def _with_tuples(listed: dict[str, Any]) -> dict[str, Any]:
+    """An entry of the index with its lists as tuples; an index of an earlier version has no statements."""
+    return listed | {name: tuple(listed.get(name, ())) for name in ("labels", "statements")}

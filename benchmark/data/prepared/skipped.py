@@ -23,6 +23,8 @@ class Skipped:
     """Class indices it would have counted for, from which the coverage of classes is computed."""
     reason: str
     """Kind, colon, details of this recording."""
+    statements: tuple[str, ...] = ()
+    """As those of an entry."""
 
 
 def skip_summary(skipped: Iterable[Skipped]) -> dict[str, int]:

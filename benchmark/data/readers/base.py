@@ -40,6 +40,8 @@ class Entry:
     """As the dataset's table states it; '' where it does not."""
     age: float | None = None
     """Years."""
+    statements: tuple[str, ...] = ()
+    """Codes that the dataset states of it; what named tasks are made of (benchmark.data.tasks.columns)."""
 
 
 @dataclass(frozen=True)

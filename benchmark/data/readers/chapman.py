@@ -32,7 +32,7 @@ RHYTHMS = {
 }
 """SNOMED code -> rhythm group, as the dataset's authors merge them."""
 RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # PhysioNet: wandering rhythm; Challenge: pacemaker
-FORMS = (
+FORMS: tuple[Form, ...] = (
     ("WFDBRecords", "WFDBRecords/*/*/JS*", RHYTHMS_PHYSIONET),
     ("WFDBRecords", "ecg-arrhythmia-1.0.0/WFDBRecords/*/*/JS*", RHYTHMS_PHYSIONET),
     ("WFDB_ChapmanShaoxing", "WFDB_ChapmanShaoxing/JS*", RHYTHMS),
@@ -46,6 +46,7 @@ FIGSHARE_TABLES = ("Diagnostics.xlsx", "figshare/Diagnostics.xlsx")
 """Beside ECGDataDenoised/; read only if there is no other form, since its signals are denoised."""
 RECORD = re.compile(r"JS(\d{5})", re.ASCII)
 CSV_RECORD = re.compile(r"[-\w]{1,99}", re.ASCII)
+Form = tuple[str, str, Mapping[str, str]]
 
 
 class Chapman:
@@ -67,14 +68,18 @@ class Chapman:
         "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing",
     )
 
+    numbers: ClassVar[range] = range(1, LAST + 1)
+    forms: ClassVar[tuple[Form, ...]] = FORMS
+    tables: ClassVar[tuple[str, ...]] = FIGSHARE_TABLES
+
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def listing(self) -> Listing:
         """Recordings of the preferred form; labels are their rhythm groups. Raises DatasetError if there is none."""
-        found = [(form, _chapman(records_at(self.root, pattern)), rhythms) for form, pattern, rhythms in FORMS]
+        found = [(form, self._own(records_at(self.root, pattern)), rhythms) for form, pattern, rhythms in self.forms]
         found = [(form, records, rhythms) for form, records, rhythms in found if records]
-        tables = [self.root / name for name in FIGSHARE_TABLES if (self.root / name).is_file()]
+        tables = [self.root / name for name in self.tables if (self.root / name).is_file()]
         if not found and not tables:
             raise DatasetError(self._nothing_here())
         if not found:
@@ -102,12 +107,14 @@ class Chapman:
 
     def _entry(self, copies: Sequence[Path], rhythms: Mapping[str, str]) -> Entry:
         record = one_of(copies, ".hea")
-        groups = dict.fromkeys(rhythms[code] for code in diagnosis_codes(record) if code in rhythms)
+        codes = diagnosis_codes(record)
+        groups = dict.fromkeys(rhythms[code] for code in codes if code in rhythms)
         return Entry(
             recording=record.name,
             patient=record.name,
             path=record.relative_to(self.root).as_posix(),
             labels=tuple(self.classes.index(group) for group in groups),
+            statements=codes,
         )
 
     def _figshare_listing(self, path: Path) -> Listing:
@@ -115,17 +122,19 @@ class Chapman:
         folder = (path.parent / "ECGDataDenoised").relative_to(self.root)
 
         def entry(row: Row) -> Entry:
-            name, rhythm = row
+            name, rhythm, conditions = row
             if rhythm and rhythm not in figshare.RHYTHMS:
                 raise Unusable(f"unknown rhythm: {rhythm[:60]!r}")
             labels = (self.classes.index(figshare.RHYTHMS[rhythm]),) if rhythm else ()
-            return Entry(recording=name, patient=name, path=(folder / f"{name}.csv").as_posix(), labels=labels)
+            path = (folder / f"{name}.csv").as_posix()
+            acronyms = tuple(dict.fromkeys(f"{rhythm} {conditions}".split()))
+            return Entry(recording=name, patient=name, path=path, labels=labels, statements=acronyms)
 
         table = keyed(figshare.read_diagnostics(self, path), lambda name: name if CSV_RECORD.fullmatch(name) else None)
         return listing_of(table, entry, form=FIGSHARE)
 
     def _nothing_here(self) -> str:
-        patterns = [pattern for _, pattern, _ in FORMS]
+        patterns = [pattern for _, pattern, _ in self.forms]
         if any(records_at(self.root, pattern) for pattern in (*patterns, NINGBO)):
             found = f"only recordings of Ningbo (JS{LAST + 1} and above), which is another dataset, are in {self.root}"
         else:
@@ -133,8 +142,7 @@ class Chapman:
             found = f"no JS00001 to JS{LAST} in {self.root}: looked for {looked_for}"
         return f"{self.title}: {found}. {self.how_to_get}"
 
-
-def _chapman(records: dict[str, list[Path]]) -> dict[str, list[Path]]:
-    """Records JS00001 to JS10646 alone; higher numbers are Ningbo's."""
-    numbers = {name: match for name in records if (match := RECORD.fullmatch(name))}
-    return {name: records[name] for name, match in numbers.items() if 1 <= int(match[1]) <= LAST}
+    def _own(self, records: dict[str, list[Path]]) -> dict[str, list[Path]]:
+        """The records with the dataset's numbers alone: the folders of both releases hold those of Ningbo too."""
+        numbers = {name: match for name in records if (match := RECORD.fullmatch(name))}
+        return {name: records[name] for name, match in numbers.items() if int(match[1]) in self.numbers}

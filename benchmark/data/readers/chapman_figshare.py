@@ -19,6 +19,8 @@ from benchmark.data.readers.files.tables import Table
 SAMPLES, FS = 5000, 500.0
 MILLIVOLTS_PER_MICROVOLT = 1e-3
 COLUMNS = ("FileName", "Rhythm")
+BEAT = "Beat"
+"""Column of the conditions, separated by blanks; read where it is there."""
 RHYTHMS = {
     "SB": "SB",
     "AFIB": "AFIB",
@@ -36,7 +38,7 @@ RHYTHMS = {
 
 
 def read_diagnostics(dataset: Dataset, path: Path) -> Table:
-    """File name and rhythm of each row of Diagnostics.xlsx, as text.
+    """File name, rhythm and conditions of each row of Diagnostics.xlsx, as text.
 
     Raises DatasetError if it is no workbook or lacks a column.
     """
@@ -49,7 +51,9 @@ def read_diagnostics(dataset: Dataset, path: Path) -> Table:
     if lacking:
         raise DatasetError(f"{dataset.title}: {path} has no column {', '.join(lacking)}. {dataset.how_to_get}")
     places = [header.index(column) for column in COLUMNS]
-    return Table([tuple(row[place] for place in places) for row in cells[1:]], [])
+    beat = header.index(BEAT) if BEAT in header else None
+    rows = [(*(row[place] for place in places), "" if beat is None else row[beat]) for row in cells[1:]]
+    return Table(rows, [])
 
 
 def read_csv_recording(path: Path) -> Recording:

@@ -160,13 +160,16 @@ class PTBXL:
         fold = whole_number(cell["strat_fold"])
         if fold is None or int(fold) not in FOLDS:
             raise Unusable(f"no official fold: {cell['strat_fold']!r}")
+        patient, path = _patient(cell), path_within(cell[FORMS[form]])
+        codes = _codes(cell["scp_codes"], superclass)
         return Entry(
             recording=cell["ecg_id"],
-            patient=_patient(cell),
-            path=path_within(cell[FORMS[form]]),
-            labels=_labels(cell["scp_codes"], superclass),
+            patient=patient,
+            path=path,
+            labels=tuple(dict.fromkeys(index for code in codes if (index := superclass[code]) is not None)),
             report=cell["report"],
             fold=int(fold),
+            statements=codes,
         )
 
 
@@ -186,7 +189,8 @@ def _patient(cell: dict[str, str]) -> str:
     return patient
 
 
-def _labels(codes: str, superclass: dict[str, int | None]) -> tuple[int, ...]:
+def _codes(codes: str, superclass: dict[str, int | None]) -> tuple[str, ...]:
+    """The codes of a cell of scp_codes, of any likelihood."""
     try:
         stated = ast.literal_eval(codes)
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
@@ -199,7 +203,7 @@ def _labels(codes: str, superclass: dict[str, int | None]) -> tuple[int, ...]:
     unknown = [str(code) for code in stated if code not in superclass]
     if unknown:  # its superclass may be any, or none
         raise Unusable(f"unknown SCP code: {', '.join(unknown)[:SHOWN]}")
-    return tuple(dict.fromkeys(index for code in stated if (index := superclass[code]) is not None))
+    return tuple(stated)
 
 
 def _is_likelihood(value: object) -> bool:

@@ -11,6 +11,7 @@ from benchmark.data.readers.cards import AnyCard
 from benchmark.data.readers.chapman import Chapman
 from benchmark.data.readers.cpsc2018 import CPSC2018
 from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG
+from benchmark.data.readers.ningbo import Ningbo
 from benchmark.data.readers.ptb_xl import PTBXL
 
 DATASETS: dict[str, Source] = {
@@ -18,6 +19,7 @@ DATASETS: dict[str, Source] = {
     "ptb-xl": PTBXL,
     "chapman": Chapman,
     "cpsc2018": CPSC2018,
+    "ningbo": Ningbo,
 }
 """The built-in datasets. All others are declared by a card, which a config holds."""
 

@@ -38,6 +38,14 @@ WORTH_A_WORKER = 256
 """Least recordings per process: starting one takes as long as some 100 recordings."""
 
 
+def versions_of(name: str) -> list[int]:
+    """What a cohort's content depends on besides its settings: versions of the simulator and, where raised, of tables.
+
+    A cohort with new tables is written anew; its signals and labels of the task `default` stay as they were.
+    """
+    return [SIMULATOR_VERSION, *([LAYOUTS[name].tables] if LAYOUTS[name].tables else [])]
+
+
 class Patient(NamedTuple):
     """A patient to simulate."""
 

@@ -11,6 +11,8 @@ from benchmark.results.names import Pool
 
 Labels = Literal["single", "multi"]
 Protocol = Literal["paper", "strict"]
+Sides = Literal["protocol", "shuffled"]
+"""How recordings without official folds are split: as the protocol says, or shuffled (benchmark.data.tasks.split)."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class TaskSpec:
     """The leads that there are; the others are zero."""
     pool: Pool = "mean"
     """How the windows of a recording vote."""
+    sides: Sides = "protocol"
 
     def rules(self) -> list[Any]:
         """Settings that determine sides and labels, for a result's key.

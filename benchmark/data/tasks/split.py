@@ -2,12 +2,16 @@
 
 Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
 the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. No
-split here depends on the run's seed. Folds and names may put a patient on two sides: `patients_on_two_sides` finds
-these, and a run refuses them (`benchmark.data.audit.findings`).
+split here depends on the run's seed. Named tasks (`columns`) of a dataset without folds have MERL's shares under both
+protocols, shuffled once: a fifth of the recordings for testing, a tenth of the others for validation.
+
+Folds and names may put a patient on two sides: `patients_on_two_sides` finds these, and a run refuses them
+(`benchmark.data.audit.findings`).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +29,8 @@ SPLIT_VERSION = 1
 SPLIT_SEED = 42
 """Seed of the strict split, and of the paper protocol's one shuffle of training pseudo-trials (the authors' value)."""
 VALIDATION_FOLD, TEST_FOLD = 9, 10
+TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
+"""Of the recordings, and of those that are not tested, in a shuffled split."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,8 @@ def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_co
     usable = [index for index, labels_of in enumerate(classes) if labels_of]
     if any(entries[index].fold is not None for index in usable):
         sides = _by_fold(entries, usable)
+    elif spec.sides == "shuffled":
+        sides = _shuffled(entries, usable)
     elif spec.protocol == "paper":
         sides = _by_name(entries, classes, usable)
     else:
@@ -104,6 +112,18 @@ def _by_name(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: l
         members = [index for index in usable if classes[index][0] == label]
         _cut(sorted(members, key=lambda index: entries[index].recording), sides)
     return sides
+
+
+def _shuffled(entries: Sequence[Entry], usable: list[int]) -> Sides:
+    """As scikit-learn's `train_test_split` with seed 42, twice, on the recordings in name order."""
+    rest, drawn = sorted(usable, key=lambda index: entries[index].recording), []
+    for share in (TEST_SHARE, VALIDATION_SHARE):
+        order = np.random.RandomState(SPLIT_SEED).permutation(len(rest))
+        size = math.ceil(share * len(rest))
+        drawn.append([rest[place] for place in order[:size]])
+        rest = [rest[place] for place in order[size:]]
+    test, validation = drawn
+    return rest, validation, test
 
 
 def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:

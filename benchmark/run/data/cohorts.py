@@ -10,7 +10,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.sections import Simulation
 from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.readers.registry import find_root, refuse_unfinished
-from benchmark.data.simulate import SIMULATOR_VERSION, CohortSettings, write_cohort
+from benchmark.data.simulate import CohortSettings, versions_of, write_cohort
 from benchmark.results.keys import digest
 
 OnProgress = Callable[[int, int], None]
@@ -22,8 +22,8 @@ def names_of(config: Config) -> list[str]:
 
 
 def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
-    """Folder of a simulated cohort, named by a hash of its settings, seed and simulator version."""
-    content = [SIMULATOR_VERSION, name, cohort_settings(name, simulation).__dict__, simulation.seed]
+    """Folder of a simulated cohort, named by a hash of its settings, seed and versions."""
+    content = [*versions_of(name), name, cohort_settings(name, simulation).__dict__, simulation.seed]
     return simulated / digest(content) / name
 
 
@@ -38,7 +38,7 @@ def missing_cohort(config: Config, name: str, simulated: Path) -> Path | None:
 def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     """Settings of one cohort."""
     return CohortSettings(
-        patients=simulation.patients[name],
+        patients=simulation.sizes()[name],
         recordings_per_patient=simulation.recordings_per_patient,
         noise=simulation.noise,
         anatomy=simulation.anatomy,

@@ -12,6 +12,7 @@ from benchmark.config.config import Config
 from benchmark.data.audit.findings import Finding, audit
 from benchmark.data.prepared.prepare import Prepared, prepare
 from benchmark.data.readers.base import Dataset, DatasetError
+from benchmark.data.tasks.relabelled import of_task
 from benchmark.data.tasks.subsets import patients_per_class
 from benchmark.data.tasks.task import split_or_none
 from benchmark.results.keys import digest
@@ -92,12 +93,12 @@ class Gate:
 
 
 def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
-    """Audit a run's datasets.
+    """Audit a run's corpus and columns.
 
-    Raises DatasetError if the pretraining corpus or every dataset is unusable, or if there are too few patients for
-    some of the shots.
+    Raises DatasetError if the pretraining corpus or every column is unusable, or if there are too few patients for some
+    of the shots.
     """
-    tested = config.data.datasets
+    tested = [column.name for column in config.data.columns()]
     findings = audit_of(config, prepared, tested)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
     unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in tested if name in fatal]
@@ -112,11 +113,12 @@ def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
 
 
 def refuse_shots(config: Config, prepared: Mapping[str, Prepared]) -> None:
-    """Raise DatasetError for more shots under `few-shot` than any class of any dataset has training patients."""
+    """Raise DatasetError for more shots under `few-shot` than any class of any column has training patients."""
     if FEW_SHOT not in config.evaluate:
         return
-    spec = config.task_spec(config.finetune)
-    counts = {name: patients_per_class(prepared[name], spec).values() for name in config.data.datasets}
+    names = [column.name for column in config.data.columns()]
+    specs = {name: config.task_spec(config.finetune, name) for name in names}
+    counts = {name: patients_per_class(prepared[name], specs[name]).values() for name in names}
     asked = max(config.few_shot.shots)
     if all(asked > most for own in counts.values() for most in own):
         there = ", ".join(f"{prepared[name].title} {min(own)} to {max(own)}" for name, own in counts.items())
@@ -133,4 +135,12 @@ def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
     """Findings on prepared datasets under a config's corpus, task and protocol."""
-    return audit(prepared, config.task_spec(config.finetune), pretrain=config.data.pretrain, tested=tested)
+    specs = {name: config.task_spec(config.finetune, name) for name in prepared}
+    spec = config.task_spec(config.finetune)
+    return audit(prepared, spec, pretrain=config.data.pretrain, tested=tested, specs=specs)
+
+
+def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, Prepared]:
+    """The prepared pretraining corpus and columns of a run by name, from its prepared datasets."""
+    columns = {column.name: of_task(datasets[column.dataset], column) for column in config.data.columns()}
+    return {config.data.pretrain: datasets[config.data.pretrain]} | columns

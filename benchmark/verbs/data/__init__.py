@@ -77,7 +77,7 @@ WHOSE = (*CONFIG, "--datasets", "--pretrain-dataset", *DATA)
 CHECK = Verb(
     "prepare and audit every dataset, and say whether a run would refuse it",
     check,
-    shared(*WHOSE, "--labels", "--protocol", *SIGNALS, "--cache", "--workers"),
+    shared(*WHOSE, "--tasks", "--labels", "--protocol", *SIGNALS, "--cache", "--workers"),
     examples={"data check --data-root /data": "leaks, copies, damaged files, before a run"},
 )
 SUMMARY = Verb(
@@ -112,7 +112,7 @@ DOWNLOAD = Verb(
         **shared("--dry-run"),
     },
     word="DATASET",
-    word_help="mimic-iv-ecg, ptb-xl, chapman or cpsc2018; several are fetched one after the other",
+    word_help="mimic-iv-ecg, ptb-xl, chapman, cpsc2018 or ningbo; several are fetched one after the other",
     several=True,
     examples={
         "data download ptb-xl --data-root /data": "a dataset, verified",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -26,6 +26,7 @@ from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
 from benchmark.data.readers.registry import find_root
 from benchmark.data.readers.simulated import is_simulated
+from benchmark.data.tasks.relabelled import of_task
 from benchmark.run.data.cohorts import names_of
 from benchmark.run.data.datasets import audit_of, open_data, prepare_data
 from benchmark.screen.console import Console, note
@@ -139,11 +140,31 @@ def print_check(command: DataCommand, console: Console) -> bool:
             ),
             *fact_lines(of_prepared(prepared[name], spec)),
         ]
-    findings += audit_of(command.config, prepared, [name for name, data in prepared.items() if data.classes])
+    findings += findings_of(command.config, prepared)
     titles = {name: command.config.data.source(name).title for name in names}
     for line in verdict_lines(titles, facts, findings):
         note(console, line)
     return all(worst(findings, name) in ("ok", "warning") for name in names)
+
+
+def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:
+    """Findings on prepared datasets, the columns among them under the config's tasks; each is of its dataset."""
+    views = dict(prepared)
+    for column in config.data.columns():
+        if column.dataset in prepared:
+            views[column.name] = of_task(prepared[column.dataset], column)
+    named = {name for name, data in views.items() if data.dataset}
+    only_named = {views[name].dataset for name in named} - {column.name for column in config.data.columns()}
+    tested = [name for name, data in views.items() if data.classes and name not in only_named]
+    found = audit_of(config, views, tested)
+    return [own if not named.intersection(own.datasets) else of_dataset(own, views) for own in found]
+
+
+def of_dataset(finding: Finding, views: Mapping[str, Prepared]) -> Finding:
+    """A finding on named tasks as one on their datasets, which says the task."""
+    datasets = tuple(dict.fromkeys(views[name].dataset_name for name in finding.datasets))
+    tasks = [name for name in finding.datasets if views[name].dataset]
+    return replace(finding, datasets=datasets, text=f"{', '.join(tasks)}: {finding.text}")
 
 
 def verdict_lines(

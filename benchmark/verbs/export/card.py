@@ -118,7 +118,7 @@ def _licences(origin: Origin) -> Iterator[str]:
     yield "## Licences of the data"
     lines = []
     for name, facts in origin.datasets.items():
-        title, reader = literal(str(facts.get("title", name))), DATASETS.get(name)
+        title, reader = literal(str(facts.get("title", name))), DATASETS.get(str(facts.get("of", name)))
         if facts.get("simulated"):
             lines.append(f"- {title}: simulated here; no licence of others applies.")
         elif reader is None and facts.get("licence"):

@@ -15,7 +15,7 @@ from benchmark.data.prepared.prepare import Prepared, cached, list_part
 from benchmark.results.names import ABLATION, GATE, METHOD, PRESET, SNAPSHOT, SWEEP, TRIAL, takes_shots
 from benchmark.results.store import Store
 from benchmark.run.data.cohorts import cohort_folder, locate, names_of
-from benchmark.run.data.datasets import reading_note, refuse_shots
+from benchmark.run.data.datasets import reading_note, refuse_shots, with_columns
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.machine import Machine
@@ -102,7 +102,7 @@ def sizes_of(config: Config, place: Place, console: Console) -> tuple[dict[str, 
     for name in names_of(config):
         if simulation is not None and not cohort_folder(name, simulation, place.simulated).is_dir():
             per_patient = simulation.recordings_per_patient if name == config.data.pretrain else 1
-            sizes[name] = estimated_size(round(simulation.patients[name] * per_patient), config.data.cut())
+            sizes[name] = estimated_size(round(simulation.sizes()[name] * per_patient), config.data.cut())
             continue
         dataset = locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
         listing = list_part(dataset, config.data.prefix_of(name))
@@ -128,14 +128,15 @@ def work_of(
     """
     if len(prepared) < len(names_of(config)):
         return None
-    refuse_shots(config, prepared)
+    columns = with_columns(config, prepared)
+    refuse_shots(config, columns)
     store = Store(results)
-    return missing(make_grid(config, prepared, machine, store, variants), store)
+    return missing(make_grid(config, columns, machine, store, variants), store)
 
 
 def unkeyed_grid(config: Config, machine: Machine, variants: tuple[Variant, ...] | None = None) -> Grid:
     """The grid with dataset names in place of fingerprints, which only preparation yields."""
-    names = {name: name for name in config.data.datasets}
+    names = {column.name: column.name for column in config.data.columns()}
     return expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode(), variants=variants)
 
 

@@ -16,7 +16,7 @@ from benchmark.results.store import Store
 from benchmark.results.tuned import Tuning
 from benchmark.run.curves.tracking import tracking
 from benchmark.run.data.cohorts import names_of
-from benchmark.run.data.datasets import gate, open_data, prepare_data
+from benchmark.run.data.datasets import gate, open_data, prepare_data, with_columns
 from benchmark.run.estimate import exact_size
 from benchmark.run.grid import Grid
 from benchmark.run.machine import Machine
@@ -115,7 +115,10 @@ def sweep_all(asked: GridRequest, console: Console) -> None:
 
 
 def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
-    """Prepared datasets by name, simulated and prepared if necessary; prints a line for each."""
+    """The prepared pretraining corpus and columns by name; each dataset is simulated and prepared once if necessary.
+
+    Prints a line for each dataset.
+    """
     config, place = asked.config, asked.place
     datasets = [open_data(config, name, place, console) for name in names_of(config)]
     prepared = {}
@@ -128,7 +131,7 @@ def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
         if not is_read_only(error):
             raise
         note(console, f"{error.filename} is not written ({error.strerror})")
-    return prepared
+    return with_columns(config, prepared)
 
 
 def prepared_line(prepared: Prepared) -> str:
@@ -150,7 +153,7 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
     with tracking(asked.trackers, work.grid, store, asked.out, lambda line: note(console, line)) as tracked:
         if not work.cells:
             return 0
-        sizes = {name: exact_size(data) for name, data in prepared.items()}
+        sizes = {data.dataset_name: exact_size(data) for data in prepared.values()}
         _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, abreast_of(work, machine))
         earlier = earlier_rates(work, seconds, store)
         with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:

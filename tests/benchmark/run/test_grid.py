@@ -536,3 +536,24 @@ def test_the_supervised_gate_has_all_labels_once_a_table_whatever_the_ratios() -
         assert len({cell.key for cell in own}) == 3 * 2
         untrained = {cell.pretrain_key for cell in cells if cell.variant.name == "random"}
         assert {cell.pretrain_key for cell in own} == untrained
+
+
+def test_a_dataset_under_a_task_is_a_column_with_keys_of_its_own() -> None:
+    def grid(*tasks: str, datasets: list[str]) -> Grid:
+        config = load_config(BASIC, BASE | {"data.datasets": datasets, "data.task": list(tasks)})
+        return grid_of(config, data={column.name: "data" for column in config.data.columns()})
+
+    plain, both = grid("default", datasets=["chapman"]), grid("default", "all", datasets=["chapman"])
+    own = {cell.key for cell in both.cells if cell.dataset == "chapman"}
+    assert own == {cell.key for cell in plain.cells}
+    named = [cell for cell in both.cells if cell.dataset == "chapman.all"]
+    assert len(named) == len(own)
+    assert not own & {cell.key for cell in named}
+    assert {str(cell.content["task"][1:]) for cell in named} == {"['multi', 'paper', {'sides': 'shuffled'}]"}
+    assert both.pretrainings == plain.pretrainings
+
+
+def test_a_config_without_tasks_is_stored_as_before() -> None:
+    assert "task" not in load_config(BASIC, BASE).model_dump(mode="json")["data"]
+    with_tasks = load_config(BASIC, BASE | {"data.datasets": ["ptb-xl"], "data.task": ["rhythm"]})
+    assert with_tasks.model_dump(mode="json")["data"]["task"] == ["rhythm"]

@@ -6,7 +6,7 @@ import pytest
 
 from benchmark.config.load import config_names
 from benchmark.data.readers.registry import DATASETS
-from benchmark.results.names import BEYOND
+from benchmark.results.names import BEYOND, TASKS
 from methods import METHODS
 from methods.encoders import ENCODERS
 from run_benchmark import main
@@ -15,7 +15,7 @@ from run_benchmark import main
 def test_list_names_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     words = capsys.readouterr().out.split()
-    assert [name for name in (*METHODS, *ENCODERS, *DATASETS, *config_names()) if name not in words] == []
+    assert [name for name in (*METHODS, *ENCODERS, *DATASETS, *TASKS, *config_names()) if name not in words] == []
     assert {"637,952", "439,040"} <= set(words)
 
 

@@ -79,9 +79,11 @@ POPULATION = Population(
 )
 
 
-def _write_recording(folder: Path, case: Case, settings: CohortSettings) -> Row:
-    name = f"JS{case.number + 1:05d}"
-    group = 10 + case.number // RECORDS_PER_FOLDER
+def write_recording(folder: Path, case: Case, settings: CohortSettings, *, first: int = 1) -> Row:
+    """Write a recording; `first` is the number of the dataset's first."""
+    number = case.number + first
+    name = f"JS{number:05d}"
+    group = 10 + (number - 1) // RECORDS_PER_FOLDER
     inside = f"WFDBRecords/{group // 10:02d}/{group:03d}"
     rhythm_first = sorted(
         (diagnosis for diagnosis in case.diagnoses if diagnosis in CONDITIONS), key=list(CONDITIONS).index
@@ -100,7 +102,8 @@ def _write_recording(folder: Path, case: Case, settings: CohortSettings) -> Row:
     return {"folder": inside, "record": name}
 
 
-def _write_tables(folder: Path, rows: Sequence[Row]) -> None:
+def write_tables(folder: Path, rows: Sequence[Row]) -> None:
+    """Write the lists of records and the table of codes."""
     records = defaultdict(list)
     for row in rows:
         records[str(row["folder"])].append(str(row["record"]))
@@ -118,6 +121,6 @@ LAYOUT = Layout(
     mains_hz=50.0,
     visits=one_recording,
     seconds=ten_seconds,
-    write_recording=_write_recording,
-    write_tables=_write_tables,
+    write_recording=write_recording,
+    write_tables=write_tables,
 )

@@ -72,6 +72,8 @@ class Layout:
     write_recording: Callable[[Path, Case, CohortSettings], Row]
     """Write a recording's files below the folder; returns its table row."""
     write_tables: Callable[[Path, Sequence[Row]], None]
+    tables: int = 0
+    """Raised with every change of the tables that alters no signal and no label of the task `default`."""
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, bom: bool = False) -> None:

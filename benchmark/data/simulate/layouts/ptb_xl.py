@@ -144,4 +144,5 @@ LAYOUT = Layout(
     seconds=ten_seconds,
     write_recording=_write_recording,
     write_tables=_write_tables,
+    tables=1,
 )

@@ -4,60 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmark.data.readers.scp import SCP_STATEMENTS
+
 STATEMENT_COLUMNS = (
     *("", "description", "diagnostic", "form", "rhythm", "diagnostic_class", "diagnostic_subclass"),
     *("Statement Category", "SCP-ECG Statement Description", "AHA code", "aECG REFID", "CDISC Code", "DICOM Code"),
 )
 
 
-def _diagnostic(code: str, superclass: str, subclass: str, description: str, *, form: bool = False) -> dict[str, str]:
-    return {
-        "": code,
-        "description": description,
-        "diagnostic": "1.0",
-        "form": "1.0" if form else "",
-        "diagnostic_class": superclass,
-        "diagnostic_subclass": subclass,
-        "SCP-ECG Statement Description": description,
+STATEMENTS: tuple[dict[str, str], ...] = tuple(
+    {
+        "": own.code,
+        "description": own.description,
+        **{kind: "1.0" for kind in own.kinds.split()},
+        "diagnostic_class": own.superclass,
+        "diagnostic_subclass": own.subclass,
+        "SCP-ECG Statement Description": own.description,
     }
-
-
-def _other(code: str, kind: str, description: str) -> dict[str, str]:
-    return {"": code, "description": description, kind: "1.0", "SCP-ECG Statement Description": description}
-
-
-STATEMENTS: tuple[dict[str, str], ...] = (
-    _diagnostic("NDT", "STTC", "STTC", "non-diagnostic T abnormalities", form=True),
-    _diagnostic("NORM", "NORM", "NORM", "normal ECG"),
-    _diagnostic("IMI", "MI", "IMI", "inferior myocardial infarction"),
-    _diagnostic("ASMI", "MI", "AMI", "anteroseptal myocardial infarction"),
-    _diagnostic("INJAS", "MI", "AMI", "subendocardial injury in anteroseptal leads"),
-    _diagnostic("INJIN", "MI", "IMI", "subendocardial injury in inferior leads"),
-    _diagnostic("LMI", "MI", "LMI", "lateral myocardial infarction"),
-    _diagnostic("RVH", "HYP", "RVH", "right ventricular hypertrophy"),
-    _diagnostic("2AVB", "CD", "_AVB", "second degree AV block"),
-    _diagnostic("3AVB", "CD", "_AVB", "third degree AV block"),
-    _diagnostic("LVH", "HYP", "LVH", "left ventricular hypertrophy"),
-    _diagnostic("LAFB", "CD", "LAFB/LPFB", "left anterior fascicular block"),
-    _diagnostic("ISCAL", "STTC", "ISCA", "ischemic in anterolateral leads"),
-    _diagnostic("1AVB", "CD", "_AVB", "first degree AV block"),
-    _diagnostic("CLBBB", "CD", "CLBBB", "complete left bundle branch block"),
-    _diagnostic("CRBBB", "CD", "CRBBB", "complete right bundle branch block"),
-    _other("PVC", "form", "ventricular premature complex"),
-    _other("PAC", "form", "atrial premature complex"),
-    _other("STD_", "form", "non-specific ST depression"),
-    _other("STE_", "form", "non-specific ST elevation"),
-    _other("INVT", "form", "inverted T-waves"),
-    _other("SR", "rhythm", "sinus rhythm"),
-    _other("AFIB", "rhythm", "atrial fibrillation"),
-    _other("STACH", "rhythm", "sinus tachycardia"),
-    _other("SARRH", "rhythm", "sinus arrhythmia"),
-    _other("SBRAD", "rhythm", "sinus bradycardia"),
-    _other("AFLT", "rhythm", "atrial flutter"),
-    _other("SVTAC", "rhythm", "supraventricular tachycardia"),
+    for own in SCP_STATEMENTS
 )
-"""Rows of scp_statements.csv for the codes in use."""
-_SUPERCLASS = {row[""]: row["diagnostic_class"] for row in STATEMENTS if "diagnostic_class" in row}
+"""Rows of scp_statements.csv."""
+_SUPERCLASS = {own.code: own.superclass for own in SCP_STATEMENTS if own.superclass}
 _LIKELIHOODS, _LIKELIHOOD_SHARES = (100.0, 80.0, 50.0, 35.0), (0.70, 0.15, 0.11, 0.04)
 
 CODES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -88,17 +55,55 @@ CODES: dict[str, tuple[tuple[str, ...], str]] = {
     "SVT": (("SVTAC",), "supraventrikuläre tachykardie"),
 }
 """Diagnosis -> SCP codes and words of the (mostly German) report."""
-_RHYTHM_CODES = {row[""] for row in STATEMENTS if row.get("rhythm")}
+_RHYTHM_CODES = {own.code for own in SCP_STATEMENTS if own.kinds == "rhythm"}
+INSTEAD: dict[str, tuple[tuple[str, float], ...]] = {
+    "MI-INF": (("ILMI", 0.12), ("IPMI", 0.03), ("IPLMI", 0.03), ("PMI", 0.03)),
+    "MI-ANT": (("AMI", 0.15), ("ALMI", 0.12), ("INJAL", 0.03), ("INJLA", 0.02)),
+    "LAFB": (("LPFB", 0.08), ("IVCD", 0.12)),
+    "LBBB": (("ILBBB", 0.10), ("IVCD", 0.10), ("WPW", 0.08)),
+    "RBBB": (("IRBBB", 0.40), ("IVCD", 0.05)),
+    "STD": (
+        *(("ISC_", 0.20), ("ISCIN", 0.10), ("ISCIL", 0.08), ("ISCAS", 0.08), ("ISCLA", 0.05), ("ISCAN", 0.04)),
+        *(("NST_", 0.15),),
+    ),
+    "STE-INF": (("INJIL", 0.30),),
+    "LVH": (("SEHYP", 0.03),),
+    "TWI": (("LNGQT", 0.06), ("DIG", 0.06), ("ANEUR", 0.03), ("EL", 0.03)),
+    "SVT": (("PSVT", 0.20), ("SVARR", 0.10)),
+}
+"""Diagnosis -> codes that stand in place of its first one, and how often; each of the same superclass."""
+FURTHER: dict[str, tuple[tuple[str, float], ...]] = {
+    **{name: (("QWAVE", 0.30), ("ABQRS", 0.20)) for name in ("MI-INF", "MI-ANT", "MI-LAT")},
+    "TWI": (("NT_", 0.30), ("LOWT", 0.25), ("TAB_", 0.06), ("LVOLT", 0.05)),
+    "LVH": (("VCLVH", 0.50), ("HVOLT", 0.10), ("LAO/LAE", 0.20)),
+    "RVH": (("RAO/RAE", 0.40),),
+    **{name: (("ABQRS", 0.20),) for name in ("LBBB", "RBBB")},
+    "AVB1": (("LPR", 0.40),),
+    "AVB3": (("PACE", 0.50),),
+    "PVC": (("BIGU", 0.12), ("TRIGU", 0.08), ("PRC(S)", 0.05)),
+    "PAC": (("SVARR", 0.15), ("PRC(S)", 0.05)),
+}
+"""Diagnosis -> codes that stand beside its own, and how often; those that are diagnostic have its superclass."""
 
 
 def scp_codes(diagnoses: tuple[str, ...], rng: np.random.Generator) -> dict[str, float]:
-    """SCP code -> likelihood in percent; forms and rhythms have 0 ('not stated'), as in PTB-XL."""
+    """SCP code -> likelihood in percent; forms and rhythms have 0 ('not stated'), as in PTB-XL.
+
+    Which finer codes stand instead of a diagnosis's own or beside it is drawn from a stream of its own, whatever the
+    signal shows: superclasses, folds and all other cells of the tables are those of the diagnoses.
+    """
     likelihoods = rng.choice(_LIKELIHOODS, size=len(diagnoses), p=_LIKELIHOOD_SHARES)
-    found = {}
+    (finer,) = rng.spawn(1)  # takes no number of the recording's stream
+    own, beside = {}, {}
     for name, likelihood in zip(diagnoses, likelihoods, strict=True):
-        for code in CODES[name][0]:
-            found[code] = float(likelihood) if code in _SUPERCLASS else 0.0
-    return found
+        (first, *others), instead = CODES[name][0], dict(INSTEAD.get(name, ()))
+        drawn = np.searchsorted(np.cumsum(list(instead.values())), finer.random(), side="right")
+        for code in ([*instead, first][drawn], *others):
+            own[code] = float(likelihood) if code in _SUPERCLASS else 0.0
+        for code, share in FURTHER.get(name, ()):
+            if finer.random() < share:
+                beside[code] = float(likelihood) if code in _SUPERCLASS else 0.0
+    return own | {code: likelihood for code, likelihood in beside.items() if code not in own}
 
 
 def superclasses(codes: dict[str, float]) -> tuple[str, ...]:

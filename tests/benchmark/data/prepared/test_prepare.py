@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -341,3 +343,16 @@ def test_a_process_that_finishes_second_takes_what_the_first_has_made(
     monkeypatch.setattr(Path, "rename", second)
     assert same(prepare(dataset, tmp_path / "cache", workers=1), first[0])
     assert [path for path in (tmp_path / "cache").iterdir() if path.name.endswith(".tmp")] == []
+
+
+def test_statements_are_kept_and_are_in_no_fingerprint(tmp_path: Path) -> None:
+    write_cohort("ptb-xl", tmp_path / "ptb-xl", CohortSettings(6), seed=1)
+    prepared = prepare(PTBXL(tmp_path / "ptb-xl"), tmp_path / "cache", workers=1)
+    assert all(entry.statements for entry in prepared.entries)
+    index = json.loads((prepared.folder / "index.json").read_bytes())
+    hashed = ("name", "classes", "segmentation", "first_window", "entries", "skipped")
+    before = {name: index[name] for name in hashed}
+    for part, told in (("entries", ("path", "sex", "age", "statements")), ("skipped", ("statements",))):
+        before[part] = [{name: value for name, value in one.items() if name not in told} for one in index[part]]
+    content = json.dumps([index["windows_sha256"], before], sort_keys=True)
+    assert prepared.fingerprint == hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -24,7 +24,7 @@ SPEC = TaskSpec(BEATS, "single", "paper")
 
 
 def look(*datasets: Prepared, corpus: str = "mimic-iv-ecg") -> ProbeWindows:
-    return probe_windows(datasets, corpus, SPEC, CPU)
+    return probe_windows([[(own, SPEC)] for own in datasets], corpus, CPU)
 
 
 def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> set[bytes]:
@@ -84,7 +84,7 @@ def test_patients_with_several_recordings_come_first(
 def test_a_recording_needs_two_windows(make_prepared: MakePrepared) -> None:
     few = {0: 1, 3: 0}
     prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), few.get(i, 12), fold_of(i)) for i in range(20)])
-    found = probe_windows([prepared], "mimic-iv-ecg", replace(SPEC, per_trial=1), CPU)
+    found = probe_windows([[(prepared, replace(SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
     assert len(found.recording) == 2 * 16
 
 

@@ -19,7 +19,7 @@ from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import Task, Windows, make_task, pretraining_source
 
-LABELLED = [name for name, dataset in DATASETS.items() if dataset.classes]
+LABELLED = [name for name, dataset in DATASETS.items() if dataset.classes and name != "ningbo"]
 CPU = torch.device("cpu")
 Cohorts = dict[str, Prepared]
 MakePrepared = Callable[..., Prepared]

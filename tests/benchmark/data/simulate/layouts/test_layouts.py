@@ -14,7 +14,7 @@ import wfdb
 from benchmark.data.readers.base import LEADS
 from benchmark.data.simulate import COHORTS, CohortSettings, write_cohort
 
-PATIENTS = {"mimic-iv-ecg": 60, "ptb-xl": 250, "chapman": 220, "cpsc2018": 220}
+PATIENTS = {"mimic-iv-ecg": 60, "ptb-xl": 250, "chapman": 220, "cpsc2018": 220, "ningbo": 30}
 
 
 @pytest.fixture(scope="module")
