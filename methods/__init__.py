@@ -59,12 +59,18 @@ def get_method(name: str) -> type[PretrainMethod]:
     return find_class("method", name, METHODS, PretrainMethod)
 
 
+NEEDS = {
+    "tokens": "{method} hides tokens, which the encoder {encoder!r} does not have",
+    "timed": "{method} hides stretches of time, and the encoder {encoder!r} does not embed in the order of time",
+}
+"""What a method may need of an encoder -> why one without is refused."""
+
+
 def refusal(method: type[PretrainMethod], encoder: type[Encoder]) -> str:
     """Why a method cannot pretrain an encoder, and which encoders it can; '' where it can."""
-    if encoder.tokens or not method.needs_tokens:
-        return ""
-    able = [name for name, kind in ENCODERS.items() if kind.tokens]
-    served = f"--encoder {' or '.join(able)}" if able else "one of your own"
-    return (
-        f"{method.name} hides tokens, which the encoder {encoder.name!r} does not have; use {served}, or leave it out"
-    )
+    for need in method.needs:
+        if not getattr(encoder, need):
+            able = [name for name, kind in ENCODERS.items() if getattr(kind, need)]
+            served = f"--encoder {' or '.join(able)}" if able else "one of your own"
+            return f"{NEEDS[need].format(method=method.name, encoder=encoder.name)}; use {served}, or leave it out"
+    return ""

@@ -82,8 +82,8 @@ class PretrainMethod(nn.Module):
     """False: `forward` is never called and the encoder keeps its initial weights."""
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
-    needs_tokens: ClassVar[bool] = False
-    """True: an encoder without `tokens` is refused (`methods.refusal`)."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Attributes that an encoder must have, 'tokens' or 'timed'; another is refused (`methods.refusal`)."""
     encoder_passes: ClassVar[float] = 4.0
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
     finetune_dropout: ClassVar[float] = 0.0

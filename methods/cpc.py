@@ -67,6 +67,7 @@ class CPC(PretrainMethod):
     name: ClassVar[str] = "cpc"
     title: ClassVar[str] = "CPC"
     Config: ClassVar[type[MethodConfig]] = CPCConfig
+    needs: ClassVar[tuple[str, ...]] = ("timed",)
 
     def __init__(self, encoder: Encoder, config: CPCConfig) -> None:
         super().__init__(encoder, config)

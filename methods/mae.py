@@ -74,7 +74,7 @@ class MAE(PretrainMethod):
     name: ClassVar[str] = "mae"
     title: ClassVar[str] = "MAE"
     Config: ClassVar[type[MethodConfig]] = MAEConfig
-    needs_tokens: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("tokens",)
     encoder_passes: ClassVar[float] = 1.5  # a quarter of the tokens forth and back, and the decoder
 
     def __init__(self, encoder: Encoder, config: MAEConfig) -> None:

@@ -78,6 +78,8 @@ class TS2Vec(PretrainMethod):
     name: ClassVar[str] = "ts2vec"
     title: ClassVar[str] = "TS2Vec"
     Config: ClassVar[type[MethodConfig]] = TS2VecConfig
+    needs: ClassVar[tuple[str, ...]] = ("timed",)
+    encoder_passes: ClassVar[float] = 8.0  # measured at its batch of 16; the losses grow with the batch
 
     def __init__(self, encoder: Encoder, config: TS2VecConfig) -> None:
         super().__init__(encoder, config)

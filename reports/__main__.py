@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmark.results.metrics import FURTHER
 from benchmark.results.names import BOTH, UNITS
 from benchmark.results.plain_text import harmless
 from benchmark.results.store import CorruptRow, NoResults
@@ -28,12 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where to write (out)")
     parser.add_argument("--unit", choices=(*UNITS, BOTH), help="what is scored (default: as the protocol says)")
+    parser.add_argument("--scores", nargs="+", choices=FURTHER, default=[], help="further columns of the main table")
     parser.add_argument("--latex-landscape", action="store_true", help="results.tex: tables across the page")
     asked = parser.parse_args(argv)
-    if asked.compare and (asked.capsule or asked.unit == BOTH):
-        parser.error("--compare takes neither --capsule nor --unit both")
-    if asked.leaderboard and (asked.compare or asked.capsule or asked.latex_landscape):
-        parser.error("--leaderboard takes neither --compare, --capsule nor --latex-landscape")
+    if asked.compare and (asked.capsule or asked.scores or asked.unit == BOTH):
+        parser.error("--compare takes neither --capsule, --scores nor --unit both")
+    if asked.leaderboard and (asked.compare or asked.capsule or asked.scores or asked.latex_landscape):
+        parser.error("--leaderboard takes neither --compare, --capsule, --scores nor --latex-landscape")
     try:
         files = _files(asked)
     except (NoResults, CorruptRow) as error:
@@ -58,7 +60,8 @@ def _files(asked: argparse.Namespace) -> list[Path]:
 def _report(asked: argparse.Namespace) -> list[Path]:
     with open_results(asked.results) as opened:
         run = opened.run
-        report = build_report(run, asked.out, unit=asked.unit, landscape=asked.latex_landscape)
+        further = list(dict.fromkeys(asked.scores))
+        report = build_report(run, asked.out, unit=asked.unit, landscape=asked.latex_landscape, further=further)
         page = f"; traceback in {asked.out / 'report.html'}"
         failed = [f"failed: {line}{page if file else ''}" for line, file in report.failures]
         _say([*opened.said, *failed, *(f"left out: {problem}" for problem in report.problems)])

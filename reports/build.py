@@ -27,11 +27,14 @@ from reports.runs.planned_tables import evaluations_of, layouts
 from reports.runs.run import Run, wide
 from reports.statistics.beside import Beside
 from reports.statistics.columns import UnequalTestSets
+from reports.statistics.further.classes import class_tables
+from reports.statistics.further.subgroups import subgroup_tables
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
 from reports.tables.beside import beside_files, beside_of, beside_tables
 from reports.tables.budget import budget_files, budget_tables
 from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
+from reports.tables.further.texts import Further, further_files
 from reports.tables.latex import LANDSCAPE, UPRIGHT, Page, latex
 from reports.tables.table import Table, make_table, table_name
 from reports.tables.text import TextTable, long_csv, markdown, text_markdown
@@ -65,13 +68,18 @@ class Texts:
     budgets: list[TextTable]
     trials: list[TextTable]
     """Of the searches that knobs are from."""
+    further: Further
+    """Scores of classes and subgroups."""
 
 
-def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: bool = False) -> Report:
+def build_report(
+    run: Run, out: Path, *, unit: str | None = None, landscape: bool = False, further: Sequence[str] = ()
+) -> Report:
     """Write the tables of a run, one per layout and score unit, with statistics, figures and the page, under `out`.
 
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
-    landscape: the tables of LaTeX across the page. Raises ValueError for an unknown unit.
+    landscape: the tables of LaTeX across the page. further: metrics of the main tables beside F1, AUROC and ACC
+    (`FURTHER`). Raises ValueError for an unknown unit.
     """
     if unit not in (None, BOTH, *UNITS):
         raise ValueError(f"score unit {unit!r} is not known: choose {', '.join(UNITS)} or {BOTH}")
@@ -80,7 +88,9 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
     tables: list[Table] = []
     statistics: dict[str, TableStatistics] = {}
     problems: list[str] = []
-    for layout in (layout for evaluation in evaluations_of(run.plan) for layout in layouts(run.plan, evaluation)):
+    for layout in (
+        layout for evaluation in evaluations_of(run.plan) for layout in layouts(run.plan, evaluation, further)
+    ):
         for chosen in units:
             name = table_name(layout, chosen)
             try:
@@ -101,7 +111,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
         )
     try:
         with naming(out), alone_in(out):
-            drawn = figures_in(run, out, staged, units, statistics, kept)
+            drawn = figures_in(run, out, staged, units, statistics, kept, texts.further.classes)
             problems += drawn.problems
             contents = _contents(run, tables, statistics, texts, LANDSCAPE if landscape else UPRIGHT)
             for name, text in contents.items():
@@ -112,7 +122,7 @@ def build_report(run: Run, out: Path, *, unit: str | None = None, landscape: boo
                 statistics,
                 skipped=read_skipped(out / "skipped.csv"),
                 pictures=pictures_of(drawn.files, titles_in_names(run.plan)),
-                texts={"Presets side by side": texts.beside, "Budget curves": texts.budgets, "Search": texts.trials},
+                texts=sections_of(texts),
                 problems=problems,
             )
             (staged / PAGE).write_text(page, encoding="utf-8", newline="")
@@ -131,7 +141,29 @@ def texts_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) ->
     except (UnequalTestSets, CorruptRow) as problem:
         problems.append(f"presets side by side: {problem}")
         found = {}
-    return Texts(found, beside_tables(run.plan, found), budget_tables(run, units), trial_tables(run.searches))
+    further = further_of(run, units, kept, problems)
+    return Texts(found, beside_tables(run.plan, found), budget_tables(run, units), trial_tables(run.searches), further)
+
+
+def further_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) -> Further:
+    """Scores of classes and subgroups; adds a problem where the predictions of rows do not compare."""
+    try:
+        return Further(run.plan, class_tables(run, units, kept), subgroup_tables(run, units, kept))
+    except (UnequalTestSets, CorruptRow) as problem:
+        problems.append(f"scores of classes and subgroups: {problem}")
+        return Further(run.plan, [], [])
+
+
+def sections_of(texts: Texts) -> dict[str, list[TextTable]]:
+    """Title of a section of the page -> its tables of texts."""
+    return {
+        "Presets side by side": texts.beside,
+        "Further scores": texts.further.scores,
+        "Classes": texts.further.by_class,
+        "Subgroups": texts.further.by_group,
+        "Budget curves": texts.budgets,
+        "Search": texts.trials,
+    }
 
 
 def _contents(
@@ -154,6 +186,7 @@ def _contents(
         **(beside_files(texts.beside_lines, texts.beside) if texts.beside else {}),
         **(budget_files(texts.budgets) if texts.budgets else {}),
         **(trial_files(run.searches) if run.searches else {}),
+        **further_files(texts.further),
     }
 
 

@@ -7,5 +7,5 @@ from pathlib import Path
 from methods import METHODS
 
 BASIC = str(Path(__file__).with_name("basic.yaml"))
-ANYWHERE = [name for name, kind in METHODS.items() if not kind.needs_tokens]
+ANYWHERE = [name for name, kind in METHODS.items() if "tokens" not in kind.needs]
 """Methods that every encoder serves."""

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.verb import Flag, Known
-from benchmark.results.names import BOTH, DATASETS, ENCODERS, EVALUATIONS, FEW_SHOT, METHODS, TASKS, UNITS
+from benchmark.results.names import (
+    BOTH,
+    DATASETS,
+    ENCODERS,
+    EVALUATIONS,
+    FEW_SHOT,
+    FURTHER_SCORES,
+    METHODS,
+    TASKS,
+    UNITS,
+)
 from benchmark.trackers import TRACKERS, open_trackers
 from benchmark.trackers.tracker import Tracker
 
@@ -35,6 +45,7 @@ ENCODER = Known("encoder", ENCODERS)
 DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TASK = Known("task", TASKS, other="")
+SCORE = Known("score", FURTHER_SCORES, other="")
 TRACKER = Known("tracker", tuple(TRACKERS), other="")
 RESULTS, CACHE = "runs", Path("cache")
 
@@ -148,6 +159,12 @@ FLAGS: dict[str, Flag] = {
     "--code": Flag(HOW, "the file of an encoder of your own", how={"type": Path, "metavar": "FILE"}),
     "--dry-run": Flag(HOW, "list what there is to do, hours and disk, and do nothing", how={"action": "store_true"}),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
+    "--scores": Flag(
+        REPORTED,
+        f"further columns of the main table: {', '.join(FURTHER_SCORES)}; those of classes are in every report",
+        how=NAMES | {"default": []},
+        known=SCORE,
+    ),
     "--latex-landscape": Flag(
         REPORTED,
         "results.tex: tables across the page, for wide ones; needs the package rotating",

@@ -108,7 +108,9 @@ def _choose_encoders(values: dict[str, Any], laid: dict[str, Any]) -> None:
     known = {own.get("name", DEFAULT): own for own in (*further, section) if isinstance(own, dict)}
     values |= {"encoder": known.get(laid["encoder.name"], {}), "encoders": []}
     if isinstance(asked := laid.get("encoders"), list):
-        laid["encoders"] = [known.get(own["name"], {}) | own if isinstance(own, dict) else own for own in asked]
+        laid["encoders"] = [
+            known.get(own.get("name", DEFAULT), {}) | own if isinstance(own, dict) else own for own in asked
+        ]
 
 
 def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:

@@ -16,6 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool
+from benchmark.results.scoring.calibration import BINS, bins_of
+from benchmark.results.scoring.ranking import (
+    Levels,
+    Ranking,
+    average_precision,
+    counted,
+    levels_of,
+    roc_area,
+    sensitivity,
+)
 
 THRESHOLD = 0.5
 """Probability above which a label of a multi-label task is predicted."""
@@ -67,6 +77,26 @@ class Lines:
             areas[c] = area_under_roc(self.truth[:, c], self.probability[:, c])
         return areas
 
+    def ranked(self, *scores: Callable[[Ranking], Values]) -> list[Values]:
+        """(..., C) values of each score from the ranking of each class; NaN if the truth lacks either sign."""
+        values = [np.full(np.shape(self.positives), np.nan) for _ in scores]  # (..., C) each
+        positives = self.truth.sum(axis=0)  # (C,)
+        for c in np.flatnonzero((positives > 0) & (positives < len(self.truth))):
+            levels = levels_of(self.truth[:, c], self.probability[:, c])
+            for own, found in zip(values, self.scores_of(levels, scores), strict=True):
+                own[..., c] = found
+        return values
+
+    def scores_of(self, levels: Levels, scores: Sequence[Callable[[Ranking], Values]]) -> list[Values]:
+        """(...) values of each score of a class."""
+        ranking = counted(levels)
+        return [score_of(ranking) for score_of in scores]
+
+    def binned(self, bins: NDArray[np.intp], values: NDArray[Any]) -> Values:
+        """(..., K, BINS) sums of (n, K) values over the lines of each bin."""
+        own = [np.bincount(b, weights=v, minlength=BINS) for b, v in zip(bins.T, values.T, strict=True)]
+        return np.stack(own)
+
 
 def area_under_roc(truth: Ints, probability: Floats) -> float:
     """Area under the ROC curve of n lines, (n,) each, with both signs in the truth.
@@ -85,13 +115,14 @@ def area_under_roc(truth: Ints, probability: Floats) -> float:
     return float((np.diff(right) * (up[1:] + up[:-1]) / 2.0).sum())
 
 
-Kind = Literal["column", "beside"]
-"""'column': in the results tables, resampled and tested; 'beside': in rows and cells.csv only."""
+Kind = Literal["column", "beside", "further"]
+"""'column': in the results tables, resampled and tested; 'beside': in rows and cells.csv only; 'further': in no row,
+computed by reports from the stored predictions."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric in [0, 1], the higher the better."""
+    """One metric in [0, 1]."""
 
     name: str
     """Name in rows and CSV files."""
@@ -106,6 +137,7 @@ class Metric:
     """Why it can be undefined."""
     multi_alone: bool = False
     """Defined for multi-label tasks only."""
+    lower_is_better: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,9 +150,7 @@ class Scores:
 
 def f1(lines: Lines) -> Values:
     """Macro F1 over the classes in truth or prediction."""
-    hits = lines.sums(lines.truth * lines.decisions)  # (..., C)
-    counted = lines.sums(lines.truth + lines.decisions)  # (..., C)
-    return macro(share(2 * hits, counted))
+    return macro(class_f1(lines))
 
 
 def auroc(lines: Lines) -> Values:
@@ -142,20 +172,87 @@ def label_accuracy(lines: Lines) -> Values:
     return share(sums[..., 0], sums[..., 1])
 
 
+def class_f1(lines: Lines) -> Values:
+    """(..., C) F1 of each class; NaN for one in neither truth nor prediction."""
+    hits = lines.sums(lines.truth * lines.decisions)  # (..., C)
+    return share(2 * hits, lines.sums(lines.truth + lines.decisions))
+
+
+def class_brier(lines: Lines) -> Values:
+    """(..., C) Brier score of each class against the rest: the mean squared error of its probability."""
+    error = (lines.probability.astype(np.float64) - lines.truth) ** 2  # (n, C)
+    return _where_both(lines, share(lines.sums(error), lines.positives + lines.negatives))
+
+
+def class_ece(lines: Lines) -> Values:
+    """(..., C) expected calibration error of each class against the rest, over 15 bins of equal width."""
+    return _where_both(lines, _calibration_error(lines, lines.probability, lines.truth))
+
+
+def _calibration_error(lines: Lines, probability: Floats, truth: Ints) -> Values:
+    """(..., K) of (n, K): the distance of mean probability and share of positives, averaged over the lines by bin."""
+    gaps = lines.binned(bins_of(probability), probability.astype(np.float64) - truth)  # (..., K, BINS)
+    total = (lines.positives + lines.negatives)[..., :1]  # (..., 1) lines
+    return share(np.abs(gaps).sum(axis=-1), np.broadcast_to(total, gaps.shape[:-1]))
+
+
+def _where_both(lines: Lines, values: Values) -> Values:
+    return np.where((lines.positives > 0) & (lines.negatives > 0), values, np.nan)
+
+
+def auprc(lines: Lines) -> Values:
+    """Macro average precision over the classes with both signs in the truth."""
+    return macro(lines.ranked(average_precision)[0])
+
+
+def sensitivity_at(lines: Lines) -> Values:
+    """Macro sensitivity at 90 % specificity over the classes with both signs in the truth."""
+    return macro(lines.ranked(sensitivity)[0])
+
+
+def brier(lines: Lines) -> Values:
+    """Macro Brier score over the classes with both signs in the truth."""
+    return macro(class_brier(lines))
+
+
+def ece(lines: Lines) -> Values:
+    """Expected calibration error: of the most probable class (Guo et al., 2017); macro where labels are several."""
+    if lines.multi:
+        return macro(class_ece(lines))
+    right = (lines.decisions * lines.truth).sum(axis=1, keepdims=True)  # (n, 1)
+    return np.asarray(_calibration_error(lines, lines.probability.max(axis=1, keepdims=True), right)[..., 0])
+
+
+NO_BOTH = "no class has both signs in the test set"
 METRICS = {
     metric.name: metric
     for metric in (
         Metric("f1", "F1", "macro F1", "column", f1, "no class in truth or prediction"),
-        Metric("auroc", "AUROC", "macro AUROC", "column", auroc, "no class has both signs in the test set"),
+        Metric("auroc", "AUROC", "macro AUROC", "column", auroc, NO_BOTH),
         Metric("acc", "ACC", "ACC", "column", accuracy, NO_WINDOW),
         Metric("acc_per_label", "ACC per label", "ACC per label", "beside", label_accuracy, NO_WINDOW, True),
+        Metric("auprc", "AUPRC", "macro AUPRC", "further", auprc, NO_BOTH),
+        Metric("sens90", "Sens@90", "macro sensitivity at 90 % specificity", "further", sensitivity_at, NO_BOTH),
+        Metric("brier", "Brier", "macro Brier score", "further", brier, NO_BOTH, lower_is_better=True),
+        Metric("ece", "ECE", "ECE", "further", ece, NO_WINDOW, lower_is_better=True),
     )
 }
 """All metrics, in the order of a table's columns."""
 COLUMNS = tuple(name for name, metric in METRICS.items() if metric.kind == "column")
 """Metrics of the results tables."""
+FURTHER = tuple(name for name, metric in METRICS.items() if metric.kind == "further")
+"""Metrics that reports compute from the stored predictions."""
 TITLES = {name: metric.title for name, metric in METRICS.items()} | {OVERALL: "Overall"}
 """Titles of the metrics and of the mean of a table's columns."""
+CLASS_SCORES = ("auroc", "auprc", "f1", "sens90", "brier", "ece")
+"""Scores of a single class, in the order of a table's columns; each a metric's name, the metric their macro mean."""
+
+
+def class_scores(lines: Lines) -> dict[str, Values]:
+    """(..., C) values of `CLASS_SCORES`; NaN where undefined. `class_f1` is defined without a line of the class too."""
+    areas, precisions, sensitivities = lines.ranked(roc_area, average_precision, sensitivity)
+    own = (areas, precisions, class_f1(lines), sensitivities, class_brier(lines), class_ece(lines))
+    return dict(zip(CLASS_SCORES, own, strict=True))
 
 
 def share(part: NDArray[Any], whole: NDArray[Any]) -> Values:
@@ -203,7 +300,8 @@ def no_scores(reason: str, *, multi: bool) -> Scores:
 
 def stored(*, multi: bool) -> list[Metric]:
     """The metrics stored in a row."""
-    return [metric for metric in METRICS.values() if multi or not metric.multi_alone]
+    there = [metric for metric in METRICS.values() if metric.kind != "further"]
+    return [metric for metric in there if multi or not metric.multi_alone]
 
 
 def score(probability: Floats, truth: Ints, *, multi: bool) -> Scores:

@@ -17,6 +17,9 @@ DEFAULT_TASK = "default"
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
 """Names in `benchmark.data.tasks.columns`."""
 
+FURTHER_SCORES = ("auprc", "sens90", "brier", "ece")
+"""Names of the metrics of kind 'further' (benchmark.results.metrics, which loads numpy)."""
+
 UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts."""
 BOTH = "both"
@@ -41,21 +44,21 @@ class EvaluationFacts:
     """Whether the number that other evaluations have as label ratio is that of labelled patients per class."""
 
 
+FINETUNE, LINEAR, FEW_SHOT = "finetune", "linear", "few-shot"
 EVALUATION_FACTS = {
-    "finetune": EvaluationFacts("Fine-tuned", "encoder and a new head, trained together", frozen=False),
-    "linear": EvaluationFacts("Linear probe", "logistic regression on frozen features", frozen=True),
+    FINETUNE: EvaluationFacts("Fine-tuned", "encoder and a new head, trained together", frozen=False),
+    LINEAR: EvaluationFacts("Linear probe", "logistic regression on frozen features", frozen=True),
     "linear-fix": EvaluationFacts("Linear probe (FIX)", "one regression per class over the grid of FIX", frozen=True),
     "knn": EvaluationFacts(
         "Nearest neighbours", "weighted vote of the nearest frozen features, by cosine", frozen=True
     ),
-    "few-shot": EvaluationFacts(
+    FEW_SHOT: EvaluationFacts(
         "Few-shot linear probe", "`linear` on few labelled patients per class (--shots)", frozen=True, shots=True
     ),
 }
 """How a pretrained encoder can be evaluated, by name; each has its own tables. A new one is a line here and the file of
 its name in benchmark/training/evaluations/."""
 EVALUATIONS = tuple(EVALUATION_FACTS)
-FINETUNE, LINEAR, LINEAR_FIX, KNN, FEW_SHOT = EVALUATIONS
 EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}
 
 UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features", "supervised"

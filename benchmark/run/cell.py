@@ -160,11 +160,10 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     encoder = known.encoders.get(cell.pretrain_key)
     if encoder is None:
         encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
-    evaluation = evaluation_named(cell.evaluation)
-    if evaluation.frozen:
-        known.encoders[cell.pretrain_key] = encoder
+    known.encoders[cell.pretrain_key] = encoder
     method = cell.pretraining.method
-    return evaluation.run(Judged(encoder, task, job.config, method, cell.seed, job.precision, known))
+    judged = Judged(encoder, task, job.config, method, cell.seed, job.precision, known)
+    return evaluation_named(cell.evaluation).run(judged)
 
 
 def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.results.failures import End, Failure
-from benchmark.results.names import FEATURES, VALIDATION
+from benchmark.results.names import EVALUATION_FACTS
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob, run_together
 from benchmark.run.curves.points import Point, pretraining_points
@@ -19,7 +19,6 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.machine import Machine
 from benchmark.run.missing import is_finished, task_name
 from benchmark.run.pretraining import PretrainingJob, run_to_end
-from benchmark.training.evaluations.registry import evaluation_named
 
 Job = PretrainingJob | tuple[CellJob, ...]
 """What an engine runs at once, in one process."""
@@ -99,4 +98,4 @@ def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
 
 def is_probe(cell: Cell) -> bool:
     """Whether a cell of a table reads frozen features, which it shares with others of its encoder; no trial's."""
-    return cell.evaluation not in (FEATURES, VALIDATION) and evaluation_named(cell.evaluation).frozen
+    return cell.evaluation in EVALUATION_FACTS and EVALUATION_FACTS[cell.evaluation].frozen

@@ -37,10 +37,10 @@ Fit = Callable[[Task, Floats, Floats, Floats], Outcome]
 
 @dataclass(frozen=True)
 class Known:
-    """What probes on one encoder in one precision share."""
+    """What the evaluations of one encoder in one precision share."""
 
     encoders: dict[str, Encoder] = field(default_factory=dict)
-    """Key of the pretraining -> its encoder; a probe leaves it as it is."""
+    """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
     sides: dict[tuple[Path, Column, TaskSpec, bool], Sides] = field(default_factory=dict)
     """Folder of the prepared dataset, column, spec, whether it is tested -> what its tasks share."""
     features: dict[str, Floats] = field(default_factory=dict)

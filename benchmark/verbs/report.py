@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import REPORTED, RESULTS, WHERE, shared
+from benchmark.config.command_line import DATA, REPORTED, RESULTS, WHERE, parse_data, shared
 from benchmark.config.errors import ConfigError
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen import console as terminal
@@ -33,12 +34,42 @@ def report(arguments: Namespace, console: Console) -> int:
         run = opened.run
         for line in opened.said:
             note(console, line)
+        if arguments.data_root or arguments.data:
+            see_people(run, arguments, console)
         kept = run.store.root in {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
-        show_report(run, arguments.out, arguments.unit, console, kept=kept, landscape=arguments.latex_landscape)
+        show_report(
+            run,
+            arguments.out,
+            arguments.unit,
+            console,
+            kept=kept,
+            landscape=arguments.latex_landscape,
+            further=arguments.scores,
+        )
         if arguments.capsule:
             contents = pack(run, arguments.capsule)
             note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
     return OK
+
+
+def see_people(run: Run, arguments: Namespace, console: Console) -> None:
+    """Add the sex and age band of the recordings in the given folders to the store, for scores of subgroups.
+
+    Raises ConfigError for a folder of other data, DatasetError for one that is missing.
+    """
+    from benchmark.config.sections import Data  # here, because the readers load slowly
+    from benchmark.data.readers.registry import find_root
+    from benchmark.run.data.people import add_people
+    from reports.runs.run import tested_recordings
+
+    data, paths = Data.model_validate(run.plan.config["data"]), parse_data(arguments.data)
+    for name in run.plan.datasets:
+        dataset_name = data.column(name).dataset
+        if arguments.data_root or dataset_name in paths:
+            source = data.source(dataset_name)
+            dataset = source(find_root(source, arguments.data_root, paths))
+            count = add_people(dataset, tested_recordings(run, name), run.store.root)
+            note(console, f"{dataset.title}: sex and age band of {count} recordings are in {run.store.root}")
 
 
 def compare(arguments: Namespace, console: Console) -> int:
@@ -46,8 +77,9 @@ def compare(arguments: Namespace, console: Console) -> int:
     from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
     from reports.compare.write import compare_results, comparison_sheet
 
-    if arguments.results or arguments.capsule or arguments.unit == "both" or arguments.latex_landscape:
-        raise ConfigError("--compare A B takes neither --results, --capsule, --latex-landscape nor --unit both")
+    given = arguments.results or arguments.capsule or arguments.scores or arguments.latex_landscape
+    if given or arguments.unit == "both":
+        raise ConfigError("--compare takes neither --results, --capsule, --scores, --latex-landscape nor --unit both")
     first, second = arguments.compare
     found = compare_results(first, second, arguments.out, unit=arguments.unit)
     for line in found.said:
@@ -65,8 +97,8 @@ def leaderboard(arguments: Namespace, console: Console) -> int:
     from reports.leaderboard.text import counts, sentence_of, top_lines
     from reports.leaderboard.write import write_leaderboard
 
-    if arguments.compare or arguments.capsule or arguments.latex_landscape:
-        raise ConfigError("--leaderboard takes neither --compare, --capsule nor --latex-landscape")
+    if arguments.compare or arguments.capsule or arguments.scores or arguments.latex_landscape:
+        raise ConfigError("--leaderboard takes neither --compare, --capsule, --scores nor --latex-landscape")
     written = write_leaderboard(arguments.results or [RESULTS], arguments.out, unit=arguments.unit)
     board = written.board
     for line in (counts(board), *board.warnings):
@@ -84,18 +116,25 @@ def leaderboard(arguments: Namespace, console: Console) -> int:
 
 
 def show_report(
-    run: Run, out: Path, unit: str | None, console: Console, *, kept: bool = True, landscape: bool = False
+    run: Run,
+    out: Path,
+    unit: str | None,
+    console: Console,
+    *,
+    kept: bool = True,
+    landscape: bool = False,
+    further: Sequence[str] = (),
 ) -> None:
     """Write and print the tables, failures and paths of written files.
 
     kept: the store persists, so its traceback files can be named; else the HTML report is. landscape: LaTeX tables lie
-    across the page.
+    across the page. further: metrics of the main tables beside F1, AUROC and ACC.
     """
     from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
     from reports.build import build_report
     from reports.tables.terminal import score_sheet, text_sheet
 
-    built = build_report(run, out, unit=unit, landscape=landscape)
+    built = build_report(run, out, unit=unit, landscape=landscape, further=list(dict.fromkeys(further)))
     for table in built.tables:
         print_sheet(console, *score_sheet(table, starred=console.color_system is None))
     for table_of_texts in built.beside:
@@ -123,7 +162,7 @@ REPORT = Verb(
             f"results store ({RESULTS}), capsule, or DIR@KEY for one run; several are put together",
             how={"nargs": "+", "metavar": "DIR|FILE"},
         ),
-        **shared("--out", "--unit", "--latex-landscape"),
+        **shared(*DATA, "--out", "--unit", "--scores", "--latex-landscape"),
         "--capsule": Flag(
             REPORTED, "pack the results reported, without signals", how={"type": Path, "metavar": "FILE"}
         ),
@@ -138,6 +177,8 @@ REPORT = Verb(
     },
     examples={
         "report --unit recording": "the tables again, per recording",
+        "report --scores auprc ece": "further columns of the main table, from the stored predictions",
+        "report --data-root /data": "scores by sex and age of rows computed before these were kept",
         "report --capsule mine.zip": "results to send around, without signals",
         "report --compare runs theirs.zip": "two of them side by side",
         "report --results capsules/*.zip --leaderboard": "the rows of many submissions on one page",

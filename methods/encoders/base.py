@@ -67,6 +67,8 @@ class Encoder(nn.Module):
     """Names of parameters that act on `pooled` alone; a method that uses `forward` alone leaves them as they are."""
     tokens: ClassVar[bool] = False
     """Whether it can leave tokens out: `patches` and `kept_steps` are defined."""
+    timed: ClassVar[bool] = True
+    """Whether the embedded steps stand in the order of time, so that a mask can hide a stretch of it."""
 
     config: EncoderConfig
 

@@ -36,7 +36,7 @@ class STMEMConfig(ViT1dConfig):
     @classmethod
     def small(cls) -> STMEMConfig:
         """One block of width 16 over tokens of two samples."""
-        return cls(patch=2, length=300, output=16, depth=1, heads=2, hidden=32)
+        return cls(patch=2, length=300, output=16, depth=1, heads=2, head_width=8, hidden=32)
 
 
 def sine_cosine(count: int, width: int) -> Tensor:
@@ -65,9 +65,8 @@ class STMEM(Encoder):
         self.register_buffer("positions", sine_cosine(self.config.length // patch, width))
         self.separator = nn.Parameter(START * torch.randn(width))  # (K,)
         self.leads = nn.Parameter(START * torch.randn(self.config.leads, width))  # (L, K)
-        self.blocks = nn.Sequential(
-            *[Block(width, self.config.heads, self.config.hidden) for _ in range(self.config.depth)]
-        )
+        sizes = self.config.heads, self.config.head_width, self.config.hidden
+        self.blocks = nn.Sequential(*[Block(width, *sizes) for _ in range(self.config.depth)])
         self.norm = nn.LayerNorm(width)
 
     def patches(self, x: Tensor) -> Tensor:
@@ -107,8 +106,12 @@ class STMEM(Encoder):
         return seen
 
     def kept_steps(self, embedded: Tensor, kept: Tensor) -> Tensor:
-        """See `Encoder.kept_steps`; the separators go through the blocks too and are left out of the result."""
-        return self.seen(taken(self.placed(embedded), kept))[:, : kept.shape[1]]  # (B, M, K)
+        """See `Encoder.kept_steps`; normalised, as in ST-MEM's pretraining.
+
+        The separators go through the blocks too and are left out of the result.
+        """
+        steps: Tensor = self.norm(self.seen(taken(self.placed(embedded), kept))[:, : kept.shape[1]])  # (B, M, K)
+        return steps
 
     def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """The mean over time of `forward`, normalised: (B, S, L) -> (B, K)."""
@@ -119,17 +122,20 @@ class STMEM(Encoder):
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
         """An encoder with the weights of ST-MEM's `ST_MEM_ViT`, bare or with the prefix `encoder.` of its pretraining.
 
-        Its sizes follow the tensors. A head of attention has width 64, or 16 where 64 does not divide the width. The
+        Its sizes follow the tensors. A head has width 64, or 16 where 64 does not divide the width of all heads. The
         head and the decoder are left out. Raises ValueError if a tensor is missing, unknown or of another shape.
         """
         prefix = "encoder."
         inside = {name.removeprefix(prefix): state_dict[name] for name in state_dict if name.startswith(prefix)}
+        if inside:  # the pretraining names the patch embedding a second time, which counts
+            inside |= {name: value for name, value in state_dict.items() if name.startswith("to_patch_embedding.")}
         bare = {name: value for name, value in (inside or state_dict).items() if not name.startswith("head.")}
         try:
             leads = [name for name in bare if name.startswith(LEAD)]
             ours = {our_name(name, OWN_NAMES): value for name, value in bare.items() if name not in leads}
             needed = {"positions": "pos_embedding", "input.1.weight": "to_patch_embedding.2.weight"}
             needed |= {"blocks.0.perceptron.1.weight": "block0.ff.fn.net.0.weight"}
+            needed |= {"blocks.0.attention.qkv.weight": "block0.attn.fn.to_qkv.weight"}
             missing = [official for name, official in needed.items() if name not in ours]
             if missing or not leads:
                 first = (*missing, f"{LEAD}0")[0]
@@ -146,12 +152,14 @@ class STMEM(Encoder):
 def _sizes(ours: Mapping[str, Tensor]) -> STMEMConfig:
     """The config of a state dict in the names of `STMEM`. Raises ValueError where none fits."""
     width, patch = ours["input.1.weight"].shape
+    heads, head_width = heads_of(ours["blocks.0.attention.qkv.weight"])
     return STMEMConfig(
         leads=len(ours["leads"]),
         patch=patch,
         length=patch * (len(ours["positions"]) - 2),
         output=width,
         depth=len({name.split(".")[1] for name in ours if name.startswith("blocks.")}),
-        heads=heads_of(width),
+        heads=heads,
+        head_width=head_width,
         hidden=len(ours["blocks.0.perceptron.1.weight"]),
     )

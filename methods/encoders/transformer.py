@@ -16,17 +16,17 @@ OFFICIAL_HEADS = (64, 16)
 class Attention(nn.Module):
     """Self-attention of several heads after layer normalisation."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, head_width: int) -> None:
         super().__init__()
         self.heads = heads
         self.norm = nn.LayerNorm(width)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
+        self.qkv = nn.Linear(width, 3 * heads * head_width)
+        self.out = nn.Linear(heads * head_width, width)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, N, K) -> (B, N, K)."""
-        parts = self.qkv(self.norm(x)).unflatten(-1, (3, self.heads, -1))  # (B, N, 3, heads, K / heads)
-        q, k, v = parts.permute(2, 0, 3, 1, 4)  # each (B, heads, N, K / heads)
+        parts = self.qkv(self.norm(x)).unflatten(-1, (3, self.heads, -1))  # (B, N, 3, heads, D)
+        q, k, v = parts.permute(2, 0, 3, 1, 4)  # each (B, heads, N, D)
         weights = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)  # (B, heads, N, N)
         out: Tensor = self.out((weights @ v).transpose(1, 2).flatten(2))  # (B, N, K)
         return out
@@ -35,9 +35,9 @@ class Attention(nn.Module):
 class Block(nn.Module):
     """Attention and a perceptron, each added to its input."""
 
-    def __init__(self, width: int, heads: int, hidden: int) -> None:
+    def __init__(self, width: int, heads: int, head_width: int, hidden: int) -> None:
         super().__init__()
-        self.attention = Attention(width, heads)
+        self.attention = Attention(width, heads, head_width)
         self.perceptron = nn.Sequential(
             nn.LayerNorm(width), nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width)
         )
@@ -54,15 +54,16 @@ def taken(tokens: Tensor, kept: Tensor) -> Tensor:
     return tokens.gather(1, kept[..., None].expand(-1, -1, tokens.shape[2]))  # (B, M, K)
 
 
-def heads_of(width: int) -> int:
-    """Heads of an official module of a width: each 64 wide, or 16 where 64 does not divide it.
+def heads_of(qkv: Tensor) -> tuple[int, int]:
+    """Heads and their width of an official `to_qkv`, (3 * heads * width, K): 64 wide, or 16 where 64 does not divide.
 
     Raises ValueError where neither does.
     """
-    for size in OFFICIAL_HEADS:
-        if width % size == 0:
-            return width // size
-    raise ValueError(f"no heads of width {' or '.join(map(str, OFFICIAL_HEADS))} make up {width}")
+    inside = len(qkv) // 3
+    for width in OFFICIAL_HEADS:
+        if inside % width == 0:
+            return inside // width, width
+    raise ValueError(f"no heads of width {' or '.join(map(str, OFFICIAL_HEADS))} make up {inside}")
 
 
 _PARTS = {"attn.norm": "attention.norm", "attn.fn.to_qkv": "attention.qkv", "attn.fn.to_out.0": "attention.out"}

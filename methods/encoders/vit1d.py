@@ -40,13 +40,13 @@ class ViT1dConfig(EncoderConfig):
     depth: Annotated[int, Field(ge=1)] = 12
     """Blocks."""
     heads: Size = 6
-    """Attention heads of a block; they divide `output`."""
+    """Attention heads of a block."""
+    head_width: Size = 64
+    """Width of a head."""
     hidden: Size = 1536
     """Width of the perceptrons' hidden layer."""
 
     def __post_init__(self) -> None:
-        if self.output % self.heads:
-            raise ValueError(f"heads {self.heads} do not divide output {self.output}")
         if self.length % self.patch:
             raise ValueError(f"patch {self.patch} does not divide length {self.length}")
 
@@ -66,7 +66,7 @@ class ViT1dConfig(EncoderConfig):
     @classmethod
     def small(cls) -> ViT1dConfig:
         """Two blocks of width 16 over tokens of two samples."""
-        return cls(patch=2, length=300, output=16, depth=2, heads=2, hidden=32)
+        return cls(patch=2, length=300, output=16, depth=2, heads=2, head_width=8, hidden=32)
 
 
 class ViT1d(Encoder):
@@ -85,8 +85,8 @@ class ViT1d(Encoder):
         self.input = nn.Sequential(nn.LayerNorm(samples), nn.Linear(samples, width), nn.LayerNorm(width))
         self.positions = nn.Parameter(START * torch.randn(1 + self.config.length // self.config.patch, width))
         self.class_token = nn.Parameter(START * torch.randn(width))
-        blocks = [Block(width, self.config.heads, self.config.hidden) for _ in range(self.config.depth)]
-        self.blocks = nn.Sequential(*blocks)
+        sizes = self.config.heads, self.config.head_width, self.config.hidden
+        self.blocks = nn.Sequential(*[Block(width, *sizes) for _ in range(self.config.depth)])
         self.norm = nn.LayerNorm(width)
 
     def patches(self, x: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class ViT1d(Encoder):
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
         """An encoder with the weights of ST-MEM's `ViT`; its sizes follow the tensors, of twelve leads.
 
-        A head of attention has width 64, or 16 where 64 does not divide the width. Raises ValueError if a tensor is
+        A head has width 64, or 16 where 64 does not divide the width of all heads. Raises ValueError if a tensor is
         missing, unknown or of another shape.
         """
         try:
@@ -135,6 +135,7 @@ class ViT1d(Encoder):
             ours = {our_name(name, OWN_NAMES): value for name, value in named.items()}
             needed = {"positions": "pos_embedding", "input.1.weight": "to_patch_embedding.2.weight"}
             needed |= {"blocks.0.perceptron.1.weight": "block0.ff.fn.net.0.weight"}
+            needed |= {"blocks.0.attention.qkv.weight": "block0.attn.fn.to_qkv.weight"}
             if missing := [official for name, official in needed.items() if name not in ours]:
                 raise ValueError(f"no tensor {missing[0]}; pass the whole state_dict of the module")
             ours["positions"] = ours["positions"].squeeze(0)  # (1 + N, K)
@@ -150,13 +151,14 @@ def _sizes(ours: Mapping[str, Tensor]) -> ViT1dConfig:
     width, samples = ours["input.1.weight"].shape
     if samples % OFFICIAL_LEADS:
         raise ValueError(f"{OFFICIAL_LEADS} leads do not divide the {samples} samples of a patch")
-    patch = samples // OFFICIAL_LEADS
+    patch, (heads, head_width) = samples // OFFICIAL_LEADS, heads_of(ours["blocks.0.attention.qkv.weight"])
     return ViT1dConfig(
         leads=OFFICIAL_LEADS,
         patch=patch,
         length=patch * (len(ours["positions"]) - 1),
         output=width,
         depth=len({name.split(".")[1] for name in ours if name.startswith("blocks.")}),
-        heads=heads_of(width),
+        heads=heads,
+        head_width=head_width,
         hidden=len(ours["blocks.0.perceptron.1.weight"]),
     )

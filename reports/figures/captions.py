@@ -12,6 +12,7 @@ from reports.figures.confusion import Confusion
 from reports.figures.illustrations import MaskedInput, Similarity
 from reports.figures.score_bands import Sweep
 from reports.runs.cards import Cards, Costs
+from reports.statistics.further.classes import ClassTable
 from reports.statistics.interval import LEVEL
 from reports.tables.captions import labels_text, unit_text
 from reports.tables.trials import search_caption
@@ -101,6 +102,18 @@ def confusion_note(
     return (
         f"{plan.datasets[dataset]['title']}, {how}. Rows: true class; columns: predicted class; percent of the true "
         f"class's {unit_text(plan, unit)}s over {counted}, blank below 1. {caveats(plan, [dataset])}"
+    ).strip()
+
+
+def classes_note(plan: Plan, found: ClassTable) -> str:
+    """What the scores by class rest on."""
+    place, word = found.place, unit_text(plan, found.place.unit)
+    how = EVALUATION_TITLES.get(place.evaluation, place.evaluation).lower()
+    return (
+        f"{plan.datasets[place.dataset]['title']}, {how} with {ratio_text(place.ratio)} of the labels; each class "
+        f"against the rest on {found.lines} {word}s of {found.patients} patients, in brackets its prevalence; "
+        f"{seeds_text(plan, place.evaluation).replace('±std', '')}. Lines: {100 * (1 - LEVEL):g} % intervals, not "
+        f"adjusted. {caveats(plan, [place.dataset])}"
     ).strip()
 
 

@@ -6,15 +6,17 @@ Figures without data are left out; one that fails is reported, and the others ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 
+from benchmark.results.metrics import METRICS
 from benchmark.results.names import OVERALL
 from benchmark.results.tuned import Tuning
 from reports.figures import draw as plots
 from reports.figures.captions import (
     budget_note,
+    classes_note,
     compute_note,
     confusion_note,
     differences_note,
@@ -38,8 +40,12 @@ from reports.runs.run import Run
 from reports.statistics.bands import bands
 from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS, budget_curves
 from reports.statistics.differences import FIGURE, differences
+from reports.statistics.further.classes import ClassTable
 from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import ratio_stem
+
+DRAWN = ("auroc", "auprc", "sens90")
+"""Scores of a figure by class."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +58,27 @@ class Shown:
     folder: Path
     statistics: Mapping[str, TableStatistics]
     """By table name."""
+    classes: Sequence[ClassTable] = ()
 
     def stem(self, *parts: str) -> Path:
         """Path of a figure without suffix, fit for LaTeX."""
         return self.folder / "-".join(parts).replace("_", "-").replace(" ", "-")
 
 
-def write_figures(run: Run, out: Path, units: Sequence[str], statistics: Mapping[str, TableStatistics]) -> Figures:
+def write_figures(
+    run: Run,
+    out: Path,
+    units: Sequence[str],
+    statistics: Mapping[str, TableStatistics],
+    classes: Sequence[ClassTable] = (),
+) -> Figures:
     """Draw the figures of a plan under `out`/figures, each as PNG and PDF; figures of scores once per unit.
 
     units: 'heartbeat', 'recording' or both. statistics: by table name, for the differences.
+    classes: the scores by class.
     """
     cards = {variant: run.cards[variant] for variant in compared(run.plan) if variant in run.cards}
-    shown = Shown(run, cards, out / FOLDER, statistics)
+    shown = Shown(run, cards, out / FOLDER, statistics, classes)
     files: list[Path] = []
     problems: list[str] = []
     for what, draw in figures_of(shown, units):
@@ -90,6 +104,7 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
         for unit in units:
             first = plan.cells[0].evaluation
             yield f"confusion, {dataset} per {unit}", partial(draw_confusion, shown, first, unit, dataset)
+            yield f"classes, {dataset} per {unit}", partial(draw_classes, shown, first, unit, dataset)
     yield "sensitivity", partial(draw_sensitivity, shown.run.searches, shown.folder)
     yield "training", partial(draw_training, shown)
     yield "masking", partial(draw_masking, shown)
@@ -189,6 +204,30 @@ def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> It
         classes = plan.datasets[dataset]["classes"]
         stem = shown.stem(evaluation, unit, "confusion", dataset)
         yield from plots.plot_confusion(found, classes, titles_of(plan, [own.variant for own in found]), note, stem)
+
+
+def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:
+    """Scores by class on one dataset at the smallest compared label ratio, in one evaluation."""
+    plan, variants = shown.run.plan, compared(shown.run.plan)
+    places = (evaluation, unit, dataset)
+    own = [table for table in shown.classes if astuple(table.place)[:3] == places]
+    found = next((table for table in sorted(own, key=lambda table: table.place.ratio)), None)
+    if found is None:
+        return
+    there = {variant for variant, _, _ in found.scores}
+    rows = titles_of(plan, [variant for variant in variants if variant in there])
+    classes = {count.name: f"{count.name} ({100 * count.share:.1f} %)" for count in found.counts if count.lines}
+    panels = {
+        METRICS[score].title: [
+            plots.ClassMark(variant, name, 100 * value.mean, 100 * value.low, 100 * value.high)
+            for (variant, name, of), value in found.scores.items()
+            if of == score and name in classes and variant in rows
+        ]
+        for score in DRAWN
+    }
+    if rows and classes:
+        stem = shown.stem(evaluation, unit, "classes", dataset)
+        yield from plots.plot_class_scores(panels, classes, rows, classes_note(plan, found), stem)
 
 
 def draw_sensitivity(tunings: Sequence[Tuning], folder: Path) -> tuple[Path, ...]:

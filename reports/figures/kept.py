@@ -11,6 +11,7 @@ from pathlib import Path
 
 from reports.runs.kept import Kept, file_digest
 from reports.runs.run import Run
+from reports.statistics.further.classes import ClassTable
 from reports.statistics.of_table import TableStatistics
 
 FOLDER = "figures"
@@ -26,7 +27,13 @@ class Figures:
 
 
 def figures_in(
-    run: Run, out: Path, staged: Path, units: Sequence[str], statistics: Mapping[str, TableStatistics], kept: Kept
+    run: Run,
+    out: Path,
+    staged: Path,
+    units: Sequence[str],
+    statistics: Mapping[str, TableStatistics],
+    kept: Kept,
+    classes: Sequence[ClassTable] = (),
 ) -> Figures:
     """The figures under `out`/figures if they were drawn from the run's content, else new ones under `staged`."""
     known = kept.get(FOLDER, *units)
@@ -35,7 +42,7 @@ def figures_in(
         return Figures(tuple(folder / name for name, _ in known), ())
     from reports.figures.choose import write_figures  # here, because matplotlib loads slowly
 
-    drawn = write_figures(run, staged, units, statistics)
+    drawn = write_figures(run, staged, units, statistics, classes)
     if not drawn.problems:
         kept.put([[file.name, file_digest(file)] for file in drawn.files], FOLDER, *units)
     return drawn

@@ -5,6 +5,7 @@
     cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json: error of a failed cell
     pretrained/KEY/pretraining.json    how each encoder was trained
     tuned/KEY.json                the searches that its knobs are from
+    people/KEY.json               sex and age band of the test recordings, where the store has them
 
 Recordings and patients keep the ids of the dataset's own tables: these link a prediction to its recording and fall
 under the dataset's licence. Absolute paths are shortened to their last part. The same run gives the same bytes.
@@ -29,12 +30,13 @@ from benchmark.results.files.read import LARGEST_JSON, MEBIBYTE, SHOWN, parse_js
 from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD
+from benchmark.results.people.stored import PEOPLE, people_bytes, read_people
 from benchmark.results.plain_text import harmless
 from benchmark.results.rows import LARGEST_PREDICTIONS, Row, read_predictions, row_bytes
 from benchmark.results.store import NoResults, Store
 from benchmark.results.tuned import TUNED
 from reports.runs.compatible import tested_on
-from reports.runs.run import Run
+from reports.runs.run import Run, fingerprints_of
 from reports.runs.scrub_paths import portable
 
 FORMAT = 1
@@ -42,7 +44,7 @@ CONTENTS = "contents.json"
 WHAT = "Results of an ECG pretraining benchmark: rows and test-set predictions, by the datasets' own ids; no signals."
 MEMBER = re.compile(
     rf"plans/latest|plans/{KEY.pattern}\.json|cells/{KEY.pattern}(\.npz|\.json|\.error\.json)"
-    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}|{TUNED}/{KEY.pattern}\.json"
+    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}|{TUNED}/{KEY.pattern}\.json|{PEOPLE}/{KEY.pattern}\.json"
 )
 MOST_MEMBERS = 200_000
 LARGEST = 8192 * MEBIBYTE
@@ -168,6 +170,21 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
         body = portable(asdict(tuning))
         if body["content"] == tuning.content:  # else a path is part of its key
             yield f"{TUNED}/{tuning.key}.json", _json(body)
+    yield from _people(run)
+
+
+def _people(run: Run) -> Iterator[tuple[str, bytes]]:
+    """The groups of the recordings that a row was tested on; of no others."""
+    for fingerprint in fingerprints_of(run):
+        known = read_people(run.store.root, fingerprint)
+        if not known:
+            continue
+        rows = [
+            key for key, row in run.rows.items() if row.provenance.get("data", {}).get("fingerprint") == fingerprint
+        ]
+        recordings = {name for key in rows for name in run.store.predictions(key).recording.tolist()}
+        if own := {recording: known[recording] for recording in sorted(recordings & known.keys())}:
+            yield f"{PEOPLE}/{fingerprint}.json", people_bytes(own)
 
 
 def _refuse_paths(run: Run) -> None:

@@ -14,11 +14,12 @@ from typing import Any
 
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD
+from benchmark.results.people.stored import PEOPLE
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.store import Store
 from benchmark.results.tuned import TUNED
 from reports.runs.compatible import comparable, same_outcome
-from reports.runs.run import Run, open_run
+from reports.runs.run import Run, fingerprints_of, open_run
 
 NAMED = 3
 """Items that a line names; the rest are counted."""
@@ -164,6 +165,7 @@ def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run
     store.save_plan(plan)
     for run in runs:
         _link(store, run.store, [Path(TUNED) / f"{key}.json" for key in run.plan.tunings])
+        _link(store, run.store, [Path(PEOPLE) / f"{own}.json" for own in fingerprints_of(run)])
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         source = found[key]
         if source.run is not None:

@@ -56,8 +56,11 @@ def evaluations_of(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells))
 
 
-def layouts(plan: Plan, evaluation: str) -> Iterator[Layout]:
-    """The tables of an evaluation, the comparison first; each has a planned cell."""
+def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterator[Layout]:
+    """The tables of an evaluation, the comparison first; each has a planned cell.
+
+    further: metrics of the comparison beside `COLUMNS`.
+    """
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     there = {cell.variant for cell in cells}
     variants = [name for name in plan.variants if name in there]
@@ -67,7 +70,7 @@ def layouts(plan: Plan, evaluation: str) -> Iterator[Layout]:
     rows = (*compared, *gates)
     if rows:
         own = tuple(cell for cell in cells if cell.variant in rows)
-        yield Layout(evaluation, "", "", rows, COLUMNS, own, frozenset(gates))
+        yield Layout(evaluation, "", "", rows, (*COLUMNS, *further), own, frozenset(gates))
     groups: dict[tuple[str, str], list[str]] = {}
     for name in variants:
         if roles[name]["role"] in (ABLATION, SWEEP):

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.results.failures import Failure
+from benchmark.results.keys import KEY
 from benchmark.results.names import evaluation_of
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
@@ -132,6 +133,24 @@ def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:
     }
     role = plan.roles.get(cell.variant)
     return place | ({"method": role["of"] or cell.variant} if role else {})
+
+
+def fingerprints_of(run: Run, dataset: str | None = None) -> list[str]:
+    """Fingerprints of the data that the finished cells were computed on: all, or those of one dataset."""
+    rows = [row for row in run.rows.values() if dataset in (None, row.dataset)]
+    told = (row.provenance.get("data", {}).get("fingerprint") for row in rows)
+    return list(dict.fromkeys(str(own) for own in told if own and KEY.fullmatch(str(own))))
+
+
+def tested_recordings(run: Run, dataset: str) -> dict[str, dict[str, str]]:
+    """Fingerprint of the data -> test recording -> patient, of the finished cells on a dataset."""
+    found: dict[str, dict[str, str]] = {own: {} for own in fingerprints_of(run, dataset)}
+    for key, row in run.rows.items():
+        fingerprint = str(row.provenance.get("data", {}).get("fingerprint"))
+        if row.dataset == dataset and fingerprint in found and not found[fingerprint]:
+            own = run.store.predictions(key)
+            found[fingerprint] = dict(zip(own.recording.tolist(), own.patient.tolist(), strict=True))
+    return found
 
 
 def _cell(cell: PlannedCell) -> dict[str, Any]:

@@ -7,11 +7,14 @@ AUROC counts the pairs with the positive above the negative, ties half. With wei
 p(w) = p(1) + g'e + e'Ae. The first two terms are exact (g sums the placements of DeLong et al., 1988); A, one entry
 per pair of patients, is computed on B bins of the scores, where a pair within one bin counts half. Only pairs within a
 bin are approximate, about 1/B of all, and their weights e_p e_q have mean zero.
+
+Average precision and sensitivity are exact on the test set and where a class has few distinct probabilities; else
+their changes from resample to resample are those on merged levels (benchmark.results.scoring.ranking).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,20 +22,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.metrics import COLUMNS, METRICS, Lines, share
+from benchmark.results.scoring.calibration import BINS
+from benchmark.results.scoring.ranking import Levels, Ranking, counted, merged
 from reports.statistics.test_set import Floats, ResampledTestSet, by_patient, pooled, resampled_sums
 
 FEWEST_BINS = 16
 CELLS = 40_000
 """Patients x bins: with fewer patients the bins are finer."""
+WIDE = 1.5
+"""Five standard deviations of the share of negatives above a threshold, times the square root of the patients."""
 
 
-def resampled_scores(test: ResampledTestSet, probability: NDArray[np.float32], *, multi: bool) -> dict[str, Floats]:
+def resampled_scores(
+    test: ResampledTestSet, probability: NDArray[np.float32], *, multi: bool, metrics: Sequence[str] = COLUMNS
+) -> dict[str, Floats]:
     """Metric -> (1+R,) values in [0, 1], first the test set, then its R resamples; NaN where undefined.
 
-    probability: (windows, C) as in the stored predictions. Metrics: `COLUMNS`.
+    probability: (windows, C) as in the stored predictions.
     """
-    lines = ResampledLines(test.truth, pooled(test, probability), multi, test)
-    return {name: METRICS[name].of(lines) for name in COLUMNS}
+    lines = resampled_lines(test, probability, multi=multi)
+    return {name: METRICS[name].of(lines) for name in metrics}
+
+
+def resampled_lines(test: ResampledTestSet, probability: NDArray[np.float32], *, multi: bool) -> ResampledLines:
+    """The lines of a test set with a method's (windows, C) probabilities."""
+    return ResampledLines(test.truth, pooled(test, probability), multi, test)
 
 
 @dataclass(frozen=True)
@@ -62,6 +76,55 @@ class ResampledLines(Lines):
         if len(both):
             won[:, both] = _pairs_won(self.test, self.probability[:, both], self.truth[:, both] == 1)
         return share(won, self.positives * self.negatives)
+
+    def areas_to_first_order(self) -> Floats:
+        """(1+R, C) `areas` without the term e'Ae, which is small beside the sampling error: for many small groups."""
+        won = np.zeros_like(self.positives)  # (1+R, C)
+        for c in np.flatnonzero((self.positives[0] > 0) & (self.negatives[0] > 0)):
+            positive, scores = self.truth[:, c] == 1, self.probability[:, c]
+            beaten = np.empty(len(scores))  # (n,) placements
+            for sign in (True, False):
+                others = np.sort(scores[positive != sign])
+                below = np.searchsorted(others, scores[positive == sign], "left")
+                below = (below + np.searchsorted(others, scores[positive == sign], "right")) / 2
+                beaten[positive == sign] = below if sign else len(others) - below
+            gradient = np.bincount(self.test.patient, weights=beaten, minlength=self.test.patients)  # (P,)
+            won[:, c] = beaten[positive].sum() + self.test.excess @ gradient.astype(np.float32)
+        return share(won, self.positives * self.negatives)
+
+    def scores_of(self, levels: Levels, scores: Sequence[Callable[[Ranking], Floats]]) -> list[Floats]:
+        """(1+R,) values of each score of a class; changes from the test set to a resample are of merged levels."""
+        exact = counted(levels)
+        few = merged(levels, WIDE / np.sqrt(self.test.patients))
+        positives, negatives = (self._times(few, sign) for sign in (few.positive, ~few.positive))
+        tied = negatives if few.tied.sum() == (~few.positive).sum() else self._times(few, few.tied)
+        drawn = Ranking(positives, negatives, tied, self._all(~few.positive))
+        found = []
+        for score_of in scores:
+            values = score_of(drawn)  # (1+R,)
+            found.append(np.clip(values - values[0] + score_of(exact), 0, 1))
+        return found
+
+    def _times(self, levels: Levels, chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """(K, 1+R) weight of the chosen lines on each level."""
+        count, patients = levels.count, self.test.patients
+        place = levels.level[chosen] * patients + self.test.patient[chosen]
+        by_patient_of = np.bincount(place, minlength=(count + 1) * patients).reshape(count + 1, patients)
+        return np.asarray(by_patient_of[:count].astype(np.float32) @ self.test.times)
+
+    def _all(self, chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """(1+R,) weight of the chosen lines."""
+        by_patient_of = np.bincount(self.test.patient[chosen], minlength=self.test.patients)
+        return np.asarray(by_patient_of.astype(np.float32) @ self.test.times)
+
+    def binned(self, bins: NDArray[np.intp], values: NDArray[Any]) -> Floats:
+        """(1+R, K, BINS) sums of (n, K) values over the lines of each bin."""
+        own = [self._by_patient_and_bin(b, v) for b, v in zip(bins.T, values.T, strict=True)]  # K of (P, BINS)
+        return resampled_sums(self.test, np.concatenate(own, axis=1)).reshape(-1, len(own), BINS)
+
+    def _by_patient_and_bin(self, bins: NDArray[np.intp], values: NDArray[Any]) -> Floats:
+        place = self.test.patient * BINS + bins  # (n,)
+        return np.bincount(place, weights=values, minlength=self.test.patients * BINS).reshape(-1, BINS)
 
 
 class Placed(NamedTuple):

@@ -8,11 +8,11 @@ are compared.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from reports.runs.run import Run
 from reports.statistics.bootstrap import resampled_scores
 from reports.statistics.test_set import Floats, resampled_test_set
 
+T = TypeVar("T")
 RESAMPLES = 2000
 
 Scored = Mapping[str, Floats]
@@ -96,7 +97,7 @@ def columns_at(
         there = [cell for cell in own if cell.ratio == ratio]
         if not there:
             continue
-        scored, patients = _scored(run, there, own[0].key, unit, resamples, seed)
+        scored, patients = _scored(run, there, own[0].key, unit, metrics, resamples, seed)
         keys = {cell: np.array(run.rows[cell.key].pretrain_key) for cell in there}
         encoders = _laid_out(keys, variants, seeds, np.array(""))  # (V, S)
         for metric in metrics:
@@ -107,21 +108,34 @@ def columns_at(
 
 
 def _scored(
-    run: Run, cells: Sequence[PlannedCell], first: str, unit: str, resamples: int, seed: int
+    run: Run, cells: Sequence[PlannedCell], first: str, unit: str, metrics: Sequence[str], resamples: int, seed: int
 ) -> tuple[dict[str, Scored], int]:
     """Cell key -> its scores under the resamples of the test set of the cell `first`; and its number of patients."""
-    keys = list(dict.fromkeys(cell.key for cell in cells))
     expected = run.store.predictions(first)
     test = resampled_test_set(expected, unit, resamples=resamples, seed=seed, pool=run.plan.pool)
 
-    def score(key: str) -> Scored:
+    def score(own: Predictions, labels: str) -> Scored:
+        return resampled_scores(test, own.probability, multi=labels == "multi", metrics=metrics)
+
+    return of_each(run, [cell.key for cell in cells], first, score), test.patients
+
+
+def of_each(run: Run, keys: Sequence[str], first: str, of: Callable[[Predictions, str], T]) -> dict[str, T]:
+    """Cell key -> what `of` its predictions and kind of labels is, for cells tested as the cell `first`.
+
+    Raises UnequalTestSets.
+    """
+    expected = run.store.predictions(first)
+
+    def one(key: str) -> T:
         row, found = run.rows[key], run.store.predictions(key)
         _must_agree(expected, found, first, key, row.dataset)
-        return resampled_scores(test, found.probability, multi=row.labels == "multi")
+        return of(found, row.labels)
 
+    own = list(dict.fromkeys(keys))
     # One BLAS thread per cell: more would contend, and could change the order of summation.
     with threadpool_limits(1), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return dict(zip(keys, pool.map(score, keys), strict=True)), test.patients
+        return dict(zip(own, pool.map(one, own), strict=True))
 
 
 def _must_agree(expected: Predictions, found: Predictions, first: str, key: str, dataset: str) -> None:
@@ -143,8 +157,12 @@ def _laid_out(
 
 
 def _overall(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
-    """The mean of one ratio's columns with a score of any variant; datasets are resampled independently."""
-    filled = [column for column in columns if np.isfinite(column.scores[..., 0]).any()]
+    """The mean of one ratio's columns with a score of any variant; datasets are resampled independently.
+
+    Columns of further metrics do not count.
+    """
+    counting = [column for column in columns if column.metric in COLUMNS]
+    filled = [column for column in counting if np.isfinite(column.scores[..., 0]).any()]
     if not filled:
         return []
     mean = np.zeros_like(filled[0].scores)  # (V, S, 1+R)

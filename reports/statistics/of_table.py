@@ -45,7 +45,7 @@ def statistics_of(run: Run, layout: Layout, unit: str, kept: Kept | None = None)
 
     kept: where they are looked up and left for the next report.
     """
-    place = "statistics", layout.evaluation, layout.name, unit
+    place = "statistics", layout.evaluation, layout.name, unit, *layout.metrics
     known = kept.get(*place) if kept else None
     if known:
         return _as_stored(known)

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from benchmark.results.metrics import METRICS
 from reports.statistics.columns import ScoreColumn
 from reports.statistics.interval import LEVEL, estimate
 from reports.statistics.test_set import Floats
@@ -87,12 +88,14 @@ def holm(p: Floats) -> Floats:
 def ties(cells: pd.DataFrame, pairs: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
     """The lines of `intervals` with two more columns, `best` and `tie`, decided within each column and ratio.
 
-    best: the highest mean. tie: another variant without p_holm below `level` against a best one. A variant without
-    a score is neither; nothing is best where only one variant has a score.
+    best: the highest mean, or the lowest where lower is better. tie: another variant without p_holm below `level`
+    against a best one. A variant without a score is neither; nothing is best where only one variant has a score.
     """
-    top = cells.groupby(PLACE)["mean"].transform("max")
+    lower = cells["metric"].isin([name for name, metric in METRICS.items() if metric.lower_is_better])
+    signed = cells.assign(mean=cells["mean"].where(~lower, -cells["mean"]))
+    top = signed.groupby(PLACE)["mean"].transform("max")
     rivals = cells.groupby(PLACE)["mean"].transform("count")
-    best = (cells["mean"] == top) & (rivals > 1)
+    best = (signed["mean"] == top) & (rivals > 1)
     leaders = {tuple(line) for line in cells.loc[best, [*PLACE, "variant"]].itertuples(index=False)}
     told = pairs.loc[pairs["p_holm"] < level, [*PLACE, "first", "second"]] if len(pairs) else pairs
     behind = set[tuple[object, ...]]()

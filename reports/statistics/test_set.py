@@ -52,6 +52,11 @@ class ResampledTestSet:
         """(1+R, C) number of lines not of each class."""
         return resampled_sums(self, by_patient(self, 1 - self.truth))
 
+    @cached_property
+    def times(self) -> NDArray[np.float32]:
+        """(P, 1+R) number of draws of a patient."""
+        return np.ascontiguousarray(self.excess.T) + np.float32(1)
+
 
 def resampled_test_set(
     predictions: Predictions, unit: str, *, resamples: int, seed: int = 0, pool: Pool = "mean"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
-from benchmark.results.metrics import METRICS
+from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import EVALUATION_FACTS, HEARTBEAT, takes_shots
 from benchmark.results.plan import Plan, PlannedCell, labels_of
 from reports.runs.failures import unfinished
@@ -53,7 +53,8 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
     sentences = [
         f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
-        *([f"Overall: mean of the {columns} columns."] if columns > 1 else []),
+        *([f"Overall: mean of the {columns} {_counting(layout)}columns."] if columns > 1 else []),
+        *_lower(layout),
         "Bold: best of its block; ≈: tied with it.",
     ]
     if layout.gates:
@@ -66,6 +67,19 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
         sentences.append("Simulated ECGs: no ranking of methods follows.")
     own = str(plan.config.get("caption") or "").strip()
     return " ".join([*sentences, own]).strip()
+
+
+def _counting(layout: Layout) -> str:
+    """'F1, AUROC and ACC ' where further columns do not count in Overall."""
+    own = [METRICS[metric].title for metric in layout.metrics if metric in COLUMNS]
+    return f"{', '.join(own[:-1])} and {own[-1]} " if len(own) < len(layout.metrics) and len(own) > 1 else ""
+
+
+def _lower(layout: Layout) -> Iterator[str]:
+    """Which columns are the better the lower."""
+    own = [METRICS[metric].title for metric in layout.metrics if METRICS[metric].lower_is_better]
+    if own:
+        yield f"The lower the better: {' and '.join(own)}."
 
 
 def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:

@@ -12,11 +12,12 @@ from itertools import count
 
 import pandas as pd
 
-from benchmark.results.metrics import TITLES
+from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, OVERALL
 from benchmark.results.plan import Plan, PlannedCell
 from reports.runs.planned_tables import Layout
 from reports.runs.run import Run
+from reports.statistics.further.computed import computed
 from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import caption_of, details_of, footers_of, labels_text, unit_text
 from reports.tables.verdict import verdict
@@ -117,6 +118,9 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
     """
     columns = _columns(run.plan, layout)
     scored = run.tidy[(run.tidy["evaluation"] == layout.evaluation) & (run.tidy["unit"] == unit)]
+    asked = [metric for metric in layout.metrics if metric in FURTHER]
+    if asked:
+        scored = pd.concat([scored, computed(run, layout.cells, unit, asked)], ignore_index=True)
     blocks = [_block(run, scored, ratio, columns, layout) for ratio in layout.ratios]
     if statistics is not None:
         blocks = [_with_ties(block, columns, statistics) for block in blocks]
@@ -127,7 +131,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
         evaluation=layout.evaluation,
         unit=unit,
         title=f"{layout.title}: {what[0].lower()}{what[1:]}" if layout.title else what,
-        caption=caption_of(run.plan, layout.cells, layout, len(columns) - 1),
+        caption=caption_of(run.plan, layout.cells, layout, sum(map(_counts, columns))),
         columns=columns,
         blocks=tuple(_with_marks(block, footnotes) for block in blocks),
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
@@ -181,9 +185,14 @@ def _block(run: Run, scored: pd.DataFrame, ratio: float, columns: Sequence[Colum
             continue
         at_variant = scored[(scored["ratio"] == ratio) & (scored["variant"] == variant)]
         scores = [_score(run, at_variant, own, column) for column in columns[:-1]]
-        title = run.plan.variants[variant]
-        lines.append(Line(variant, title, (*scores, _overall(scores)), gate=variant in layout.gates))
-    return Block(ratio, labels_text(ratio, layout.evaluation), _with_best(lines))
+        overall = _overall([score for score, column in zip(scores, columns, strict=False) if _counts(column)])
+        lines.append(Line(variant, run.plan.variants[variant], (*scores, overall), gate=variant in layout.gates))
+    return Block(ratio, labels_text(ratio, layout.evaluation), _with_best(lines, columns))
+
+
+def _counts(column: Column) -> bool:
+    """Whether a column is part of Overall: further metrics are not, in any table."""
+    return column.metric in COLUMNS
 
 
 def _score(run: Run, scored: pd.DataFrame, cells: Sequence[PlannedCell], column: Column) -> Score:
@@ -216,7 +225,7 @@ def _overall(scores: Sequence[Score]) -> Score:
     return Score(sum(means) / len(means), None, len(means), len(scores), keys, remark, f" (k={len(means)})")
 
 
-def _with_best(lines: Sequence[Line]) -> tuple[Line, ...]:
+def _with_best(lines: Sequence[Line], columns: Sequence[Column]) -> tuple[Line, ...]:
     """Mark the best of each column: all that print the same, none where only one line has a number.
 
     An Overall competes only if it covers every column that any line of the block has a number in.
@@ -226,9 +235,9 @@ def _with_best(lines: Sequence[Line]) -> tuple[Line, ...]:
     by_column = [
         [line.scores[index] for line in rivals if line.scores[index].mean is not None] for index in range(width)
     ]
-    filled = sum(bool(scores) for scores in by_column[:-1])
+    filled = sum(bool(scores) for scores, column in zip(by_column, columns, strict=True) if _counts(column))
     by_column[-1] = [overall for overall in by_column[-1] if overall.n == filled]
-    best = [_best_of(scores) for scores in by_column]
+    best = [_best_of(scores, column) for scores, column in zip(by_column, columns, strict=True)]
     return tuple(
         replace(
             line,
@@ -241,12 +250,13 @@ def _with_best(lines: Sequence[Line]) -> tuple[Line, ...]:
     )
 
 
-def _best_of(scores: Sequence[Score]) -> list[Score]:
-    """All scores that print like the highest; none of fewer than two."""
+def _best_of(scores: Sequence[Score], column: Column) -> list[Score]:
+    """All scores that print like the highest, or the lowest where lower is better; none of fewer than two."""
     if len(scores) < 2:
         return []
-    highest = max(float(score.printed) for score in scores)
-    return [score for score in scores if float(score.printed) == highest]
+    lower = column.metric in METRICS and METRICS[column.metric].lower_is_better
+    top = (min if lower else max)(float(score.printed) for score in scores)
+    return [score for score in scores if float(score.printed) == top]
 
 
 def _marks() -> Iterator[str]:

@@ -28,6 +28,8 @@ class TextTable:
     """'' for none."""
     header: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
+    folded: bool = False
+    """Shown on the page at a click alone."""
 
 
 def markdown(table: Table) -> str:

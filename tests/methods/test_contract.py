@@ -104,6 +104,10 @@ def test_a_method_of_tokens_refuses_an_encoder_without() -> None:
     line = refusal(METHODS["mae"], Dilated)
     assert line.startswith("mae hides tokens, which the encoder 'dilated' does not have; use ")
     assert len(line.splitlines()) == 1
+    by_lead = type("ByLead", (Dilated,), {"name": "by-lead", "timed": False})
+    for name in ("ts2vec", "cpc", "jepa"):
+        assert refusal(METHODS[name], by_lead).startswith(f"{name} hides stretches of time, and the encoder 'by-lead'")
+    assert refusal(METHODS["pmq"], by_lead) == ""
     assert refusal(METHODS["mae"], get_encoder(TOKENS)) == refusal(METHODS["pmq"], Dilated) == ""
 
 

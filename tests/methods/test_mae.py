@@ -40,7 +40,7 @@ def test_equals_the_official_loss(shared_reference: Path, normalise: bool) -> No
 
 def test_positions_are_those_of_st_mem(shared_reference: Path) -> None:
     arrays = arrays_of(shared_reference, "backbones_vit_dev.npz")
-    expected = arrays["st_mem_pretrain/sincos_decoder_pos"][0]  # (N + 2, width), a separator at both ends
+    expected = arrays["st_mem_pretrain/sincos_decoder_pos"][0, 1:-1]  # (N, width), without the separators
     found = positions(*expected.shape, torch.device("cpu"))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 

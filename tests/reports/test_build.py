@@ -27,6 +27,7 @@ from reports.statistics import columns
 FILES = [
     *("results.md", "results.tex", "results.csv", "cells.csv"),
     *("intervals.csv", "pairwise.csv", "components.csv"),
+    *("scores.md", "scores.tex", "classes.md", "classes.tex", "classes.csv"),
     "report.html",
 ]
 FIGURES = [
@@ -36,7 +37,9 @@ FIGURES = [
         "finetune-heartbeat-label-efficiency",
         "linear-heartbeat-differences-in-overall",
         "finetune-heartbeat-confusion-ptb-xl",
+        "finetune-heartbeat-classes-ptb-xl",
         "finetune-heartbeat-confusion-chapman",
+        "finetune-heartbeat-classes-chapman",
     )
     for kind in ("png", "pdf")
 ]

@@ -28,7 +28,7 @@ class Judged:
     seed: int
     precision: str
     known: Known
-    """What it shares with the other cells of its encoder, if it leaves the encoder as it is."""
+    """What it shares with the other cells of its encoder, which it leaves as it is."""
 
 
 class Amounts(NamedTuple):
@@ -69,8 +69,6 @@ class Evaluation:
     """Learn on the labelled windows and predict the test windows. Raises TrainingStopped on a non-finite loss."""
     settings: Callable[[Config], Mapping[str, Any]]
     """The settings that its results depend on, for the key of a cell."""
-    frozen: bool = True
-    """Whether it leaves the encoder as it is, so that cells of one encoder share features."""
     draw: Draw = drawn_by_protocol
     """The labelled windows."""
     further: Callable[[Config, type[PretrainMethod]], Mapping[str, Any]] = lambda config, method: {}

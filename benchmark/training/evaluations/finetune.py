@@ -35,7 +35,6 @@ EVALUATION = Evaluation(
     section="finetune",
     run=_run,
     settings=lambda config: config.finetune.model_dump(exclude=NOT_IN_KEY),
-    frozen=False,
     further=_dropout,
     passes=_passes,
 )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.config.sections import Knn
 from benchmark.data.tasks.task import Task
@@ -18,8 +19,8 @@ from benchmark.training.finetune import Outcome, validation_score
 from benchmark.training.linear import Floats, probed_once
 
 KNN_VERSION = 1
-MOST_SIMILARITIES = 2**24
-"""Similarities in memory at a time."""
+MOST_NUMBERS = 2**24
+"""Similarities, and labels of neighbours, in memory at a time."""
 SEARCH_PASSES = 0.1
 """Cost of the search, in encoder passes per labelled or held-out window."""
 
@@ -51,7 +52,7 @@ def votes(train: Floats, target: Floats, others: Floats, counts: Sequence[int], 
     if not len(others):
         return found
     known, asked = unit_length(train), unit_length(others)
-    rows = max(1, MOST_SIMILARITIES // len(known))
+    rows = max(1, MOST_NUMBERS // max(len(known), max(counts) * target.shape[1]))
     for start in range(0, len(asked), rows):
         similarity = asked[start : start + rows] @ known.T  # (m', n)
         nearest = nearest_of(similarity, max(counts))  # (m', k)
@@ -63,7 +64,7 @@ def votes(train: Floats, target: Floats, others: Floats, counts: Sequence[int], 
     return found
 
 
-def nearest_of(similarity: Floats, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def nearest_of(similarity: Floats, count: int) -> NDArray[np.intp]:
     """Columns (m, k) of the highest similarities of each row of (m, n), the highest first."""
     if count < similarity.shape[1]:
         candidates = np.sort(np.argpartition(-similarity, count - 1, axis=1)[:, :count], axis=1)  # (m, k)

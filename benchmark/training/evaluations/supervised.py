@@ -23,6 +23,5 @@ EVALUATION = Evaluation(
     section="supervised",
     run=_run,
     settings=lambda config: config.supervised.model_dump(),
-    frozen=False,
     passes=_passes,
 )

@@ -34,6 +34,7 @@ def run(arguments: Namespace, console: Console) -> int:
         out,
         allow_leak=arguments.allow_leak,
         unit=arguments.unit,
+        further=tuple(arguments.scores),
         landscape=arguments.latex_landscape,
         tunings=tunings,
         trackers=trackers_of(arguments.track, out),
@@ -50,7 +51,7 @@ RUN = Verb(
         "--allow-leak": Flag(
             HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
         ),
-        **shared("--unit", "--latex-landscape", "--track"),
+        **shared("--unit", "--scores", "--latex-landscape", "--track"),
     },
     examples={
         "": "simulated cohorts, minutes on a laptop",

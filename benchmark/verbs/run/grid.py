@@ -17,6 +17,7 @@ from benchmark.results.tuned import Tuning
 from benchmark.run.curves.tracking import tracking
 from benchmark.run.data.cohorts import names_of
 from benchmark.run.data.datasets import gate, open_data, prepare_data, with_columns
+from benchmark.run.data.people import keep_people
 from benchmark.run.estimate import exact_size
 from benchmark.run.grid import Grid
 from benchmark.run.machine import Machine
@@ -51,6 +52,8 @@ class GridRequest:
     """Run although the audit found leaks."""
     unit: str | None = None
     """Unit of scoring; None: that of the protocol."""
+    further: tuple[str, ...] = ()
+    """Metrics of the main tables beside F1, AUROC and ACC."""
     landscape: bool = False
     """LaTeX tables across the page."""
     tunings: tuple[Tuning, ...] = ()
@@ -87,7 +90,14 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     failures = work_off(work, prepared, store, asked, console)
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
-    show_report(run_of(store, plan, asked.results), asked.out, asked.unit, console, landscape=asked.landscape)
+    show_report(
+        run_of(store, plan, asked.results),
+        asked.out,
+        asked.unit,
+        console,
+        landscape=asked.landscape,
+        further=asked.further,
+    )
     show_health(grid, store, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
@@ -131,7 +141,11 @@ def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
         if not is_read_only(error):
             raise
         note(console, f"{error.filename} is not written ({error.strerror})")
-    return with_columns(config, prepared)
+    columns, by_name = with_columns(config, prepared), {dataset.name: dataset for dataset in datasets}
+    for column in config.data.columns():
+        own = columns[column.name]
+        keep_people(by_name[column.dataset], own.entries, asked.results, own.fingerprint)
+    return columns
 
 
 def prepared_line(prepared: Prepared) -> str:

@@ -1,6 +1,8 @@
 """Figures: one file each, which only draws what it is given. The one place that knows matplotlib."""
 
 from reports.figures.draw.budget import plot_budget as plot_budget
+from reports.figures.draw.classes.scores import ClassMark as ClassMark
+from reports.figures.draw.classes.scores import plot_class_scores as plot_class_scores
 from reports.figures.draw.compute import plot_compute as plot_compute
 from reports.figures.draw.confusion import plot_confusion as plot_confusion
 from reports.figures.draw.differences import plot_differences as plot_differences

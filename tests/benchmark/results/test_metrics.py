@@ -18,6 +18,10 @@ def test_metrics_stand_in_the_order_of_the_columns_under_the_names_of_stored_row
         ("auroc", "AUROC", "macro AUROC", "column"),
         ("acc", "ACC", "ACC", "column"),
         ("acc_per_label", "ACC per label", "ACC per label", "beside"),
+        ("auprc", "AUPRC", "macro AUPRC", "further"),
+        ("sens90", "Sens@90", "macro sensitivity at 90 % specificity", "further"),
+        ("brier", "Brier", "macro Brier score", "further"),
+        ("ece", "ECE", "ECE", "further"),
     ]
 
 

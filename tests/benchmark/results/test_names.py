@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmark.data.readers import registry
 from benchmark.results import names
+from benchmark.results.metrics import FURTHER
 from methods import METHODS
 from methods.encoders import ENCODERS
 
@@ -12,6 +13,7 @@ def test_the_names_are_those_of_the_registries() -> None:
     assert tuple(METHODS) == names.METHODS
     assert tuple(ENCODERS) == names.ENCODERS
     assert tuple(registry.DATASETS) == names.DATASETS
+    assert names.FURTHER_SCORES == FURTHER
 
 
 def test_the_names_in_stored_files_stay() -> None:

@@ -99,8 +99,6 @@ def test_windows_that_no_patches_make_up_are_refused(samples: int, message: str)
 
 
 def test_sizes_that_do_not_divide_are_refused() -> None:
-    with pytest.raises(ValueError, match="heads 5 do not divide output 384"):
-        ViT1dConfig(heads=5)
     with pytest.raises(ValueError, match="patch 30 does not divide length 2500"):
         ViT1dConfig(patch=30)
 
@@ -112,10 +110,7 @@ def test_sizes_that_do_not_divide_are_refused() -> None:
         (lambda state: state.pop("block1.ff.fn.net.0.weight"), "Missing key.*blocks.1.perceptron.1.weight"),
         (lambda state: state.update({"sep_embedding": torch.zeros(48)}), "unknown tensor 'sep_embedding'"),
         (lambda state: state.update({"cls_embedding": torch.zeros(4)}), "size mismatch"),
-        (
-            lambda state: state.update({"to_patch_embedding.2.weight": torch.zeros(50, 300)}),
-            "no heads of width 64 or 16 make up 50",
-        ),
+        (lambda state: state.update({"block0.attn.fn.to_qkv.weight": torch.zeros(150, 48)}), "no heads .* make up 50"),
     ],
 )
 def test_anything_but_the_official_module_is_refused(state, damage, message) -> None:  # type: ignore[no-untyped-def]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import COLUMNS, score, score_both_units
+from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, Lines, class_scores, macro, score, score_both_units
 from benchmark.results.rows import Predictions
 from reports.statistics import bootstrap
-from reports.statistics.bootstrap import CELLS, FEWEST_BINS, resampled_scores
+from reports.statistics.bootstrap import CELLS, FEWEST_BINS, ResampledLines, resampled_scores
 from reports.statistics.test_set import ResampledTestSet, pooled, resampled_test_set
 
 Simulate = Callable[..., dict[tuple[int, int], Predictions]]
@@ -60,6 +60,37 @@ def test_a_resample_scores_as_its_repeated_lines(predictions: Predictions, unit:
         error = scores[metric][1:] - np.array([float(values[metric] or np.nan) for values in expected])
         allowed = 0.05 * float(scores["auroc"].std()) if metric == "auroc" else 1e-9
         assert np.abs(error).max() < allowed, metric
+
+
+@pytest.mark.parametrize("unit", ["heartbeat", "recording"])
+@pytest.mark.parametrize("multi", [False, True])
+@pytest.mark.parametrize("decimals", [8, 1], ids=["without ties", "with ties"])
+def test_class_scores_of_a_resample_are_those_of_its_repeated_lines(
+    predictions: Predictions, unit: str, multi: bool, decimals: int
+) -> None:
+    """To rounding; those that go by rank to a small part of their spread over resamples, where levels are many."""
+    found = as_multi_label(predictions) if multi else predictions
+    test = resampled_test_set(found, unit, resamples=40)
+    lines = ResampledLines(test.truth, pooled(test, found.probability).round(decimals), multi, test)
+    by_class = class_scores(lines)
+    expected = [class_scores(repeated_lines(lines, excess)) for excess in test.excess]
+    for name, values in by_class.items():
+        error = values - np.array([own[name] for own in expected])  # (1+R, C)
+        assert np.nanmax(np.abs(error[0])) < 1e-7, name
+        loose = name in ("auroc", "auprc", "sens90") and decimals == 8
+        allowed = 0.25 * np.nanstd(values, axis=0) if loose else np.full(error.shape[1], 2e-6)  # (C,)
+        assert (np.nanstd(error, axis=0) < np.maximum(allowed, 2e-6)).all(), name
+        assert (np.isnan(values) == np.isnan([own[name] for own in expected])).all(), name
+    for name in FURTHER:
+        own = METRICS[name].of(lines)
+        assert own[0] == pytest.approx(METRICS[name].of(repeated_lines(lines, test.excess[0])), abs=1e-7)
+        if name != "ece" or multi:
+            np.testing.assert_allclose(own, macro(by_class[name]), atol=1e-12)
+
+
+def repeated_lines(lines: ResampledLines, excess: NDArray[np.float32]) -> Lines:
+    times = (excess + 1).astype(int)[lines.test.patient]
+    return Lines(lines.truth.repeat(times, axis=0), lines.probability.repeat(times, axis=0), lines.multi)
 
 
 def test_of_few_patients_pairs_are_counted_as_of_many(predictions: Predictions) -> None:

@@ -55,7 +55,7 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     train, others = random.normal(size=(50, 6)).astype(np.float32), random.normal(size=(31, 6)).astype(np.float32)
     target = np.eye(3, dtype=np.float32)[random.integers(0, 3, 50)]
     whole = votes(train, target, others, [1, 7], 0.07)
-    monkeypatch.setattr(knn, "MOST_SIMILARITIES", 200)
+    monkeypatch.setattr(knn, "MOST_NUMBERS", 200)
     for one, two in zip(whole, votes(train, target, others, [1, 7], 0.07), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(two.sum(1), 1, rtol=1e-5)

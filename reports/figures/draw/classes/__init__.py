@@ -1,0 +1,1 @@
+"""Drawings of the classes of a task, by the values of reports.figures."""

@@ -1,0 +1,1 @@
+"""Tables of further scores, macro means, classes and subgroups, as texts and files. For reports.build."""

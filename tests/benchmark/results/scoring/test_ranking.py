@@ -1,0 +1,68 @@
+"""Scores from a ranking against scikit-learn's, with ties, and the merging of levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+
+from benchmark.results.scoring.ranking import BINS, average_precision, counted, levels_of, merged, roc_area, sensitivity
+
+
+def sensitivity_by_curve(truth: np.ndarray, probability: np.ndarray) -> float:
+    wrong, right, _ = roc_curve(truth, probability, drop_intermediate=False)
+    return float(right[wrong <= 0.1 + 1e-12].max())
+
+
+@pytest.mark.parametrize("decimals", [8, 2, 1, 0], ids=["no ties", "some", "many", "two values"])
+@pytest.mark.parametrize("share", [0.5, 0.03, 0.97])
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_scikit_learns(decimals: int, share: float, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    truth = (generator.random(211) < share).astype(np.int64)
+    truth[:2] = 0, 1
+    raw = 1 / (1 + np.exp(-generator.normal(size=211) - 1.5 * truth + 1))
+    probability = raw.round(decimals).astype(np.float32)
+    ranking = counted(levels_of(truth, probability))
+    assert roc_area(ranking) == pytest.approx(roc_auc_score(truth, probability), abs=1e-12)
+    assert average_precision(ranking) == pytest.approx(average_precision_score(truth, probability), abs=1e-12)
+    assert sensitivity(ranking) == pytest.approx(sensitivity_by_curve(truth, probability), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("truth", "probability", "found"),
+    [
+        ([1] + [0] * 10, [0.5] + [0.6] + [0.1] * 9, 1.0),  # one negative of ten is above: 90 % specificity
+        ([1] + [0] * 10, [0.5] + [0.5] + [0.1] * 9, 1.0),
+        ([1] + [0] * 10, [0.5] + [0.6] * 2 + [0.1] * 8, 0.0),
+        ([1, 1] + [0] * 9, [0.9, 0.5] + [0.6] + [0.1] * 8, 0.5),  # one of nine is more than a tenth
+    ],
+)
+def test_sensitivity_is_at_a_specificity_of_exactly_nine_tenths(
+    truth: list[int], probability: list[float], found: float
+) -> None:
+    ranking = counted(levels_of(np.array(truth), np.array(probability, np.float32)))
+    assert sensitivity(ranking) == found
+
+
+@pytest.mark.parametrize("truth", [[0, 0, 0], [1, 1, 1]])
+def test_a_class_without_both_signs_has_no_score(truth: list[int]) -> None:
+    ranking = counted(levels_of(np.array(truth), np.array([0.1, 0.5, 0.9], np.float32)))
+    assert np.isnan([roc_area(ranking), average_precision(ranking), sensitivity(ranking)]).all()
+
+
+def test_many_levels_are_merged_into_few_with_all_their_lines() -> None:
+    generator = np.random.default_rng(1)
+    truth = (generator.random(5000) < 0.3).astype(np.int64)
+    levels = levels_of(truth, generator.random(5000).astype(np.float32) + 0.3 * truth.astype(np.float32))
+    few = merged(levels, 0.05)
+    assert BINS < few.count <= 2 * BINS < levels.count
+    once, all_of = counted(few), counted(levels)
+    assert once.positives.sum() == all_of.positives.sum()
+    assert once.negatives.sum() == all_of.negatives.sum()
+    assert once.positives.min() > 0
+    order = np.argsort(levels.level, kind="stable")
+    assert (np.diff(few.level[order]) >= 0).all()
+    assert sensitivity(once) == pytest.approx(sensitivity(all_of), abs=0.01)
+    assert roc_area(once) == pytest.approx(roc_area(all_of), abs=0.005)
+    assert merged(few, 0.05) is few
