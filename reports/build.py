@@ -19,7 +19,8 @@ from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.plain_text import csv_cell
 from benchmark.results.store import CorruptRow
 from benchmark.results.tuned import Tuning
-from reports.figures.kept import FOLDER, figures_in
+from reports.figures.files import FOLDER
+from reports.figures.kept import figures_in
 from reports.html import pictures_of, read_skipped, report_html, titles_in_names
 from reports.runs.failures import unfinished
 from reports.runs.kept import Kept, kept_in

@@ -1,6 +1,7 @@
 """The rooms from top to bottom, the single owners of libraries, and the sizes that keep the house easy to see.
 
-Read from the imports of every file: a room imports only rooms below it.
+Read from the imports of every file, those inside functions too: a room imports only rooms below it, and no modules
+import each other in a circle.
 """
 
 from __future__ import annotations
@@ -106,6 +107,26 @@ def imports_of(file: str) -> set[str]:
     return set(imported((ROOT / file).read_text()))
 
 
+def loaded_by(source: str) -> set[str]:
+    """Dotted names of all that a source imports when it runs, in functions too: without what only type checkers see."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    return set(imported(ast.unparse(tree)))
+
+
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Names that follow each other in a circle of a graph (name -> the names that it needs); empty for none."""
+    rest = {name: needs & graph.keys() - {name} for name, needs in graph.items()}
+    while free := {name for name, needs in rest.items() if not needs}:
+        rest = {name: needs - free for name, needs in rest.items() if name not in free}
+    path = [next(iter(sorted(rest)))] if rest else []
+    while rest and path.count(path[-1]) < 2:
+        path.append(min(rest[path[-1]]))
+    return path[path.index(path[-1]) :] if path else []
+
+
 def functions_of(file: str) -> Iterator[tuple[str, int]]:
     """Each function of a file with its number of lines."""
     for node in ast.walk(ast.parse((ROOT / file).read_text())):
@@ -127,6 +148,16 @@ def test_a_room_imports_only_rooms_below_it(file: str) -> None:
         assert upward("reports.build", imports_of(file)) == set()
     else:
         assert upward(module_of(file), imports_of(file)) == set()
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {module_of(file) for file in FILES}
+    graph = {}
+    for file in FILES:
+        names = loaded_by((ROOT / file).read_text())
+        parts = ([".".join(name.split(".")[:end]) for end in range(name.count(".") + 1, 0, -1)] for name in names)
+        graph[module_of(file)] = {next((own for own in longest_first if own in modules), "") for longest_first in parts}
+    assert circle_in(graph) == []
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.startswith("methods/")])
@@ -178,6 +209,12 @@ def test_a_method_fits_on_two_screens(file: str) -> None:
 def test_the_reading_of_imports_finds_all_forms() -> None:
     source = "import rich.table as t\ndef f():\n    from wfdb import io\ntorch.distributed.barrier()\n"
     assert set(imported(source)) == {"rich.table", "wfdb.io", "torch.distributed"}
+
+
+def test_a_circle_through_a_function_is_found_and_one_of_types_is_none() -> None:
+    assert loaded_by("if TYPE_CHECKING:\n    import a\ndef f():\n    from b import c\n") == {"b.c"}
+    assert circle_in({"a": {"b"}, "b": {"c", "d"}, "c": set(), "d": {"b", "other"}}) == ["b", "d", "b"]
+    assert circle_in({"a": {"a", "b"}, "b": {"c"}, "c": set()}) == []
 
 
 def test_an_arrow_upward_is_found() -> None:

@@ -1,4 +1,5 @@
-"""The built wheel in an environment of its own, used from another folder: the demo, `export`, `embed`, the import.
+"""The built wheel in an environment of its own, used from another folder: the demo in small, all that it brings besides
+its code (configs, addresses, templates, the paper's numbers), `export`, `embed`, the import.
 
 Its packages are the wheel's; the libraries are those of this environment, so that nothing is downloaded.
 """
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 import torch
+
+from benchmark.config.verb import OK, USAGE
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = Path(torch.__file__).resolve().parents[1]
@@ -45,9 +48,9 @@ def test_the_wheel_runs_the_demo_embeds_and_is_imported_elsewhere(tmp_path: Path
         copy(ROOT / name, sources / name)
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
-    def run(*words: str | Path, cwd: Path = elsewhere) -> str:
+    def run(*words: str | Path, cwd: Path = elsewhere, status: int = OK) -> str:
         done = subprocess.run(words, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{words}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        assert done.returncode == status, f"{words}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout
 
     pip = (sys.executable, "-m", "pip")
@@ -59,7 +62,16 @@ def test_the_wheel_runs_the_demo_embeds_and_is_imported_elsewhere(tmp_path: Path
     (packages,) = environment.glob("lib/python*/site-packages")
     (packages / "libraries.pth").write_text(f"{LIBRARIES}\n")
     shutil.rmtree(sources)
+    assert run(program, "report", "--help").startswith("usage: ecg-pretrain-bench report ")
+    assert "python run_benchmark.py" not in run(program, "--help")
+    assert run(program, "--dry-run").startswith("config demo: ")
+    assert run(program, "--config", "paper", "--data-root", elsewhere, "--dry-run", status=USAGE) == ""
+    assert "licence  Creative Commons" in run(program, "data", "download", "ptb-xl", "--dry-run")
+    assert "claim" in run(program, "verify-paper")
     assert "PMQ" in run(program, *SMALL.split())
+    assert (elsewhere / "out" / "report.html").is_file()
+    run(program, "report", "--results", "runs", "--leaderboard")
+    assert (elsewhere / "out" / "leaderboard.html").is_file()
     run(program, "export", "pmq", "--to", "pmq")
     (cohort,) = elsewhere.glob("data/simulated/*/chapman")
     run(program, "embed", cohort, "--encoder", "pmq", "--out", "features.npy")

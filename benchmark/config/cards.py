@@ -7,7 +7,7 @@ leaves open is decided before the run, from the package and, for classes that no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from benchmark.config.errors import ConfigError, one_line
 from benchmark.config.yaml_text import LARGEST_YAML, parsed
 from benchmark.data.readers.cards import AnyCard, kind_of
 from benchmark.data.readers.cards.draft.line import QUESTION
-from benchmark.data.readers.cards.ecgbench.card import ECGBenchCard, name_of
+from benchmark.data.readers.cards.ecgbench.card import name_of
+from benchmark.data.readers.cards.ecgbench.complete import completed
+from benchmark.data.readers.cards.ecgbench.dataset import ECGBenchSource
 from benchmark.data.readers.errors import DatasetError
 from benchmark.data.readers.registry import find_root
 from benchmark.results.files.read import read_regular
@@ -66,7 +68,7 @@ def folders_of(words: Sequence[str]) -> dict[str, Path]:
 def name_in(word: str) -> str:
     """The name that a word declares. Raises ConfigError for a card that cannot be read."""
     values = values_of(word)
-    if kind_of(values) is ECGBenchCard:
+    if kind_of(values) is ECGBenchSource:
         return str(values.get("name", name_of(str(values.get("dataset")))))
     return load_card(word).name
 
@@ -79,20 +81,14 @@ def load_card(word: str, paths: Mapping[str, Path] | None = None, data_root: Pat
     values = values_of(word)
     kind = kind_of(values)
     try:
-        if kind is ECGBenchCard:
+        if kind is ECGBenchSource:
             own = folders_of([word])
-            values = _completed(values, lambda card: find_root(card, data_root, {**own, **(paths or {})}))
+            values = completed(values, lambda card: find_root(card, data_root, {**own, **(paths or {})}))
         return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigError(f"card {word}: {one_line(error, '', kind)}") from None
     except (DatasetError, ValueError) as error:
         raise ConfigError(f"card {word}: {error}") from None
-
-
-def _completed(values: Mapping[str, Any], find: Callable[[ECGBenchCard], Path]) -> dict[str, Any]:
-    from benchmark.data.readers.cards.ecgbench.complete import completed  # here, because pandas loads slowly
-
-    return completed(values, find)
 
 
 def values_of(word: str) -> dict[str, Any]:

@@ -20,9 +20,11 @@ class ConfigError(ValueError):
 
 
 def unknown(what: str, name: str, allowed: Collection[str]) -> str:
-    """Message for an unknown name: the nearest allowed name, else the first that contains it, and all allowed names."""
-    near = difflib.get_close_matches(name, list(allowed), n=1) or [own for own in allowed if name and name in own]
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    """Message for an unknown name: the nearest in any capitals, else the first that contains it; all."""
+    small = {own.lower(): own for own in allowed}
+    given = name.lower()
+    near = difflib.get_close_matches(given, list(small), n=1) or [own for own in small if given and given in own]
+    hint = f" (did you mean {small[near[0]]!r}?)" if near else ""
     return f"unknown {what} {name!r}{hint}; there are: {', '.join(allowed)}"
 
 

@@ -20,6 +20,7 @@ from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.idle import without_idle
 from benchmark.config.yaml_text import LARGEST_YAML, parsed
 from benchmark.results.files.read import read_regular
+from benchmark.results.names import command
 from methods.encoders import DEFAULT
 
 KNOB = re.compile(r"^methods[.]")
@@ -68,7 +69,7 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     except ValueError as error:
         raise ConfigError(f"config {name_or_file!r} is not YAML: {error}") from None
     if not isinstance(values, dict):
-        raise ConfigError(f"config {name_or_file!r} holds no keys; see `run_benchmark.py list` for ones that do")
+        raise ConfigError(f"config {name_or_file!r} holds no keys; see `{command()} list` for ones that do")
     refuse_old_keys(values)
     values.setdefault("name", Path(name_or_file).stem)
     laid = {KNOB.sub("knobs.", key): value for key, value in (overrides or {}).items()}

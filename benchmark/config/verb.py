@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any, NoReturn
 
 from benchmark.config.errors import ConfigError, unknown
+from benchmark.results.names import INSTALLED, command, program
 from benchmark.screen.console import Console
 
-PROGRAM = "run_benchmark.py"
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit statuses. FAILED: part of the work failed; USAGE: refused before any work; after SIGTERM: 143."""
+SPACES = "separate several by spaces"
+LISTED = re.compile(r"invalid (int|float) value: '[^',]+,[^']+'")
+"""An error of argparse for numbers that are separated by commas."""
 ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, tabulate."
 
 
@@ -35,8 +40,12 @@ class Known:
 
     def refuse(self, given: str) -> None:
         """Raise ConfigError for another name."""
-        if given not in self.names and not (self.other and self.is_other(given)):
-            raise ConfigError(unknown(self.what, given, self.names) + (f", or {self.other}" if self.other else ""))
+        if given in self.names or (self.other and self.is_other(given)):
+            return
+        parts = [part for part in given.split(",") if part]
+        if len(parts) > 1 and all(part in self.names for part in parts):
+            raise ConfigError(f"{given!r} is no name of a {self.what}: {SPACES}, {' '.join(parts)}")
+        raise ConfigError(unknown(self.what, given, self.names) + (f", or {self.other}" if self.other else ""))
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,7 @@ class Verb:
     """Placeholder in the help of the positional argument; '' for none."""
     word_help: str = ""
     examples: Mapping[str, str] = field(default_factory=dict)
-    """Arguments after `python run_benchmark.py` -> description."""
+    """Arguments after the program's name -> description."""
     known: Known | None = None
     """The names that the positional argument can be; None for any."""
     word_needed: bool = True
@@ -79,14 +88,16 @@ class _Parser(argparse.ArgumentParser):
     """argparse that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise ConfigError(message)
+        raise ConfigError(message + (f": {SPACES}" if LISTED.search(message) else ""))
 
 
 def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
-    """The verb of a command line and its flag values. `--help` prints the help and exits.
+    """The verb of a command line and its flag values. `--help`, or `help` before a verb, prints the help and exits.
 
     Raises ConfigError in one line.
     """
+    if argv[:1] == ["help"] and "help" not in verbs:
+        argv = [*argv[1:], "--help"]
     said, name, rest = split(verbs, argv)
     verb = verbs[name]
     parser = verb_parser(name, verb) if said == name else group_parser(said, name, verbs)
@@ -149,17 +160,28 @@ def group_parser(said: str, name: str, verbs: Mapping[str, Verb]) -> argparse.Ar
     about = "\n".join([*([] if said else [ABOUT, ""]), title, *lines])
     examples = {line: text for verb in group.values() for line, text in verb.examples.items()}
     parser = _empty_parser(said, "[ACTION]" if said else "[VERB]", about, examples)
+    if not said:
+        parser.add_argument("--version", action="version", version=version_line(), help="print the version and exit")
     _add(parser, verbs[name])
     return parser
 
 
+def version_line() -> str:
+    """The program with its version, which a checkout that was never installed does not know."""
+    try:
+        return f"{program()} {metadata.version(INSTALLED)}"
+    except metadata.PackageNotFoundError:
+        return f"{program()} of a checkout that is not installed"
+
+
 def _empty_parser(said: str, word: str, about: str, examples: Mapping[str, str]) -> argparse.ArgumentParser:
-    program = " ".join(filter(None, [PROGRAM, said]))
-    width = max(map(len, examples), default=0)
-    lines = [f"  {f'python {PROGRAM} {line}':<{width + len(PROGRAM) + 8}}  {text}" for line, text in examples.items()]
+    name = " ".join(filter(None, [program(), said]))
+    shown = {f"{command()} {line}": text for line, text in examples.items()}
+    width = max(map(len, shown), default=0)
+    lines = [f"  {line:<{width}}  {text}" for line, text in shown.items()]
     return _Parser(
-        prog=program,
-        usage=" ".join(filter(None, [program, word, "[FLAG ...]"])),
+        prog=name,
+        usage=" ".join(filter(None, [name, word, "[FLAG ...]"])),
         description=about,
         epilog="\n".join(["examples:", *lines]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -190,4 +212,4 @@ def not_taken(verbs: Mapping[str, Verb], name: str, extra: Sequence[str]) -> str
     known = [*verbs[name].flags, *(own for verb in verbs.values() for own in verb.flags)]
     near = difflib.get_close_matches(flag.lstrip("-"), [own[2:] for own in known], n=1)
     hint = f" (did you mean '--{near[0]}'?)" if near else ""
-    return f"unknown flag {flag!r}{hint}; `python {PROGRAM} {name} --help` has those of `{name}`"
+    return f"unknown flag {flag!r}{hint}; `{command()} {name} --help` has those of `{name}`"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
+
+SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
+"""The program in a checkout, and as the wheel installs it."""
 
 PAPER = ("random", "moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-released")
 BEYOND = ("simclr", "vicreg", "barlow", "simsiam", "ts2vec", "cpc", "jepa", "mae", "clip-report")
@@ -115,3 +120,13 @@ OTHER, OWN, ATTRACTS, SAME = range(len(KEY_KINDS))
 
 SKIPPED_COLUMNS = ("dataset", "recording", "patient", "reason")
 """Columns of skipped.csv: one unusable recording per line."""
+
+
+def program() -> str:
+    """The name that the program was started by: `INSTALLED`, else `SCRIPT`."""
+    return INSTALLED if Path(sys.argv[0]).stem == INSTALLED else SCRIPT
+
+
+def command() -> str:
+    """What a command line begins with, for the commands that messages tell to type."""
+    return INSTALLED if program() == INSTALLED else f"python {SCRIPT}"

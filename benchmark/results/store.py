@@ -25,7 +25,7 @@ from benchmark.results.files.arrays import npz_bytes
 from benchmark.results.files.read import LARGEST_JSON, bounded, read_json, read_regular
 from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import KEY
-from benchmark.results.names import CARD, ERROR
+from benchmark.results.names import CARD, ERROR, command
 from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
 from benchmark.results.rows import (
     ARRAYS,
@@ -145,7 +145,7 @@ class Store:
         latest = self.plans / "latest"
         if not latest.is_file():
             raise NoResults(
-                f"no results in {self.root}: {latest} is not there; start a run with `python run_benchmark.py`, "
+                f"no results in {self.root}: {latest} is not there; start a run with `{command()}`, "
                 "or name the folder of results with --results"
             )
         try:

@@ -1,11 +1,12 @@
 """Pages of the site that are written from the code: a hook of mkdocs (`make docs`).
 
-The README and the pages beside it, every config key and knob with its docstring, every flag, and the interface that a
-method, an encoder or a dataset implements. Nothing is imported for the keys: griffe reads the sources.
+The README and the pages beside it, the notebooks, every config key and knob with its docstring, every flag, and the
+interface that a method, an encoder or a dataset implements. Nothing is imported for the keys: griffe reads the sources.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -51,6 +52,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     written = {"reference/config.md": config_page(), "reference/commands.md": commands_page()}
     for title, modules in INTERFACES.items():
         written[f"reference/{title.lower()}.md"] = interface_page(title, modules)
+    for notebook in (ROOT / "docs").glob("*.ipynb"):
+        written[f"{notebook.stem}.md"] = notebook_page(notebook)
     for page, content in written.items():
         files.append(File.generated(config, page, content=content))
     return files
@@ -76,6 +79,16 @@ def source_of(module: str) -> griffe.Module:
     found = griffe.load(module, search_paths=[ROOT])
     assert isinstance(found, griffe.Module)
     return found
+
+
+def notebook_page(path: Path) -> str:
+    """The cells of a notebook as a page, after its title a link to the file."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    title, _, rest = parts[0].partition("\n")
+    return "\n\n".join([title, f"To run it: the notebook [{path.name}]({path.name}).", rest.strip(), *parts[1:]]) + "\n"
 
 
 def config_page() -> str:

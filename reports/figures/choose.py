@@ -29,8 +29,8 @@ from reports.figures.captions import (
     training_note,
 )
 from reports.figures.confusion import confusions
+from reports.figures.files import FOLDER, Figures
 from reports.figures.illustrations import illustrations_of
-from reports.figures.kept import FOLDER, Figures
 from reports.figures.score_bands import compared, label_curves, panels, sweeps, untrained
 from reports.figures.sensitivity import FIGURE as SENSITIVITY
 from reports.figures.sensitivity import knob_panels

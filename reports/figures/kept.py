@@ -6,24 +6,13 @@ Without a new drawing matplotlib is not loaded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from reports.figures.files import FOLDER, Figures
 from reports.runs.kept import Kept, file_digest
 from reports.runs.run import Run
 from reports.statistics.further.classes import ClassTable
 from reports.statistics.of_table import TableStatistics
-
-FOLDER = "figures"
-
-
-@dataclass(frozen=True)
-class Figures:
-    """The figures' files."""
-
-    files: tuple[Path, ...]
-    problems: tuple[str, ...]
-    """One line per figure that could not be drawn."""
 
 
 def figures_in(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmark.results.names import command
 from reports.paper.claims import COST_RULE, Claim, Evidence, load_claims, title_of
 from reports.paper.printed import PRETRAINING_SECONDS, printed_cells
 from reports.paper.replication import Replication
@@ -18,7 +19,6 @@ SUPPORTED, REFUTED, UNTESTED = "supported", "not supported", "cannot be tested"
 VERDICTS = (SUPPORTED, REFUTED, UNTESTED)
 QUEUE_SIZE = "pmq:queue_size="
 ABLATION = "pmq:w/o "
-COMMAND = "python run_benchmark.py --config paper --data-root DIR"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def command_for(variants: Sequence[str]) -> str:
     sizes = [variant.removeprefix(QUEUE_SIZE) for variant in variants if variant.startswith(QUEUE_SIZE)]
     ablations = " --ablations" if any(variant.startswith(ABLATION) for variant in variants) else ""
     queues = f" --queue-sizes {' '.join(sorted(sizes, key=int))}" if sizes else ""
-    return COMMAND + ablations + queues
+    return f"{command()} --config paper --data-root DIR{ablations}{queues}"
 
 
 def _judge_printed(claim: Claim, evidence: Evidence) -> Judgement:

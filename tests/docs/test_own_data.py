@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from benchmark.config.cards import load_card
 from benchmark.config.verb import OK
 from benchmark.data.readers.cards.card import Card, Labels, Signals, Table
-from benchmark.data.readers.chapman import Chapman
-from benchmark.data.simulate import CohortSettings, write_cohort
 from run_benchmark import main
+from tests.own_folder import write_own_folder
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "OWN_DATA.md").read_text(encoding="utf-8")
 CARDS = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
@@ -38,18 +35,7 @@ def test_every_key_is_on_the_page() -> None:
 @pytest.fixture
 def my_ecgs(tmp_path: Path) -> Path:
     """The folder of the page: 200 WFDB records of as many patients, and labels.csv."""
-    write_cohort("chapman", tmp_path / "cohort", CohortSettings(200), seed=1)
-    dataset, folder = Chapman(tmp_path / "cohort"), tmp_path / "my-ecgs"
-    (folder / "waveforms").mkdir(parents=True)
-    rows = []
-    for number, entry in enumerate(dataset.listing().entries):
-        for path in dataset.files(entry):
-            shutil.copy(path, folder / "waveforms" / path.name)
-        rhythm = dataset.classes[entry.labels[0]]
-        rows.append((entry.recording, f"P{number:03}", rhythm, "FM"[number % 2], 40 + number % 50))
-    columns = ["recording", "patient", "rhythm", "sex", "age"]
-    pd.DataFrame(rows, columns=columns).to_csv(folder / "labels.csv", index=False)
-    return folder
+    return write_own_folder(tmp_path / "my-ecgs", 200)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra [docs]: pip install -c constraints.txt -e '.[docs]'")
-from docs.site.pages import commands_page, config_page, rebased  # after the check that mkdocs is there
+from docs.site.pages import commands_page, config_page, notebook_page, rebased  # after the check that mkdocs is there
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,3 +46,13 @@ def test_links_of_the_root_lead_to_their_pages() -> None:
 def test_the_site_names_every_page() -> None:
     named = re.findall(r": (\w+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert {path.name for path in (ROOT / "docs").glob("*.md")} <= set(named)
+    assert {f"{path.stem}.md" for path in (ROOT / "docs").glob("*.ipynb")} <= set(named)
+
+
+def test_a_notebook_becomes_a_page(tmp_path: Path) -> None:
+    cells = [("markdown", "# Title\n\nIt shows."), ("code", "x = 1\nx"), ("markdown", "The end.")]
+    content = {"cells": [{"cell_type": kind, "source": text.splitlines(True)} for kind, text in cells]}
+    (tmp_path / "shown.ipynb").write_text(json.dumps(content))
+    link = "To run it: the notebook [shown.ipynb](shown.ipynb)."
+    page = f"# Title\n\n{link}\n\nIt shows.\n\n```python\nx = 1\nx\n```\n\nThe end.\n"
+    assert notebook_page(tmp_path / "shown.ipynb") == page

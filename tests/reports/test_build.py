@@ -19,7 +19,7 @@ from benchmark.results.store import Store
 from reports.__main__ import main
 from reports.build import build_report
 from reports.figures import choose
-from reports.figures.kept import Figures
+from reports.figures.files import Figures
 from reports.runs.kept import FOLDER
 from reports.runs.run import Run, open_run
 from reports.statistics import columns

@@ -1,4 +1,4 @@
-"""The homes of the datasets as mirrors.yaml lists them: addresses, licences, what is taken, and manners.
+"""The homes of the datasets as mirrors.yaml lists them: addresses, what is taken, and manners.
 
 The file's own first lines say which of its facts were checked and how. No checksum stands in it: sums are the
 publisher's and are fetched with the files.
@@ -111,8 +111,6 @@ class Source(_Strict):
 
     release: str
     """As cited, with its version."""
-    licence: str
-    cite: str
     folder: str = ""
     """The publisher's folder that becomes the dataset's own; '' for the root."""
     layouts: tuple[str, ...] = ()

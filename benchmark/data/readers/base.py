@@ -110,6 +110,14 @@ class Source(About, Protocol):
         """The dataset in a folder; nothing is read yet."""
 
 
+class BuiltIn(Source, Protocol):
+    """A dataset with a reader of its own, as `registry` lists them."""
+
+    @property
+    def cite(self) -> str:
+        """What its publisher asks to be cited."""
+
+
 class Dataset(About, Protocol):
     """A dataset on disk. `registry` lists the built-in ones, each in a file of this folder."""
 

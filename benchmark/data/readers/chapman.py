@@ -57,7 +57,10 @@ class Chapman:
     classes: ClassVar[tuple[str, ...]] = ("SB", "AFIB", "GSVT", "SR")
     first_label_counts: ClassVar[bool] = False
     how_to_get: ClassVar[str] = "Get it from https://physionet.org/content/ecg-arrhythmia/1.0.0/"
-    licence: ClassVar[str] = "CC BY 4.0"
+    licence: ClassVar[str] = (
+        "Creative Commons Attribution 4.0, https://physionet.org/content/ecg-arrhythmia/view-license/1.0.0/"
+    )
+    cite: ClassVar[str] = "Zheng et al., Sci Data 2020, https://doi.org/10.13026/wgex-er52"
     folders: ClassVar[tuple[str, ...]] = (
         "chapman",
         "chapman_shaoxing",

@@ -51,7 +51,12 @@ class CPSC2018:
         "Get it from https://physionet.org/content/challenge-2021/1.0.3/ (training/cpsc_2018); "
         "REFERENCE.csv from http://2018.icbeb.org/Challenge.html"
     )
-    licence: ClassVar[str] = "CC BY 4.0"
+    licence: ClassVar[str] = (
+        "Creative Commons Attribution 4.0, https://physionet.org/content/challenge-2021/view-license/1.0.3/"
+    )
+    cite: ClassVar[str] = (
+        "Liu et al., J Med Imaging Health Inform 2018; Reyna et al., https://doi.org/10.13026/34va-7q14"
+    )
     folders: ClassVar[tuple[str, ...]] = (
         "cpsc2018",
         "cpsc_2018",

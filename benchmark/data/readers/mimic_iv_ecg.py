@@ -20,7 +20,10 @@ class MIMICIVECG:
     classes: ClassVar[tuple[str, ...]] = ()
     first_label_counts: ClassVar[bool] = False
     how_to_get: ClassVar[str] = "Get MIMIC-IV-ECG 1.0 from https://physionet.org/content/mimic-iv-ecg/1.0/"
-    licence: ClassVar[str] = "Open Data Commons Open Database License 1.0"
+    licence: ClassVar[str] = (
+        "Open Database License (ODbL) 1.0, https://physionet.org/content/mimic-iv-ecg/view-license/1.0/"
+    )
+    cite: ClassVar[str] = "Gow et al., PhysioNet 2023, https://doi.org/10.13026/4nqg-sb35"
     folders: ClassVar[tuple[str, ...]] = (
         "mimic-iv-ecg",
         "mimic-iv-ecg-diagnostic-electrocardiogram-matched-subset-1.0",

@@ -42,7 +42,10 @@ class PTBXL:
     classes: ClassVar[tuple[str, ...]] = ("NORM", "MI", "STTC", "CD", "HYP")
     first_label_counts: ClassVar[bool] = False
     how_to_get: ClassVar[str] = "Get PTB-XL 1.0.3 from https://physionet.org/content/ptb-xl/1.0.3/"
-    licence: ClassVar[str] = "CC BY 4.0"
+    licence: ClassVar[str] = (
+        "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
+    )
+    cite: ClassVar[str] = "Wagner et al., Sci Data 2020, https://doi.org/10.13026/kfzx-aw45"
     folders: ClassVar[tuple[str, ...]] = (
         "ptb-xl",
         "ptbxl",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from benchmark.data.readers.base import DatasetError, Source
+from benchmark.data.readers.base import BuiltIn, DatasetError, Source
 from benchmark.data.readers.cards import AnyCard
 from benchmark.data.readers.chapman import Chapman
 from benchmark.data.readers.cpsc2018 import CPSC2018
@@ -14,7 +14,7 @@ from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG
 from benchmark.data.readers.ningbo import Ningbo
 from benchmark.data.readers.ptb_xl import PTBXL
 
-DATASETS: dict[str, Source] = {
+DATASETS: dict[str, BuiltIn] = {
     "mimic-iv-ecg": MIMICIVECG,
     "ptb-xl": PTBXL,
     "chapman": Chapman,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from benchmark.config.command_line import (
     CONFIG,
     DATA,
-    DATASET,
     HOW,
     SIGNALS,
     WHAT,
@@ -19,7 +18,8 @@ from benchmark.config.command_line import (
     shared,
     words_of,
 )
-from benchmark.config.verb import FAILED, OK, Flag, Verb
+from benchmark.config.verb import FAILED, OK, Flag, Known, Verb
+from benchmark.results.names import DATASETS
 from benchmark.screen.console import Console, note
 
 if TYPE_CHECKING:
@@ -118,5 +118,5 @@ DOWNLOAD = Verb(
         "data download ptb-xl --data-root /data": "a dataset, verified",
         "data download mimic-iv-ecg --subset paper --data-root /data": "the tenth that the paper uses",
     },
-    known=DATASET,
+    known=Known("dataset", DATASETS, other=""),
 )

@@ -18,7 +18,7 @@ from benchmark.data.download.ledger import Ledger, alone_in
 from benchmark.data.download.order import Order, order_of
 from benchmark.data.download.space import check_room, disk_of, free_bytes, shown_bytes
 from benchmark.data.readers.base import DatasetError
-from benchmark.data.readers.registry import UNFINISHED, source_of
+from benchmark.data.readers.registry import DATASETS, UNFINISHED, source_of
 from benchmark.machine.stop import Stopped
 from benchmark.screen.console import Console, error, note
 from benchmark.screen.progress import step
@@ -82,8 +82,8 @@ def announced(order: Order) -> Iterator[str]:
     )
     yield f"  from     {', else '.join(_address(name, home) for name, home in order.homes.items())}"
     yield f"  checked  {'MD5 of the API' if isinstance(home, Figshare) else f'SHA-256 of {home.sums}'}"
-    yield f"  licence  {order.source.licence}"
-    yield f"  cite     {order.source.cite}"
+    yield f"  licence  {DATASETS[order.name].licence}"
+    yield f"  cite     {DATASETS[order.name].cite}"
 
 
 def _address(name: str, home: Tree | Figshare) -> str:

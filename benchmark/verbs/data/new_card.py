@@ -6,7 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK, PROGRAM, Flag, Verb
+from benchmark.config.verb import OK, Flag, Verb
+from benchmark.results.names import command
 from benchmark.screen.console import Console, note
 
 WRITTEN = "what is written"
@@ -33,7 +34,7 @@ def new_card(arguments: Namespace, console: Console) -> int:
     if file.resolve().parent != folder.resolve():
         note(console, f"the card is not in the folder: add --data {name_of(folder)}={folder} to every command")
     then = "answer them in the file, then" if questions else "read it, then"
-    note(console, f"{then}: python {PROGRAM} data check --datasets {file}")
+    note(console, f"{then}: {command()} data check --datasets {file}")
     return OK
 
 

@@ -126,7 +126,8 @@ def _licences(origin: Origin) -> Iterator[str]:
         elif reader is None:
             lines.append(f"- {title}: not known to the suite; its owner says.")
         else:
-            lines.append(f"- {title}: {reader.licence}, as its publisher states it. {reader.how_to_get}")
+            stated = f"{reader.licence}, as its publisher states it. {reader.how_to_get}. Cite {reader.cite}."
+            lines.append(f"- {title}: {stated}")
     yield "\n".join(lines)
     yield (
         "Whether a licence of data binds weights made from them is for you to judge. Please cite the data and the "

@@ -8,7 +8,7 @@ from argparse import Namespace
 from benchmark.config.command_line import config_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import PROGRAM
+from benchmark.results.names import command
 from benchmark.results.tuned import Tuning
 from benchmark.run.tuning.chosen import PRESET, changes, found_tunings, search_words, with_chosen
 from benchmark.screen.console import Console, note
@@ -42,7 +42,7 @@ def tuned_config(arguments: Namespace, console: Console) -> tuple[Config, tuple[
 
 def command_of(arguments: Namespace) -> str:
     """The `tune` command with the flags of a run that `tune` takes too."""
-    words = ["python", PROGRAM, "tune"]
+    words = [*command().split(), "tune"]
     for flag in SAME:
         value = vars(arguments)[flag[2:].replace("-", "_")]
         if value in (None, []):

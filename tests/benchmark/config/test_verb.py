@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 
 import pytest
@@ -71,6 +72,7 @@ def test_a_command_is_a_verb_and_its_flags_and_no_others(argv: str, name: str, v
         ("taste soup salad", "`taste` takes no 'salad'"),
         ("taste", "`taste` needs DISH, e.g. `taste soup`"),
         ("cook --size two", "argument --size: invalid int value: 'two'"),
+        ("cook --size 2,3", "argument --size: invalid int value: '2,3': separate several by spaces"),
         ("cook --names", "argument --names: expected at least one argument"),
     ],
 )
@@ -129,6 +131,24 @@ def test_help_of_a_verb_is_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cook" not in shown
 
 
+def test_help_as_a_word_and_the_version_are_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    assert helped("help", capsys) == helped("--help", capsys)
+    assert helped("help taste", capsys) == helped("taste --help", capsys)
+    assert helped("--version", capsys).startswith("run_benchmark.py ")
+
+
+@pytest.mark.parametrize("started", ["/env/bin/ecg-pretrain-bench", "ecg-pretrain-bench.exe"])
+def test_the_installed_program_shows_its_own_name(
+    started: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [started])
+    shown = helped("taste --help", capsys)
+    assert shown.startswith("usage: ecg-pretrain-bench taste DISH [FLAG ...]\n")
+    assert "  ecg-pretrain-bench taste soup  soup\n" in shown
+    with pytest.raises(ConfigError, match=r"; `ecg-pretrain-bench cook --help` has those of `cook`$"):
+        parse(VERBS, ["cook", "--wine"])
+
+
 def test_help_of_a_group_lists_its_verbs_alone(capsys: pytest.CaptureFixture[str]) -> None:
     shown = helped("shop --help", capsys)
     assert shown.startswith("usage: run_benchmark.py shop [ACTION] [FLAG ...]\n")
@@ -141,6 +161,8 @@ def test_help_of_a_group_lists_its_verbs_alone(capsys: pytest.CaptureFixture[str
     [
         (["--kinds", "soup", "sop"], "unknown kind 'sop' (did you mean 'soup'?); there are: soup, stew"),
         (["sop"], "unknown kind 'sop' (did you mean 'soup'?); there are: soup, stew, or a .py file"),
+        (["SOUP"], "unknown kind 'SOUP' (did you mean 'soup'?); there are: soup, stew, or a .py file"),
+        (["--kinds", "soup,stew"], "'soup,stew' is no name of a kind: separate several by spaces, soup stew"),
     ],
 )
 def test_a_name_that_is_not_known_is_refused(given: list[str], message: str) -> None:

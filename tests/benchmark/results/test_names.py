@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 from benchmark.data.readers import registry
 from benchmark.results import names
 from benchmark.results.metrics import FURTHER
@@ -14,6 +17,11 @@ def test_the_names_are_those_of_the_registries() -> None:
     assert tuple(ENCODERS) == names.ENCODERS
     assert tuple(registry.DATASETS) == names.DATASETS
     assert names.FURTHER_SCORES == FURTHER
+
+
+def test_the_program_is_installed_under_its_name() -> None:
+    project = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {names.INSTALLED: "run_benchmark:main"}
 
 
 def test_the_names_in_stored_files_stay() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
-from benchmark.data.readers.base import LEADS, Dataset
+from benchmark.data.readers.base import LEADS
 from benchmark.data.readers.cards.declared import Declared, Line, Part, Word
 
 Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
@@ -171,14 +171,16 @@ class Table(Part):
 
 
 class Labels(Part):
-    """Which cells of the table make which classes."""
+    """Which cells of the table, or comments of the headers, make which classes."""
 
     classes: Annotated[list[Word], Field(min_length=2)]
     """In the order of columns of a confusion matrix."""
     column: Word | list[Word] | None = None
     """Column or columns whose cells name classes. Without, every class has a column of its own with yes or no."""
+    comment: Word | None = None
+    """In place of columns: the comments of WFDB headers, '#NAME: labels', with this name in any capitals."""
     separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
-    """Between the labels of a cell."""
+    """Between the labels of a cell or comment."""
     values: dict[Word, list[Word]] = {}
     """Class -> cell values that stand for it (columns, where every class has its own), in place of its name."""
     others: Literal["skip", "ignore"] = "skip"
@@ -197,9 +199,17 @@ class Labels(Part):
         twice = [word for word in words if words.count(word) > 1]
         if twice:
             raise ValueError(f"labels.values: {twice[0]!r} stands for two classes")
-        if self.separator and not self.column:
-            raise ValueError("labels.separator: of labels.column, which is not given")
+        if self.column and self.comment:
+            raise ValueError("labels: give column or comment, not both")
+        if self.separator and not (self.column or self.comment):
+            raise ValueError("labels.separator: of labels.column or labels.comment, neither of which is given")
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without a later key that is not given: stored configs from before there was one are equal."""
+        values: dict[str, Any] = as_dict(self)
+        return {name: value for name, value in values.items() if name != "comment" or value is not None}
 
     def words(self, name: str) -> list[str]:
         """What stands for a class in the table."""
@@ -207,14 +217,16 @@ class Labels(Part):
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read."""
+        """The columns of the table that are read."""
+        if self.comment:
+            return []
         if self.column is None:
             return [word for name in self.classes for word in self.words(name)]
         return [self.column] if isinstance(self.column, str) else self.column
 
 
 class Card(Declared):
-    """A folder of ECG files, its table and its classes."""
+    """A folder of ECG files, its table and its classes; `dataset.CardSource` opens the folder."""
 
     signals: Signals
     table: Table | None = None
@@ -224,8 +236,10 @@ class Card(Declared):
     @model_validator(mode="after")
     def _whole(self) -> Card:
         by_name, table = RECORDING in self.signals.files or self.signals.stacked, self.table
-        if self.labels and table is None:
-            raise ValueError("labels: they stand in a table, and the card has none: give table.file")
+        if self.labels and self.labels.comment and self.signals.kind != "wfdb":
+            raise ValueError("labels.comment: of WFDB headers alone; give a table and labels.column")
+        if self.labels and not self.labels.comment and table is None:
+            raise ValueError("labels: they stand in a table, and the card has none: give table.file or labels.comment")
         if table is None and not by_name:
             raise ValueError(f"signals.files: without a table it needs {RECORDING}, e.g. waveforms/{RECORDING}.hea")
         if table and by_name and (table.path or not table.recording):
@@ -245,9 +259,3 @@ class Card(Declared):
     def first_label_counts(self) -> bool:
         """As `readers.base.About`."""
         return bool(self.labels and self.labels.first_counts)
-
-    def __call__(self, root: Path) -> Dataset:
-        """The dataset in a folder; nothing is read yet."""
-        from benchmark.data.readers.cards.dataset import CardDataset  # here, because pandas loads slowly
-
-        return CardDataset(self, root)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from benchmark.data.readers.base import Unusable
 from benchmark.data.readers.cards.card import Labels, Split
@@ -37,8 +37,13 @@ def labels_of(cells: Mapping[str, str], labels: Labels) -> tuple[int, ...]:
             (index, _is_said(cells[word])) for index, name in enumerate(labels.classes) for word in labels.words(name)
         ]
         return tuple(dict.fromkeys(index for index, yes in said if yes))
+    return classes_of([cells[column] for column in labels.columns], labels)
+
+
+def classes_of(texts: Sequence[str], labels: Labels) -> tuple[int, ...]:
+    """Indices of the classes that cells or comments name, in their order. Raises Unusable as `labels_of`."""
     index_of = {word: index for index, name in enumerate(labels.classes) for word in labels.words(name)}
-    stated = [part for column in labels.columns for part in _parts(cells[column], labels.separator)]
+    stated = [part for text in texts for part in _parts(text, labels.separator)]
     strange = [word for word in stated if word not in index_of and identifier(word) not in index_of]
     if strange and labels.others == "skip":
         raise Unusable(

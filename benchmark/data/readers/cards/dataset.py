@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.readers.cards.card import Card
-from benchmark.data.readers.cards.cells import FOLDS, age_of, checked_identifier, fold_of, identifier, labels_of
+from benchmark.data.readers.cards.cells import (
+    FOLDS,
+    age_of,
+    checked_identifier,
+    classes_of,
+    fold_of,
+    identifier,
+    labels_of,
+)
 from benchmark.data.readers.cards.find import Found, files_of
 from benchmark.data.readers.cards.forms.formats import READERS
 from benchmark.data.readers.cards.forms.stored import recording_of
 from benchmark.data.readers.cards.table import columns_of, read_rows
 from benchmark.data.readers.files.tables import Row, Table, listing_of, path_within, spelt_apart
+from benchmark.data.readers.files.wfdb_record import comments
 from benchmark.results.keys import digest
 
 NO_FILE = "file missing for a row of the table; correct its name or signals.files"
@@ -92,14 +101,15 @@ class CardDataset:
 
         def entry(row: Row) -> Entry:
             file = _only(by_name[row[0]])
-            return Entry(checked_identifier(row[0]), file.patient or row[0], file.path)
+            labels = self._labels({}, file)
+            return Entry(checked_identifier(row[0]), file.patient or row[0], file.path, labels=labels)
 
         return listing_of(Table([(name,) for name in sorted(by_name)], []), entry, form=self._form())
 
     def _of_rows(self, found: Sequence[Found]) -> Listing:
         """Every row of the table; a file of no row is skipped and counted, as a row without a file is."""
         rows, columns = read_rows(self, self.card), columns_of(self.card)
-        table, labels = self.card.table, self.card.labels
+        table = self.card.table
         assert table is not None
         sides, where, used = table.sides, self._where(found), set[str]()
 
@@ -115,7 +125,7 @@ class CardDataset:
                 recording=checked_identifier(row[0]),
                 patient=checked_identifier(patient),
                 path=file.path,
-                labels=labels_of(cells, labels) if labels else (),
+                labels=self._labels(cells, file),
                 report=cells[table.report] if table.report else "",
                 fold=fold_of(cells[sides.column], sides) if sides else None,
                 sex=cells[table.sex][:SHOWN_SEX] if table.sex else "",
@@ -130,6 +140,15 @@ class CardDataset:
         patients = [row[columns.index(table.patient)] for row in rows.rows] if table.patient else []
         warnings = tuple(spelt_apart("patient", patients))
         return Listing(listing.entries, (*listing.skipped, *skipped), listing.form, (), warnings)
+
+    def _labels(self, cells: Mapping[str, str], file: Found) -> tuple[int, ...]:
+        """Indices of the classes of a recording, by its row or its header. Raises Unusable."""
+        labels = self.card.labels
+        if labels is None:
+            return ()
+        if labels.comment is None:
+            return labels_of(cells, labels)
+        return classes_of(comments((self.root / file.path).with_suffix(""), labels.comment), labels)
 
     def _check_sides(self, entries: Sequence[Entry]) -> None:
         """Raise DatasetError where a split of the data's own lacks a side."""
@@ -153,6 +172,14 @@ class CardDataset:
 
     def _form(self) -> str:
         return f"{self.card.signals.kind} files of a card"
+
+
+class CardSource(Card):
+    """A card as the source of a dataset (`readers.base.Source`)."""
+
+    def __call__(self, root: Path) -> Dataset:
+        """The dataset in a folder; nothing is read yet."""
+        return CardDataset(self, root)
 
 
 def _by_name(found: Sequence[Found]) -> dict[str, list[Found]]:

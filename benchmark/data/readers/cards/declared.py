@@ -1,4 +1,4 @@
-"""What every kind of card has: it is strict, frozen, and the source of a dataset (`readers.base.Source`).
+"""What every kind of card says: it is strict and frozen, and what is known of a dataset before its folder is.
 
 A config holds the content of its cards, so a card says what the files mean and never where their folder is.
 """
@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from benchmark.data.readers.base import Dataset
 from benchmark.results.plain_text import harmless
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
@@ -48,7 +46,7 @@ class Part(BaseModel):
 
 
 class Declared(Part):
-    """A dataset that a config declares. A subclass adds what its kind needs to open a folder."""
+    """A dataset that a config declares. A subclass adds what its kind needs; its own subclass opens a folder."""
 
     name: Annotated[str, AfterValidator(_name)]
     """Its name in flags, tables and results."""
@@ -78,7 +76,3 @@ class Declared(Part):
     def folders(self) -> tuple[str, ...]:
         """Names its folder has under a data root."""
         return (self.name,)
-
-    @abstractmethod
-    def __call__(self, root: Path) -> Dataset:
-        """The dataset in a folder; nothing is read yet."""

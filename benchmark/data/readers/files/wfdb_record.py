@@ -97,12 +97,16 @@ def diagnosis_codes(record: Path) -> tuple[str, ...]:
 
     Raises Unusable if the header cannot be read.
     """
-    codes: dict[str, None] = {}
-    for line in _header_text(record).splitlines():
-        name, _, stated = line.lstrip("# \t").partition(":")
-        if line.startswith("#") and name.strip().lower() == "dx":
-            codes |= dict.fromkeys(re.findall(r"[^,;\s\0]+", stated))
-    return tuple(codes)
+    return tuple(dict.fromkeys(code for line in comments(record, "Dx") for code in re.findall(r"[^,;\s\0]+", line)))
+
+
+def comments(record: Path, name: str) -> tuple[str, ...]:
+    """What follows `#NAME:` in the comments of a record's header, a line each, the name in any capitals.
+
+    Raises Unusable if the header cannot be read.
+    """
+    lines = [line.lstrip("# \t").partition(":") for line in _header_text(record).splitlines() if line.startswith("#")]
+    return tuple(text.strip(" \t\0") for own, _, text in lines if own.strip().lower() == name.strip().lower())
 
 
 def _header_text(record: Path) -> str:

@@ -16,8 +16,6 @@ SUBSET = {"what": "x", "take": ["in/*.dat"], "recordings": 1, "patients": 1, "re
 SOURCE = Source.model_validate(
     {
         "release": "X 1.0",
-        "licence": "-",
-        "cite": "-",
         "folder": "in/",
         "homes": {"here": {"kind": "tree", "url": "http://x/"}},
         "subsets": {"all": SUBSET},

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from benchmark.config.verb import OK, USAGE
-from benchmark.data.readers.chapman import Chapman
-from benchmark.data.simulate import CohortSettings, write_cohort
+from tests.own_folder import write_own_folder
 
 Said = Callable[..., tuple[int, str, str]]
 
@@ -19,17 +18,7 @@ Said = Callable[..., tuple[int, str, str]]
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty simulated recordings in a folder of a user's own, and a table of them."""
-    root = tmp_path_factory.mktemp("own")
-    write_cohort("chapman", root / "cohort", CohortSettings(40), seed=1)
-    dataset, folder = Chapman(root / "cohort"), root / "ours"
-    (folder / "waves").mkdir(parents=True)
-    rows = []
-    for number, entry in enumerate(dataset.listing().entries):
-        for path in dataset.files(entry):
-            shutil.copy(path, folder / "waves" / path.name)
-        rows.append((entry.recording, f"P{number}", dataset.classes[entry.labels[0]], "FM"[number % 2], 30 + number))
-    pd.DataFrame(rows, columns=["rec", "patient", "rhythm", "sex", "age"]).to_csv(folder / "table.csv", index=False)
-    return folder
+    return write_own_folder(tmp_path_factory.mktemp("own") / "ours", 40)
 
 
 @pytest.fixture
@@ -50,9 +39,9 @@ def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, said: Sai
     assert "form        wfdb files of a card (simulated)" in out
     assert "recordings  40 listed" in out
     assert "sex         F 19, M 18" in out  # three hearts beat too slowly
-    assert "age         30 to 69, median 49" in out
+    assert "age         40 to 79, median 59" in out
     status, out, _ = said("data", "summary", "--datasets", "ours/ours.yaml")
-    assert (status, "age         30 to 69" in out) == (OK, True)
+    assert (status, "age         40 to 79" in out) == (OK, True)
     status, out, _ = said("data", "show", "JS00001", "--datasets", "ours/ours.yaml")
     assert (status, out.strip()) == (OK, "wrote out/ecg-ours-JS00001.png")
 
@@ -66,15 +55,15 @@ def test_a_card_elsewhere_is_told_where_its_folder_is(ours: Path, said: Said) ->
 
 def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Said) -> None:
     said("data", "new-card", "ours")
-    table = pd.read_csv(ours / "table.csv")
-    table.loc[0, "rec"] = "JS99999"
+    table = pd.read_csv(ours / "labels.csv")
+    table.loc[0, "recording"] = "JS99999"
     table.loc[1, "rhythm"] = "VT"
-    table.to_csv(ours / "table.csv", index=False)
-    header = ours / "waves" / f"{table.loc[2, 'rec']}.hea"
+    table.to_csv(ours / "labels.csv", index=False)
+    header = ours / "waveforms" / f"{table.loc[2, 'recording']}.hea"
     header.write_text(header.read_text().replace("/mV", "/mmHg"))
     card = ours / "ours.yaml"
     card.write_text(card.read_text().replace("signals:\n", "signals:\n  rate: 500\n"))
-    renamed = ours / "waves" / f"{table.loc[3, 'rec']}.hea"
+    renamed = ours / "waveforms" / f"{table.loc[3, 'recording']}.hea"
     renamed.write_text(renamed.read_text().replace("aVF", "AVX"))
     status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
     assert status == OK
@@ -107,10 +96,10 @@ def test_open_questions_are_told(tmp_path: Path, said: Said) -> None:
 
 @pytest.mark.slow
 def test_a_run_knows_its_data_again_in_another_place(ours: Path, said: Said, tmp_path: Path) -> None:
-    table = pd.read_csv(ours / "table.csv")
+    table = pd.read_csv(ours / "labels.csv")
     table.loc[::5, "rhythm"] = table.loc[::5, "rhythm"] + ";SR"
     table["rhythm"] = table["rhythm"].str.replace("SR;SR", "SR")
-    table.to_csv(ours / "table.csv", index=False)
+    table.to_csv(ours / "labels.csv", index=False)
     said("data", "new-card", "ours")
     card = (ours / "ours.yaml").read_text()
     assert 'separator: ";"' in card

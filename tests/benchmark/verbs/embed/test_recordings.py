@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -16,6 +17,7 @@ from benchmark.config.load import load_config
 from benchmark.config.verb import OK, USAGE
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.readers.base import LEADS
+from benchmark.data.readers.files.wfdb_record import read_recording
 from benchmark.data.tasks.task import make_task
 from benchmark.embedding import cut
 from benchmark.embedding.encode import mean_of
@@ -24,6 +26,7 @@ from run_benchmark import main
 from tests.basic import BASIC
 from tests.benchmark.embedding.exported import RATE, export_encoder, recording
 from tests.benchmark.embedding.test_cut import dataset_of
+from tests.own_folder import write_own_folder
 
 
 @pytest.fixture
@@ -106,6 +109,45 @@ def test_a_dataset_has_the_embeddings_of_the_probes_sides(here: Path, cohorts: d
     assert rows.loc[list(labels), "labels"].to_dict() == labels
     assert len(rows) == len(prepared.entries) + len(prepared.skipped)
     assert (rows["reason"] != "").sum() == rows["e0"].isna().sum() == (rows["windows"] == 0).sum()
+
+
+def test_a_card_and_its_folder_are_embedded(here: Path) -> None:
+    write_own_folder(here / "ours", 20)
+    assert main(["data", "new-card", "ours"]) == OK
+    assert embed("ours/ours.yaml", "--out", "f.npy") == OK
+    found, rows = table(here / "f.npy")
+    told = {own["recording"]: own for own in csv.DictReader((here / "ours" / "labels.csv").open())}
+    assert found.shape == (20, load_encoder("encoder").width)
+    assert {row["recording"]: (row["patient"], row["labels"]) for row in rows} == {
+        name: (own["patient"], own["rhythm"]) for name, own in told.items()
+    }
+    assert {row["split"] for row in rows if row["windows"] != "0"} == {"train", "validation", "test"}
+    scored = next(number for number, row in enumerate(rows) if row["windows"] != "0")
+    read = read_recording(here / "ours" / "waveforms" / rows[scored]["recording"])
+    expected = load_encoder("encoder").encode([read.signal], read.fs, LEADS)
+    np.testing.assert_allclose(found[scored], expected[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_dataset_of_ecgbench_is_embedded(here: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="the extra `datasets` is not installed")
+    pytest.importorskip("ecgbench", reason="the extra `datasets` is not installed")
+    (here / "sph" / "records").mkdir(parents=True)
+    names = [f"A{number:05}" for number in range(24)]
+    for number, name in enumerate(names):
+        with h5py.File(here / "sph" / "records" / f"{name}.h5", "w") as file:
+            file["ecg"] = recording(number).T.astype(np.float16)
+    codes = ["1" if number % 2 else "22" for number in range(24)]
+    whose = {"Patient_ID": [f"S{number}" for number in range(24)], "Age": 60, "Sex": "F", "N": 5000}
+    of_rows = pd.DataFrame({"ECG_ID": names, "AHA_Code": codes, **whose, "Date": "2020-01-01"})
+    of_rows.to_csv(here / "sph" / "metadata.csv", index=False)
+    meanings = pd.DataFrame({"Category": ["A", "C"], "Code": ["1", "22"], "Description": ["Normal", "Bradycardia"]})
+    meanings.to_csv(here / "sph" / "code.csv", index=False)
+    assert embed("ecgbench:sph", "--data", "ecgbench-sph=sph", "--out", "f.npy") == OK
+    found, rows = table(here / "f.npy")
+    assert [row["recording"] for row in rows] == names
+    assert [row["labels"] for row in rows] == codes
+    assert [row["patient"] for row in rows] == whose["Patient_ID"]
+    assert np.isfinite(found).all()
 
 
 @pytest.mark.slow

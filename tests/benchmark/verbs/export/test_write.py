@@ -103,11 +103,13 @@ def test_real_data_are_named_with_their_licence_and_own_data_as_unknown(results:
     datasets = {"ptb-xl": {"title": "PTB-XL", "simulated": False}, "ours": {"title": "Ours", "simulated": False}}
     datasets["carded"] = {"title": "Carded", "licence": "CC BY"}
     text = model_card(told, Origin({}, datasets=datasets))
-    assert "- PTB-XL: CC BY 4.0, as its publisher states it. Get PTB-XL 1.0.3 from https" in text
+    stated = "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
+    assert f"- PTB-XL: {stated}, as its publisher states it. Get PTB-XL 1.0.3 from https" in text
+    assert ". Cite Wagner et al., Sci Data 2020" in text
     assert "- Ours: not known to the suite; its owner says." in text
     assert "- Carded: CC BY, as the card of the data states it." in text
     assert "imulated" not in text
-    assert all(dataset.licence for dataset in DATASETS.values())
+    assert all(dataset.licence and dataset.cite for dataset in DATASETS.values())
 
 
 def test_a_published_checkpoint_says_what_is_unknown(

@@ -1,4 +1,5 @@
-"""Which columns of a table are recordings, patients, labels and the rest: the lines of `table` and `labels`."""
+"""Which columns of a table are recordings, patients, labels and the rest, and which comments of headers are labels: the
+lines of `table` and `labels`."""
 
 from __future__ import annotations
 
@@ -104,12 +105,18 @@ def label_lines(columns: Columns, taken: Sequence[str]) -> list[Line]:
     ]
 
 
-def column_lines(column: str, columns: Columns) -> list[Line]:
-    """The lines of `labels` of a column whose cells name classes."""
+def comment_lines(comments: Columns) -> list[Line]:
+    """The lines of `labels` of the first comment, name -> its texts, that names classes; none where none does."""
+    named = [name for name, texts in comments.items() if 2 <= len(words_of(texts)[1]) <= MOST_CLASSES]
+    return column_lines(named[0], comments, "comment") if named else []
+
+
+def column_lines(column: str, columns: Columns, key: str = "column") -> list[Line]:
+    """The lines of `labels` of a column, or another `key` of them, whose cells name classes."""
     separator, counts_of = words_of(columns[column])
     counts = ", ".join(f"{word} {count}" for word, count in counts_of.most_common())
     return [
-        told("column", column),
+        told(key, column),
         *([told("separator", separator)] if separator else []),
         told("classes", [word for word, _ in counts_of.most_common()], f"recordings: {counts}"),
         Line("values", None, "{CLASS: [cell, cell]}: cells that stand for a class, to merge or rename"),

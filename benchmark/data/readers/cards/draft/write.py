@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.cards.card import RECORDING, Card
 from benchmark.data.readers.cards.declared import NAME
-from benchmark.data.readers.cards.draft.columns import Columns, Match, label_lines, match_of, table_lines
+from benchmark.data.readers.cards.draft.columns import Columns, Match, comment_lines, label_lines, match_of, table_lines
 from benchmark.data.readers.cards.draft.files import Seen, look
 from benchmark.data.readers.cards.draft.line import Line, told
 from benchmark.data.readers.cards.draft.signals import signal_lines
 from benchmark.data.readers.cards.table import header_of_table, read_columns
+from benchmark.data.readers.files.wfdb_record import comments
 
 HEAD = """\
 # A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
 # Lines with QUESTION need an answer in place of the "?"; lines with # are a choice.
 """
+COMMENTS = ("Dx", "Diagnosis")
+"""Names that comments of labels have in WFDB headers."""
 NO_LABELS = """\
-# No column of labels was found, so this is a corpus to pretrain on. To score methods on it, say where the labels are:
+# No labels were found, so this is a corpus to pretrain on. To score methods on it, say where the labels are:
 # labels: {column: COLUMN, classes: [A, B]}
 """
 
@@ -37,7 +40,8 @@ def draft(folder: Path, file: str) -> str:
     if table:
         sections["table"] = list(table_lines(table, columns, match))
         labels = label_lines(columns, [str(line.value) for line in sections["table"] if line.value])
-        sections |= {"labels": labels} if labels else {}
+    labels = labels or comment_lines(comments_in(folder, seen.signals))
+    sections |= {"labels": labels} if labels else {}
     lines = [
         HEAD.format(file=file),
         told("name", name_of(folder)).text(""),
@@ -69,6 +73,20 @@ def columns_in(path: Path) -> dict[str, list[str]]:
     once = [name for name in header if header.count(name) == 1]
     rows = read_columns(about, path, once).rows
     return {name: [row[place] for row in rows] for place, name in enumerate(once)}
+
+
+def comments_in(folder: Path, signals: Sequence[str]) -> dict[str, list[str]]:
+    """Name of `COMMENTS` -> what the headers among the files say under it."""
+    headers = [(folder / path).with_suffix("") for path in signals if path.lower().endswith(".hea")]
+    return {name: [text for header in headers for text in _said(header, name)] for name in COMMENTS}
+
+
+def _said(header: Path, name: str) -> tuple[str, ...]:
+    """The comments of a header; none of one that cannot be read, which `data check` counts."""
+    try:
+        return comments(header, name)
+    except Unusable:
+        return ()
 
 
 def name_of(folder: Path) -> str:

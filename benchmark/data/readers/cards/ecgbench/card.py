@@ -6,12 +6,10 @@ Everything that the results depend on stands in the card, so that a config with 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from benchmark.data.readers.base import Dataset
 from benchmark.data.readers.cards.declared import Declared, Part, Word, printable
 
 SLUG = re.compile(r"[a-z0-9_]{1,50}", re.ASCII)
@@ -56,7 +54,7 @@ class Labels(Part):
 
 
 class ECGBenchCard(Declared):
-    """A dataset of the package ecgbench."""
+    """A dataset of the package ecgbench; `dataset.ECGBenchSource` opens its folder."""
 
     kind: Literal["ecgbench"]
     dataset: str
@@ -96,9 +94,3 @@ class ECGBenchCard(Declared):
     def folders(self) -> tuple[str, ...]:
         """Names its folder has under a data root."""
         return tuple(dict.fromkeys((self.name, self.dataset, self.dataset.replace("_", "-"))))
-
-    def __call__(self, root: Path) -> Dataset:
-        """The dataset in a folder; nothing is read yet."""
-        from benchmark.data.readers.cards.ecgbench.dataset import ECGBenchDataset  # here, because pandas loads slowly
-
-        return ECGBenchDataset(self, root)

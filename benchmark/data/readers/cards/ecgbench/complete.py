@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.data.readers.base import DatasetError
-from benchmark.data.readers.cards.ecgbench.card import LEAST_PATIENTS, ECGBenchCard, name_of
+from benchmark.data.readers.cards.ecgbench.card import LEAST_PATIENTS, name_of
 from benchmark.data.readers.cards.ecgbench.choices import CHOICES, FOR_FOLDS, NONE, Choice, codebook
+from benchmark.data.readers.cards.ecgbench.dataset import ECGBenchSource
 from benchmark.data.readers.cards.ecgbench.labels import counted, stated
 from benchmark.data.readers.cards.ecgbench.package import about, columns_of, config_of, read_tables, refusal
 
-Find = Callable[[ECGBenchCard], Path]
+Find = Callable[[ECGBenchSource], Path]
 """The folder of a dataset; raises DatasetError."""
 
 
@@ -56,7 +57,7 @@ def _named(dataset: str, choice: Choice, given: Mapping[str, Any]) -> dict[str, 
 
 def _folder(values: Mapping[str, Any], find: Find) -> Path:
     """The dataset's folder, to count its labels. Raises DatasetError."""
-    card = ECGBenchCard.model_validate({**values, "labels": None})
+    card = ECGBenchSource.model_validate({**values, "labels": None})
     try:
         return find(card)
     except DatasetError as missing:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.readers.cards.cells import age_of, checked_identifier
 from benchmark.data.readers.cards.ecgbench.card import FORM, ECGBenchCard
 from benchmark.data.readers.cards.ecgbench.labels import flags, stated
@@ -34,6 +34,8 @@ STANDARD_SCORES = (
 NO_PATIENTS = "no patients are named beside the recordings, so every recording counts as a person of its own"
 SHOWN_LABELS = 5
 SEX = ("sex", "Sex", "gender", "Gender")
+REPORT = ("report_text", "report")
+"""Columns of report texts: of MIMIC-IV-ECG, its lines joined by ' | ', and of PTB-XL."""
 AGE = ("age", "age_years", "age_at_ecg", "PatientAge")
 
 
@@ -71,7 +73,7 @@ class ECGBenchDataset:
         )
         kept = [row for row in rows.rows if not tables.paths[int(row[1])].startswith(tuple(self.card.leave_out))]
         outside: Counter[str] = Counter()
-        columns = {name: tables.frame[name].tolist() for name in (*fields, *SEX, *AGE) if name in tables.frame}
+        columns = {name: tables.frame[name].tolist() for name in (*fields, *REPORT, *SEX, *AGE) if name in tables.frame}
 
         def entry(row: Row) -> Entry:
             place = int(row[1])
@@ -122,6 +124,7 @@ class ECGBenchDataset:
             patient=checked_identifier(patient) or f"unknown-{name}",
             path=path_within(tables.paths[place]),
             labels=self._labels(cells, outside),
+            report=next((text_of(cells[column]) for column in REPORT if column in cells), "").replace(" | ", ". "),
             fold=fold,
             sex=next((text_of(cells[column])[:20] for column in SEX if column in cells), ""),
             age=next((age_of(text_of(cells[column])) for column in AGE if column in cells), None),
@@ -150,3 +153,11 @@ class ECGBenchDataset:
             count = f"{len(outside)} labels are" if len(outside) > 1 else "1 label is"
             said.append(f"{count} no class and left out of {outside.total()} statements, most often {most}")
         return said
+
+
+class ECGBenchSource(ECGBenchCard):
+    """A card as the source of a dataset (`readers.base.Source`)."""
+
+    def __call__(self, root: Path) -> Dataset:
+        """The dataset in a folder; nothing is read yet."""
+        return ECGBenchDataset(self, root)

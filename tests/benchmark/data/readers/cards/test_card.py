@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from benchmark.data.readers.base import LEADS
 from benchmark.data.readers.cards.card import Card, known_lead
+from benchmark.data.readers.cards.dataset import CardSource
 
 ARRAYS = {"files": "{recording}.npy", "rate": 500, "unit": "mV", "leads": list(LEADS)}
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -54,6 +55,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"labels": {"values": {"VT": ["VT"]}}}, "'VT' is not in labels.classes"),
     ({"labels": {"values": {"AF": ["SR"]}}}, "'SR' stands for two classes"),
     ({"labels": {"column": None, "separator": ";"}}, "labels.separator: of labels.column"),
+    ({"labels": {"comment": "Dx"}}, "labels: give column or comment, not both"),
+    ({"labels": {"column": None, "comment": "Dx"}, "signals": ARRAYS}, "labels.comment: of WFDB headers alone"),
 ]
 
 
@@ -64,7 +67,7 @@ def test_what_a_card_may_not_say(made: Callable[..., Card], sections: dict[str, 
     assert message in str(caught.value)
 
 
-def test_a_card_is_the_source_of_its_dataset(made: Callable[..., Card], tmp_path: Path) -> None:
+def test_a_card_is_the_source_of_its_dataset(made: Callable[..., CardSource], tmp_path: Path) -> None:
     card = made(labels={"first_counts": True}, how_to_get="Ask the archive")
     assert (card.name, card.title, card.classes, card.folders) == ("ours", "ours", ("SR", "AF"), ("ours",))
     assert card.first_label_counts
@@ -75,12 +78,18 @@ def test_a_card_is_the_source_of_its_dataset(made: Callable[..., Card], tmp_path
     assert made(title="Our hospital").title == "Our hospital"
 
 
+def test_a_card_without_comments_is_stored_as_before_there_were_any(made: Callable[..., Card]) -> None:
+    stored = made().model_dump(mode="json")["labels"]
+    assert stored.keys() == {"classes", "column", "separator", "values", "others", "first_counts"}
+    assert made(labels={"column": None, "comment": "Dx"}).model_dump(mode="json")["labels"]["comment"] == "Dx"
+
+
 def test_the_content_of_a_card_makes_the_same_card(made: Callable[..., Card]) -> None:
     card = made(table={"split": {"column": "set", "train": [1, 2], "test": [10]}}, signals={"rate": 500})
     assert card.table is not None
     assert card.table.sides is not None
     assert card.table.sides.train == ["1", "2"]
-    assert Card.model_validate(card.model_dump(mode="json")) == card
+    assert CardSource.model_validate(card.model_dump(mode="json")) == card
 
 
 def test_leads_are_known_in_any_capitals(made: Callable[..., Card]) -> None:

@@ -32,6 +32,36 @@ def test_a_row_is_a_recording(opened: Opened, folder: Path) -> None:
     assert dataset.files(entry) == (folder / "waves/r03.hea", folder / "waves/r03.dat")
 
 
+COMMENTS = {"r00": "SR", "r01": "AFIB, SR", "r02": "VT", "r03": ""}
+"""Recording -> what its header says under Dx; the other recordings have no such comment."""
+
+
+@pytest.fixture
+def commented(folder: Path) -> Path:
+    """The folder with comments in some headers."""
+    for name, said in COMMENTS.items():
+        with (folder / f"waves/{name}.hea").open("a") as file:
+            file.write(f"#Age: 61\n# DX: {said}\n")
+    return folder
+
+
+def test_labels_may_stand_in_the_comments_of_headers(opened: Opened, commented: Path) -> None:
+    labels = {"column": None, "comment": "Dx", "separator": ","}
+    listing = opened(labels=labels, table={"split": "set"}).listing()
+    found = {entry.recording: entry for entry in listing.entries}
+    assert {name: found[name].labels for name in ("r00", "r01", "r03", "r04")} == {
+        "r00": (0,),
+        "r01": (1, 0),
+        "r03": (),
+        "r04": (),
+    }
+    assert (found["r01"].patient, found["r01"].fold) == ("p1", 1)
+    assert [name for name, _ in listing.skipped] == ["r02"]
+    assert "label is no class; add it to labels.values" in listing.skipped[0][1]
+    without = opened(labels=labels | {"others": "ignore"}, table=None).listing()
+    assert [entry.labels for entry in without.entries[:3]] == [(0,), (1, 0), ()]
+
+
 def test_a_recording_is_read_as_a_built_in_reader_reads_it(opened: Opened, folder: Path) -> None:
     dataset = pickle.loads(pickle.dumps(opened()))
     read, expected = dataset.read(dataset.listing().entries[0]), read_recording(folder / "waves/r00")

@@ -9,7 +9,7 @@ import pytest
 import wfdb
 
 from benchmark.data.readers.base import LEADS, Unusable
-from benchmark.data.readers.files.wfdb_record import diagnosis_codes, read_recording, record_files
+from benchmark.data.readers.files.wfdb_record import comments, diagnosis_codes, read_recording, record_files
 
 MIMIC_ORDER = ("I", "II", "III", "aVR", "aVF", "aVL", "V1", "V2", "V3", "V4", "V5", "V6")
 
@@ -129,6 +129,12 @@ def test_a_header_that_is_no_header_is_refused(tmp_path):
 def test_diagnosis_codes_in_every_spelling(tmp_path, line, codes):
     (tmp_path / "r.hea").write_text(f"r 12 500 5000\n#Age: 74\n{line}\n#Sx: Unknown\n")
     assert diagnosis_codes(tmp_path / "r") == codes
+
+
+def test_comments_by_name(tmp_path):
+    (tmp_path / "r.hea").write_text("r 12 500 5000\n#Rhythm: sinus, fast\n#x: Rhythm\n# RHYTHM: AF \nRhythm: no\n")
+    assert comments(tmp_path / "r", "rhythm") == ("sinus, fast", "AF")
+    assert comments(tmp_path / "r", "Dx") == ()
 
 
 def test_record_files_keep_dots_in_names(tmp_path):

@@ -14,7 +14,9 @@ import pytest
 from benchmark.data.prepared.prepare import prepare
 from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.cards.ecgbench.dataset import ECGBenchDataset
+from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG
 from benchmark.data.readers.ptb_xl import PTBXL
+from benchmark.data.simulate import CohortSettings, write_cohort
 from tests.benchmark.data.readers.cards.ecgbench.conftest import PADDED, SPH
 
 Open = Callable[..., ECGBenchDataset]
@@ -162,6 +164,16 @@ def test_it_is_prepared_as_every_dataset(sph: Path, opened: Open, tmp_path: Path
     assert len(prepared.windows) > 300
 
 
+def test_reports_are_read_as_our_reader_reads_them(opened: Open, tmp_path: Path, sph: Path) -> None:
+    root = tmp_path / "mimic"
+    write_cohort("mimic-iv-ecg", root, CohortSettings(6), seed=1)
+    theirs = {entry.recording: entry.report for entry in opened("ecgbench:mimic_iv_ecg:none", root).listing().entries}
+    ours = {entry.recording: entry.report for entry in MIMICIVECG(root).listing().entries}
+    assert theirs == ours
+    assert any(". " in report for report in ours.values())
+    assert {entry.report for entry in opened("ecgbench:sph", sph).listing().entries} == {""}
+
+
 def test_the_sample_of_ptb_xl_is_as_our_reader_reads_it(shared_ecgs: Path, opened: Open) -> None:
     root = shared_ecgs / "ptb-xl"
     ours, theirs = PTBXL(root), opened("ecgbench:ptbxl", root)
@@ -173,6 +185,7 @@ def test_the_sample_of_ptb_xl_is_as_our_reader_reads_it(shared_ecgs: Path, opene
     for entry in listed.entries:
         other = by_name[entry.recording]
         assert (set(other.labels), other.patient) == (set(entry.labels), entry.patient), entry.recording
+        assert other.report == entry.report
         assert other.fold == sides.get(entry.fold or 0, 1)
     there = [entry for entry in by_name.values() if all(path.is_file() for path in theirs.files(entry))]
     assert len(there) > 50
