@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,9 @@ from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 
 if TYPE_CHECKING:
+    from reports.build import Report
     from reports.runs.run import Run
+    from reports.tables.terminal import Sheet
 
 MOST_ROWS = 20
 """Rows of a block of a leaderboard that are printed; the files have all."""
@@ -124,21 +126,16 @@ def show_report(
     kept: bool = True,
     landscape: bool = False,
     further: Sequence[str] = (),
-) -> None:
-    """Write and print the tables, failures and paths of written files.
+) -> Report:
+    """Write and print the tables, failures and paths of written files; returns the report.
 
     kept: the store persists, so its traceback files can be named; else the HTML report is. landscape: LaTeX tables lie
     across the page. further: metrics of the main tables beside F1, AUROC and ACC.
     """
-    from benchmark.screen.tables import print_sheet  # here, because --help has no use for it and pandas loads slowly
-    from reports.build import build_report
-    from reports.tables.terminal import score_sheet, text_sheet
+    from reports.build import build_report  # here, because --help has no use for it and pandas loads slowly
 
     built = build_report(run, out, unit=unit, landscape=landscape, further=list(dict.fromkeys(further)))
-    for table in built.tables:
-        print_sheet(console, *score_sheet(table, starred=console.color_system is None))
-    for table_of_texts in built.beside:
-        print_sheet(console, *text_sheet(table_of_texts))
+    print_sheets(sheets_of(built), console)
     for line, file in built.failures:
         there = f"; traceback in {file if kept else out / 'report.html'}" if file else ""
         note(console, f"failed: {line}{there}")
@@ -151,6 +148,39 @@ def show_report(
             note(console, f"wrote {file}")
     if figures:
         note(console, f"wrote {len(figures)} files of figures in {figures[0].parent}")
+    return built
+
+
+def sheets_of(built: Report) -> dict[str, list[Sheet]]:
+    """The tables of a report for a terminal: 'plain' for one with colours, 'starred' for one without."""
+    from reports.tables.terminal import score_sheet, text_sheet
+
+    texts = [text_sheet(table) for table in built.beside]
+    return {
+        form: [*(score_sheet(table, starred=form == "starred") for table in built.tables), *texts]
+        for form in ("plain", "starred")
+    }
+
+
+def print_sheets(sheets: Mapping[str, Iterable[Sheet]], console: Console) -> None:
+    """Print the tables of `sheets_of` in the form that fits the console."""
+    from benchmark.screen.tables import print_sheet
+
+    for sheet in sheets["starred" if console.color_system is None else "plain"]:
+        print_sheet(console, *sheet)
+
+
+def show_again(
+    lines: Iterable[str], sheets: Mapping[str, Iterable[Sheet]], below: Iterable[str], out: Path, console: Console
+) -> None:
+    """Print lines, the tables of a report that stands as it was written, and further lines."""
+    for line in lines:
+        note(console, line)
+    print_sheets(sheets, console)
+    note(console, "nothing to do: every cell is in the store")
+    note(console, f"what the tables rest on is as it was, and so is every file in {out}: nothing is written again")
+    for line in below:
+        note(console, line)
 
 
 REPORT = Verb(

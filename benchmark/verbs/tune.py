@@ -83,15 +83,15 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
     """Do what is missing of the trials, choose, store and print; returns the exit status. Raises DatasetError."""
     from benchmark.results.store import Store  # here, because torch loads slowly
     from benchmark.results.tuned import save_tuning
-    from benchmark.run.data.datasets import gate
+    from benchmark.run.data.datasets import gate, with_columns
     from benchmark.run.missing import make_grid, missing
     from benchmark.run.tuning.judge import tunings_of
-    from benchmark.verbs.run.grid import prepare_all, sweep_all, work_off
+    from benchmark.verbs.run.grid import open_all, prepare_all, sweep_all, work_off
     from reports.build import write_search
 
     config, draws = asked.config, planned.draws
     sweep_all(asked, console)
-    prepared = prepare_all(asked, console)
+    prepared = with_columns(asked.config, prepare_all(asked, open_all(asked, console), console))
     if leaks := gate(config, prepared).leaks:
         terminal.error(f"{'; '.join(leaks)}; `data check` tells more")
         return FAILED

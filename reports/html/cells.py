@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from benchmark.results.plan import PlannedCell, with_todays_keys
@@ -117,11 +118,17 @@ def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
 
 def config_differences(own: Mapping[str, Any], plan: Mapping[str, Any]) -> list[str]:
     """'pretrain.epochs: 5 (plan: 3)' for each dotted key that differs; "as the plan's" for none."""
-    cell, planned = dict(dotted(own)), dict(dotted(plan))
+    return list(_differences(json.dumps(own), json.dumps(plan)))
+
+
+@lru_cache(maxsize=256)
+def _differences(own: str, plan: str) -> tuple[str, ...]:
+    """`config_differences` of two configs as JSON: the cells of a row have one config."""
+    cell, planned = (dict(dotted(json.loads(config))) for config in (own, plan))
     names = [name for name in {**planned, **cell} if cell.get(name) != planned.get(name)]
     told = [f"{name}: {cell.get(name, 'not there')} (plan: {planned.get(name, 'not there')})" for name in names]
     rest = [f"and {len(told) - CONFIG_LIMIT} more"] if len(told) > CONFIG_LIMIT else []
-    return [*told[:CONFIG_LIMIT], *rest] or ["as the plan's"]
+    return (*told[:CONFIG_LIMIT], *rest) or ("as the plan's",)
 
 
 def dotted(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

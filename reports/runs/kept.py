@@ -29,7 +29,7 @@ MOST = 64
 """Files in the folder; the oldest are deleted."""
 PACKAGES = Path(__file__).resolve().parents[1], Path(str(results.__file__)).resolve().parent
 """Code that decides what a report holds: reports and benchmark.results."""
-LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "seaborn")
+LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from benchmark.config.sections import Boosting
 from benchmark.data.prepared.beats import FS
@@ -34,6 +36,13 @@ def boost(task: Task, settings: Boosting, *, kind: Kind, rate: int = FS, seed: i
     iteration. Iteration and leaf size maximise validation macro-F1 in the protocol's unit; the first of equals is
     taken. Classes without a labelled window get probability 0. The seed draws the features available to each split.
     """
+    import sklearn.ensemble  # noqa: F401  here, because it loads slowly; before the limit, which what is loaded has
+
+    with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
+        return _boost(task, settings, kind=kind, seed=seed)
+
+
+def _boost(task: Task, settings: Boosting, *, kind: Kind, seed: int) -> Outcome:
     started = time.perf_counter()
     train, validation, test = (
         beat_features(at_250_hz(side.signal.cpu().numpy(), rate), kind)

@@ -29,7 +29,7 @@ from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import digest
 from benchmark.results.store import Store
 from benchmark.run.data.cohorts import locate, names_of
-from benchmark.run.data.datasets import gate
+from benchmark.run.data.datasets import gate, with_columns
 from benchmark.run.machine import Machine
 from benchmark.run.missing import make_grid, missing
 from benchmark.run.plan import make_plan
@@ -39,7 +39,7 @@ from benchmark.training.finetune import FINETUNE_VERSION
 from benchmark.training.linear import LINEAR_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.verbs.answers.answer import BASE, Arm, Ran
-from benchmark.verbs.run.grid import GridRequest, prepare_all, work_off
+from benchmark.verbs.run.grid import GridRequest, open_all, prepare_all, work_off
 from reports.runs.run import open_run
 
 VERSIONS = (
@@ -85,7 +85,7 @@ def run_arm(arm: Arm, work: Path) -> Ran:
     config, paths = plant(arm, config_of(arm), place)
     asked = GridRequest(config, replace(place, paths=paths), MACHINE, work / "runs", data / "out")
     console = open_console(io.StringIO())
-    prepared = prepare_all(asked, console)
+    prepared = with_columns(asked.config, prepare_all(asked, open_all(asked, console), console))
     found = gate(config, prepared)
     if found.leaks and not arm.allow_leak:
         raise DatasetError("; ".join(found.leaks))

@@ -11,6 +11,14 @@ from benchmark.screen.console import Console
 
 def run(arguments: Namespace, console: Console) -> int:
     """Run the missing part of the grid and report, or print its estimated cost (--dry-run)."""
+    from benchmark.verbs.run.finished import Command, asked, told_before
+
+    command = Command(arguments, asked(arguments))
+    if not arguments.dry_run and (ended := told_before(command)):
+        from benchmark.verbs.report import show_again
+
+        show_again(ended.lines, ended.sheets, ended.health, arguments.out, console)
+        return OK
     from benchmark.run.variants import refuse_lone_windows, variants_of  # here, because torch loads slowly
     from benchmark.verbs.run.dry_run import print_dry_run
     from benchmark.verbs.run.grid import GridRequest, run_grid
@@ -26,7 +34,7 @@ def run(arguments: Namespace, console: Console) -> int:
     if arguments.dry_run:
         print_dry_run(console, config, place, machine, results, out / SPEED_FILE)
         return OK
-    asked = GridRequest(
+    request = GridRequest(
         config,
         place,
         machine,
@@ -38,8 +46,9 @@ def run(arguments: Namespace, console: Console) -> int:
         landscape=arguments.latex_landscape,
         tunings=tunings,
         trackers=trackers_of(arguments.track, out),
+        command=command,
     )
-    return run_grid(asked, console)
+    return run_grid(request, console)
 
 
 RUN = Verb(

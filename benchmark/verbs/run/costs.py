@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from benchmark.config.change import by_encoder
 from benchmark.config.config import Config
 from benchmark.machine.device import device_facts
 from benchmark.results.cards import BadCard
+from benchmark.results.names import LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import stored_row
 from benchmark.run.estimate import Size, cell_seconds, passes, seconds_per_pass
@@ -86,6 +87,21 @@ def from_a_pass(timed: tuple[float, float], config: Config, sizes: Mapping[str, 
     return (
         cell_seconds(task, config, sizes, alone) if isinstance(task, Cell) else passes(task, config, sizes) * together
     )
+
+
+def equal_probes_once(seconds: Seconds, cells: Iterable[Cell], protocol: str) -> Seconds:
+    """The expected seconds with a linear probe counted in the first of the cells that share its outcome.
+
+    Under `paper` all seeds have the same labelled windows, and a probe of one encoder has no other chance.
+    """
+    if protocol != "paper":
+        return seconds
+    probes = [cell for cell in cells if cell.evaluation == LINEAR]
+    first: dict[tuple[str, str, float], str] = {}
+    for cell in probes:
+        first.setdefault((cell.pretrain_key, cell.dataset, cell.ratio), cell.key)
+    shared = {cell.key for cell in probes} - set(first.values())
+    return lambda task: 0.0 if task.key in shared else seconds(task)
 
 
 def abreast_of(work: Work, machine: Machine) -> int:

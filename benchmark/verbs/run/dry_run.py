@@ -25,7 +25,7 @@ from benchmark.run.variants import Variant
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
-from benchmark.verbs.run.costs import Seconds, abreast_of, seconds_of, summed
+from benchmark.verbs.run.costs import Seconds, abreast_of, equal_probes_once, seconds_of, summed
 from methods.base import PretrainMethod
 
 GIB = 2**30
@@ -193,7 +193,8 @@ def cost_lines(
     config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
 ) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, those of each gate, and disk space."""
-    source, seconds = seconds_of(config, speed_file, machine, sizes, abreast_of(work, machine))
+    source, each = seconds_of(config, speed_file, machine, sizes, abreast_of(work, machine))
+    seconds = equal_probes_once(each, work.cells, config.protocol)
     pretraining, cells = summed(work, seconds, machine)
     encoders = [own.encoder_class()(own.encoder_config()) for own in by_encoder(config).values()]
     parameters = max(sum(p.numel() for p in encoder.parameters()) for encoder in encoders)

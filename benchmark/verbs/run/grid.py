@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.config.verb import FAILED, OK
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.skipped import skip_summary, write_skipped
+from benchmark.data.readers.base import Dataset
 from benchmark.results.files.write import is_read_only
 from benchmark.results.plan import Plan
 from benchmark.results.store import Store
@@ -33,10 +36,11 @@ from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
 from benchmark.trackers.tracker import Tracker
 from benchmark.training.health import health_lines
-from benchmark.verbs.report import show_report
+from benchmark.verbs.report import sheets_of, show_report
 from benchmark.verbs.run.costs import abreast_of, costs_of, earlier_rates, seconds_of
+from benchmark.verbs.run.finished import Command, Ended, Trees, remember, trees
 from benchmark.verbs.speed.record import SPEED_FILE
-from reports.runs.run import run_of
+from reports.runs.run import Run, run_of
 
 
 @dataclass(frozen=True)
@@ -60,13 +64,19 @@ class GridRequest:
     """Those that the config's knobs are from, where a preset is `tuned`."""
     trackers: tuple[Tracker, ...] = ()
     """Where training curves go, besides the store."""
+    command: Command | None = None
+    """The command line, under which a finished run is remembered; None: it is not."""
 
 
 def run_grid(asked: GridRequest, console: Console) -> int:
     """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
     config, machine = asked.config, asked.machine
     sweep_all(asked, console)
-    prepared = prepare_all(asked, console)
+    datasets = open_all(asked, console)
+    data = trees(dataset.root for dataset in datasets)
+    of_datasets = prepare_all(asked, datasets, console)
+    prepared = with_columns(config, of_datasets)
+    keep_groups(asked, datasets, prepared)
     found = gate(config, prepared)
     if found.leaks and not asked.allow_leak:
         terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
@@ -90,15 +100,16 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     failures = work_off(work, prepared, store, asked, console)
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
-    show_report(
-        run_of(store, plan, asked.results),
-        asked.out,
-        asked.unit,
-        console,
-        landscape=asked.landscape,
-        further=asked.further,
-    )
-    show_health(grid, store, console)
+    run = run_of(store, plan, asked.results)
+    report = show_report(run, asked.out, asked.unit, console, landscape=asked.landscape, further=asked.further)
+    health = health_told(grid, store)
+    for line in health:
+        note(console, line)
+    if run.rows.keys() == {cell.key for cell in grid.cells} and not report.problems:
+        said = [*map(prepared_line, of_datasets.values()), *(f"warning: {line}" for line in doubts)]
+        roots = [dataset.root for dataset in datasets]
+        lines = [*said, f"{counts}: {cells} done, 0 to do"]
+        remember_run(asked, run, lines, sheets_of(report), health, roots, data)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
@@ -124,13 +135,14 @@ def sweep_all(asked: GridRequest, console: Console) -> None:
         note(console, f"removed {len(swept)} unfinished files and folders of processes that ended")
 
 
-def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
-    """The prepared pretraining corpus and columns by name; each dataset is simulated and prepared once if necessary.
+def open_all(asked: GridRequest, console: Console) -> list[Dataset]:
+    """The datasets, simulated first if necessary."""
+    return [open_data(asked.config, name, asked.place, console) for name in names_of(asked.config)]
 
-    Prints a line for each dataset.
-    """
+
+def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Console) -> dict[str, Prepared]:
+    """Each dataset by name, prepared if necessary; prints a line for each."""
     config, place = asked.config, asked.place
-    datasets = [open_data(config, name, place, console) for name in names_of(config)]
     prepared = {}
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, place, console)
@@ -141,11 +153,15 @@ def prepare_all(asked: GridRequest, console: Console) -> dict[str, Prepared]:
         if not is_read_only(error):
             raise
         note(console, f"{error.filename} is not written ({error.strerror})")
-    columns, by_name = with_columns(config, prepared), {dataset.name: dataset for dataset in datasets}
-    for column in config.data.columns():
+    return prepared
+
+
+def keep_groups(asked: GridRequest, datasets: Sequence[Dataset], columns: Mapping[str, Prepared]) -> None:
+    """Keep sex and age band of each column's recordings in the store, for scores of subgroups."""
+    by_name = {dataset.name: dataset for dataset in datasets}
+    for column in asked.config.data.columns():
         own = columns[column.name]
         keep_people(by_name[column.dataset], own.entries, asked.results, own.fingerprint)
-    return columns
 
 
 def prepared_line(prepared: Prepared) -> str:
@@ -185,11 +201,24 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
             return do(work, config, prepared, store, machine, watch)
 
 
-def show_health(grid: Grid, store: Store, console: Console) -> None:
-    """Print the health of the pretrainings and its warnings."""
+def health_told(grid: Grid, store: Store) -> list[str]:
+    """The lines on the health of the pretrainings, and its warnings."""
     health = health_of(grid, store)
-    note(console, "")
-    for line in health_lines(health):
-        note(console, line)
-    for line in warnings_of(grid, health):
-        note(console, f"warning: {line}")
+    return ["", *health_lines(health), *(f"warning: {line}" for line in warnings_of(grid, health))]
+
+
+def remember_run(
+    asked: GridRequest,
+    run: Run,
+    lines: Sequence[str],
+    sheets: Mapping[str, Any],
+    health: Sequence[str],
+    roots: Sequence[Path],
+    data: Trees,
+) -> None:
+    """Keep a finished run, so that the same command can tell it again; not one with tuned knobs or trackers."""
+    if asked.command is None or asked.tunings or asked.trackers:
+        return
+    encoders = sorted({row.pretrain_key for row in run.rows.values() if row.pretrain_key})
+    config = asked.config.model_dump(mode="json")
+    remember(asked.command, Ended(run.plan.key, config, sorted(run.rows), encoders, roots, lines, sheets, health), data)

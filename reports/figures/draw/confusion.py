@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from seaborn import heatmap
 
 from reports.figures.confusion import Confusion
 from reports.figures.draw.style import (
@@ -15,6 +14,7 @@ from reports.figures.draw.style import (
     SHARES,
     TINY,
     TWO_COLUMNS,
+    draw_cells,
     new_figure,
     save,
     small_print,
@@ -56,18 +56,17 @@ def plot_confusion(
 
 def draw_matrix(axes: Axes, found: Confusion, classes: Sequence[str]) -> None:
     """Shares in percent, below 1 left blank; a class that the test set lacks is a line of dashes."""
-    written = [[_written(share) for share in line] for line in found.shares]
-    heatmap(
-        np.nan_to_num(found.shares), ax=axes, annot=np.array(written), fmt="", annot_kws={"fontsize": TINY},
-        cmap=SHARES, vmin=0, vmax=100, cbar=False, linewidths=0.3,
-        xticklabels=list(classes), yticklabels=list(classes),
-    )  # fmt: skip
-    for words, share in zip(axes.texts, found.shares.flat, strict=True):
-        words.set_color("white" if share > DARK else "black")  # seaborn turns to white where black reads better
+    draw_cells(axes, np.nan_to_num(found.shares), cmap=SHARES, vmin=0, vmax=100, linewidths=0.3, edgecolors="white")
+    for (line, column), share in np.ndenumerate(found.shares):
+        words = axes.text(
+            column + 0.5, line + 0.5, _written(share), color="white" if share > DARK else "black",
+            fontsize=TINY, ha="center", va="center",
+        )  # fmt: skip
         words.set_in_layout(False)  # a hundred numbers inside the axes need no room of their own
+    places = np.arange(len(classes)) + 0.5
+    axes.set_xticks(places, classes, rotation=90)
+    axes.set_yticks(places, classes, va="center")
     axes.tick_params(length=0, labelsize=TINY)
-    axes.tick_params(axis="x", rotation=90)
-    axes.tick_params(axis="y", rotation=0)
 
 
 def _written(share: float) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from seaborn import heatmap
 
 from benchmark.results.names import ATTRACTS, KEY_KINDS, OTHER, OWN, SAME
 from reports.figures.draw.style import (
@@ -17,6 +16,7 @@ from reports.figures.draw.style import (
     SOLID,
     TWO_COLUMNS,
     Dash,
+    draw_cells,
     new_figure,
     save,
     small_print,
@@ -73,11 +73,9 @@ def handle(number: int) -> Line2D:
 
 def draw_matrix(axes: Axes, found: Similarity, reach: float) -> None:
     """Cosines (Q, C) up to `reach`, a mark on every key of the query's patient, a line between batch and queue."""
-    heatmap(
-        found.cosine, ax=axes, cmap=COSINES, vmin=-reach, vmax=reach, cbar=False, rasterized=True,
-        xticklabels=False, yticklabels=False,
-    )  # fmt: skip
-    scale = axes.figure.colorbar(axes.collections[0], ax=axes, pad=0.01, aspect=15)
+    cells = draw_cells(axes, found.cosine, cmap=COSINES, vmin=-reach, vmax=reach, linewidths=0, rasterized=True)
+    axes.set(xticks=[], yticks=[])
+    scale = axes.figure.colorbar(cells, ax=axes, pad=0.01, aspect=15)
     scale.ax.set_title("cosine", fontsize=SMALL)  # beside the scale it would read as the next panel's axis
     for number, shape in SHAPES.items():
         queries, keys = np.nonzero(found.kind == number)

@@ -11,12 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
 from benchmark.results.files.write import write_atomic
 from benchmark.results.names import FEATURES, FROZEN, SUPERVISED, UNTRAINED
@@ -155,7 +159,18 @@ def width_of(panels: int) -> float:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of so many inches, which lays itself out."""
-    return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)  # keeps its renderer and what it measured: a bare canvas makes one for each question
+    return figure
+
+
+def draw_cells(axes: Axes, values: NDArray[Any], **how: Any) -> QuadMesh:
+    """A matrix as coloured cells without a frame, its first line at the top. how: arguments of `pcolormesh`."""
+    axes.spines[:].set_visible(False)
+    cells = axes.pcolormesh(values, **how)
+    lines, columns = values.shape
+    axes.set(xlim=(0, columns), ylim=(lines, 0))
+    return cells
 
 
 def small_print(figure: Figure, sentences: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from benchmark.config.sections import Boosting
 from benchmark.data.tasks.task import Task, Windows
@@ -155,3 +157,22 @@ def test_the_test_set_has_no_say() -> None:
     one, other = (task_of(THREE * 6, THREE * 2, test) for test in (THREE * 2, [[2]] * 6))
     first, second = run(one).training, run(other).training
     assert {**first, "seconds": 0} == {**second, "seconds": 0}
+
+
+def test_boosting_takes_the_threads_of_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its library is loaded after the threads of the cell were set, and so is not bound by them."""
+    counts: list[int] = []
+
+    def counted(*given: Any, **settings: Any) -> Any:
+        counts.extend(found["num_threads"] for found in threadpool_info() if found["user_api"] == "openmp")
+        return fit(*given, **settings)
+
+    monkeypatch.setattr(boosting_module, "fit", counted)
+    task = task_of(THREE * 10, THREE * 3, THREE * 5)
+    run(task)  # loads the library
+    counts.clear()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    with threadpool_limits(2, user_api="openmp"):
+        run(task)
+    assert len(counts) > 1
+    assert set(counts) == {1}

@@ -23,7 +23,14 @@ from benchmark.run.machine import Machine
 from benchmark.run.missing import Work, missing, task_name
 from benchmark.screen.tally import Cost
 from benchmark.verbs.run import costs as costs_module
-from benchmark.verbs.run.costs import PRETRAINING, costs_of, earlier_rates, seconds_of, summed
+from benchmark.verbs.run.costs import (
+    PRETRAINING,
+    costs_of,
+    earlier_rates,
+    equal_probes_once,
+    seconds_of,
+    summed,
+)
 
 MACHINE = Machine(torch.device("cpu"), "float32", 3)
 SIZES = {"mimic-iv-ecg": Size(100, 1000, True), "chapman": Size(50, 500, True)}
@@ -68,6 +75,22 @@ def test_each_task_has_its_kind_and_the_cells_run_abreast(
         assert found[task_name(cell)] == Cost(cell_seconds(cell, config, SIZES, 1e-3), cell.evaluation, 3)
     cells = sum(found[task_name(cell)].seconds for cell in work.cells)
     assert summed(work, seconds, MACHINE)[1] == pytest.approx(cells / 3)
+
+
+@pytest.mark.parametrize(("protocol", "probes"), [("paper", {"random": 4.0, "pmq": 2.0}), ("strict", 4.0)])
+def test_a_probe_whose_outcome_another_cell_has_is_counted_once(
+    small_config: Callable[..., Config], protocol: str, probes: dict[str, float] | float
+) -> None:
+    """Two ratios and two seeds: the untrained encoder is another for each seed, the pretrained one is the same."""
+    config = small_config({"gates": [], "evaluate": ["finetune", "linear"], "ratios": [0.5, 0.1], "seeds": [41, 42]})
+    mode = {"device": "cpu", "precision": "float32"}
+    cells = expand(config, corpus="corpus", fingerprints={"chapman": "data"}, mode=mode).cells
+    seconds = equal_probes_once(lambda task: 1.0, cells, protocol)
+    for variant in ("random", "pmq"):
+        own = [cell for cell in cells if cell.variant.name == variant]
+        assert sum(seconds(cell) for cell in own if cell.evaluation == "finetune") == 4.0
+        expected = probes if isinstance(probes, float) else probes[variant]
+        assert sum(seconds(cell) for cell in own if cell.evaluation == "linear") == expected
 
 
 def test_stored_results_of_the_grid_tell_the_pace_of_their_kind(

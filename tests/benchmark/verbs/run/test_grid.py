@@ -21,6 +21,7 @@ from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell
 from benchmark.training.linear import Known
+from benchmark.verbs.run import finished
 from methods.pmq import PMQ
 from tests.basic import ANYWHERE
 
@@ -119,6 +120,53 @@ def test_a_second_run_does_nothing_and_says_so(
     assert stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained") == before
     assert table(tmp_path) == expected
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+TOLD = """
+import sys, run_benchmark
+status = run_benchmark.main(sys.argv[1:])
+heavy = {"torch", "pandas", "scipy", "sklearn", "matplotlib"} & set(sys.modules)
+print("loaded:", *sorted(heavy))
+sys.exit(status)
+"""
+
+
+def test_a_finished_run_is_told_again_without_torch_and_what_is_lost_is_written_again(
+    argv: list[str],
+    workplace: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def again() -> str:
+        assert run_benchmark.main(argv) == 0
+        return capsys.readouterr().out
+
+    monkeypatch.setattr(finished, "SETTLED_NS", 0)  # the simulated data may be a second old
+    first = again()
+    tables = first[first.index("Fine-tuned") : first.index("wrote ")]
+    before = stamps(tmp_path / "out")
+    told = subprocess.run(
+        [sys.executable, "-c", TOLD, *argv],
+        cwd=workplace,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert told.endswith("loaded:\n")
+    assert "4 done, 0 to do" in told
+    assert "nothing is written again" in told
+    assert tables.strip() in told
+    assert stamps(tmp_path / "out") == before
+    (tmp_path / "out" / "results.md").write_text("edited")
+    assert "nothing is written again" not in again()
+    assert "edited" not in table(tmp_path)
+    assert "nothing is written again" in again()
+    row = next((tmp_path / "runs" / "cells").glob("*.json"))
+    row.unlink()
+    assert "3 done, 1 to do" in again()
+    assert "nothing is written again" in again()
 
 
 def test_a_finished_grid_on_a_read_only_store_prints_its_tables(
