@@ -126,10 +126,10 @@ class Config(Section):
 
     @model_serializer(mode="wrap")
     def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without later sections at their defaults: stored configs from before there were these are equal."""
+        """Without later keys at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
-        later: dict[str, Section] = {"knn": Knn(), "few_shot": FewShot(), "supervised": Supervised()}
-        same = {name for name, section in later.items() if getattr(self, name) == section}
+        later: dict[str, Any] = {"encoders": [], "knn": Knn(), "few_shot": FewShot(), "supervised": Supervised()}
+        same = {name for name, value in later.items() if getattr(self, name) == value}
         return {name: value for name, value in values.items() if name not in same}
 
     @model_validator(mode="before")
@@ -139,12 +139,6 @@ class Config(Section):
         if isinstance(further := values.get("encoders"), list):
             whole["encoders"] = [whole_encoder(section, f"encoders.{n}") for n, section in enumerate(further)]
         return whole
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without further encoders where there are none: stored configs from before there were any are equal."""
-        values: dict[str, Any] = as_dict(self)
-        return values if self.encoders else {name: value for name, value in values.items() if name != "encoders"}
 
     @model_validator(mode="after")
     def _encoders_fit(self) -> Config:

@@ -158,8 +158,8 @@ class Data(Section):
     def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Without later keys at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
-        later = {"cards": {}, "window_stride": None, "short": "skip", "rate": 250, "standardise": "recording"}
-        later |= {"pool": "mean", "leads": list(LEADS), "task": [DEFAULT_TASK]}
+        later: dict[str, Any] = {"cards": {}, "window_stride": None, "short": "skip", "rate": 250, "pool": "mean"}
+        later |= {"standardise": "recording", "leads": list(LEADS), "task": [DEFAULT_TASK]}
         return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
     def known(self) -> list[str]:

@@ -14,7 +14,7 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.prepared.windows import TYPICAL_SECONDS, Segmentation
 from benchmark.data.tasks.pairs import pairs_of
-from benchmark.results.names import FEATURES
+from benchmark.results.names import FEATURES, FINETUNE, SUPERVISED
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.evaluations.contract import Amounts, Pool
 from benchmark.training.evaluations.registry import evaluation_named
@@ -71,7 +71,10 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     evaluation = evaluation_named(task.evaluation)
     classes = len(column.named.classes if column.named else config.data.source(column.dataset).classes)
     pool = Pool(training, TRAINING_SHARE * size.recordings, classes)
-    if config.data.segmentation == "recordings" and not evaluation.frozen:  # an epoch has one crop of each
+    if config.data.segmentation == "recordings" and task.evaluation in (
+        FINETUNE,
+        SUPERVISED,
+    ):  # a crop of each an epoch
         pool = pool._replace(windows=pool.recordings)
     return evaluation.passes(config, Amounts(evaluation.labelled(pool, task.ratio), held_out))
 

@@ -285,8 +285,8 @@ def expand(
                     if pretraining is None:
                         content = features_content(config, fingerprint, dataset)
                     else:
-                        own = of_row[variant.name]
-                        content = cell_content(own, pretraining, evaluation, fingerprint, mode, dataset)
+                        row = of_row[variant.name]
+                        content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
                     key = digest([content, ratio, seed])
                     sources = {"data": dataset, "corpus": config.data.pretrain}
                     marked = tuple(entry for entry, name in sources.items() if name in simulated)

@@ -2,7 +2,7 @@
 
 AdamW under a one-cycle schedule (Smith 2018), no augmentation, cross-entropy or, with several labels, binary
 cross-entropy; the head on [maximum, mean] over time of the encoder's output. The weights of the last epoch predict:
-nothing is chosen on the validation set.
+nothing is chosen on the validation set. Of recordings that are kept whole, each update sees crops drawn anew.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def supervise(encoder: Encoder, task: Task, settings: Supervised, *, seed: int, 
     started = time.perf_counter()
     model = new_model(encoder, task.train.target.shape[1], settings, seed=seed).to(task.train.signal.device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, betas=BETAS, weight_decay=settings.weight_decay)
-    per_epoch = len(batches_of(len(task.train), settings.batch_size, seed=seed, epoch=0))
+    source = task.train if task.crops is None else task.crops
+    per_epoch = len(batches_of(len(source), settings.batch_size, seed=seed, epoch=0))
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, settings.lr, settings.epochs * per_epoch, pct_start=WARMUP_SHARE, div_factor=START_DIVISOR,
         final_div_factor=END_DIVISOR, base_momentum=MOMENTA[0], max_momentum=MOMENTA[1],
@@ -70,10 +71,10 @@ def supervise(encoder: Encoder, task: Task, settings: Supervised, *, seed: int, 
     for epoch in range(settings.epochs):
         seed_torch("supervised", seed, epoch)
         model.train()
-        summed = torch.zeros((), device=task.train.signal.device)
-        for batch in batches_of(len(task.train), settings.batch_size, seed=seed, epoch=epoch):
-            index = batch.to(task.train.signal.device)
-            loss = loss_of(model, task.train.signal[index], task.train.target[index], task.multi, precision)
+        summed = torch.zeros((), device=source.signal.device)
+        for batch in batches_of(len(source), settings.batch_size, seed=seed, epoch=epoch):
+            signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
+            loss = loss_of(model, signal, target, task.multi, precision)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

@@ -14,7 +14,7 @@ from benchmark.screen.console import Console, note
 if TYPE_CHECKING:
     from methods.encoders.base import Encoder
 
-TIMED_WINDOWS, TIMED_STEPS = 8, 2
+TIMED_WINDOWS, TIMED_STEPS = 2, 2
 """Windows of a timed training step of an encoder, and how many steps are timed."""
 
 

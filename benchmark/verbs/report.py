@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -64,7 +65,11 @@ def see_people(run: Run, arguments: Namespace, console: Console) -> None:
     from benchmark.run.data.people import add_people
     from reports.runs.run import tested_recordings
 
-    data, paths = Data.model_validate(run.plan.config["data"]), parse_data(arguments.data)
+    try:
+        data = Data.model_validate_json(json.dumps(run.plan.config["data"]))
+    except ValueError as error:
+        raise ConfigError(f"{run.name}: the plan's section data is none of this version ({error})") from None
+    paths = parse_data(arguments.data)
     for name in run.plan.datasets:
         dataset_name = data.column(name).dataset
         if arguments.data_root or dataset_name in paths:

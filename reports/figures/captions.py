@@ -110,7 +110,7 @@ def classes_note(plan: Plan, found: ClassTable) -> str:
     place, word = found.place, unit_text(plan, found.place.unit)
     how = EVALUATION_TITLES.get(place.evaluation, place.evaluation).lower()
     return (
-        f"{plan.datasets[place.dataset]['title']}, {how} with {ratio_text(place.ratio)} of the labels; each class "
+        f"{plan.datasets[place.dataset]['title']}, {how} with {labels_text(place.ratio, place.evaluation)}; each class "
         f"against the rest on {found.lines} {word}s of {found.patients} patients, in brackets its prevalence; "
         f"{seeds_text(plan, place.evaluation).replace('±std', '')}. Lines: {100 * (1 - LEVEL):g} % intervals, not "
         f"adjusted. {caveats(plan, [place.dataset])}"

@@ -16,7 +16,7 @@ import pandas as pd
 
 from benchmark.results.failures import Failure
 from benchmark.results.keys import KEY
-from benchmark.results.names import evaluation_of
+from benchmark.results.names import evaluation_of, name_on_any
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from benchmark.results.store import CorruptRow, Store
@@ -125,14 +125,15 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
 
 def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:
     """Fields of a row and the values they must have to be that of a planned cell."""
+    role = plan.roles.get(cell.variant, {})
+    of, row = (name_on_any(name, str(role.get("encoder", ""))) for name in (str(role.get("of", "")), cell.variant))
     place = {
-        "evaluation": evaluation_of(cell.variant, cell.evaluation),
+        "evaluation": evaluation_of(row, cell.evaluation),
         "dataset": cell.dataset,
         "ratio": cell.ratio,
         "seed": cell.seed,
     }
-    role = plan.roles.get(cell.variant)
-    return place | ({"method": role["of"] or cell.variant} if role else {})
+    return place | ({"method": of or row} if role else {})
 
 
 def fingerprints_of(run: Run, dataset: str | None = None) -> list[str]:

@@ -124,7 +124,8 @@ class ResampledLines(Lines):
 
     def _by_patient_and_bin(self, bins: NDArray[np.intp], values: NDArray[Any]) -> Floats:
         place = self.test.patient * BINS + bins  # (n,)
-        return np.bincount(place, weights=values, minlength=self.test.patients * BINS).reshape(-1, BINS)
+        sums: Floats = np.bincount(place, weights=values, minlength=self.test.patients * BINS).astype(np.float64)
+        return sums.reshape(-1, BINS)  # (P, BINS)
 
 
 class Placed(NamedTuple):

@@ -253,8 +253,8 @@ def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> 
 def names_in_two_datasets(prepared: Mapping[str, Prepared]) -> Iterator[Finding]:
     """Non-numeric recording names found in two datasets; numbers may coincide by chance."""
     homes: dict[str, list[str]] = {}
-    first = {data.dataset_name: name for name, data in reversed(prepared.items())}
-    for name in reversed(first.values()):
+    first = {data.dataset_name: name for name, data in reversed(list(prepared.items()))}
+    for name in reversed(list(first.values())):
         data = prepared[name]
         for recording in {entry.recording for entry in data.entries if not entry.recording.isdigit()}:
             homes.setdefault(recording, []).append(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchmark.data.prepared.cutting import Signal
@@ -139,11 +140,9 @@ def task_counts(dataset: str, entries: Sequence[Entry], spec: TaskSpec) -> tuple
     for name, task in TASKS.get(dataset, {}).items():
         own = [replace(entry, labels=task.labels(entry)) for entry in entries]
         counted = Counter(label for entry in own for label in entry.labels)
-        try:
+        sides: dict[str, int] = {}
+        with suppress(DatasetError):
             split = split_recordings(own, replace(spec, labels="multi", sides=task.sides), first_label_counts=False)
-        except DatasetError:
-            sides = {}
-        else:
             sides = {side: len(indices) for side, indices in sides_of(split).items()}
         found.append(TaskCounts(name, {title: counted[index] for index, title in enumerate(task.classes)}, sides))
     return tuple(found)

@@ -15,6 +15,7 @@ class Ningbo(Chapman):
 
     name: ClassVar[str] = "ningbo"
     title: ClassVar[str] = "Ningbo"
+    cite: ClassVar[str] = "Zheng et al., Sci Rep 2020, https://doi.org/10.13026/wgex-er52"
     folders: ClassVar[tuple[str, ...]] = (
         "ningbo",
         "WFDB_Ningbo",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +74,11 @@ def labels_of(codes: Iterable[str], of_code: Mapping[str, str], *, others: bool 
 
 
 def _codes(stated: str | Mapping[str, float]) -> Iterable[str]:
-    return ast.literal_eval(stated) if isinstance(stated, str) else stated
+    codes: Mapping[str, float] = ast.literal_eval(stated) if isinstance(stated, str) else stated
+    return codes
 
 
-def _columns(table: pd.DataFrame) -> list[list[object]]:
+def _columns(table: pd.DataFrame) -> list[list[Any]]:
     """Code, the three kinds, class and subclass of each row of scp_statements.csv."""
     named = table.set_index(table.columns[0]) if table.index.dtype.kind in "iu" else table
     kinds = ("diagnostic", "form", "rhythm", "diagnostic_class", "diagnostic_subclass")

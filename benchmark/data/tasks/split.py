@@ -116,7 +116,8 @@ def _by_name(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: l
 
 def _shuffled(entries: Sequence[Entry], usable: list[int]) -> Sides:
     """As scikit-learn's `train_test_split` with seed 42, twice, on the recordings in name order."""
-    rest, drawn = sorted(usable, key=lambda index: entries[index].recording), []
+    rest = sorted(usable, key=lambda index: entries[index].recording)
+    drawn: list[list[int]] = []
     for share in (TEST_SHARE, VALIDATION_SHARE):
         order = np.random.RandomState(SPLIT_SEED).permutation(len(rest))
         size = math.ceil(share * len(rest))

@@ -39,10 +39,10 @@ def boost(task: Task, settings: Boosting, *, kind: Kind, rate: int = FS, seed: i
     import sklearn.ensemble  # noqa: F401  here, because it loads slowly; before the limit, which what is loaded has
 
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
-        return _boost(task, settings, kind=kind, seed=seed)
+        return _boost(task, settings, kind=kind, rate=rate, seed=seed)
 
 
-def _boost(task: Task, settings: Boosting, *, kind: Kind, seed: int) -> Outcome:
+def _boost(task: Task, settings: Boosting, *, kind: Kind, rate: int, seed: int) -> Outcome:
     started = time.perf_counter()
     train, validation, test = (
         beat_features(at_250_hz(side.signal.cpu().numpy(), rate), kind)

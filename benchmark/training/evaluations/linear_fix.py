@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.config.config import Config
 from benchmark.data.tasks.split import LabelledSubset
 from benchmark.data.tasks.subsets import drawn_by_recording
 from benchmark.data.tasks.task import Sides, Task, drawn_by_protocol
-from benchmark.training.evaluations.contract import Evaluation, Judged
+from benchmark.training.evaluations.contract import Amounts, Evaluation, Judged
 from benchmark.training.finetune import Outcome
 from benchmark.training.linear import Floats, probed_once
 from benchmark.training.linear_fix import CLASS_WEIGHTS, MAX_ITERATIONS, SCALES, STRENGTHS, probe
@@ -24,6 +25,8 @@ GRID = {
     "class_weights": list(CLASS_WEIGHTS),
     "iterations": MAX_ITERATIONS,
 }
+FIT_PASSES = 12.0
+"""Cost of fitting the grid, in encoder passes per labelled window; measured at eight times that of `linear`."""
 OTHER_LABELS = "linear-fix: the labelled patients are drawn as by protocol strict, not by FIX's one permutation"
 
 
@@ -57,6 +60,10 @@ def summing_to_one(probability: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.where(total > 0, probability / np.where(total > 0, total, 1), share).astype(np.float32)
 
 
+def _passes(config: Config, amounts: Amounts) -> float:
+    return amounts.labelled * (1 + FIT_PASSES) + 2 * amounts.held_out
+
+
 EVALUATION = Evaluation(
-    version=LINEAR_FIX_VERSION, section="", run=run_linear_fix, settings=lambda config: GRID, draw=draw
+    version=LINEAR_FIX_VERSION, section="", run=run_linear_fix, settings=lambda config: GRID, draw=draw, passes=_passes
 )

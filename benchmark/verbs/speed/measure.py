@@ -240,7 +240,9 @@ def preparation_speed(effort: Effort) -> PreparationSpeed:
         for number in range(effort.recordings // len(RECORDING_DIAGNOSES))
         for diagnosis in RECORDING_DIAGNOSES
     ]
-    forms = {"plain": plain_heartbeats, "ours": heartbeats} if is_there() else {"ours": heartbeats}
+    forms: dict[str, Callable[[NDArray[np.float32], float], object]] = {"ours": heartbeats}
+    if is_there():
+        forms = {"plain": plain_heartbeats, **forms}
     jobs = {name: partial(each_of, form, signals) for name, form in forms.items()}
     seconds = in_turns(jobs, effort.rounds, torch.device("cpu"), clock=time.process_time)
     each = {name: median(times) / len(signals) for name, times in seconds.items()}

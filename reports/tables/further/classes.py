@@ -14,7 +14,7 @@ from reports.statistics.further.classes import MACRO, ClassTable
 from reports.statistics.further.lines import RESAMPLES, Estimated, Place
 from reports.statistics.interval import LEVEL
 from reports.statistics.of_table import DIGITS
-from reports.tables.captions import ratio_text, unit_text
+from reports.tables.captions import labels_text, unit_text
 from reports.tables.latex import UPRIGHT, latex_table
 from reports.tables.table import DASH
 from reports.tables.text import TextTable, text_markdown
@@ -30,7 +30,7 @@ def place_text(plan: Plan, place: Place) -> str:
     """'PTB-XL, 10 % of the labels: fine-tuned, per heartbeat'."""
     how = EVALUATION_TITLES.get(place.evaluation, place.evaluation).lower()
     title = plan.datasets[place.dataset]["title"]
-    return f"{title}, {ratio_text(place.ratio)} of the labels: {how}, per {unit_text(plan, place.unit)}"
+    return f"{title}, {labels_text(place.ratio, place.evaluation)}: {how}, per {unit_text(plan, place.unit)}"
 
 
 def place_name(place: Place) -> str:

@@ -94,7 +94,8 @@ def scp_codes(diagnoses: tuple[str, ...], rng: np.random.Generator) -> dict[str,
     """
     likelihoods = rng.choice(_LIKELIHOODS, size=len(diagnoses), p=_LIKELIHOOD_SHARES)
     (finer,) = rng.spawn(1)  # takes no number of the recording's stream
-    own, beside = {}, {}
+    own: dict[str, float] = {}
+    beside: dict[str, float] = {}
     for name, likelihood in zip(diagnoses, likelihoods, strict=True):
         (first, *others), instead = CODES[name][0], dict(INSTEAD.get(name, ()))
         drawn = np.searchsorted(np.cumsum(list(instead.values())), finer.random(), side="right")

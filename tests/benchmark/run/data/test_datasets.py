@@ -11,7 +11,7 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.data.readers.base import DatasetError
 from benchmark.data.tasks.subsets import patients_per_class
-from benchmark.run.data.datasets import gate
+from benchmark.run.data.datasets import audit_of, gate, with_columns
 
 SmallConfig = Callable[..., Config]
 MakePrepared = Callable[..., Prepared]
@@ -88,3 +88,22 @@ def test_more_shots_than_any_class_has_patients_are_refused_with_what_is_possibl
     )
     gate(small_config({**few_shot, "few_shot.shots": [1, max(counts)]}), cohorts)
     gate(small_config({**BOTH, "few_shot.shots": [500]}), cohorts)
+
+
+def test_tasks_of_a_dataset_are_no_copies_of_each_other(
+    small_config: SmallConfig, cohorts: dict[str, Prepared]
+) -> None:
+    tasks = {"data.datasets": ["ptb-xl"], "data.task": ["rhythm", "superdiagnostic"], "data.pretrain": "ptb-xl"}
+    config = small_config(tasks)
+    prepared = with_columns(config, cohorts)
+    assert list(prepared) == ["ptb-xl", "ptb-xl.rhythm", "ptb-xl.superdiagnostic"]
+    found = audit_of(config, prepared, [column.name for column in config.data.columns()])
+    assert [own for own in found if own.severity == "leak" or "more than one recording" in own.text] == []
+
+
+def test_a_task_that_tests_what_is_pretrained_on_is_a_leak(
+    small_config: SmallConfig, cohorts: dict[str, Prepared]
+) -> None:
+    config = small_config({"data.datasets": ["chapman"], "data.task": ["all"], "data.pretrain": "chapman"})
+    (leak,) = gate(config, with_columns(config, cohorts)).leaks
+    assert "both pretrained on and tested" in leak

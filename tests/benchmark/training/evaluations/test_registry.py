@@ -10,7 +10,6 @@ from benchmark.config.load import load_config
 from benchmark.data.tasks.subsets import drawn_per_class
 from benchmark.results.names import EVALUATION_FACTS, EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations
-from benchmark.training.evaluations.contract import Amounts
 from benchmark.training.evaluations.registry import evaluation_named
 
 ALL = (*EVALUATIONS, SUPERVISED, VALIDATION)
@@ -20,8 +19,6 @@ ALL = (*EVALUATIONS, SUPERVISED, VALIDATION)
 def test_facts_and_code_agree(name: str) -> None:
     found, facts = evaluation_named(name), EVALUATION_FACTS[name]
     assert (found.draw is drawn_per_class) is facts.shots
-    learned = found.passes(load_config("demo"), Amounts(1000.0, 0.0)) / 1000
-    assert (learned < 3) is facts.frozen, "a pass backwards costs two, so whoever trains the encoder needs three"
 
 
 @pytest.mark.parametrize("name", ALL)

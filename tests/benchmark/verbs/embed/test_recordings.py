@@ -116,7 +116,7 @@ def test_a_card_and_its_folder_are_embedded(here: Path) -> None:
     assert main(["data", "new-card", "ours"]) == OK
     assert embed("ours/ours.yaml", "--out", "f.npy") == OK
     found, rows = table(here / "f.npy")
-    told = {own["recording"]: own for own in csv.DictReader((here / "ours" / "labels.csv").open())}
+    told = pd.read_csv(here / "ours" / "labels.csv").set_index("recording").to_dict("index")
     assert found.shape == (20, load_encoder("encoder").width)
     assert {row["recording"]: (row["patient"], row["labels"]) for row in rows} == {
         name: (own["patient"], own["rhythm"]) for name, own in told.items()

@@ -351,13 +351,13 @@ def test_several_encoders_are_rows_beside_each_other_and_share_the_results_of_ea
     assert "8 cells on 4 encoders: 4 done, 4 to do" in " ".join(capsys.readouterr().out.split())
     assert {row.variant for row in rows(tmp_path / "runs")} == {"random", "pmq", "random+resnet1d", "pmq+resnet1d"}
     for title in ("PMQ on dilated", "PMQ on resnet1d", "Random on resnet1d"):
-        assert f"| {title} |" in table(tmp_path)
+        assert title in table(tmp_path)
     costs = (tmp_path / "out" / "costs.csv").read_text()
     assert "PMQ on resnet1d" in costs
     alone = [*argv, "--encoder", "resnet1d", "--set", "encoder.output=8"]
     assert run_benchmark.main(alone) == 0
     assert "4 done, 0 to do" in capsys.readouterr().out
-    assert " on " not in table(tmp_path)
+    assert not [name for name in ("dilated", "resnet1d") if f" on {name}" in table(tmp_path)]
 
 
 def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
