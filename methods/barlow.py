@@ -17,6 +17,7 @@ class BarlowConfig(SiameseConfig):
     """Knobs of Barlow Twins."""
 
     off_diagonal_weight: Annotated[float, Field(ge=0), Log(5e-4, 5e-2)] = 5e-3
+    """Weight of the second term."""
 
 
 def barlow_loss(z1: Tensor, z2: Tensor, off_diagonal_weight: float) -> Tensor:

@@ -29,6 +29,7 @@ class VICRegConfig(SiameseConfig):
     invariance: Weight = 25.0
     variance: Weight = 25.0
     covariance: Annotated[float, Field(ge=0), Log(0.1, 10.0)] = 1.0
+    """Weight of the third term."""
 
 
 def vicreg_loss(z1: Tensor, z2: Tensor, invariance: float, variance: float, covariance: float) -> Tensor:

@@ -35,10 +35,10 @@ def shared_ecgs() -> Path:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 256 KiB."""
+    """A disk of 384 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=384k", "tmpfs", folder], capture_output=True)
     if mounted.returncode:
         pytest.skip("a disk can be mounted by root alone")
     yield folder

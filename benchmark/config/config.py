@@ -201,9 +201,10 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _encoder_serves(self) -> Config:
-        for name in (*self.methods, *self.sweeps):
-            if refused := refusal(self.method_class(name), self.encoder_class()):
-                raise ValueError(f"methods: {refused}")
+        for section in (self.encoder, *self.encoders):
+            for name in (*self.methods, *self.sweeps):
+                if refused := refusal(self.method_class(name), sized(section)[0]):
+                    raise ValueError(f"methods: {refused}")
         return self
 
     def method_class(self, name: str) -> type[PretrainMethod]:

@@ -55,6 +55,7 @@ class STMEM(Encoder):
     pooling: ClassVar[str] = "the mean over time, normalised"
     of_pooled: ClassVar[tuple[str, ...]] = ("norm.weight", "norm.bias")
     tokens: ClassVar[bool] = True
+    timed: ClassVar[bool] = False  # tokens run lead after lead
     config: STMEMConfig
     positions: Tensor  # (2 + N, K)
 

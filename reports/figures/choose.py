@@ -145,7 +145,7 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
     if len(curves):
         note, rows = score_note(plan, evaluation, unit), titles_of(plan, curves["variant"])
         stem = shown.stem(evaluation, unit, "label-efficiency")
-        yield from plots.plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation)
+        yield from plots.plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation=evaluation)
 
 
 def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
@@ -164,7 +164,7 @@ def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         seconds = {variant: spent.seconds[variant] for variant in timed["variant"]}
         stem = shown.stem(evaluation, unit, "compute")
         yield from plots.plot_compute(
-            scores, names[dataset], seconds, titles_of(plan, scores["variant"]), note, stem, evaluation
+            scores, names[dataset], seconds, titles_of(plan, scores["variant"]), note, stem, evaluation=evaluation
         )
 
 

@@ -73,7 +73,20 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 ENCODER_DEFAULTS: dict[str, dict[str, Any]] = {
     "dilated": {"leads": 12, "hidden": 64, "depth": 10, "output": 320, "pool": 1, "dropout": 0.0},
     "resnet1d": {"leads": 12, "output": 128, "dropout": 0.0},
-}
+    "xresnet1d101": {"leads": 12, "output": 256, "dropout": 0.0, "third_stage": 23},
+    "vit1d": {
+        "leads": 12, "output": 384, "dropout": 0.0, "patch": 25, "length": 2500, "depth": 12, "heads": 6,
+        "head_width": 64, "hidden": 1536,
+    },
+    "s4": {
+        "leads": 12, "output": 512, "dropout": 0.0, "depth": 4, "states": 8, "bidirectional": False,
+        "front": "convolutions", "length": 1250,
+    },
+    "st-mem": {
+        "leads": 12, "output": 384, "dropout": 0.0, "patch": 25, "length": 2500, "depth": 12, "heads": 6,
+        "head_width": 64, "hidden": 1536,
+    },
+}  # fmt: skip
 BOUNDS: dict[str, tuple[list[float], list[float]]] = {
     "temperature": ([0.0, -0.1], [1e-3]),
     "momentum": ([-0.1, 1.1], [0.0, 1.0]),

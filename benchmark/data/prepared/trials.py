@@ -120,7 +120,7 @@ def _normalised(prepared: Prepared, count: NDArray[np.int64], per_trial: int) ->
     """(n, 12) the normalised pseudo-trials, one after the other, as a memory map."""
     shape = (int(count.sum()) * per_trial * prepared.segmentation.samples, len(LEADS))
     path = prepared.folder / f"trials-{per_trial}.f16"
-    whose = {"fingerprint": prepared.fingerprint, "per_trial": per_trial}
+    whose = {"fingerprint": prepared.prepared_as or prepared.fingerprint, "per_trial": per_trial}
     if not _usable(path, whose):
         _write_trials(path, prepared, count, whose)
     return memory_map(path, shape)

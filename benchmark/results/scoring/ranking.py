@@ -16,7 +16,7 @@ Values = NDArray[np.float64]
 Counts = NDArray[Any]
 FALSE_ALARMS_ONE_IN = 10
 """Sensitivity is at a specificity of 1 - 1/10 or more."""
-BINS = 24
+BINS = 48
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,6 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     data = trees(dataset.root for dataset in datasets)
     of_datasets = prepare_all(asked, datasets, console)
     prepared = with_columns(config, of_datasets)
-    keep_groups(asked, datasets, prepared)
     found = gate(config, prepared)
     if found.leaks and not asked.allow_leak:
         terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
@@ -85,6 +84,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     doubts = [*found.unscored, *found.doubts, *changed]
     for line in doubts:
         note(console, f"warning: {line}")
+    keep_groups(asked, datasets, prepared)
     store = Store(asked.results)
     grid = make_grid(config, prepared, machine, store)
     plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], asked.tunings)

@@ -89,15 +89,20 @@ MARKS = {
     UNTRAINED: Mark("#777777", "*", (0, (1, 1.2))),
     FROZEN: Mark("#777777", "<", (0, (1, 2.4))),
     FEATURES: Mark("#777777", ">", (0, (4, 2))),
-    SUPERVISED: Mark("#777777", "p", (0, (6, 1, 1, 1))),
+    SUPERVISED: Mark("#777777", ".", (0, (6, 1, 1, 1))),
 }
 OTHERS = (
     Mark("#F0E442", "p", SOLID),
     Mark("#332288", "d", (0, (2, 1))),
     Mark("#882255", "H", (0, (6, 2))),
     Mark("#44AA99", "8", (0, (1, 1))),
+    Mark("#999933", "o", (0, (2, 1))),
+    Mark("#AA4499", "s", (0, (6, 2))),
+    Mark("#117733", "D", (0, (1, 1))),
+    Mark("#661100", "^", (0, (2, 1))),
+    Mark("#6699CC", "v", (0, (6, 2))),
 )
-"""For methods of one's own, in the order of the table; after these they begin again."""
+"""For other methods, in the order of the table; after these they begin again."""
 FURTHER: tuple[Dash, ...] = ((0, (1, 3)), (0, (8, 2, 1, 2)), (0, (2, 4)), (0, (8, 4)))
 """Dashes of a method's rows on further encoders, in the order of the table."""
 

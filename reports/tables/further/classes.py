@@ -145,7 +145,7 @@ def _pages(table: TextTable) -> Iterator[TextTable]:
         if number == 1:
             yield replace(table, lines=lines)
         else:
-            yield replace(table, lines=lines, name=f"{table.name}-{number}", caption=f"{table.title}, continued.")
+            yield replace(table, lines=lines, name=f"{table.name}-part-{number}", caption=f"{table.title}, continued.")
 
 
 def _csv_lines(table: ClassTable) -> Iterator[tuple[object, ...]]:

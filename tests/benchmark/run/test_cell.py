@@ -112,7 +112,7 @@ def test_a_row_names_the_classes_that_its_means_are_over(
     assert not [note for note in run(complete).notes if note.startswith((UNTESTED, F1_OVER))]
     job = make_job("ptb-xl", evaluation)
     without = replace(cohorts["ptb-xl"], entries=tuple(map(without_cd_in_test, cohorts["ptb-xl"].entries)))
-    monkeypatch.setattr(cell_module, "opened", lambda folder: without)
+    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: without)
     row, found = run(job), Store(job.results).predictions(job.cell.key)
     assert not found.truth[:, 3].any()
     expected = macro_notes(found.probability, found.truth, found.recording, without.classes, multi=False)
@@ -158,7 +158,7 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
 ) -> None:
     recordings = [(f"p{f}", (f % 2,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
     prepared = make_prepared("ptb-xl", recordings)
-    monkeypatch.setattr(cell_module, "opened", lambda folder: prepared)
+    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: prepared)
     row = run(replace(make_job("ptb-xl", evaluation), prepared=tmp_path / "of this test"))
     assert row.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
     reason = f"no {side} window: its recordings have fewer than 6 heartbeats each"
@@ -171,7 +171,7 @@ def test_a_dataset_that_cannot_be_split_says_why_in_each_dash(
     make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     prepared = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, 9)])
-    monkeypatch.setattr(cell_module, "opened", lambda folder: prepared)
+    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: prepared)
     row = run(replace(make_job("ptb-xl"), prepared=tmp_path / "of this test"))
     reason = "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small"
     assert row.undefined["heartbeat"] == dict.fromkeys(("f1", "auroc", "acc"), reason)
@@ -182,7 +182,7 @@ def test_who_cannot_be_scored_stands_in_the_row(
 ) -> None:
     recordings = [("p1", (0,), 6, 1), ("p2", (0,), 5, 2), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)]
     prepared = replace(make_prepared("ptb-xl", recordings), skipped=())
-    monkeypatch.setattr(cell_module, "opened", lambda folder: prepared)
+    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: prepared)
     row = run(replace(make_job("ptb-xl", "linear"), prepared=tmp_path / "of this test"))
     assert row.coverage["NORM"] == {"patients": 3, "unscored": {"p2": "fewer than 6 heartbeats"}}
     assert row.coverage["MI"] == {"patients": 1, "unscored": {}}
@@ -192,7 +192,7 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
     make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     prepared = make_prepared("ptb-xl", [("p1", (0,), 6, 1), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)])
-    monkeypatch.setattr(cell_module, "opened", lambda folder: prepared)
+    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: prepared)
     row = run(replace(of_cell(make_job("ptb-xl"), ratio=0.01), prepared=tmp_path / "of this test"))
     assert row.notes[:3] == [
         "no labelled window of class MI, STTC, CD, HYP",

@@ -140,8 +140,10 @@ def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no
     unsplit = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 10)])
     bench.prepared = bench.prepared | {"ptb-xl": unsplit}
     bench.config = small_config({"data.datasets": ["ptb-xl", "chapman"], "evaluate": ["finetune"]})
+    opened = {data.folder: data for data in bench.prepared.values()}
+    monkeypatch.setattr(pretraining_module, "opened", opened.__getitem__)
     for module in (cell_module, pretraining_module):
-        monkeypatch.setattr(module, "opened", {data.folder: data for data in bench.prepared.values()}.__getitem__)
+        monkeypatch.setattr(module, "opened_for", lambda folder, column: opened[folder])
     assert bench.work_off() == 0
     rows = {(row.variant, row.dataset): row for row in bench.rows()}
     assert len(rows) == 4

@@ -74,7 +74,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Nothing is drawn: name of each figure that would be -> its small print."""
     said: dict[str, str] = {}
 
-    def keep(*given: Any) -> tuple[Path, ...]:
+    def keep(*given: Any, **how: Any) -> tuple[Path, ...]:
         note, stem = given[-2:]
         assert stem.name not in said
         said[stem.name] = note
@@ -140,7 +140,7 @@ def test_scores_are_drawn_in_each_unit_that_is_asked_for(
 def test_a_figure_that_fails_is_named_and_the_others_are_drawn(
     full_store: Path, tmp_path: Path, undrawn: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("by hand")
 
     monkeypatch.setattr(figures.plots, "plot_label_efficiency", fail)

@@ -138,7 +138,9 @@ def test_an_odd_row_is_read_right(kind: str, tmp_path: Path) -> None:
     (entry,) = others(listing)
     good = {"recording": "7", "patient": "15709", "labels": (1,), "fold": 3, "report": "ekg", "sex": "", "age": None}
     path = f"records500/{expected.get('recording', '7')}"
-    assert vars(entry) == good | {"path": path} | expected
+    assert {name: value for name, value in vars(entry).items() if name != "statements"} == good | {
+        "path": path
+    } | expected
     assert listing.skipped == ()
 
 

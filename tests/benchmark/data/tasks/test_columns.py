@@ -64,7 +64,7 @@ def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None
     assert task is not None
     entries = CPSC2018(shared_ecgs / "cpsc2018").listing().entries
     sides = [
-        sides_of(split_recordings(entries, TaskSpec(6, "multi", protocol, task.sides), first_label_counts=False))
+        sides_of(split_recordings(entries, TaskSpec(6, "multi", protocol, sides=task.sides), first_label_counts=False))
         for protocol in ("paper", "strict")
     ]
     assert {side: len(own) for side, own in sides[0].items()} == {"training": 4950, "validation": 551, "test": 1376}

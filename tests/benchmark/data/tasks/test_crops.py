@@ -157,5 +157,5 @@ def test_trials_may_lie_beside_or_over_each_other(whole: Whole) -> None:
 
 
 def test_probed_are_two_crops_of_each_recording(whole: Whole) -> None:
-    probe = probe_windows([whole()], "mimic-iv-ecg", SPEC, CPU)
+    probe = probe_windows([[(whole(), SPEC)]], "mimic-iv-ecg", CPU)
     assert probe.signal.shape == (2 * 4, 250, 12)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.readers.people import people_of, years_of
+from benchmark.data.audit.people import people_of, years_of
 from benchmark.data.readers.ptb_xl import PTBXL
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.simulate import CohortSettings, write_cohort
@@ -26,7 +26,7 @@ def test_every_simulated_recording_has_both(name: str, tmp_path: Path) -> None:
 
 
 def test_ptb_xl_states_women_as_one_and_ages_over_89_as_300(tmp_path: Path) -> None:
-    write_cohort("ptb-xl", tmp_path / "ptb-xl", CohortSettings(patients=2), seed=1)
+    write_cohort("ptb-xl", tmp_path / "ptb-xl", CohortSettings(patients=4), seed=1)
     table = tmp_path / "ptb-xl" / "ptbxl_database.csv"
     entries = PTBXL(table.parent).listing().entries
     names = [entry.recording for entry in entries][:3]
