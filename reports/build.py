@@ -37,9 +37,10 @@ from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
 from reports.tables.further.texts import Further, further_files
 from reports.tables.latex import LANDSCAPE, UPRIGHT, Page, latex
-from reports.tables.table import Table, make_table, table_name
+from reports.tables.table import make_table, table_name
 from reports.tables.text import TextTable, long_csv, markdown, text_markdown
 from reports.tables.trials import trial_files, trial_tables
+from reports.tables.values import Table
 
 PAGE = "report.html"
 

@@ -36,6 +36,7 @@ from benchmark.config.sections import (
 )
 from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import EVALUATIONS, FINETUNE
+from benchmark.results.printed.numbers import sources
 from methods import get_method, refusal
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
@@ -113,6 +114,8 @@ class Config(Section):
     """paper or strict: how labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md)."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """auto: bf16 where the device multiplies it natively, else float32."""
+    printed: list[str] = []
+    """Sources of printed numbers that are rows in italics (benchmark/results/printed/sources.csv)."""
     compile: bool = False
     """Pretrain with torch.compile; results are equal up to rounding (speed: docs/SPEED.md)."""
 
@@ -128,9 +131,23 @@ class Config(Section):
     def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Without later keys at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
-        later: dict[str, Any] = {"encoders": [], "knn": Knn(), "few_shot": FewShot(), "supervised": Supervised()}
+        later: dict[str, Any] = {
+            "encoders": [],
+            "printed": [],
+            "knn": Knn(),
+            "few_shot": FewShot(),
+            "supervised": Supervised(),
+        }
         same = {name for name, value in later.items() if getattr(self, name) == value}
         return {name: value for name, value in values.items() if name not in same}
+
+    @field_validator("printed")
+    @classmethod
+    def _known_sources(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if name not in sources():
+                raise ValueError(unknown("source of printed numbers", name, list(sources())))
+        return names
 
     @model_validator(mode="before")
     @classmethod

@@ -13,9 +13,9 @@ from benchmark.results.plain_text import csv_text
 from reports.compare.find import Comparison, Pair, Side, compare
 from reports.runs.open import open_results
 from reports.tables.captions import ratio_text
-from reports.tables.table import DASH
 from reports.tables.terminal import Sheet
 from reports.tables.text import literal, pipe_table
+from reports.tables.values import DASH
 
 ON_TERMINAL = 20
 """Numbers shown on a terminal; the files have all."""

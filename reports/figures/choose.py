@@ -121,7 +121,7 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
         rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
         note = differences_note(plan, evaluation, unit, reference)
         yield from plots.plot_differences(
-            found, rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation
+            found, rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation=evaluation
         )
 
 

@@ -17,7 +17,7 @@ from reports.runs.cards import machine_of
 from reports.runs.failures import unfinished
 from reports.runs.run import Run
 from reports.tables.captions import ratio_text
-from reports.tables.table import Block, Column, Line, Table
+from reports.tables.values import Block, Column, Line, Table
 
 Facts = list[list[str]]
 """(label, text) pairs, in reading order."""

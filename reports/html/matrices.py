@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from reports.statistics.interval import LEVEL
-from reports.tables.table import Column, Table
+from reports.tables.values import Column, Table
 
 LEAST_P = 0.001
 """Smaller p values are printed as '<0.001'."""

@@ -20,8 +20,8 @@ from reports.html.template import rendered
 from reports.runs.run import Run
 from reports.statistics.differences import FIGURE
 from reports.statistics.of_table import TableStatistics
-from reports.tables.table import Table
 from reports.tables.text import TextTable
+from reports.tables.values import Table
 
 MAX_BYTES = 8_000_000
 FRAME = 1000

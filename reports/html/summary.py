@@ -17,7 +17,7 @@ from reports.runs.planned_tables import role_of
 from reports.runs.run import Run
 from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import unit_text, used_text
-from reports.tables.table import Block, Line, Table
+from reports.tables.values import Block, Line, Table
 
 ROLES = {
     METHOD: "Methods",

@@ -37,7 +37,7 @@ from reports.statistics.columns import RESAMPLES, ScoreColumn, columns_at
 from reports.statistics.interval import LEVEL
 from reports.statistics.pairwise import intervals, pairwise
 from reports.tables.captions import labels_text, unit_text
-from reports.tables.table import Column
+from reports.tables.values import Column
 
 ROUNDING = 1e-6
 """Most that a stored score may differ from the one computed from its predictions."""

@@ -19,7 +19,7 @@ from reports.leaderboard.text import (
     submission_text,
     test_sets,
 )
-from reports.tables.table import DASH
+from reports.tables.values import DASH
 
 GATES_TITLE, ROWS_TITLE = "Gates (reference rows, not ranked)", "Submissions"
 

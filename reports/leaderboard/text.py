@@ -13,8 +13,8 @@ from reports.leaderboard.origins import Facts
 from reports.leaderboard.places import Listed
 from reports.runs.merge import counted
 from reports.statistics.interval import LEVEL
-from reports.tables.table import DASH, Column
 from reports.tables.text import TextTable, literal, pipe_table, text_markdown
+from reports.tables.values import DASH, Column
 
 CSV_HEADER = (
     "evaluation", "unit", "ratio", "rank_best", "rank_worst", "submission", "variant", "title", "gate", "dataset",

@@ -17,8 +17,8 @@ from reports.statistics.interval import LEVEL
 from reports.statistics.of_table import DIGITS
 from reports.tables.captions import ratio_text, unit_text
 from reports.tables.latex import latex_table
-from reports.tables.table import DASH
 from reports.tables.text import TextTable
+from reports.tables.values import DASH
 from reports.tables.verdict import points_text, whose_differences
 
 MINUS = "\N{MINUS SIGN}"

@@ -16,8 +16,8 @@ from reports.statistics.bands import bands
 from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS, BudgetCurve, budget_curves
 from reports.tables.captions import labels_text, ratio_stem, unit_text
 from reports.tables.latex import latex_table
-from reports.tables.table import DASH
 from reports.tables.text import TextTable
+from reports.tables.values import DASH
 
 HEADER = ("Method", "epochs", "window pairs", "encoder passes", "seconds")
 

@@ -14,7 +14,7 @@ from math import ceil
 from typing import NamedTuple
 
 from benchmark.results.plain_text import harmless
-from reports.tables.table import Block, Column, Line, Score, Table
+from reports.tables.values import Block, Column, Line, Score, Table
 
 PREAMBLE = """\
 % Needs \\usepackage{booktabs}. Paste a table, or \\input this file. Columns that do not fit into the width of a page in

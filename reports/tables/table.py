@@ -1,13 +1,13 @@
-"""The results table as a value: one block per label ratio, one line per variant, three metrics per dataset, Overall.
+"""The results table: one block per label ratio, one line per variant, three metrics per dataset, Overall.
 
-The layout is that of Table 1 of the PMQ paper. Markdown, LaTeX, CSV, HTML and the console all render the same `Table`,
-so bold marks, dashes and footnotes are decided here only.
+The layout is that of Table 1 of the PMQ paper. Bold marks, dashes and footnotes are decided here only; what renders the
+table is elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 import pandas as pd
@@ -20,95 +20,12 @@ from reports.runs.run import Run
 from reports.statistics.further.computed import computed
 from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import caption_of, details_of, footers_of, labels_text, unit_text
+from reports.tables.printed import printed_footers, printed_in, with_printed
+from reports.tables.values import Block, Column, Line, Score, Table
 from reports.tables.verdict import verdict
 
-DASH = "–"
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Footnote marks, without q, which has no superscript in Unicode."""
-
-
-@dataclass(frozen=True)
-class Score:
-    """One number of a table, in percent: a mean over seeds, or the Overall of a line over its columns."""
-
-    mean: float | None
-    """None: undefined or missing, printed as a dash; `remark` has the reason."""
-    std: float | None
-    """Standard deviation over seeds with ddof = 1; None for a single seed and for Overall."""
-    n: int
-    """Seeds (Overall: columns) in the mean."""
-    planned: int
-    """Seeds (Overall: columns) planned."""
-    keys: tuple[str, ...]
-    """Keys of the cells in the mean."""
-    remark: str = ""
-    """Text of the footnote."""
-    spread: str = ""
-    """Printed after the mean: '±0.8', or ' (k=6)' for an Overall of 6 columns where more were planned."""
-    best: bool = False
-    tie: bool = False
-    """Not significantly different from the best."""
-    mark: str = ""
-    """Letter of the footnote that holds `remark`."""
-
-    @property
-    def printed(self) -> str:
-        """The mean with one decimal, or a dash."""
-        return DASH if self.mean is None else f"{self.mean:.1f}"
-
-
-@dataclass(frozen=True)
-class Line:
-    """One variant within a block."""
-
-    variant: str
-    title: str
-    scores: tuple[Score, ...]
-    """One per column of the table."""
-    gate: bool = False
-    """A reference row: in italics, never bold."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """All variants at one label ratio."""
-
-    ratio: float
-    title: str
-    lines: tuple[Line, ...]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One metric on one dataset; dataset and group are '' for Overall."""
-
-    dataset: str
-    metric: str
-    group: str
-    """Title of the dataset, printed once above its metrics."""
-    title: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """The value that every renderer prints."""
-
-    name: str
-    """Unique within a report, fit for a file name or a LaTeX label."""
-    evaluation: str
-    unit: str
-    title: str
-    caption: str
-    columns: tuple[Column, ...]
-    blocks: tuple[Block, ...]
-    footnotes: tuple[tuple[str, str], ...]
-    """(mark, text), in reading order."""
-    footers: tuple[str, ...]
-    """Lines below the table, in every form."""
-    details: tuple[str, ...] = ()
-    """Further lines, on the page only."""
-    verdict: tuple[str, ...] = ()
-    """Sentences above the table (`reports.tables.verdict`)."""
 
 
 def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics | None = None) -> Table:
@@ -124,6 +41,8 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
     blocks = [_block(run, scored, ratio, columns, layout) for ratio in layout.ratios]
     if statistics is not None:
         blocks = [_with_ties(block, columns, statistics) for block in blocks]
+    printed = [] if layout.name else printed_in(run.plan, layout.evaluation, layout.ratios, columns)
+    blocks = [with_printed(block, printed, columns) for block in blocks]
     footnotes = _footnotes(blocks)
     what = f"{EVALUATION_TITLES.get(layout.evaluation, layout.evaluation)}, scored per {unit_text(run.plan, unit)}"
     return Table(
@@ -135,7 +54,11 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
         columns=columns,
         blocks=tuple(_with_marks(block, footnotes) for block in blocks),
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
-        footers=(*footers_of(run, layout.cells, unit), *(statistics.words if statistics else ())),
+        footers=(
+            *footers_of(run, layout.cells, unit),
+            *(statistics.words if statistics else ()),
+            *printed_footers(printed),
+        ),
         details=(*details_of(run, layout.cells), *(statistics.details if statistics else ())),
         verdict=tuple(verdict(run.plan, statistics, layout.evaluation)),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from reports.tables.table import Line, Table
 from reports.tables.text import TextTable
+from reports.tables.values import Line, Table
 
 Span = tuple[str, str]
 """Text and its role: 'title', 'block', 'best', 'gate', 'faint', or '' for plain text."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmark.results.plain_text import csv_text, harmless
-from reports.tables.table import Block, Line, Score, Table
+from reports.tables.values import Block, Line, Score, Table
 
 MD_SPECIAL = re.compile(r"[\\|*<`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 """Characters that Markdown reads as markup; an underscore inside a word is not escaped."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from benchmark.results.plain_text import csv_text
 from benchmark.results.tuned import Trial, Tuning
 from reports.tables.captions import ratio_text
-from reports.tables.table import DASH
 from reports.tables.text import TextTable, text_markdown
+from reports.tables.values import DASH
 
 OWN, CHOSEN = "own setting", "chosen"
 

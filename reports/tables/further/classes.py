@@ -16,8 +16,8 @@ from reports.statistics.interval import LEVEL
 from reports.statistics.of_table import DIGITS
 from reports.tables.captions import labels_text, unit_text
 from reports.tables.latex import UPRIGHT, latex_table
-from reports.tables.table import DASH
 from reports.tables.text import TextTable, text_markdown
+from reports.tables.values import DASH
 
 TITLES = {name: METRICS[name].title for name in CLASS_SCORES}
 CSV_HEADER = (

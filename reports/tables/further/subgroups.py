@@ -13,8 +13,8 @@ from benchmark.results.plan import Plan
 from reports.statistics.further.lines import Estimated
 from reports.statistics.further.subgroups import FEWEST_OF_CLASS, FEWEST_PATIENTS, SCORES, Group, SubgroupTable
 from reports.tables.further.classes import intervals_text, place_name, place_text, plain, shown, text_files
-from reports.tables.table import DASH
 from reports.tables.text import TextTable
+from reports.tables.values import DASH
 from reports.tables.verdict import points_text
 
 CSV_HEADER = (

@@ -16,7 +16,8 @@ from reports.runs.run import Run, open_run
 from reports.statistics.columns import score_columns
 from reports.statistics.of_table import TableStatistics
 from reports.statistics.pairwise import intervals, pairwise, ties
-from reports.tables.table import Table, make_table
+from reports.tables.table import make_table
+from reports.tables.values import Table
 
 VOID = {"meta", "link", "img", "br"}
 

@@ -10,7 +10,7 @@ import pytest
 from reports.html.intervals import interval_texts
 from reports.html.matrices import Square, matrices
 from reports.statistics.of_table import TableStatistics
-from reports.tables.table import Block, Column, Line, Table
+from reports.tables.values import Block, Column, Line, Table
 
 PLACE = {"ratio": 0.1, "dataset": "", "metric": "overall"}
 

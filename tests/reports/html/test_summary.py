@@ -13,7 +13,7 @@ import pytest
 from benchmark.results.rows import Row
 from reports.html.summary import against_gates, compared, references, statements
 from reports.runs.run import open_run
-from reports.tables.table import Block, Line, Score
+from reports.tables.values import Block, Line, Score
 
 NAN = float("nan")
 

@@ -10,7 +10,8 @@ from typing import Any
 from benchmark.results.plan import Plan
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.tables.table import Table, make_table
+from reports.tables.table import make_table
+from reports.tables.values import Table
 
 WriteStore = Callable[..., Path]
 

@@ -13,7 +13,8 @@ import pytest
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
 from reports.tables.latex import LANDSCAPE, UPRIGHT, latex, latex_table, one_above_another, side_by_side
-from reports.tables.table import Block, Line, Table, make_table
+from reports.tables.table import make_table
+from reports.tables.values import Block, Line, Table
 
 GOLDEN = Path(__file__).parent / "golden"
 SMALLEST = 7

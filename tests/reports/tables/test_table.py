@@ -11,7 +11,8 @@ from benchmark.results.plan import Plan
 from benchmark.results.rows import Row
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.tables.table import DASH, Score, Table, make_table
+from reports.tables.table import make_table
+from reports.tables.values import DASH, Score, Table
 
 ALL_COLUMNS = [(dataset, metric) for dataset in ("ptb-xl", "chapman") for metric in ("f1", "auroc", "acc")]
 

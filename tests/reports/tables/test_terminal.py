@@ -10,8 +10,9 @@ import pytest
 
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.tables.table import Table, make_table
+from reports.tables.table import make_table
 from reports.tables.terminal import Cell, score_sheet
+from reports.tables.values import Table
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import pytest
 
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.tables.table import Table, make_table
+from reports.tables.table import make_table
 from reports.tables.text import long_csv, markdown
+from reports.tables.values import Table
 
 GOLDEN = Path(__file__).parent / "golden"
 
