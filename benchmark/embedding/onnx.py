@@ -81,7 +81,8 @@ def onnx_bytes(encoder: Encoder, samples: int) -> bytes:
             )
     except torch.onnx.errors.OnnxExporterError as error:
         raise ConfigError(
-            f"the encoder {encoder.name!r} cannot be written as ONNX: {str(error).splitlines()[0]}"
+            f"the encoder {encoder.name!r} cannot be written as ONNX: it has an operation that torch cannot convert "
+            f"({type(error).__name__})"
         ) from None
     assert program is not None
     return bytes(program.model_proto.SerializeToString())

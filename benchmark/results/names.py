@@ -16,7 +16,7 @@ METHODS = (*PAPER, *BEYOND)
 ENCODERS = ("dilated", "resnet1d", "xresnet1d101", "vit1d", "s4", "st-mem")
 DATASETS = ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018", "ningbo")
 """Names in `methods.METHODS`, `methods.encoders.ENCODERS` and the readers' registry, which load torch and pandas: a
-mistyped name is refused without these. `BEYOND`: what the PMQ paper does not compare, in no config by default."""
+mistyped name is refused without these. `BEYOND`: what the PMQ paper does not compare, in `literature` alone."""
 DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")

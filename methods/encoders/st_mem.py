@@ -77,7 +77,7 @@ class STMEM(Encoder):
         """
         if why := self.config.unfit(x.shape[1]):
             raise ValueError(f"encoder st-mem cannot take windows of {x.shape[1]} samples: {why}")
-        return x.mT.reshape(len(x), -1, self.config.patch)  # (B, N, patch)
+        return x.mT.reshape(x.shape[0], -1, self.config.patch)  # (B, N, patch)
 
     def embed(self, x: Tensor) -> Tensor:
         """Tokens without positions: (B, S, L) -> (B, N, K)."""
@@ -87,7 +87,7 @@ class STMEM(Encoder):
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, N, K) -> (B, S / patch, K), the mean over leads."""
         seen = self.seen(self.placed(embedded))[:, : embedded.shape[1]]  # (B, N, K)
-        by_lead = seen.reshape(len(seen), self.config.leads, -1, seen.shape[2])  # (B, L, S / patch, K)
+        by_lead = seen.reshape(seen.shape[0], self.config.leads, -1, seen.shape[2])  # (B, L, S / patch, K)
         return by_lead.mean(1)  # (B, S / patch, K)
 
     def placed(self, embedded: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ class STMEM(Encoder):
         Attention knows no order, so that the separators' place among the tokens is their position alone.
         """
         ends = self.separator + self.positions[[0, -1]] + self.leads[:, None]  # (L, 2, K)
-        both = ends.flatten(0, 1).expand(len(placed), -1, -1)  # (B, 2 L, K)
+        both = ends.flatten(0, 1).expand(placed.shape[0], -1, -1)  # (B, 2 L, K)
         seen: Tensor = self.blocks(torch.cat([placed, both], 1))  # (B, M + 2 L, K)
         return seen
 

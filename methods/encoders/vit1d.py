@@ -96,7 +96,7 @@ class ViT1d(Encoder):
         """
         if why := self.config.unfit(x.shape[1]):
             raise ValueError(f"encoder vit1d cannot take windows of {x.shape[1]} samples: {why}")
-        return x.reshape(len(x), x.shape[1] // self.config.patch, -1)  # (B, N, P)
+        return x.reshape(x.shape[0], x.shape[1] // self.config.patch, -1)  # (B, N, P)
 
     def embed(self, x: Tensor) -> Tensor:
         """Tokens without positions: (B, S, L) -> (B, N, K)."""
@@ -109,7 +109,7 @@ class ViT1d(Encoder):
 
     def seen(self, placed: Tensor) -> Tensor:
         """Tokens at their positions through the blocks, with the class token: (B, M, K) -> (B, 1 + M, K)."""
-        first = (self.class_token + self.positions[0]).expand(len(placed), 1, -1)  # (B, 1, K)
+        first = (self.class_token + self.positions[0]).expand(placed.shape[0], 1, -1)  # (B, 1, K)
         seen: Tensor = self.blocks(torch.cat([first, placed], 1))  # (B, 1 + M, K)
         return seen
 

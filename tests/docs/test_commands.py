@@ -27,8 +27,10 @@ OWN_TESTS = ("USE.md", "OWN_DATA.md", "DATASETS.md", "DOWNLOAD.md", "LEADERBOARD
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PATIENTS = {"mimic-iv-ecg": 40, "ptb-xl": 150, "chapman": 120, "cpsc2018": 160, "ningbo": 60}
 SMALL = ("pretrain.epochs=0.3", "finetune.epochs=1", "boosting.iterations=1", "data.datasets=[ptb-xl]", "seeds=[41]")
-SMALL_ENCODER = {"": ("hidden=4", "depth=1", "output=8"), "resnet1d": ("output=8",)}
+SMALL_ENCODER = {"": ("hidden=4", "depth=1", "output=8"), "resnet1d": ("output=8",), "xresnet1d101": ("third_stage=1",)}
 """`--encoder` -> sizes; another encoder keeps its own."""
+OF_CONFIG = {"ptbxl-benchmark": "xresnet1d101", "literature": "resnet1d"}
+"""`--config` -> the encoder that it names."""
 ELSEWHERE = ("known-answers", "speed")
 """Verbs whose commands take hours or minutes, and are run by slow tests of their own (tests/benchmark/verbs)."""
 RUN = (
@@ -101,7 +103,8 @@ def small(line: str) -> list[str]:
 
 def with_settings(words: list[str]) -> list[str]:
     """A command line of a grid with small sizes; what it sets itself stays."""
-    encoder = words[words.index("--encoder") + 1] if "--encoder" in words else ""
+    encoder = OF_CONFIG.get(words[words.index("--config") + 1], "") if "--config" in words else ""
+    encoder = words[words.index("--encoder") + 1] if "--encoder" in words else encoder
     sizes = [*SMALL, *(f"encoder.{size}" for size in SMALL_ENCODER.get(encoder, ()))]
     if "--data-root" not in words and "--data" not in words:
         sizes += [f"data.simulation.patients.{name}={count}" for name, count in PATIENTS.items()]

@@ -34,6 +34,8 @@ PAIRS = [
 ]
 """Each method with each encoder that serves it."""
 IN_ONE_PROCESS = [promise for promise in PROMISES if promise.name != "two processes"]
+LONG, ON_EVERY_ENCODER = ("batch size", "learning"), "pmq"
+"""Promises that take seconds: tried of every method with the default encoder, and of this one with every encoder."""
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,7 @@ IN_ONE_PROCESS = [promise for promise in PROMISES if promise.name != "two proces
         for encoder, name in PAIRS
         for promise in IN_ONE_PROCESS
         if METHODS[name].trains or promise.of_all
+        if promise.name not in LONG or encoder in (DEFAULT, TOKENS) or name == ON_EVERY_ENCODER
     ],
 )  # fmt: skip
 def test_keeps_its_promise(encoder: str, name: str, promise: Promise) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmark.config.errors import ConfigError
-from benchmark.data.readers.base import Dataset, Entry
 from benchmark.data.audit.people import people_of
+from benchmark.data.readers.base import Dataset, Entry
 from benchmark.results.files.write import is_read_only
 from benchmark.results.people.stored import groups_of, people_file, save_people
 
