@@ -108,19 +108,16 @@ FURTHER: tuple[Dash, ...] = ((0, (1, 3)), (0, (8, 2, 1, 2)), (0, (2, 4)), (0, (8
 
 
 def marks(variants: Iterable[str]) -> dict[str, Mark]:
-    """The mark of each row."""
+    """The mark of each row; on a further encoder that of the first, with another dash."""
     found: dict[str, Mark] = {}
-    strangers, encoders = 0, dict[str, int]()
+    strangers, encoders = dict[str, int](), dict[str, int]()
     for variant in variants:
         row, _, encoder = variant.partition("+")
-        if encoder and row in MARKS:
+        own = MARKS.get(row) or OTHERS[strangers.setdefault(row, len(strangers)) % len(OTHERS)]
+        if encoder:
             further = encoders.setdefault(encoder, len(encoders))
-            found[variant] = MARKS[row]._replace(dash=FURTHER[further % len(FURTHER)])
-        elif variant in MARKS:
-            found[variant] = MARKS[variant]
-        else:
-            found[variant] = OTHERS[strangers % len(OTHERS)]
-            strangers += 1
+            own = own._replace(dash=FURTHER[further % len(FURTHER)])
+        found[variant] = own
     return found
 
 

@@ -64,6 +64,10 @@ def test_the_height_of_words_grows_with_their_lines() -> None:
 
 def test_a_method_has_one_mark_in_every_store() -> None:
     assert marks(["random", "pmq"])["pmq"] == marks(["pmq", "mine", "byol"])["pmq"] == MARKS["pmq"]
+    both = marks(["random", "simclr", "mine", "random+s4", "simclr+s4", "mine+s4"])
+    for row in ("random", "simclr", "mine"):
+        assert both[f"{row}+s4"][:2] == both[row][:2]
+        assert both[f"{row}+s4"].dash != both[row].dash
     strangers = [f"own{number}" for number in range(len(OTHERS) + 2)]
     assert list(marks(strangers).values()) == [*OTHERS, *OTHERS[:2]]
     assert len({(mark.shape, mark.colour) for mark in (*MARKS.values(), *OTHERS)}) == len(MARKS) + len(OTHERS)
