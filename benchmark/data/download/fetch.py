@@ -113,8 +113,10 @@ def _go_on(
         if response.status_code != 200 and (start != have or not same):
             _discard(part, tag)
             raise Interrupted("the remote file is another than that of the part: begun anew")
-        tag.write_text(json.dumps(asdict(now)))
         with open(part, "r+b" if start else "wb", buffering=0) as file:
+            # After the part is emptied, and not anew where it goes on: a kill here leaves no tag beside foreign bytes.
+            if not start or now != known:
+                tag.write_text(json.dumps(asdict(now)))
             file.seek(start)
             for piece in pieces(response, stop):
                 file.write(piece)
