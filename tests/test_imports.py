@@ -35,6 +35,7 @@ ROOMS = (
     "benchmark.training",
     "benchmark.config",
     "benchmark.data.audit",
+    "benchmark.data.corpus",
     "benchmark.data.tasks",
     "benchmark.data.prepared",
     "benchmark.data.simulate",

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from benchmark.config.encoder import knobs_of, labels_of
 from benchmark.config.errors import names_of, one_line, unknown
 from benchmark.config.idle import IDLE, value_at
-from benchmark.config.sections import Finetune, Linear, Pretrain
+from benchmark.config.sections.evaluate import Finetune, Linear
+from benchmark.config.sections.pretrain import Pretrain
 from methods.base import PretrainMethod
 
 if TYPE_CHECKING:

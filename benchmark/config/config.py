@@ -19,21 +19,10 @@ from benchmark.config.change import by_encoder, is_knob, refuse_unswept, with_se
 from benchmark.config.encoder import labels_of, refuse_unfit, sized, whole_encoder
 from benchmark.config.errors import built, unknown
 from benchmark.config.overrides import dotted, laid_over
-from benchmark.config.sections import (
-    Boosting,
-    Data,
-    FewShot,
-    Finetune,
-    Gate,
-    Knn,
-    Linear,
-    Overrides,
-    Pretrain,
-    Ratio,
-    Section,
-    Seed,
-    Supervised,
-)
+from benchmark.config.sections.data import Data
+from benchmark.config.sections.evaluate import Boosting, FewShot, Finetune, Knn, Linear, Supervised
+from benchmark.config.sections.pretrain import Pretrain
+from benchmark.config.sections.section import Overrides, Ratio, Section, Seed
 from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import EVALUATIONS, FINETUNE
 from benchmark.results.printed.numbers import sources
@@ -41,6 +30,8 @@ from methods import get_method, refusal
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
+
+Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
 
 PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
     "pmq": {

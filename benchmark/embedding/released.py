@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from benchmark.config.errors import ConfigError
-from benchmark.config.sections import Finetune
+from benchmark.config.sections.evaluate import Finetune
 from benchmark.data.prepared.windows import HEARTBEATS
 from benchmark.data.readers.base import LEADS
 from benchmark.embedding.saved import Description

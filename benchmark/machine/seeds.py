@@ -7,6 +7,9 @@ import hashlib
 import numpy as np
 import torch
 
+LARGE = 2**62
+"""Bound of integer draws: modulo a small n nearly uniform and below n, which a float times n could round up to."""
+
 
 def stream(*parts: int | str) -> int:
     """A 63-bit seed for a named purpose, e.g. stream('pretrain', seed, epoch, step)."""

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import Floats, Ints, decide, per_recording
 from benchmark.results.names import HEARTBEAT, RECORDING, Pool
+from benchmark.results.scoring.lines import Floats, Ints, decide
+from benchmark.results.scoring.pooling import per_recording
 
 UNTESTED = "no test window of class"
 """How the note on classes without a test window begins."""

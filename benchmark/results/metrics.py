@@ -7,112 +7,36 @@ computed is None with its reason, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool
-from benchmark.results.scoring.calibration import BINS, bins_of
+from benchmark.results.scoring.definitions import (
+    accuracy,
+    auprc,
+    auroc,
+    brier,
+    class_brier,
+    class_ece,
+    class_f1,
+    ece,
+    f1,
+    label_accuracy,
+    sensitivity_at,
+)
+from benchmark.results.scoring.lines import Floats, Ints, Lines, Values
+from benchmark.results.scoring.pooling import per_recording
 from benchmark.results.scoring.ranking import (
-    Levels,
-    Ranking,
     average_precision,
-    counted,
-    levels_of,
     roc_area,
     sensitivity,
 )
 
-THRESHOLD = 0.5
-"""Probability above which a label of a multi-label task is predicted."""
 NO_WINDOW = "no test window"
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-Values = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Lines:
-    """A method's output on the n lines of a test set, windows or recordings, with C classes."""
-
-    truth: Ints
-    """(n, C) multi-hot."""
-    probability: Floats
-    """(n, C)"""
-    multi: bool
-    """A line can have several labels."""
-
-    @cached_property
-    def decisions(self) -> Ints:
-        """(n, C) multi-hot predictions."""
-        return decide(self.probability, multi=self.multi)
-
-    @cached_property
-    def positives(self) -> NDArray[Any]:
-        """(..., C) number of lines of each class."""
-        return self.sums(self.truth)
-
-    @cached_property
-    def negatives(self) -> NDArray[Any]:
-        """(..., C) number of lines not of each class."""
-        return self.sums(1 - self.truth)
-
-    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums of (n, K) values over the lines: (K,).
-
-        Resampled lines count as often as their patient was drawn: (1+R, K).
-        """
-        return np.asarray(values.sum(axis=0))
-
-    def areas(self) -> Values:
-        """(..., C) area under the ROC curve of each class against the rest; NaN if the truth lacks either sign."""
-        both = (self.positives > 0) & (self.negatives > 0)  # (C,)
-        areas = np.full(len(both), np.nan)
-        for c in np.flatnonzero(both):
-            areas[c] = area_under_roc(self.truth[:, c], self.probability[:, c])
-        return areas
-
-    def ranked(self, *scores: Callable[[Ranking], Values]) -> list[Values]:
-        """(..., C) values of each score from the ranking of each class; NaN if the truth lacks either sign."""
-        values = [np.full(np.shape(self.positives), np.nan) for _ in scores]  # (..., C) each
-        positives = self.truth.sum(axis=0)  # (C,)
-        for c in np.flatnonzero((positives > 0) & (positives < len(self.truth))):
-            levels = levels_of(self.truth[:, c], self.probability[:, c])
-            for own, found in zip(values, self.scores_of(levels, scores), strict=True):
-                own[..., c] = found
-        return values
-
-    def scores_of(self, levels: Levels, scores: Sequence[Callable[[Ranking], Values]]) -> list[Values]:
-        """(...) values of each score of a class."""
-        ranking = counted(levels)
-        return [score_of(ranking) for score_of in scores]
-
-    def binned(self, bins: NDArray[np.intp], values: NDArray[Any]) -> Values:
-        """(..., K, BINS) sums of (n, K) values over the lines of each bin."""
-        own = [np.bincount(b, weights=v, minlength=BINS) for b, v in zip(bins.T, values.T, strict=True)]
-        return np.stack(own)
-
-
-def area_under_roc(truth: Ints, probability: Floats) -> float:
-    """Area under the ROC curve of n lines, (n,) each, with both signs in the truth.
-
-    scikit-learn's `roc_auc_score` to the bit, which checks its input for most of its time.
-    """
-    order = np.argsort(-probability, kind="stable")  # (n,)
-    last = np.append(np.flatnonzero(np.diff(probability[order])), len(order) - 1)  # (T,) of each distinct probability
-    hits = np.cumsum(truth[order])[last].astype(np.float64)  # (T,)
-    misses = 1 + last - hits  # (T,)
-    if len(last) > 2:  # points on a straight line add nothing but rounding
-        corner = (np.diff(hits, 2) != 0) | (np.diff(misses, 2) != 0)  # (T - 2,)
-        kept = np.concatenate([[True], corner, [True]])  # (T,)
-        hits, misses = hits[kept], misses[kept]
-    up, right = np.append(0.0, hits) / hits[-1], np.append(0.0, misses) / misses[-1]  # (T + 1,)
-    return float((np.diff(right) * (up[1:] + up[:-1]) / 2.0).sum())
 
 
 Kind = Literal["column", "beside", "further"]
@@ -148,81 +72,6 @@ class Scores:
     undefined: dict[str, str]
 
 
-def f1(lines: Lines) -> Values:
-    """Macro F1 over the classes in truth or prediction."""
-    return macro(class_f1(lines))
-
-
-def auroc(lines: Lines) -> Values:
-    """Macro one-vs-rest AUROC over the classes with both signs in the truth."""
-    return macro(lines.areas())
-
-
-def accuracy(lines: Lines) -> Values:
-    """Micro accuracy; the exact match where a line can have several labels."""
-    right = (lines.decisions == lines.truth).all(axis=1)  # (n,)
-    sums = lines.sums(np.stack([right, np.ones_like(right)], axis=1))  # (..., 2)
-    return share(sums[..., 0], sums[..., 1])
-
-
-def label_accuracy(lines: Lines) -> Values:
-    """Share of correct decisions over all labels of all lines."""
-    right = (lines.decisions == lines.truth).sum(axis=1)  # (n,)
-    sums = lines.sums(np.stack([right, np.full_like(right, lines.truth.shape[1])], axis=1))  # (..., 2)
-    return share(sums[..., 0], sums[..., 1])
-
-
-def class_f1(lines: Lines) -> Values:
-    """(..., C) F1 of each class; NaN for one in neither truth nor prediction."""
-    hits = lines.sums(lines.truth * lines.decisions)  # (..., C)
-    return share(2 * hits, lines.sums(lines.truth + lines.decisions))
-
-
-def class_brier(lines: Lines) -> Values:
-    """(..., C) Brier score of each class against the rest: the mean squared error of its probability."""
-    error = (lines.probability.astype(np.float64) - lines.truth) ** 2  # (n, C)
-    return _where_both(lines, share(lines.sums(error), lines.positives + lines.negatives))
-
-
-def class_ece(lines: Lines) -> Values:
-    """(..., C) expected calibration error of each class against the rest, over 15 bins of equal width."""
-    return _where_both(lines, _calibration_error(lines, lines.probability, lines.truth))
-
-
-def _calibration_error(lines: Lines, probability: Floats, truth: Ints) -> Values:
-    """(..., K) of (n, K): the distance of mean probability and share of positives, averaged over the lines by bin."""
-    gaps = lines.binned(bins_of(probability), probability.astype(np.float64) - truth)  # (..., K, BINS)
-    total = (lines.positives + lines.negatives)[..., :1]  # (..., 1) lines
-    return share(np.abs(gaps).sum(axis=-1), np.broadcast_to(total, gaps.shape[:-1]))
-
-
-def _where_both(lines: Lines, values: Values) -> Values:
-    return np.where((lines.positives > 0) & (lines.negatives > 0), values, np.nan)
-
-
-def auprc(lines: Lines) -> Values:
-    """Macro average precision over the classes with both signs in the truth."""
-    return macro(lines.ranked(average_precision)[0])
-
-
-def sensitivity_at(lines: Lines) -> Values:
-    """Macro sensitivity at 90 % specificity over the classes with both signs in the truth."""
-    return macro(lines.ranked(sensitivity)[0])
-
-
-def brier(lines: Lines) -> Values:
-    """Macro Brier score over the classes with both signs in the truth."""
-    return macro(class_brier(lines))
-
-
-def ece(lines: Lines) -> Values:
-    """Expected calibration error: of the most probable class (Guo et al., 2017); macro where labels are several."""
-    if lines.multi:
-        return macro(class_ece(lines))
-    right = (lines.decisions * lines.truth).sum(axis=1, keepdims=True)  # (n, 1)
-    return np.asarray(_calibration_error(lines, lines.probability.max(axis=1, keepdims=True), right)[..., 0])
-
-
 NO_BOTH = "no class has both signs in the test set"
 METRICS = {
     metric.name: metric
@@ -255,38 +104,6 @@ def class_scores(lines: Lines) -> dict[str, Values]:
     return dict(zip(CLASS_SCORES, own, strict=True))
 
 
-def share(part: NDArray[Any], whole: NDArray[Any]) -> Values:
-    """part / whole, elementwise; NaN where the whole is 0."""
-    return np.asarray(np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0))
-
-
-def macro(values: Values) -> Values:
-    """(...) means of (..., C) values over the classes with a defined value; NaN where none has one.
-
-    Defined values are packed and summed in numpy's order, so that a stored score and its first resampled one have the
-    same bits.
-    """
-    defined = ~np.isnan(values)
-    if defined.all() and values.shape[-1]:
-        return np.asarray(values.mean(axis=-1))
-    rows, counts = values.reshape(-1, values.shape[-1]), defined.sum(axis=-1)  # (N, C), (...)
-    means = np.full(len(rows), np.nan)  # (N,)
-    for count in np.unique(counts[counts > 0]):
-        own = counts.ravel() == count  # (N,)
-        means[own] = rows[own][defined.reshape(rows.shape)[own]].reshape(-1, count).mean(axis=-1)
-    return means.reshape(counts.shape)
-
-
-def decide(probability: Floats, *, multi: bool) -> Ints:
-    """Multi-hot decisions (n, C): the most probable class, or every class above the threshold."""
-    if multi:
-        return (probability > THRESHOLD).astype(np.int64)  # (n, C)
-    decisions = np.zeros(probability.shape, dtype=np.int64)  # (n, C)
-    if len(probability):
-        decisions[np.arange(len(probability)), probability.argmax(axis=1)] = 1
-    return decisions
-
-
 def macro_f1(probability: Floats, truth: Ints, *, multi: bool) -> float | None:
     """Macro F1 of (n, C) probabilities; None where no class is in truth or prediction."""
     return _number(f1(Lines(truth, probability, multi)))
@@ -315,30 +132,6 @@ def score(probability: Floats, truth: Ints, *, multi: bool) -> Scores:
 
 def _number(value: Values) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def means_by(group: NDArray[np.intp], probability: Floats) -> Floats:
-    """(G, C) means of (n, C) probabilities over the lines of each of G groups, in float64; no group is empty."""
-    counts = np.bincount(group)  # (G,)
-    total = [np.bincount(group, weights=column) for column in probability.T]  # C of (G,)
-    return (np.stack(total, axis=1) / counts[:, None]).astype(np.float32)
-
-
-def pooled_by(group: NDArray[np.intp], probability: Floats, pool: Pool = "mean") -> Floats:
-    """(G, C) means or maxima of (n, C) probabilities over the lines of each of G groups; no group is empty."""
-    if pool == "mean" or not len(group):
-        return means_by(group, probability)
-    order = np.argsort(group, kind="stable")  # (n,)
-    first = np.flatnonzero(np.diff(group[order], prepend=-1))  # (G,)
-    return np.asarray(np.maximum.reduceat(probability[order], first, axis=0))
-
-
-def per_recording(
-    probability: Floats, truth: Ints, recording: Sequence[str] | NDArray[np.str_], pool: Pool = "mean"
-) -> tuple[Floats, Ints, NDArray[np.str_]]:
-    """Pooled probability (R, C), truth (R, C) and name (R,) of the recordings of n windows, sorted by name."""
-    names, first, inverse = np.unique(np.asarray(recording), return_index=True, return_inverse=True)
-    return pooled_by(inverse, probability, pool), truth[first], names
 
 
 def score_both_units(

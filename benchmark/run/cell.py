@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.tasks.coverage import coverage
 from benchmark.data.tasks.relabelled import opened_for
 from benchmark.data.tasks.split import SPLIT_VERSION

@@ -11,9 +11,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.corpus.pairs import pairs_of
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.windows import TYPICAL_SECONDS, Segmentation
-from benchmark.data.tasks.pairs import pairs_of
 from benchmark.results.names import FEATURES, FINETUNE, SUPERVISED
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.evaluations.contract import Amounts, Pool

@@ -16,8 +16,8 @@ from typing import Any
 
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
+from benchmark.data.corpus.text import embedder_identity
 from benchmark.data.tasks.split import SPLIT_VERSION
-from benchmark.data.tasks.text import embedder_identity
 from benchmark.results.keys import digest
 from benchmark.results.names import (
     EVALUATION_FACTS,

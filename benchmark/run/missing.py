@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.results.cards import BadCard, vouched
 from benchmark.results.names import CARD
 from benchmark.results.store import CorruptRow, Store

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.corpus.source import pretrained_entries
+from benchmark.data.corpus.text import has_text
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import skip_summary
 from benchmark.data.tasks.columns import Column
-from benchmark.data.tasks.task import pretrained_entries
-from benchmark.data.tasks.text import has_text
 from benchmark.results.keys import digest
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.tuned import Tuning

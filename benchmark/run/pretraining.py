@@ -11,13 +11,13 @@ from typing import Any
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared, opened
-from benchmark.data.tasks.pairs import PairSource, pairs_of, source_facts
+from benchmark.data.corpus.pairs import PairSource, pairs_of, source_facts
+from benchmark.data.corpus.sampling import epoch_shape
+from benchmark.data.corpus.source import corpus_trials, pretraining_source
+from benchmark.data.prepared.load import Prepared, opened
 from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
 from benchmark.data.tasks.relabelled import opened_for
-from benchmark.data.tasks.sampling import epoch_shape
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import corpus_trials, pretraining_source
 from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
 from benchmark.machine.seeds import seed_torch

@@ -19,11 +19,12 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmark.config.sections import Finetune
+from benchmark.config.sections.evaluate import Finetune
 from benchmark.data.tasks.task import Task
 from benchmark.machine.seeds import seed_torch, stream
-from benchmark.results.metrics import macro_f1, per_recording
+from benchmark.results.metrics import macro_f1
 from benchmark.results.names import RECORDING
+from benchmark.results.scoring.pooling import per_recording
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.base import Encoder
 

@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.data.tasks.pairs import PairSource, make_batch
-from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
+from benchmark.data.corpus.pairs import PairSource, make_batch
+from benchmark.data.corpus.sampling import epoch_batches, epoch_shape
 from benchmark.machine.seeds import seed_torch
 from benchmark.results.files.arrays import npz_bytes
 from benchmark.results.files.write import write_atomic

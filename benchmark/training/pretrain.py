@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
-from benchmark.data.tasks.pairs import PairSource, make_batch
+from benchmark.data.corpus.pairs import PairSource, make_batch
+from benchmark.data.corpus.sampling import epoch_batches, epoch_shape
 from benchmark.data.tasks.probe_windows import ProbeWindows
-from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
 from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.stop import postponed, stopped

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 
-from benchmark.config.sections import Budget
-from benchmark.data.tasks.sampling import EpochShape
+from benchmark.config.sections.pretrain import Budget
+from benchmark.data.corpus.sampling import EpochShape
 from methods.base import PretrainMethod, Recipe
 
 WARMUP_SHARE = 0.05

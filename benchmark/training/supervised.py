@@ -13,7 +13,7 @@ import time
 import torch
 from torch import Tensor, nn
 
-from benchmark.config.sections import Supervised
+from benchmark.config.sections.evaluate import Supervised
 from benchmark.data.tasks.task import Task
 from benchmark.machine.seeds import seed_torch
 from benchmark.training.finetune import Outcome, batches_of, loss_of, predict, validation_score

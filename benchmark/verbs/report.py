@@ -60,7 +60,7 @@ def see_people(run: Run, arguments: Namespace, console: Console) -> None:
 
     Raises ConfigError for a folder of other data, DatasetError for one that is missing.
     """
-    from benchmark.config.sections import Data  # here, because the readers load slowly
+    from benchmark.config.sections.data import Data  # here, because the readers load slowly
     from benchmark.data.readers.registry import find_root
     from benchmark.run.data.people import add_people
     from reports.runs.run import tested_recordings

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import decide
 from benchmark.results.names import Pool
 from benchmark.results.rows import Predictions
+from benchmark.results.scoring.lines import decide
 from reports.runs.run import Run
 from reports.statistics.test_set import pooled, resampled_test_set
 

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import COLUMNS, METRICS, Lines, share
+from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.scoring.calibration import BINS
+from benchmark.results.scoring.lines import Lines, share
 from benchmark.results.scoring.ranking import Levels, Ranking, counted, merged
 from reports.statistics.test_set import Floats, ResampledTestSet, by_patient, pooled, resampled_sums
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.results.keys import digest
-from benchmark.results.metrics import pooled_by
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.rows import Predictions
+from benchmark.results.scoring.pooling import pooled_by
 
 Floats = NDArray[np.float64]
 

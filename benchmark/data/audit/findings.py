@@ -19,12 +19,19 @@ from numpy.typing import NDArray
 from benchmark.data.audit.overlaps import shared_cohorts
 from benchmark.data.audit.summary import some
 from benchmark.data.prepared.leads import EXCHANGED, INVERTED
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.readers.base import DatasetError
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.split import Split, lacking, patients_on_two_sides, sides_of, target_matrix, task_labels
-from benchmark.data.tasks.task import split_of
+from benchmark.data.tasks.split import (
+    Split,
+    lacking,
+    patients_on_two_sides,
+    sides_of,
+    split_of,
+    target_matrix,
+    task_labels,
+)
 
 Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})

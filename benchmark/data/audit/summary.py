@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchmark.data.prepared.cutting import Signal
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation
 from benchmark.data.readers.base import About, Dataset, DatasetError, Entry, Listing

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 
 Standardise = Literal["recording", "dataset", "none"]
 """recording: z-score per recording and lead; dataset: one mean and deviation; none: mV."""

@@ -25,10 +25,10 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from benchmark.data.prepared.beats import normalise_trials
-from benchmark.data.prepared.prepare import Prepared, memory_map
+from benchmark.data.prepared.load import Prepared, memory_map
 from benchmark.data.prepared.scale import Scale
-from benchmark.data.prepared.verify import intact
 from benchmark.data.readers.base import LEADS
+from benchmark.results.files.verify import intact
 from benchmark.results.files.write import replacing, write_atomic
 
 CHUNK = 128

@@ -14,10 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.trials import Trials, trials
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import scaled, split_or_none
+from benchmark.data.tasks.split import split_or_none
+from benchmark.data.tasks.windows import scaled
 
 RECORDINGS = 256
 """Most recordings used, with two windows each: a measurement costs half a thousand forward passes."""

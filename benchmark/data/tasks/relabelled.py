@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from benchmark.data.prepared.prepare import Prepared, opened
+from benchmark.data.prepared.load import Prepared, opened
 from benchmark.data.tasks.columns import Column
 from benchmark.results.keys import digest
 

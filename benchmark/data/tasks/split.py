@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import DatasetError, Entry
 from benchmark.data.tasks.spec import TaskSpec
 
@@ -88,6 +89,21 @@ def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_co
     )
     train, validation, test = (np.array(sorted(indices), np.int64) for indices in sides)
     return Split(train, validation, test, dict(dropped))
+
+
+def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
+    """Training, validation and test recordings of a prepared, labelled dataset. Raises as `split_recordings`."""
+    return split_recordings(prepared.entries, spec, first_label_counts=prepared.first_label_counts)
+
+
+def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
+    """The split, and its problem or None; all sides are empty if the dataset cannot be split."""
+    try:
+        split = split_of(prepared, spec)
+    except DatasetError as problem:
+        nobody = np.empty(0, np.int64)
+        return Split(nobody, nobody, nobody, {}), str(problem)
+    return split, lacking(split)
 
 
 Sides = tuple[list[int], list[int], list[int]]

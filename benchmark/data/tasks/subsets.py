@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.split import SPLIT_SEED, LabelledSubset, absent_classes, target_matrix
-from benchmark.data.tasks.task import Sides, split_or_none
+from benchmark.data.tasks.split import SPLIT_SEED, LabelledSubset, absent_classes, split_or_none, target_matrix
+from benchmark.data.tasks.task import Sides
 
 
 def drawn_by_recording(sides: Sides, ratio: float, seed: int) -> LabelledSubset:

@@ -1,4 +1,4 @@
-"""Prepared recordings -> the corpus of a pretraining or the task of a cell, on the device.
+"""Prepared recordings -> the task of a cell, on the device.
 
 A window is a heartbeat, a plain window or a crop, as the dataset was cut. A cell's task is the labelled subset of the
 training windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.
@@ -6,100 +6,25 @@ training windows, and all validation and test windows; the test windows are the 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from benchmark.data.prepared.lead_sets import without_absent
-from benchmark.data.prepared.prepare import Prepared
-from benchmark.data.prepared.scale import scale_of
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.trials import Trials, trials
-from benchmark.data.readers.base import LEADS, DatasetError, Entry
-from benchmark.data.tasks.pairs import LARGE, PairSource
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.split import (
     LabelledSubset,
-    Split,
     labelled_subset,
-    lacking,
-    split_recordings,
+    split_or_none,
     target_matrix,
 )
-from benchmark.data.tasks.text import embed_reports, has_text
+from benchmark.data.tasks.windows import Crops, Windows, crops_of, scaled, windows_of
 from benchmark.results.keys import digest
 from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
-
-FIRST_PATIENT = 1
-"""Number of the first patient, as by the PMQ authors: their queue marks its empty slots with patient 0."""
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Labelled windows of one split."""
-
-    signal: Tensor  # (n, S, L) float16, on the device
-    target: Tensor  # (n, C) float32 multi-hot, on the device
-    recording: NDArray[np.str_]  # (n,)
-    patient: NDArray[np.str_]  # (n,)
-
-    def __len__(self) -> int:
-        return len(self.recording)
-
-    @cached_property
-    def content(self) -> tuple[str, str]:
-        """SHA-256 of the signals, and a hash of labels and recordings."""
-        labels = hashlib.sha256(self.target.cpu().contiguous().numpy().data).hexdigest()
-        signal = hashlib.sha256(self.signal.cpu().contiguous().numpy().data).hexdigest()
-        return signal, digest([labels, self.recording.tolist()])
-
-    @cached_property
-    def recordings(self) -> list[str]:
-        """Names of the recordings, sorted."""
-        return sorted(set(self.recording.tolist()))
-
-    @cached_property
-    def patients(self) -> int:
-        """Number of patients."""
-        return len(set(self.patient.tolist()))
-
-    def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
-        return self.signal[index], self.target[index]
-
-    def first(self, count: int) -> Windows:
-        """The first `count` windows."""
-        return Windows(self.signal[:count], self.target[:count], self.recording[:count], self.patient[:count])
-
-    def truth(self) -> NDArray[np.int64]:
-        """Multi-hot labels (n, C) on the host."""
-        return self.target.cpu().numpy().astype(np.int64)
-
-
-@dataclass(frozen=True)
-class Crops:
-    """Labelled recordings kept whole, of which training takes a crop that begins anywhere."""
-
-    signal: Tensor  # (n, L) float16, one recording after the other, on the device
-    start: Tensor  # (M,) first sample of each recording
-    places: Tensor  # (M,) number of samples at which a crop may begin
-    target: Tensor  # (M, C) float32 multi-hot, on the device
-    samples: int
-    """S, of a crop."""
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Signals (b, S, L) and targets (b, C) to train on, a crop of each numbered recording (b,), drawn anew."""
-        place = torch.randint(LARGE, index.shape, device=index.device) % self.places[index]  # (b,)
-        sample = (self.start[index] + place)[:, None] + torch.arange(self.samples, device=index.device)  # (b, S)
-        return self.signal[sample], self.target[index]
 
 
 @dataclass(frozen=True)
@@ -138,83 +63,6 @@ class Task:
             counts[f"{split}_recordings"] = len(windows.recordings)
             counts[f"{split}_patients"] = windows.patients
         return counts
-
-
-def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
-    """Training, validation and test recordings of a prepared, labelled dataset. Raises as `split_recordings`."""
-    return split_recordings(prepared.entries, spec, first_label_counts=prepared.first_label_counts)
-
-
-def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
-    """The split, and its problem or None; all sides are empty if the dataset cannot be split."""
-    try:
-        split = split_of(prepared, spec)
-    except DatasetError as problem:
-        nobody = np.empty(0, np.int64)
-        return Split(nobody, nobody, nobody, {}), str(problem)
-    return split, lacking(split)
-
-
-def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
-    """Numbers of the pseudo-trials to pretrain on: all of a corpus without labels, else those of its training part."""
-    recording = trials(prepared, spec.per_trial).recording  # (T,)
-    if not prepared.classes:
-        return np.arange(len(recording))
-    return np.flatnonzero(np.isin(recording, split_of(prepared, spec).train))
-
-
-def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
-    """The recordings that are pretrained on, as in `corpus_trials`, without making the pseudo-trials."""
-    whole = np.flatnonzero(prepared.trials_of_each(spec.per_trial))  # (R',)
-    if prepared.classes:
-        whole = np.intersect1d(whole, split_or_none(prepared, spec)[0].train)
-    return [prepared.entries[r] for r in whole]
-
-
-def pretraining_source(
-    prepared: Prepared, spec: TaskSpec, device: torch.device, text_embedder: str | None = None
-) -> PairSource:
-    """The pretraining corpus on the device; with an embedder, the recordings that have a report, and its embedding.
-
-    Raises DatasetError if no recording is usable.
-    """
-    chosen, per_trial = corpus_trials(prepared, spec), spec.per_trial  # (T,)
-    if not len(chosen):
-        raise DatasetError(
-            f"{prepared.title}: no recording to pretrain on has the {per_trial} {prepared.segmentation.word}s of a "
-            "pseudo-trial"
-        )
-    all_trials = trials(prepared, per_trial)
-    text, without_text = None, 0
-    if text_embedder is not None:
-        every = np.unique(all_trials.recording[chosen])  # (R,)
-        told = np.array([r for r in every if has_text(prepared.entries[r].report)], np.int64)  # (R',)
-        if not len(told):
-            raise DatasetError(
-                f"{prepared.title}: no recording has a report; leave out the methods that learn from text"
-            )
-        chosen, without_text = chosen[np.isin(all_trials.recording[chosen], told)], len(every) - len(told)
-        reports = [prepared.entries[r].report for r in told]
-        vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
-        text = torch.from_numpy(vectors[np.searchsorted(told, all_trials.recording[chosen])]).to(device)  # (T, E)
-    all_trials = scaled(all_trials, prepared, spec, np.unique(all_trials.recording[chosen]))
-    signal = torch.from_numpy(all_trials.take(chosen))  # (T, P * S, L)
-    return PairSource(
-        signal=signal.view(len(chosen), per_trial, prepared.segmentation.samples, -1).to(device),
-        recording=torch.from_numpy(all_trials.recording[chosen]).to(device),
-        patient=torch.from_numpy(all_trials.patient[chosen] + FIRST_PATIENT).to(device),
-        text=text,
-        recordings_without_text=without_text,
-        anywhere=prepared.segmentation.anywhere,
-        scale=all_trials.scale,
-    )
-
-
-def scaled(all_trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64]) -> Trials:
-    """The pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
-    if spec.standardise != "dataset":
-        return all_trials
-    return replace(all_trials, scale=scale_of(prepared, recordings))
 
 
 @dataclass(frozen=True)
@@ -263,7 +111,7 @@ def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device,
     ]
 
     def windows(trial: NDArray[np.int64]) -> Windows:
-        return _windows(prepared, all_trials, target, _all_windows(trial, per_trial), spec, device)
+        return windows_of(prepared, all_trials, target, _all_windows(trial, per_trial), spec, device)
 
     return Sides(
         prepared,
@@ -315,9 +163,9 @@ def task_on(sides: Sides, *, ratio: float, seed: int, draw: Draw = drawn_by_prot
     if prepared.segmentation.kind == "recordings":
         recordings = np.unique(all_trials.recording[labelled])  # (M,)
         labelled = np.flatnonzero(np.isin(all_trials.recording, recordings))  # (n,) all crops of each
-        crops = _crops(prepared, all_trials, sides.target, recordings, spec, sides.device)
+        crops = crops_of(prepared, all_trials, sides.target, recordings, spec, sides.device)
     return Task(
-        train=_windows(prepared, all_trials, sides.target, labelled, spec, sides.device),
+        train=windows_of(prepared, all_trials, sides.target, labelled, spec, sides.device),
         validation=sides.validation,
         test=sides.test,
         multi=spec.labels == "multi",
@@ -332,45 +180,3 @@ def task_on(sides: Sides, *, ratio: float, seed: int, draw: Draw = drawn_by_prot
 def _all_windows(trial: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
     """Window numbers of whole pseudo-trials."""
     return np.asarray((trial[:, None] * per_trial + np.arange(per_trial)).ravel(), np.int64)
-
-
-def _windows(
-    prepared: Prepared,
-    all_trials: Trials,
-    target: NDArray[np.int64],
-    index: NDArray[np.int64],
-    spec: TaskSpec,
-    device: torch.device,
-) -> Windows:
-    """Signals and labels of the numbered windows."""
-    recording = all_trials.recording[index // all_trials.per_trial]  # (n,)
-    entries = [prepared.entries[r] for r in recording]
-    return Windows(
-        signal=torch.from_numpy(without_absent(all_trials.windows(index), spec.leads)).to(device),
-        target=torch.from_numpy(target[recording]).float().to(device),
-        recording=np.array([entry.recording for entry in entries], dtype=np.str_),
-        patient=np.array([entry.patient for entry in entries], dtype=np.str_),
-    )
-
-
-def _crops(
-    prepared: Prepared,
-    all_trials: Trials,
-    target: NDArray[np.int64],
-    recordings: NDArray[np.int64],
-    spec: TaskSpec,
-    device: torch.device,
-) -> Crops:
-    """Signals and labels of numbered recordings (M,) that are kept whole."""
-    first, samples = prepared.first_window, prepared.segmentation.samples
-    parts = [all_trials.samples[first[r] : first[r + 1]] for r in recordings]
-    signal = np.concatenate(parts) if parts else np.empty((0, len(LEADS)), np.float16)  # (n, L)
-    signal = signal if all_trials.scale is None else all_trials.scale.applied(signal)
-    length = np.array([len(part) for part in parts], np.int64)  # (M,)
-    return Crops(
-        signal=torch.from_numpy(without_absent(signal, spec.leads)).to(device),
-        start=torch.from_numpy(np.cumsum(length) - length).to(device),
-        places=torch.from_numpy(length - samples + 1).to(device),
-        target=torch.from_numpy(target[recordings]).float().to(device),
-        samples=samples,
-    )

@@ -1,1 +1,1 @@
-"""How the lines of a class are counted for its scores: by rank, and in bins of probability. For benchmark.results."""
+"""Metrics from the lines of a test set: what they are computed from, their definitions, and pooling by recording."""

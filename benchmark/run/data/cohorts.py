@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.sections import Simulation
+from benchmark.config.sections.data import Simulation
 from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.readers.registry import find_root, refuse_unfinished
 from benchmark.data.simulate import CohortSettings, versions_of, write_cohort

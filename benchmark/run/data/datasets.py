@@ -10,11 +10,12 @@ from pathlib import Path
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.data.audit.findings import Finding, audit
-from benchmark.data.prepared.prepare import Prepared, prepare
+from benchmark.data.prepared.load import Prepared
+from benchmark.data.prepared.prepare import prepare
 from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.tasks.relabelled import of_task
+from benchmark.data.tasks.split import split_or_none
 from benchmark.data.tasks.subsets import patients_per_class
-from benchmark.data.tasks.task import split_or_none
 from benchmark.results.keys import digest
 from benchmark.results.names import FEW_SHOT
 from benchmark.run.claims import alone

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.results.names import LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.results.tuned import Trial, Tuning, best_of

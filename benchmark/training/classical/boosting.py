@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmark.config.sections import Boosting
+from benchmark.config.sections.evaluate import Boosting
 from benchmark.data.prepared.beats import FS
 from benchmark.data.prepared.windows import Kind
 from benchmark.data.tasks.task import Task

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.sections import Knn
+from benchmark.config.sections.evaluate import Knn
 from benchmark.data.tasks.task import Task
 from benchmark.training.evaluations.contract import Evaluation, Judged
 from benchmark.training.finetune import Outcome, validation_score

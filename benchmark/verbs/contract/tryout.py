@@ -12,11 +12,11 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
+from benchmark.data.corpus.pairs import PairSource, make_batch
+from benchmark.data.corpus.sampling import epoch_batches, epoch_shape
+from benchmark.data.corpus.text import WIDTH as TEXT_WIDTH
 from benchmark.data.prepared.beats import FS, WINDOW, pseudo_trials
 from benchmark.data.simulate import simulate
-from benchmark.data.tasks.pairs import PairSource, make_batch
-from benchmark.data.tasks.sampling import epoch_batches, epoch_shape
-from benchmark.data.tasks.text import WIDTH as TEXT_WIDTH
 from benchmark.machine.seeds import seed_torch
 from benchmark.training.pretrain import make_optimiser, train_step
 from methods.base import Batch, PretrainMethod, Recipe

@@ -21,7 +21,8 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.audit.findings import Finding
 from benchmark.data.audit.summary import COLUMNS, below_table, fact_lines, of_listing, of_prepared, some, table_row
 from benchmark.data.prepared.beats import FS, heartbeats
-from benchmark.data.prepared.prepare import Prepared, cached, list_part
+from benchmark.data.prepared.load import Prepared
+from benchmark.data.prepared.prepare import cached, list_part
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
 from benchmark.data.readers.registry import find_root

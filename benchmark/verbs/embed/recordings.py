@@ -18,13 +18,13 @@ from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data.prepared.lead_sets import without_absent
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.trials import trials
 from benchmark.data.readers.base import Entry, Recording
 from benchmark.data.readers.files.wfdb_record import read_recording
 from benchmark.data.readers.registry import DATASETS
-from benchmark.data.tasks.task import split_or_none
+from benchmark.data.tasks.split import split_or_none
 from benchmark.embedding.cut import Taken, Windows, check_signals, columns_of, cut_all, recording_of
 from benchmark.embedding.encode import SavedEncoder, load_encoder, mean_of, unusable_line
 from benchmark.embedding.saved import Description

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config.errors import ConfigError, unknown
-from benchmark.config.sections import Data, Finetune
+from benchmark.config.sections.data import Data
+from benchmark.config.sections.evaluate import Finetune
 from benchmark.data.readers.base import LEADS
 from benchmark.results.cards import BadCard
 from benchmark.results.plan import PlannedCell, with_todays_keys

@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmark.config.change import by_encoder
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared, cached, list_part
+from benchmark.data.prepared.load import Prepared
+from benchmark.data.prepared.prepare import cached, list_part
 from benchmark.results.names import ABLATION, GATE, METHOD, PRESET, SNAPSHOT, SWEEP, TRIAL, takes_shots
 from benchmark.results.store import Store
 from benchmark.run.data.cohorts import cohort_folder, locate, names_of

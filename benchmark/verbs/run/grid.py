@@ -10,7 +10,7 @@ from typing import Any
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
 from benchmark.config.verb import FAILED, OK
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import skip_summary, write_skipped
 from benchmark.data.readers.base import Dataset
 from benchmark.results.files.write import is_read_only

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from benchmark.config.sections import Finetune
+from benchmark.config.sections.evaluate import Finetune
 from benchmark.machine.seeds import seed_torch
 from benchmark.training.compiled import compile_encoders
 from benchmark.training.finetune import Classifier, loss_of

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.results.metrics import CLASS_SCORES, METRICS, class_scores, macro
+from benchmark.results.metrics import CLASS_SCORES, METRICS, class_scores
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Predictions
+from benchmark.results.scoring.lines import macro
 from reports.runs.kept import Kept
 from reports.runs.run import Run
 from reports.statistics.bootstrap import resampled_lines

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from benchmark.results.metrics import METRICS, NO_WINDOW, Lines, per_recording
+from benchmark.results.metrics import METRICS, NO_WINDOW
 from benchmark.results.names import HEARTBEAT
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Predictions
+from benchmark.results.scoring.lines import Lines
+from benchmark.results.scoring.pooling import per_recording
 from reports.runs.run import CELL, TIDY, Run
 
 

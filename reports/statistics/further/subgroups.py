@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import class_f1, macro
 from benchmark.results.people.groups import ATTRIBUTES
 from benchmark.results.people.stored import Groups, read_people
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Predictions
+from benchmark.results.scoring.definitions import class_f1
+from benchmark.results.scoring.lines import macro
 from reports.runs.kept import Kept
 from reports.runs.run import Run, fingerprints_of
 from reports.statistics.bootstrap import ResampledLines

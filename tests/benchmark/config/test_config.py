@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names, load_config, parse_value, validate
-from benchmark.config.sections import FewShot, Knn
+from benchmark.config.sections.evaluate import FewShot, Knn
 from benchmark.data.readers.registry import DATASETS
 from benchmark.results.names import BEYOND
 from methods import METHODS

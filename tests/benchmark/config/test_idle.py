@@ -11,7 +11,8 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.idle import IDLE, value_at
 from benchmark.config.load import config_names, load_config
-from benchmark.config.sections import Data, Pretrain
+from benchmark.config.sections.data import Data
+from benchmark.config.sections.pretrain import Pretrain
 from methods.base import Recipe
 
 WINDOWS = {"data.segmentation": "windows"}

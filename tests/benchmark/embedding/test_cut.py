@@ -9,7 +9,7 @@ import pytest
 
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepared.beats import pseudo_trials
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.scale import Scale
 from benchmark.data.prepared.trials import trials
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation, plain_seconds

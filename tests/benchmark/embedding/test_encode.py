@@ -13,7 +13,7 @@ import torch
 from benchmark import load_encoder
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import LEADS
 from benchmark.data.tasks.task import make_task
 from benchmark.embedding import encode

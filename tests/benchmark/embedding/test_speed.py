@@ -11,7 +11,7 @@ import torch
 
 from benchmark import load_encoder
 from benchmark.data.prepared.beats import heartbeats
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.embedding.cut import cut_all
 from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.benchmark.embedding.exported import export_encoder

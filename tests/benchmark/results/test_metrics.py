@@ -7,7 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmark.results.metrics import METRICS, decide, macro_f1, per_recording, score, score_both_units
+from benchmark.results.metrics import METRICS, macro_f1, score, score_both_units
+from benchmark.results.scoring.lines import decide
+from benchmark.results.scoring.pooling import per_recording
 
 CLASSES = 4
 

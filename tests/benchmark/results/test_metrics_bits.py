@@ -7,7 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from benchmark.results.metrics import macro, macro_f1, per_recording, score
+from benchmark.results.metrics import macro_f1, score
+from benchmark.results.scoring.lines import macro
+from benchmark.results.scoring.pooling import per_recording
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Grid

@@ -13,12 +13,13 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.config.load import validate
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import Entry
 from benchmark.data.tasks import task as task_module
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import Windows, split_of
+from benchmark.data.tasks.split import split_of
 from benchmark.data.tasks.task import make_task as task_of
+from benchmark.data.tasks.windows import Windows
 from benchmark.results.macro_classes import F1_OVER, UNTESTED, macro_notes
 from benchmark.results.metrics import score_both_units
 from benchmark.results.rows import Row
@@ -286,14 +287,14 @@ def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
     make_job: MakeJob, cohorts: dict[str, Prepared], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: set[str] = set()
-    windows_of = task_module._windows
+    windows_of = task_module.windows_of
 
     def spied(*given: Any) -> Windows:
         found = windows_of(*given)
         read.update(found.recording.tolist())
         return found
 
-    monkeypatch.setattr(task_module, "_windows", spied)
+    monkeypatch.setattr(task_module, "windows_of", spied)
     linear = run(make_job("chapman", "linear"))
     tested = {
         cohorts["chapman"].entries[r].recording

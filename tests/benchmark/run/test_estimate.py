@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.windows import HEARTBEATS, Segmentation, plain_seconds
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import make_task

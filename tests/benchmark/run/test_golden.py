@@ -24,13 +24,13 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
+from benchmark.data.corpus.text import TEXT_VERSION
 from benchmark.data.prepared.cache_key import PIPELINE_VERSION
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.simulate import SIMULATOR_VERSION
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import make_task
-from benchmark.data.tasks.text import TEXT_VERSION
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Pretraining

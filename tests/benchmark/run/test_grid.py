@@ -13,7 +13,7 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from benchmark.config.sections import Knn, Supervised
+from benchmark.config.sections.evaluate import Knn, Supervised
 from benchmark.results.names import EVALUATIONS
 from benchmark.run import grid as grid_module
 from benchmark.run.grid import Grid, expand

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
-from benchmark.data.tasks.task import pretrained_entries, pretraining_source
+from benchmark.data.corpus.source import pretrained_entries, pretraining_source
+from benchmark.data.prepared.load import Prepared
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid
 from benchmark.run.machine import Machine

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.machine.process import this_process
 from benchmark.results.failures import Failure
 from benchmark.results.keys import digest

@@ -14,7 +14,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.results.names import SNAPSHOT, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.claims import CLAIMS, Claims

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from benchmark.config.errors import ConfigError
-from benchmark.data.tasks.pairs import PairSource
+from benchmark.data.corpus.pairs import PairSource
 from benchmark.training.compiled import compile_encoders, require_compiler
 from benchmark.training.pretrain import pretrain
 from methods import get_method

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.sections import Finetune
+from benchmark.config.sections.evaluate import Finetune
 from benchmark.data.tasks.task import Task
 from benchmark.results.metrics import macro_f1
 from benchmark.training import finetune as finetune_module

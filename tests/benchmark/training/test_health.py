@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.tasks.pairs import PairSource
+from benchmark.data.corpus.pairs import PairSource
 from benchmark.data.tasks.probe_windows import ProbeWindows
 from benchmark.training.checkpoint import History
 from benchmark.training.health import (

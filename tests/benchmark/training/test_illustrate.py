@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.tasks.pairs import PairSource
+from benchmark.data.corpus.pairs import PairSource
 from benchmark.results.names import ILLUSTRATION, KEY_KINDS
 from benchmark.training import illustrate as module
 from benchmark.training.illustrate import (

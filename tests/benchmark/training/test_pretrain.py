@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.tasks.pairs import PairSource
+from benchmark.data.corpus.pairs import PairSource
 from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.stop import Stopped, stops_on_signals
 from benchmark.training.checkpoint import History, Stem, load_checkpoint

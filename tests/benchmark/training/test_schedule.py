@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from benchmark.data.tasks.sampling import EpochShape
+from benchmark.data.corpus.sampling import EpochShape
 from benchmark.training.schedule import epochs_bought, learning_rate, stem_updates, updates_of
 from methods.base import Recipe
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.sections import Supervised
+from benchmark.config.sections.evaluate import Supervised
 from benchmark.data.tasks.task import Task
 from benchmark.training import supervised as module
 from benchmark.training.finetune import Outcome

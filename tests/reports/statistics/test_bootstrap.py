@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, Lines, class_scores, macro, score, score_both_units
+from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, class_scores, score, score_both_units
 from benchmark.results.rows import Predictions
+from benchmark.results.scoring.lines import Lines, macro
 from reports.statistics import bootstrap
 from reports.statistics.bootstrap import CELLS, FEWEST_BINS, ResampledLines, resampled_scores
 from reports.statistics.test_set import ResampledTestSet, pooled, resampled_test_set

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmark.results.metrics import per_recording
 from benchmark.results.rows import Predictions
+from benchmark.results.scoring.pooling import per_recording
 from reports.statistics.test_set import by_patient, drawn_beyond_once, pooled, resampled_sums, resampled_test_set
 
 

@@ -13,7 +13,7 @@ import pytest
 from benchmark.data.audit.findings import Finding, audit
 from benchmark.data.prepared.beats import WINDOW
 from benchmark.data.prepared.cutting import Signal
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import LEADS, Entry

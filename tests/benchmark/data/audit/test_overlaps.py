@@ -17,7 +17,7 @@ from benchmark.data.audit.findings import audit
 from benchmark.data.audit.overlaps import HOLDS
 from benchmark.data.prepared.beats import WINDOW
 from benchmark.data.prepared.cutting import Signal
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import LEADS, Entry
 from benchmark.data.readers.cards.ecgbench.card import FORM
 from benchmark.data.tasks.spec import TaskSpec

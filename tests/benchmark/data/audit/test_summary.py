@@ -21,7 +21,7 @@ from benchmark.data.audit.summary import (
     table_row,
 )
 from benchmark.data.prepared.cutting import Signal
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.readers.base import Entry, Listing
 from benchmark.data.readers.cpsc2018 import CPSC2018

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.data.prepared.leads import FLAT, IDENTICAL, LAWS, STEP, doubt_about
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import LEADS
 from benchmark.data.readers.files.wfdb_record import read_recording
 

@@ -16,11 +16,13 @@ from typing import IO
 import numpy as np
 import pytest
 
-from benchmark.data.prepared import cache_key, cutting, verify
+from benchmark.data.prepared import cache_key, cutting
+from benchmark.data.prepared import load as load_module
 from benchmark.data.prepared import prepare as prepare_module
 from benchmark.data.prepared.beats import heartbeats
 from benchmark.data.prepared.cutting import Signal, signal_digest
-from benchmark.data.prepared.prepare import Prepared, cached, load_prepared, prepare
+from benchmark.data.prepared.load import INDEX_FORMAT, Prepared, load_prepared
+from benchmark.data.prepared.prepare import cached, prepare
 from benchmark.data.prepared.skipped import Skipped, skip_summary
 from benchmark.data.prepared.windows import plain_seconds, plain_windows
 from benchmark.data.readers.base import DatasetError, Listing
@@ -28,6 +30,7 @@ from benchmark.data.readers.cpsc2018 import CPSC2018
 from benchmark.data.readers.ptb_xl import PTBXL
 from benchmark.data.readers.simulated import SIMULATED_MARK
 from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.results.files import verify
 
 
 @pytest.fixture
@@ -66,7 +69,8 @@ def test_signals_of_the_usable_recordings_are_kept_in_brief(dataset: CPSC2018, t
 
 def test_a_cache_of_another_format_is_made_anew(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     before = prepare(dataset, tmp_path / "cache", workers=1)
-    monkeypatch.setattr(prepare_module, "INDEX_FORMAT", prepare_module.INDEX_FORMAT + 1)
+    for module in (prepare_module, load_module):
+        monkeypatch.setattr(module, "INDEX_FORMAT", INDEX_FORMAT + 1)
     assert load_prepared(before.folder) is None
     assert same(before, prepare(dataset, tmp_path / "cache", workers=1))
     assert load_prepared(before.folder) is not None

@@ -14,7 +14,7 @@ import pytest
 
 from benchmark.data.prepared import trials as trials_module
 from benchmark.data.prepared.beats import normalise_trials
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.data.readers.base import Entry
 
@@ -127,7 +127,7 @@ import logging, sys, time
 from pathlib import Path
 import numpy as np
 from benchmark.data.prepared import trials as module
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import Entry
 logging.basicConfig(level=logging.WARNING)
 module.CHUNK = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.windows import plain_seconds
 from benchmark.data.tasks.coverage import coverage

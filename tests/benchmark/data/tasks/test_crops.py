@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.corpus.pairs import make_batch
+from benchmark.data.corpus.source import pretraining_source
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.scale import Scale, scale_of
 from benchmark.data.prepared.trials import trials
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.tasks.coverage import coverage
-from benchmark.data.tasks.pairs import make_batch
 from benchmark.data.tasks.probe_windows import probe_windows
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import Task, make_task, pretraining_source
+from benchmark.data.tasks.task import Task, make_task
 
 CPU = torch.device("cpu")
 CROPS = Segmentation("recordings", 250, 100, 125)

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 import benchmark.data.tasks.probe_windows as module
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import split_of
+from benchmark.data.tasks.split import split_of
 
 MakePrepared = Callable[..., Prepared]
 CPU = torch.device("cpu")

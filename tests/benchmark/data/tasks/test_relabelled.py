@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.data.tasks.columns import TASKS, Column
 from benchmark.data.tasks.coverage import coverage
 from benchmark.data.tasks.relabelled import of_task, opened_for
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import split_of
+from benchmark.data.tasks.split import split_of
 
 RHYTHM = Column("ptb-xl", "rhythm")
 SPEC = TaskSpec(6, "multi", "paper")

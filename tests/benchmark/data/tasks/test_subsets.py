@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.subsets import drawn_by_recording, drawn_per_class, patients_per_class
 from benchmark.data.tasks.task import Draw, Sides, Task, sides_for_tasks, task_on

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.data.corpus.source import pretraining_source
 from benchmark.data.prepared.beats import normalise_trials
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.data.prepared.windows import plain_seconds
 from benchmark.data.readers.base import DatasetError
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import Task, Windows, make_task, pretraining_source
+from benchmark.data.tasks.task import Task, make_task
+from benchmark.data.tasks.windows import Windows
 
 LABELLED = [name for name, dataset in DATASETS.items() if dataset.classes and name != "ningbo"]
 CPU = torch.device("cpu")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import DatasetError
 from benchmark.data.tasks.subsets import patients_per_class
 from benchmark.run.data.datasets import audit_of, gate, with_columns

@@ -11,8 +11,9 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from benchmark.config.sections import Boosting
-from benchmark.data.tasks.task import Task, Windows
+from benchmark.config.sections.evaluate import Boosting
+from benchmark.data.tasks.task import Task
+from benchmark.data.tasks.windows import Windows
 from benchmark.training.classical import boosting as boosting_module
 from benchmark.training.classical.boosting import boost, fit
 from benchmark.training.finetune import Outcome

@@ -578,7 +578,10 @@ def test_killed_ten_times_every_sum_is_right_and_no_file_is_fetched_twice(homes:
     for _ in range(10):
         asked = len(homes.physionet.asked)
         there = {inside + path.relative_to(root).as_posix() for path in root.rglob("records500/*/*.???")}
-        begun = {inside + part.relative_to(root).as_posix().removesuffix(".part"): part.stat().st_size for part in begun_in(root)}
+        begun = {
+            inside + part.relative_to(root).as_posix().removesuffix(".part"): part.stat().st_size
+            for part in begun_in(root)
+        }
         with running(homes, "ptb-xl") as process:
             wait_for(lambda asked=asked: len(homes.physionet.asked) > asked)
             time.sleep(0.15)

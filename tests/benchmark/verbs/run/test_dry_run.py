@@ -13,7 +13,8 @@ import torch
 
 from benchmark.config.command_line import Place
 from benchmark.config.config import Config
-from benchmark.data.prepared.prepare import Prepared, prepare
+from benchmark.data.prepared.load import Prepared
+from benchmark.data.prepared.prepare import prepare
 from benchmark.data.readers.base import DatasetError
 from benchmark.machine.device import device_facts
 from benchmark.results.rows import Predictions, Row

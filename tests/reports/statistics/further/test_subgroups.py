@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.results.metrics import Lines, class_scores
+from benchmark.results.metrics import class_scores
 from benchmark.results.people.stored import save_people
 from benchmark.results.rows import Predictions, Row
+from benchmark.results.scoring.lines import Lines
 from benchmark.results.store import Store
 from reports.runs.kept import kept_in
 from reports.runs.run import Run, open_run

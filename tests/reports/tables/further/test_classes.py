@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.results.metrics import METRICS, Lines
+from benchmark.results.metrics import METRICS
 from benchmark.results.rows import Predictions
+from benchmark.results.scoring.lines import Lines
 from reports.runs.planned_tables import layouts
 from reports.runs.run import Run, open_run
 from reports.statistics.further.classes import class_tables

@@ -17,10 +17,8 @@ import torch
 from torch import Tensor
 
 from benchmark.data.prepared.scale import Scale
+from benchmark.machine.seeds import LARGE
 from methods.base import Batch, Pairing
-
-LARGE = 2**62
-"""Bound of integer draws: modulo a small n nearly uniform and below n, which a float times n could round up to."""
 
 
 class Kinship(NamedTuple):

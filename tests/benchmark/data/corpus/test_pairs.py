@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.tasks.pairs import PairSource, make_batch, source_facts
+from benchmark.data.corpus.pairs import PairSource, make_batch, source_facts
 
 BEATS = 6
 PATIENT = [1, 1, 1, 2, 3, 3, 3]

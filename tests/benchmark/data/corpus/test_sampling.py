@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.tasks.sampling import epoch_batches, epoch_shape, full_batches
+from benchmark.data.corpus.sampling import epoch_batches, epoch_shape, full_batches
 
 PER_TRIAL = 5
 TRIAL = torch.arange(24).repeat_interleave(PER_TRIAL)  # (120,)

@@ -13,9 +13,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from benchmark.data.corpus import text as text_module
+from benchmark.data.corpus.text import TFIDF, WIDTH, embed_reports, embedder_identity, has_text, tfidf_vectors
 from benchmark.data.readers.base import DatasetError
-from benchmark.data.tasks import text as text_module
-from benchmark.data.tasks.text import TFIDF, WIDTH, embed_reports, embedder_identity, has_text, tfidf_vectors
 
 CPU = torch.device("cpu")
 REPORTS = [

@@ -1,16 +1,10 @@
-"""The sections of a config: keys, types, bounds and meanings.
-
-All are frozen and refuse unknown keys; `benchmark.config.config` joins them.
-"""
+"""Section data: datasets, tasks, labels and how recordings are cut; its part `simulation`."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     PlainValidator,
     SerializerFunctionWrapHandler,
@@ -20,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from benchmark.config.sections.section import Count, Section, Seed
 from benchmark.data.prepared.beats import FS, WINDOW
 from benchmark.data.prepared.lead_sets import leads_named
 from benchmark.data.prepared.scale import Standardise
@@ -30,41 +25,9 @@ from benchmark.data.readers.registry import DATASETS, source_of
 from benchmark.data.tasks.columns import Column, columns_of
 from benchmark.data.tasks.spec import Labels
 from benchmark.results.names import DEFAULT_TASK, Pool
-from methods.base import Recipe
 
-Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
-Budget = Literal["epochs", "windows", "passes"]
 SIZED_LIKE = {"ningbo": "chapman"}
 """Simulated cohort -> the one whose number of patients it has where none is given."""
-Overrides = dict[str, Any]
-"""A method's knob -> its value."""
-
-
-def share_not_percent(ratio: float) -> float:
-    """A ratio as given. Raises ValueError above 1, where a percentage was probably meant."""
-    if ratio > 1:
-        meant = f" (did you mean {ratio / 100:g}?)" if ratio <= 100 else ""
-        raise ValueError(f"input should be a share of the labels, less than or equal to 1{meant}")
-    return ratio
-
-
-def number_of_epochs(value: Any) -> float:
-    """A number of epochs as given; an int where it is whole, so that 3 and 3.0 have one key. Raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ValueError("input should be a valid number of epochs, greater than 0")
-    return int(value) if value == int(value) else value
-
-
-Ratio = Annotated[float, Field(gt=0), AfterValidator(share_not_percent)]
-Epochs = Annotated[float, PlainValidator(number_of_epochs)]
-Seed = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    """A frozen, strictly typed part of a config that refuses unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Simulation(Section):
@@ -202,146 +165,3 @@ class Data(Section):
     def prefix_of(self, name: str) -> str:
         """Path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""
         return self.pretrain_prefix if name == self.pretrain and name not in self.datasets else ""
-
-
-class Pretrain(Section):
-    """Pretraining, the same for all methods except their recipes.
-
-    Precedence of recipe fields: `methods.NAME.recipe`, the preset's recipe, the defaults.
-    """
-
-    epochs: Epochs = 100
-    """Need not be whole."""
-    budget: Budget = "epochs"
-    """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
-    encoder passes, as many as these windows cost PMQ (docs/BUDGETS.md)."""
-    snapshots: list[Epochs] = []
-    """Further values of `epochs`: a row of each per method, at the smallest label ratio. Under `recipe.schedule:
-    stable` they share the updates before the decay."""
-    seed: Seed = 42
-    """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
-    preset: Literal["unified", "paper", "tuned"] = "unified"
-    """unified: `recipe` for all; paper: the recipe of each method's own paper; tuned: unified, with the knobs of each
-    method that `tune` chose laid over its own (docs/TUNING.md)."""
-    presets: list[Literal["paper", "tuned"]] = []
-    """Further presets beside `unified`: a row of each per compared method that trains."""
-    tuned: dict[str, Overrides] = {}
-    """Method -> knobs of its row under the further preset `tuned`; a run fills it in from what `tune` found."""
-    recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
-    """Recipe of `preset: unified` and `tuned`, by default `Recipe()`; None under `paper`."""
-    beats_per_trial: Annotated[int, Field(ge=2)] = 10
-    """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
-    windows_per_trial: Annotated[int, Field(ge=3)] = 4
-    """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""
-    text_embedder: str = "tfidf"
-    """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
-
-    @field_validator("recipe")
-    @classmethod
-    def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
-        return None if given.data.get("preset") == "paper" else recipe or Recipe()
-
-    @field_validator("snapshots", "presets")
-    @classmethod
-    def _each_once(cls, values: list[Any]) -> list[Any]:
-        if len(set(values)) < len(values):
-            raise ValueError(f"{values} names a value twice")
-        return values
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without later keys at their defaults: stored configs from before there were these are equal."""
-        values: dict[str, Any] = as_dict(self)
-        later = {"budget": "epochs", "snapshots": [], "presets": [], "tuned": {}}
-        return {name: value for name, value in values.items() if name not in later or value != later[name]}
-
-
-class Finetune(Section):
-    """Encoder and head trained together on the labelled subset; best epoch by validation macro-F1."""
-
-    epochs: Count = 50
-    """Passes over the labelled subset."""
-    lr: Annotated[float, Field(gt=0)] = 1e-4
-    """Of AdamW, constant."""
-    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
-    """Of AdamW."""
-    batch_size: Annotated[int, Field(ge=2)] = 256
-    """Windows."""
-    least_updates: Count = 1
-    """Minimum updates per epoch; a smaller subset is passed over repeatedly."""
-    head_hidden: Count = 128
-    """Width of the head's hidden layer."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """On the logits (PMQ, Implementation Details)."""
-    encoder_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
-    """On the encoder's output, before pooling. None: none, or under `pretrain.preset: paper` that of the method's
-    authors (0.1 for pmq-released)."""
-    beats_per_trial: Count = 6
-    """Heartbeats of a pseudo-trial, the unit of `protocol: paper`'s labelled subset."""
-    windows_per_trial: Count = 1
-    """Replaces `beats_per_trial` for plain windows."""
-
-
-class Linear(Section):
-    """Logistic regression on frozen features."""
-
-    strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.01, 0.1, 1.0, 10.0]
-    """Candidate inverse regularisation strengths C; the best by validation macro-F1 is used."""
-
-
-class Boosting(Section):
-    """Gradient-boosted trees on hand-crafted features."""
-
-    iterations: Count = 150
-    """Maximum; the number used is chosen with `leaf_windows` by validation macro-F1."""
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.1
-    """Shrinkage of each tree."""
-    leaves: Annotated[int, Field(ge=2)] = 15
-    """Maximum leaves of a tree."""
-    leaf_windows: Annotated[list[Count], Field(min_length=1)] = [5, 20]
-    """Candidate minimum windows per leaf."""
-    l2: Annotated[float, Field(ge=0)] = 10.0
-    """L2 regularisation of the leaves' values."""
-    feature_share: Annotated[float, Field(gt=0, le=1)] = 0.1
-    """Share of the features available to a split, drawn anew for each."""
-
-
-class Knn(Section):
-    """Nearest neighbours of frozen features; a neighbour's vote is exp(cosine / temperature)."""
-
-    neighbours: Annotated[list[Count], Field(min_length=1)] = [1, 5, 20, 100]
-    """Candidate numbers k of neighbours; the first best by validation macro-F1 is used."""
-    temperature: Annotated[float, Field(gt=0)] = 0.07
-    """Of the votes: the lower, the more the nearest count (0.07: Wu et al. 2018, "Instance discrimination")."""
-
-
-class FewShot(Section):
-    """The linear probe on few labelled patients per class; its strengths C are those of `linear`."""
-
-    shots: Annotated[list[Count], Field(min_length=1)] = [1, 5, 10]
-    """Labelled patients per class, in place of `ratios`; drawn per seed, each set within the next larger."""
-
-    @field_validator("shots")
-    @classmethod
-    def _each_once(cls, shots: list[int]) -> list[int]:
-        if len(set(shots)) < len(shots):
-            raise ValueError(f"{shots} names a value twice")
-        return shots
-
-
-class Supervised(Section):
-    """Training from scratch on all labels, as the PTB-XL benchmark does (Strodthoff et al. 2020); the last epoch is
-    used."""
-
-    epochs: Count = 50
-    """Passes over the labelled windows."""
-    lr: Annotated[float, Field(gt=0)] = 1e-2
-    """Highest of the one-cycle schedule (AdamW)."""
-    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
-    """Of AdamW, on all parameters."""
-    batch_size: Annotated[int, Field(ge=2)] = 128
-    """Windows."""
-    head_hidden: Count = 128
-    """Width of the head's hidden layer."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
-    """Before the head's last layer; before its first, half as much."""

@@ -1,4 +1,4 @@
-"""Whether a file of the cache still has the content it was written with: read once, and again after any change.
+"""Whether a file still has the content it was written with: read once, and again after any change.
 
 NAME.stamp    size, times and inode of NAME when it was read, and the SHA-256 of its content
 """

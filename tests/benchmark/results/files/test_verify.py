@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.prepared.verify import intact
+from benchmark.results.files.verify import intact
 
 CONTENT = b"windows"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
