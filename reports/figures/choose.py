@@ -39,7 +39,7 @@ from reports.runs.planned_tables import evaluations_of
 from reports.runs.run import Run
 from reports.statistics.bands import bands
 from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS, budget_curves
-from reports.statistics.differences import FIGURE, differences
+from reports.statistics.differences import FIGURE, differences, in_one_panel
 from reports.statistics.further.classes import ClassTable
 from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import ratio_stem
@@ -116,12 +116,13 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
     plan = shown.run.plan
     found = differences(shown.statistics.get(f"{evaluation}-{unit}"))
     if found:
-        reference = plan.variants[found[0].reference]
+        several = len({own.reference for own in found}) > 1
+        reference = plan.variants[found[0].reference] + (" on the same encoder" if several else "")
         there = {row.variant for own in found for row in own.rows}
         rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
         note = differences_note(plan, evaluation, unit, reference)
         yield from plots.plot_differences(
-            found, rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation=evaluation
+            in_one_panel(found), rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation=evaluation
         )
 
 

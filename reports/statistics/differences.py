@@ -1,7 +1,7 @@
 """Differences in Overall of a table's rows from one reference row: what the page says and draws first.
 
-The reference is the untrained encoder where it is compared, else the row with the highest mean Overall. Gates are not
-tested, so they have no difference here.
+The reference is the untrained encoder where it is compared, else the row with the highest mean Overall; of rows on a
+further encoder, the untrained one of that kind. Gates are not tested, so they have no difference here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from benchmark.results.names import OVERALL, UNTRAINED
+from benchmark.results.names import OVERALL, UNTRAINED, name_on
 from reports.statistics.interval import LEVEL
 from reports.statistics.of_table import TableStatistics
 
@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """The differences at one label ratio."""
+    """The differences from one reference at one label ratio."""
 
     ratio: float
     reference: str
@@ -43,7 +43,7 @@ class Differences:
 
 
 def differences(statistics: TableStatistics | None) -> list[Differences]:
-    """The differences in Overall at each ratio that has one, in the order of the table."""
+    """The differences in Overall from each reference at each ratio that has one, in the order of the table."""
     if statistics is None or "pairwise" not in statistics.frames:
         return []
     intervals, pairs = (statistics.frames[what] for what in ("intervals", "pairwise"))
@@ -51,28 +51,42 @@ def differences(statistics: TableStatistics | None) -> list[Differences]:
     own = pairs[pairs["metric"] == OVERALL].dropna(subset=["difference"])
     if not len(own):
         return []
-    reference = reference_of(scores)
-    either = own[(own["first"] == reference) | (own["second"] == reference)]
-    by_ratio = [
-        Differences(ratio, reference, tuple(_from_reference(either[either["ratio"] == ratio], reference)))
-        for ratio in map(float, either["ratio"].unique())
+    return [
+        Differences(ratio, reference, rows)
+        for reference, variants in rows_of_references(scores, own).items()
+        for ratio in map(float, own["ratio"].unique())
+        if (rows := tuple(_from_reference(own[own["ratio"] == ratio], reference, variants)))
     ]
-    return [found for found in by_ratio if found.rows]
 
 
-def reference_of(scores: pd.DataFrame) -> str:
-    """The reference among the lines of `intervals`; the first of equals."""
-    if UNTRAINED in set(scores["variant"]):
-        return UNTRAINED
-    return str(scores.groupby("variant", sort=False)["mean"].mean().idxmax())
+def rows_of_references(scores: pd.DataFrame, pairs: pd.DataFrame) -> dict[str, list[str]]:
+    """Reference -> the rows held against it, of the lines of `intervals` and `pairwise`; the first encoder's first."""
+    variants = list(dict.fromkeys([*scores["variant"], *pairs["first"], *pairs["second"]]))
+    first = UNTRAINED
+    if UNTRAINED not in set(scores["variant"]):
+        first = str(scores.groupby("variant", sort=False)["mean"].mean().idxmax())
+    found: dict[str, list[str]] = {first: []}
+    for variant in variants:
+        own = name_on(UNTRAINED, variant.partition("+")[2])
+        found.setdefault(own if own in variants else first, []).append(variant)
+    return found
 
 
-def _from_reference(pairs: pd.DataFrame, reference: str) -> Iterator[Difference]:
-    """Each pair with the reference as row minus reference, in percent."""
+def in_one_panel(found: list[Differences]) -> list[Differences]:
+    """The differences of each ratio together, from all references."""
+    ratios = dict.fromkeys(own.ratio for own in found)
+    return [
+        Differences(ratio, found[0].reference, tuple(row for own in found if own.ratio == ratio for row in own.rows))
+        for ratio in ratios
+    ]
+
+
+def _from_reference(pairs: pd.DataFrame, reference: str, variants: list[str]) -> Iterator[Difference]:
+    """Each pair of the reference and one of these rows as row minus reference, in percent."""
     for pair in pairs.to_dict("records"):
         told = bool(pair["p_holm"] < LEVEL)
         mean, low, high = (100 * pair[name] for name in ("difference", "low", "high"))
-        if pair["second"] == reference:
+        if pair["second"] == reference and pair["first"] in variants:
             yield Difference(pair["first"], mean, low, high, told)
-        else:
+        elif pair["first"] == reference and pair["second"] in variants:
             yield Difference(pair["second"], -mean, -high, -low, told)

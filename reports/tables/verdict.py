@@ -35,18 +35,24 @@ def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = ""
         return
     pairs = statistics.frames["pairwise"]
     overall = pairs[(pairs["metric"] == OVERALL) & pairs["p_holm"].notna()]
-    yield _scope(plan, found, overall)
-    yield from (sentence(own, plan.variants, evaluation) for own in found[:MOST_RATIOS])
-    yield from _others(overall, found[0].reference, plan.variants, evaluation)
+    first = found[0].reference
+    yield _scope(plan, first, overall)
+    yield from (
+        sentence(own, plan.variants, evaluation)
+        for own in [own for own in found if own.reference == first][:MOST_RATIOS]
+    )
+    for reference in dict.fromkeys(own.reference for own in found if own.reference != first):
+        largest = next(own for own in found if own.reference == reference)
+        yield f"From {plan.variants[reference]}, {sentence(largest, plan.variants, evaluation)}"
+    yield from _others(overall, found, plan.variants, evaluation)
     yield from _open(overall, plan.variants, evaluation)
 
 
-def _scope(plan: Plan, found: Sequence[Differences], overall: pd.DataFrame) -> str:
+def _scope(plan: Plan, reference: str, overall: pd.DataFrame) -> str:
     seeds = int(overall["seeds"].max()) if len(overall) else 1
-    reference = plan.variants[found[0].reference]
     return (
-        f"Overall minus that of {reference} in points, with {100 * (1 - LEVEL):g} % intervals, not adjusted; "
-        f"significant: after Holm's correction over all pairs of rows. {whose_differences(plan, seeds)}"
+        f"Overall minus that of {plan.variants[reference]} in points, with {100 * (1 - LEVEL):g} % intervals, not "
+        f"adjusted; significant: after Holm's correction over all pairs of rows. {whose_differences(plan, seeds)}"
     )
 
 
@@ -83,9 +89,12 @@ def _points(value: float, sign: str = "") -> str:
     return f"{round(value, 1) + 0.0:{sign}.1f}".replace("-", "−")
 
 
-def _others(overall: pd.DataFrame, reference: str, titles: Mapping[str, str], evaluation: str) -> Iterator[str]:
-    """Significant pairs without the reference, 'PCLR above MoCo, PMQ (30, 10 %)', and the number of the others."""
-    pairs = overall[(overall["first"] != reference) & (overall["second"] != reference)]
+def _others(
+    overall: pd.DataFrame, found: Sequence[Differences], titles: Mapping[str, str], evaluation: str
+) -> Iterator[str]:
+    """Significant pairs without a reference, 'PCLR above MoCo, PMQ (30, 10 %)', and the number of the others."""
+    references = {own.reference for own in found}
+    pairs = overall[~overall["first"].isin(references) & ~overall["second"].isin(references)]
     if pairs.empty:
         return
     told: dict[Ordered, list[float]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.statistics.differences import FIGURE, Difference, differences
+from reports.statistics.differences import FIGURE, Difference, differences, in_one_panel
 from reports.statistics.of_table import TableStatistics
 
 PAIR = ("ratio", "metric", "first", "second", "difference", "low", "high", "p_holm")
@@ -55,3 +55,22 @@ def test_nothing_tested_is_no_difference() -> None:
 def test_the_figure_keeps_its_name() -> None:
     """Pages and scripts of users find its file by it."""
     assert FIGURE == "differences-in-overall"
+
+
+def test_a_row_on_a_further_encoder_is_held_against_the_untrained_one_of_its_kind() -> None:
+    names = ("random", "pmq", "random+s4", "pmq+s4", "pmq+vit1d")
+    found = statistics(
+        [
+            (0.3, "overall", "random", "pmq", -0.02, -0.03, -0.01, 0.01),
+            (0.3, "overall", "random", "random+s4", -0.2, -0.3, -0.1, 0.01),
+            (0.3, "overall", "random", "pmq+s4", -0.25, -0.3, -0.2, 0.01),
+            (0.3, "overall", "pmq+s4", "random+s4", 0.05, 0.04, 0.06, 0.2),
+            (0.3, "overall", "random", "pmq+vit1d", 0.1, 0.0, 0.2, 0.3),
+        ],
+        [(0.3, "overall", name, 0.5) for name in names],
+    )
+    first, second = differences(found)
+    assert (first.reference, [row.variant for row in first.rows]) == ("random", ["pmq", "pmq+vit1d"])
+    assert (second.reference, second.rows) == ("random+s4", (Difference("pmq+s4", 5.0, 4.0, 6.0, told=False),))
+    (panel,) = in_one_panel([first, second])
+    assert (panel.reference, panel.rows) == ("random", (*first.rows, *second.rows))

@@ -103,3 +103,13 @@ def test_the_largest_open_difference_comes_with_what_it_would_take(
 
 def test_without_two_rows_there_is_nothing_to_say(plan: Plan) -> None:
     assert list(verdict(plan, None)) == list(verdict(plan, TableStatistics())) == []
+
+
+def test_rows_on_a_further_encoder_have_a_sentence_of_their_own(plan: Plan) -> None:
+    further = {"random+s4": "Random (s4)", "pmq+s4": "PMQ (s4)"}
+    statistics = found((0.1, "random", "pmq", -0.02, 0.01, 0.001), (0.1, "pmq+s4", "random+s4", 0.04, 0.2, 0.001))
+    scores = [{"ratio": 0.1, "metric": "overall", "variant": name, "mean": 0.5} for name in (*TITLES, *further)]
+    statistics = replace(statistics, frames={**statistics.frames, "intervals": pd.DataFrame(scores)})
+    _, first, second, *_ = verdict(replace(plan, variants={**TITLES, **further}), statistics)
+    assert first.startswith("10 % of the labels: significantly above: PMQ +2.0")
+    assert second == ("From Random (s4), 10 % of the labels: not significantly different: PMQ (s4) +4.0 (3.0 to 5.0).")
