@@ -64,7 +64,7 @@ def plot_budget(
 def draw_curves(axes: Axes, points: pd.DataFrame, cost: str, drawn: Mapping[str, Mark]) -> None:
     """A line per method through its snapshots, with the deviation over seeds as whiskers."""
     for of, own in points.dropna(subset=[cost]).groupby("of", sort=False):
-        colour, shape, dash = drawn[str(of)]
+        colour, shape, dash, _ = drawn[str(of)]
         axes.errorbar(
             own[cost], own["mean"], yerr=own["std"].fillna(0.0), color=colour, marker=shape, linestyle=dash,
             linewidth=1.0, elinewidth=0.7, markersize=3.5,

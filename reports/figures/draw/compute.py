@@ -66,7 +66,7 @@ def plot_compute(
 def draw_points(axes: Axes, scores: pd.DataFrame, seconds: Mapping[str, float], drawn: Mapping[str, Mark]) -> None:
     """A point with its deviation for what was pretrained, a line for what was not."""
     for variant, mean, std in zip(scores["variant"], scores["mean"], scores["std"], strict=True):
-        colour, shape, dash = drawn[variant]
+        colour, shape, dash, _ = drawn[variant]
         if variant in seconds:
             axes.errorbar([seconds[variant]], [mean], [std], fmt=shape, color=colour, elinewidth=0.8, markersize=5)
         else:

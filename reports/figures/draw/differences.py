@@ -58,7 +58,7 @@ def draw_rows(axes: Axes, found: Differences, places: Mapping[str, int], drawn: 
     """A mark per row at its difference, and a line over its interval."""
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
     for row in found.rows:
-        colour, shape, _ = drawn[row.variant]
+        colour, shape, *_ = drawn[row.variant]
         place = places[row.variant]
         if not np.isnan(row.low):
             axes.plot([row.low, row.high], [place, place], color=colour, linewidth=1.2, zorder=2)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib import rc_context
@@ -75,6 +75,8 @@ class Mark(NamedTuple):
     colour: str
     shape: str
     dash: Dash
+    fill: Literal["full", "none", "left", "right", "top", "bottom"] = "full"
+    """Filled part of the shape, where rows are neither joined by lines nor named at their place."""
 
 
 MARKS = {
@@ -105,10 +107,12 @@ OTHERS = (
 """For other methods, in the order of the table; after these they begin again."""
 FURTHER: tuple[Dash, ...] = ((0, (1, 3)), (0, (8, 2, 1, 2)), (0, (2, 4)), (0, (8, 4)))
 """Dashes of a method's rows on further encoders, in the order of the table."""
+FILLS: tuple[Literal["none", "left", "right", "top"], ...] = ("none", "left", "right", "top")
+"""Filled parts of the shape, likewise."""
 
 
 def marks(variants: Iterable[str]) -> dict[str, Mark]:
-    """The mark of each row; on a further encoder that of the first, with another dash."""
+    """The mark of each row; on a further encoder that of the first, with another dash and filling."""
     found: dict[str, Mark] = {}
     strangers, encoders = dict[str, int](), dict[str, int]()
     for variant in variants:
@@ -116,7 +120,7 @@ def marks(variants: Iterable[str]) -> dict[str, Mark]:
         own = MARKS.get(row) or OTHERS[strangers.setdefault(row, len(strangers)) % len(OTHERS)]
         if encoder:
             further = encoders.setdefault(encoder, len(encoders))
-            own = own._replace(dash=FURTHER[further % len(FURTHER)])
+            own = own._replace(dash=FURTHER[further % len(FURTHER)], fill=FILLS[further % len(FILLS)])
         found[variant] = own
     return found
 
@@ -136,10 +140,11 @@ def legend(figure: Figure, titles: Mapping[str, str], *, lines: bool = True) -> 
     drawn = marks(titles)
     handles = [
         Line2D(
-            [], [], color=mark.colour, marker=mark.shape, linestyle=mark.dash if lines else "", label=titles[variant]
+            [], [], color=mark.colour, marker=mark.shape, linestyle=mark.dash if lines else "", label=titles[variant],
+            fillstyle="full" if lines else mark.fill, markerfacecoloralt="white",
         )
         for variant, mark in drawn.items()
-    ]
+    ]  # fmt: skip
     columns = legend_columns(list(titles.values()), figure.get_figwidth())
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, handlelength=3 if lines else 1)
 

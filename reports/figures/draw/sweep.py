@@ -76,7 +76,7 @@ def draw_rivals(axes: Axes, sweep: Sweep, dataset: str, drawn: Mapping[str, Mark
     """A line across the panel for each, with its deviation as a whisker at the right."""
     lines = sweep.lines[sweep.lines["dataset"] == dataset]
     for number, (variant, mean, std) in enumerate(zip(lines["variant"], lines["mean"], lines["std"], strict=True)):
-        colour, shape, dash = drawn[variant]
+        colour, shape, dash, _ = drawn[variant]
         axes.axhline(mean, color=colour, linestyle=dash, linewidth=1.0, zorder=2)
         where = max(sweep.positions) + WHISKER_STEP * (number + 2)
         axes.errorbar([where], [mean], [std], fmt=shape, color=colour, elinewidth=0.8, markersize=3.5)

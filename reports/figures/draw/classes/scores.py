@@ -80,7 +80,10 @@ def draw_marks(
             place = classes.index(own.name) + shift
             if spread and not math.isnan(own.low):
                 axes.plot([own.low, own.high], [place, place], color=mark.colour, linewidth=0.9, zorder=2)
-            axes.plot([own.mean], [place], marker=mark.shape, color=mark.colour, markersize=3.2, linestyle="", zorder=3)
+            axes.plot(
+                [own.mean], [place], marker=mark.shape, color=mark.colour, fillstyle=mark.fill,
+                markerfacecoloralt="white", markersize=3.2, linestyle="", zorder=3,
+            )  # fmt: skip
     for line in range(1, len(classes)):
         axes.axhline(line - 0.5, color="#e2e2e2", linewidth=0.5, zorder=1)
     axes.tick_params(axis="y", length=0)

@@ -68,6 +68,7 @@ def test_a_method_has_one_mark_in_every_store() -> None:
     for row in ("random", "simclr", "mine"):
         assert both[f"{row}+s4"][:2] == both[row][:2]
         assert both[f"{row}+s4"].dash != both[row].dash
+        assert both[f"{row}+s4"].fill != both[row].fill
     strangers = [f"own{number}" for number in range(len(OTHERS) + 2)]
     assert list(marks(strangers).values()) == [*OTHERS, *OTHERS[:2]]
     assert len({(mark.shape, mark.colour) for mark in (*MARKS.values(), *OTHERS)}) == len(MARKS) + len(OTHERS)
