@@ -15,6 +15,8 @@ LEAST_SHARE = 0.02
 """Share of a kind's expected seconds that is to be done before the kind is known."""
 UNSURE = 2.0
 """Factor by which a kind that is not known may take more or less than expected."""
+START_SECONDS = 60.0
+"""Expected seconds up to which a kind's rate tells more of what every task costs at its start than of other kinds."""
 LEAST_RATE = 1e-6
 """For the logarithm of a rate: a clock may tell that a task took no time."""
 ABOUT = 1.3
@@ -97,21 +99,32 @@ class Tally:
 
     def _rates(self) -> dict[str, float]:
         """Kind -> seconds per expected second, of the kinds of which enough is done."""
+        took, expected = self._parts()
+        whole: dict[str, float] = {}
+        for cost in self.costs.values():
+            whole[cost.kind] = whole.get(cost.kind, 0.0) + cost.seconds
+        return {kind: took[kind] / own for kind, own in expected.items() if own > LEAST_SHARE * whole[kind]}
+
+    def _parts(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Kind -> seconds taken, and kind -> seconds expected, of what is done in this process."""
         took: dict[str, float] = {}
         expected: dict[str, float] = {}
-        whole: dict[str, float] = {}
         parts = {task: (1.0, seconds) for task, seconds in self.finished.items()}
         for task, (share, seconds) in (parts | {task: part for task, part in self.running.items() if part[0]}).items():
             cost = self.costs[task]
             took[cost.kind] = took.get(cost.kind, 0.0) + seconds
             expected[cost.kind] = expected.get(cost.kind, 0.0) + share * cost.seconds
-        for cost in self.costs.values():
-            whole[cost.kind] = whole.get(cost.kind, 0.0) + cost.seconds
-        return {kind: took[kind] / own for kind, own in expected.items() if own > LEAST_SHARE * whole[kind]}
+        return took, expected
 
     def _around(self, rates: Mapping[str, float]) -> float:
-        """The rate that is expected of a kind without one: the geometric mean of the others, each as one."""
-        return math.exp(sum(math.log(max(rate, LEAST_RATE)) for rate in rates.values()) / len(rates))
+        """The rate that is expected of a kind without one: the geometric mean of the others, each as one.
+
+        One that was learned from short tasks is drawn towards 1.
+        """
+        expected = self._parts()[1]
+        short = {kind: own / (own + START_SECONDS) for kind, own in expected.items() if kind not in self.earlier}
+        logs = [math.log(max(rate, LEAST_RATE)) * short.get(kind, 1.0) for kind, rate in rates.items()]
+        return math.exp(sum(logs) / len(logs))
 
 
 def left(bounds: tuple[float, float] | None) -> str:

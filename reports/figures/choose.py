@@ -116,8 +116,9 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
     plan = shown.run.plan
     found = differences(shown.statistics.get(f"{evaluation}-{unit}"))
     if found:
-        several = len({own.reference for own in found}) > 1
-        reference = plan.variants[found[0].reference] + (" on the same encoder" if several else "")
+        reference = plan.variants[found[0].reference]
+        if len({own.reference for own in found}) > 1:
+            reference = f"{reference.rpartition(' on ')[0] or reference} on the same encoder"
         there = {row.variant for own in found for row in own.rows}
         rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
         note = differences_note(plan, evaluation, unit, reference)

@@ -38,12 +38,19 @@ def test_kinds_have_their_own_pace_and_one_that_is_not_known_makes_a_range() -> 
     tally = Tally(tasks | {"boost": Cost(8.0, "features")}, finished={"pretrain": 10.0})
     assert tally.seconds_left() == pytest.approx((9.0, 36.0))  # 18 expected seconds, half or twice
     tally.finished["tune"] = 16.0
-    assert tally.seconds_left() == pytest.approx((24.0 + 8.0, 24.0 + 32.0))  # boosting: sqrt(1 * 4), half or twice
-    assert left(tally.seconds_left()) == "32 s to 56 s left"
+    around = 4 ** (0.5 * 4 / (4 + 60))  # sqrt(1 * 4) for boosting, drawn to 1: the tasks were short
+    assert tally.seconds_left() == pytest.approx((24.0 + 8.0 * around / 2, 24.0 + 8.0 * around * 2))
+    assert left(tally.seconds_left()) == "28 s to 41 s left"
     known = Tally(tally.costs, {"features": 0.5}, tally.finished)
     assert left(known.seconds_left()) == "about 28 s left"
     known.finished["boost"] = 80.0  # what is measured now goes before what was measured earlier
     assert known.seconds_left() == pytest.approx((24.0, 24.0))
+
+
+def test_long_tasks_of_one_kind_tell_what_another_kind_takes() -> None:
+    costs = {"pretrain": Cost(6e6, "pretraining"), "tune": Cost(100.0, "finetune")}
+    tally = Tally(costs, finished={"pretrain": 24e6})
+    assert tally.seconds_left() == pytest.approx((200.0, 800.0), rel=1e-3)
 
 
 def test_failed_tasks_lie_no_longer_ahead() -> None:
