@@ -15,7 +15,7 @@ LEAST_SHARE = 0.02
 """Share of a kind's expected seconds that is to be done before the kind is known."""
 UNSURE = 2.0
 """Factor by which a kind that is not known may take more or less than expected."""
-START_SECONDS = 60.0
+START_SECONDS = 10.0
 """Expected seconds up to which a kind's rate tells more of what every task costs at its start than of other kinds."""
 LEAST_RATE = 1e-6
 """For the logarithm of a rate: a clock may tell that a task took no time."""

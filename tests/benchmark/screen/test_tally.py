@@ -38,9 +38,9 @@ def test_kinds_have_their_own_pace_and_one_that_is_not_known_makes_a_range() -> 
     tally = Tally(tasks | {"boost": Cost(8.0, "features")}, finished={"pretrain": 10.0})
     assert tally.seconds_left() == pytest.approx((9.0, 36.0))  # 18 expected seconds, half or twice
     tally.finished["tune"] = 16.0
-    around = 4 ** (0.5 * 4 / (4 + 60))  # sqrt(1 * 4) for boosting, drawn to 1: the tasks were short
+    around = 4 ** (0.5 * 4 / (4 + 10))  # sqrt(1 * 4) for boosting, drawn to 1: the tasks were short
     assert tally.seconds_left() == pytest.approx((24.0 + 8.0 * around / 2, 24.0 + 8.0 * around * 2))
-    assert left(tally.seconds_left()) == "28 s to 41 s left"
+    assert left(tally.seconds_left()) == "29 s to 44 s left"
     known = Tally(tally.costs, {"features": 0.5}, tally.finished)
     assert left(known.seconds_left()) == "about 28 s left"
     known.finished["boost"] = 80.0  # what is measured now goes before what was measured earlier
