@@ -8,9 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, INTERRUPTED, USAGE, parse, refuse_unknown
+from benchmark.config.verb import FAILED, INTERRUPTED, OK, USAGE, parse, refuse_unknown
 from benchmark.data.readers.errors import DatasetError
 from benchmark.machine.memory import keep_freed_memory
+from benchmark.machine.ranks import RankFailed, follow, is_alone, leading, read_ranks
 from benchmark.machine.stop import STOPPED, Stopped, end, stops_on_signals
 from benchmark.results.failures import CorruptRow, NoResults
 from benchmark.results.files.write import remedy
@@ -20,9 +21,17 @@ from benchmark.verbs import VERBS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.verb)."""
+    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.verb).
+
+    Under torchrun the first rank runs it, and the others do what that one hands out.
+    """
     keep_freed_memory()
     console = open_console()
+    try:
+        ranks = read_ranks()
+    except ValueError as problem:
+        terminal.error(str(problem))
+        return USAGE
 
     def last() -> None:
         console.show_cursor()
@@ -30,9 +39,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         with stops_on_signals(last):
+            if ranks.rank > 0:
+                follow(ranks)
+                return OK
             verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
             refuse_unknown(verb, arguments)
-            return verb.do(arguments, console)
+            with leading(ranks):
+                return verb.do(arguments, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
         return USAGE
@@ -47,7 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs-per-device"
         )
         return FAILED
+    except RankFailed as failure:
+        if str(failure):
+            terminal.error(str(failure))
+        return FAILED
     except KeyboardInterrupt as stop:
+        if ranks.rank > 0:
+            return stop.status if isinstance(stop, Stopped) else INTERRUPTED
         saved = f"{stop.saved}; " if isinstance(stop, Stopped) and stop.saved else ""
         terminal.error(f"stopped; {saved}what is finished is saved, and the same command goes on from there")
         return stop.status if isinstance(stop, Stopped) else INTERRUPTED
@@ -60,6 +79,6 @@ if __name__ == "__main__":
     if foreign != checkout:
         sys.exit(f"another package named `methods` ({foreign}) hides this checkout's: remove it from PYTHONPATH")
     status = main()
-    if status > STOPPED:
+    if status > STOPPED or not is_alone():  # gloo's threads may abort the interpreter's own exit
         end(status)
     sys.exit(status)

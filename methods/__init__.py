@@ -12,8 +12,10 @@ from methods.clip_report import ClipReport
 from methods.clocs import CLOCS
 from methods.comet import COMET
 from methods.cpc import CPC
+from methods.elsewhere import as_method
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder
+from methods.encoders.pretrained import PretrainedEncoder
 from methods.etp import ETP
 from methods.from_file import find_class
 from methods.jepa import JEPA
@@ -54,9 +56,13 @@ METHODS: dict[str, type[PretrainMethod]] = {
 def get_method(name: str) -> type[PretrainMethod]:
     """The class of a method: a name of `METHODS`, or the path of a .py file that defines one `PretrainMethod`.
 
-    Raises ValueError for an unknown name or an invalid file.
+    Of a file that defines one `PretrainedEncoder`: the method of its row. Raises ValueError for an unknown name or an
+    invalid file.
     """
-    return find_class("method", name, METHODS, PretrainMethod)
+    found: type[PretrainMethod] | type[PretrainedEncoder] = find_class(
+        "method", name, METHODS, PretrainMethod, PretrainedEncoder
+    )
+    return as_method(found) if issubclass(found, PretrainedEncoder) else found
 
 
 NEEDS = {

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
+from methods.parts.gather import gather_with_gradient
 from methods.parts.spaces import Log
 from methods.siamese import Siamese, SiameseConfig
 
@@ -34,4 +35,5 @@ class BarlowTwins(Siamese[BarlowConfig]):
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """Of two projections, (B, K) each: 0-d."""
+        z1, z2 = gather_with_gradient(z1), gather_with_gradient(z2)  # (B, K), (B, K)
         return barlow_loss(z1, z2, self.config.off_diagonal_weight)

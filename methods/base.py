@@ -2,8 +2,7 @@
 
 The loader makes the views, the method owns its momentum copies, queue and masks, and the trainer knows none of them:
 
-    method.begin(updates); method.positives(batch)
-    loss = method(batch); loss.backward(); optimiser.step(); schedule.step(); method.after_step()
+    method.begin(updates); method.positives(batch); method(batch).backward(); optimiser.step(); method.after_step()
 
 All state is in parameters and buffers; torch's generator is seeded from (seed, epoch, step) before each step.
 """
@@ -18,6 +17,8 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import Encoder
+from methods.encoders.pretrained import PretrainedEncoder
+from methods.parts.gather import gather
 from methods.parts.masks import Mask
 from methods.parts.positives import Positives as Positives  # a part of the contract
 from methods.parts.spaces import LearningRate, WeightDecay
@@ -40,9 +41,12 @@ class Batch(NamedTuple):
     trial: Tensor  # (B,) int64 >= 0, the pseudo-trial of the first window
     text: Tensor | None = None  # (B, E) frozen report embedding
 
+    def with_all_ids(self) -> Batch:
+        """The batch with the ids of all ranks' pairs, in rank order (`methods.parts.gather`); itself on one process."""
+        return self._replace(patient=gather(self.patient), recording=gather(self.recording), trial=gather(self.trial))
 
-# Strict field by field: a dataclass that is strict as a whole cannot be built from a dict.
-@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))  # strict as a whole, no dict fits
 class Recipe:
     """Optimiser settings. A method's config defaults to its paper's; the `unified` preset replaces them."""
 
@@ -63,29 +67,26 @@ class MethodConfig:
     pairing: Pairing = "neighbor"
     batching: Batching = "shuffled"
     encoder_dropout: Share = 0.0
-    """Dropout on the encoder's output while pretraining."""
+    """Dropout on the encoder's output while pretraining; downstream tasks set their own."""
     recipe: Recipe = field(default_factory=Recipe)
 
 
 class PretrainMethod(nn.Module):
-    """A pretraining method around an encoder. Subclasses set `name`, `title` (in tables), `Config`, define `forward`.
-
-    The encoder's dropout is set to the config's `encoder_dropout`; downstream tasks set their own.
-    """
+    """A method around an encoder. Subclasses set `name`, `title` (in tables) and `Config`, and define `forward`."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     Config: ClassVar[type[MethodConfig]] = MethodConfig
-    version: ClassVar[int] = 1
-    """Results version: raised with any change that can move the method's numbers."""
-    trains: ClassVar[bool] = True
-    """False: `forward` is never called and the encoder keeps its initial weights."""
+    version: ClassVar[int] = 1  # of its results: raised with any change that can move the method's numbers
+    trains: ClassVar[bool] = True  # False: `forward` is never called and the encoder keeps its initial weights
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
     needs: ClassVar[tuple[str, ...]] = ()
     """Attributes that an encoder must have, 'tokens' or 'timed'; another is refused (`methods.refusal`)."""
     encoder_passes: ClassVar[float] = 4.0
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
+    brings: ClassVar[type[PretrainedEncoder] | None] = None
+    """The encoder of a row whose weights come from elsewhere; None: the one that all methods share."""
     finetune_dropout: ClassVar[float] = 0.0
     """Dropout on the encoder's output in the authors' fine-tuning; acts under `preset: paper` alone."""
     mask: Mask | None = None

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
 from methods.encoders.base import Encoder
 from methods.etp import report_of
+from methods.parts.gather import gather_with_gradient
 from methods.parts.losses import info_nce, unit_length
 from methods.parts.spaces import Choice, LossWeight, Temperature
 
@@ -72,8 +73,9 @@ class ClipReport(PretrainMethod):
         """CMA + UMA of the first views and texts. Raises ValueError if the text is missing or of another width."""
         text = self.text_projection(report_of(batch, self.name, self.config.text_width))  # (B, K)
         pooled = self.encoder.pooled(batch.x1)  # (B, K)
-        cma = clip_loss(self.ecg_projection(pooled), text, self.config.temperature)
-        z1, z2 = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
+        latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
+        ecg, text, z1, z2 = map(gather_with_gradient, (self.ecg_projection(pooled), text, *latent))  # (B, K) each
+        cma = clip_loss(ecg, text, self.config.temperature)
         return cma + self.config.uma_weight * uma_loss(z1, z2, self.config.temperature)
 
     def positives(self, batch: Batch) -> Positives:

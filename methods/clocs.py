@@ -16,6 +16,7 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
+from methods.parts.gather import gather_with_gradient
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
 from methods.parts.spaces import Temperature
 
@@ -85,9 +86,12 @@ class CLOCS(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """Mean of the loss over all pairs of views."""
+        batch, samples = batch.with_all_ids(), 1
         if self.config.leads == "one":
-            batch = single_lead_samples(batch)
-        z = [self.encoder.pooled(view) for view in self.views(batch)]  # V times (B, K)
+            batch, samples = single_lead_samples(batch), len(SINGLE_LEADS)
+        width = self.encoder.config.output
+        z = [self.encoder.pooled(view).view(samples, -1, width) for view in self.views(batch)]
+        z = [gather_with_gradient(pooled, dim=1).flatten(0, 1) for pooled in z]  # V times (B, K)
         losses = [cmsc_loss(z1, z2, batch.patient, self.config.temperature) for z1, z2 in combinations(z, 2)]
         return torch.stack(losses).mean()
 

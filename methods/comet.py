@@ -20,6 +20,7 @@ from torch import Tensor
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
 from methods.encoders.base import Encoder
 from methods.parts.at_once import with_gradients
+from methods.parts.gather import gather_with_gradient
 from methods.parts.losses import shared_id_nce, two_view_nce
 from methods.parts.masks import Mask, continuous_mask
 from methods.parts.spaces import Choice, LossWeight
@@ -52,20 +53,17 @@ class COMETConfig(MethodConfig):
 
 
 def observation_loss(h1: Tensor, h2: Tensor) -> Tensor:
-    """NT-Xent over the time steps of a window; positive: the same step of the other view. 0-d (TS2Vec, Eq. 1).
-
-    h1, h2: (B, S, K) outputs per time step, S >= 2. Raw dot products, mean over the halvings of the time axis.
-    """
+    """NT-Xent over the S >= 2 time steps of a window; positive: the same of the other view. 0-d (TS2Vec, Eq. 1)."""
     return over_halvings(h1, h2, lambda a, b: two_view_nce(a, b, temperature=1.0))
 
 
 def sample_loss(h1: Tensor, h2: Tensor) -> Tensor:
-    """NT-Xent over the windows at each time step; positive: the other view. 0-d (TS2Vec, Eq. 2). Shapes as above."""
+    """NT-Xent over the windows at each time step; positive: the other view. 0-d (TS2Vec, Eq. 2)."""
     return over_halvings(h1, h2, lambda a, b: two_view_nce(a.transpose(0, 1), b.transpose(0, 1), temperature=1.0))
 
 
 def over_halvings(h1: Tensor, h2: Tensor, level: Loss) -> Tensor:
-    """Mean of a loss over (B, S, K), (B, S // 2, K), ... down to two or three time steps, by max pooling: 0-d."""
+    """Mean of a loss over outputs (B, S, K), (B, S // 2, K), ... down to two or three steps, by max pooling: 0-d."""
     losses = [level(h1, h2)]
     while h1.shape[1] > 3:
         h1, h2 = (F.max_pool2d(h.mT.unsqueeze(2), (1, 2)).squeeze(2).mT for h in (h1, h2))  # (B, S // 2, K)
@@ -86,9 +84,7 @@ def patient_loss(h1: Tensor, h2: Tensor, patient: Tensor) -> Tensor:
 class COMET(PretrainMethod):
     """Contrast at observation, sample, trial and patient level."""
 
-    name: ClassVar[str] = "comet"
-    title: ClassVar[str] = "COMET"
-    Config: ClassVar[type[MethodConfig]] = COMETConfig
+    name, title, Config = "comet", "COMET", COMETConfig
     version: ClassVar[int] = 4
     encoder_passes: ClassVar[float] = 55.0  # measured: 8 passes without the pooled shortcut, and the losses
 
@@ -99,6 +95,7 @@ class COMET(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """Weighted sum of the four levels."""
+        batch = batch.with_all_ids()
         levels: list[tuple[float, Mask | None, Loss]] = [
             (self.config.observation_weight, self.mask, observation_loss),
             (self.config.sample_weight, self.mask, sample_loss),
@@ -111,7 +108,10 @@ class COMET(PretrainMethod):
 
     def level(self, batch: Batch, weight: float, mask: Mask | None, loss: Loss) -> Tensor:
         """One level's weighted loss, from two passes of its own: 0-d."""
-        return weight * loss(self.encoder(batch.x1, mask), self.encoder(batch.x2, mask))
+        h1, h2 = self.encoder(batch.x1, mask), self.encoder(batch.x2, mask)  # (B, S, K)
+        if loss is not observation_loss:  # the other levels compare windows
+            h1, h2 = gather_with_gradient(h1), gather_with_gradient(h2)
+        return weight * loss(h1, h2)
 
     def positives(self, batch: Batch) -> Positives:
         """Later windows of the patient and of the pseudo-trial; earlier ones repel, in either direction."""

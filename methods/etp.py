@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
+from methods.parts.gather import gather_with_gradient
 from methods.parts.losses import info_nce, unit_length
 from methods.parts.spaces import Temperature
 
@@ -68,7 +69,7 @@ class ETP(PretrainMethod):
         report = report_of(batch, self.name, self.config.text_width)  # (B, E)
         ecg = unit_length(self.ecg_projection(self.encoder.pooled(batch.x1)))  # (B, K)
         text = unit_length(self.text_projection(report))  # (B, K)
-        return symmetric_info_nce(ecg, text, self.config.temperature)
+        return symmetric_info_nce(gather_with_gradient(ecg), gather_with_gradient(text), self.config.temperature)
 
     def positives(self, batch: Batch) -> Positives:
         """The ECG's own report."""

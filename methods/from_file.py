@@ -23,13 +23,13 @@ _MODULES = "__local_modules__"
 """Module attribute with the digests of the local modules that the file imports."""
 
 
-def find_class(what: str, name: str, table: Mapping[str, type[T]], contract: type[T]) -> type[T]:
+def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: type) -> type[T]:
     """The class of a name in `table`, or defined by a .py file; `what` is its kind in messages, e.g. 'method'.
 
-    Raises ValueError for an unknown name or an invalid file.
+    contracts: the class of a file extends one of them. Raises ValueError for an unknown name or an invalid file.
     """
     if name.endswith(".py"):
-        return _load_file(what, Path(name).resolve(), contract, tuple(table))  # type: ignore[arg-type]
+        return _load_file(what, Path(name).resolve(), contracts, tuple(table))
     if name in table:
         return table[name]
     close = difflib.get_close_matches(name, table, n=1)
@@ -54,8 +54,16 @@ def sources_of(kind: type) -> dict[str, Any]:
     return {"source": hashlib.sha256(text).hexdigest()} | ({"modules": modules} if modules else {})
 
 
+def file_digest(kind: type) -> str:
+    """SHA-256 of the file that defines a class: as it was loaded, of this package as it lies there now."""
+    text = text_of(kind)
+    if text is None:
+        text = Path(str(sys.modules[kind.__module__].__file__)).read_bytes()
+    return hashlib.sha256(text).hexdigest()
+
+
 @cache
-def _load_file(what: str, path: Path, contract: type, taken: tuple[str, ...]) -> type:
+def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[str, ...]) -> type:
     """The one class that a file outside the package defines; its module is named after the file's path."""
     if not path.is_file():
         raise ValueError(f"{what} file {path} does not exist")
@@ -73,10 +81,11 @@ def _load_file(what: str, path: Path, contract: type, taken: tuple[str, ...]) ->
     found = [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, contract) and value.__module__ == module.__name__
+        if isinstance(value, type) and issubclass(value, contracts) and value.__module__ == module.__name__
     ]
     if len(found) != 1:
-        raise ValueError(f"{what} file {path} defines {len(found)} {contract.__name__} classes: define exactly one")
+        asked = " or ".join(contract.__name__ for contract in contracts)
+        raise ValueError(f"{what} file {path} defines {len(found)} {asked} classes: define exactly one")
     if getattr(found[0], "name", "") in {"", *taken}:
         raise ValueError(f"{what} file {path}: give {found[0].__name__} a `name` that none of {', '.join(taken)} has")
     name = getattr(found[0], "name", None)

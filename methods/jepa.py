@@ -20,6 +20,7 @@ from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe, S
 from methods.encoders.base import Encoder
 from methods.encoders.shapes import output_step, refuse_single
 from methods.parts.ema import momentum_copy, update_momentum
+from methods.parts.gather import of_first_rank
 from methods.parts.heads import mlp_head
 from methods.parts.spaces import Choice, Momentum
 
@@ -54,7 +55,7 @@ def hidden_steps(steps: int, blocks: int, share: float) -> Tensor:
     step = torch.arange(steps)  # (S',)
     hidden = ((step >= start) & (step < start + length)).any(0)  # (S',)
     hidden[torch.randint(steps, ())] &= ~hidden.all()
-    return hidden
+    return of_first_rank(hidden)
 
 
 def hide(embedded: Tensor, hidden: Tensor) -> Tensor:

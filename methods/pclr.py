@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
+from methods.parts.gather import gather_with_gradient
 from methods.parts.heads import mlp_head
 from methods.parts.losses import two_view_nce, unit_length
 from methods.parts.spaces import Temperature
@@ -57,7 +58,7 @@ class PCLR(PretrainMethod):
         """NT-Xent of the projections of both views."""
         z1 = self.projection(self.encoder.pooled(batch.x1))  # (B, K)
         z2 = self.projection(self.encoder.pooled(batch.x2))  # (B, K)
-        return nt_xent(z1, z2, self.config.temperature)
+        return nt_xent(gather_with_gradient(z1), gather_with_gradient(z2), self.config.temperature)
 
     def positives(self, batch: Batch) -> Positives:
         """The pair's other window."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from methods.base import Batch, MethodConfig, Positives, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.parts.ema import momentum_copy, update_momentum
-from methods.parts.gather import gather
+from methods.parts.gather import gather_with_gradient
 from methods.parts.heads import batch_norm_head
 from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
@@ -94,12 +94,12 @@ class PMQ(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """PMQ, Eq. 1, for a batch: 0-d; in training mode the batch's keys then enter the queue."""
-        q, k = self.query_and_key(batch)  # (B, K), (B, K)
-        queue, which = self.queue, self.config.positives
+        q, k = map(gather_with_gradient, self.query_and_key(batch))  # (B, K), (B, K)
+        batch, queue, which = batch.with_all_ids(), self.queue, self.config.positives
         positive = None if which == "patient" else attracting(which, batch, queue)
         loss = patient_info_nce(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature, positive)
         if self.training:
-            self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
+            self.queue.push(k, batch.patient, batch.recording)
         return loss
 
     def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:

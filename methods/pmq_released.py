@@ -18,7 +18,7 @@ from torch import Tensor
 from methods.base import Batch, Batching, MethodConfig, Positives, PretrainMethod, Share
 from methods.encoders.base import Encoder
 from methods.parts.ema import RunningAverage, momentum_copy, update_momentum
-from methods.parts.gather import gather
+from methods.parts.gather import gather_with_gradient
 from methods.parts.heads import batch_norm_head
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
@@ -91,11 +91,11 @@ class PMQReleased(PretrainMethod):
         if self.training:
             update_momentum(self.key_encoder, self.average.module, self.config.momentum)
             update_momentum(self.key_projection, self.average_projection.module, self.config.momentum)
-        q, k = self.query_and_key(batch)  # (B, K), (B, K)
-        queue = self.queue.snapshot()
+        q, k = map(gather_with_gradient, self.query_and_key(batch))  # (B, K), (B, K)
+        batch, queue = batch.with_all_ids(), self.queue.snapshot()
         loss = released_loss(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature)
         if self.training:
-            self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
+            self.queue.push(k, batch.patient, batch.recording)
         return loss
 
     def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Positives
+from methods.parts.gather import gather_with_gradient
 from methods.parts.heads import mlp_head
 from methods.parts.losses import two_view_nce, unit_length
 from methods.parts.spaces import Temperature
@@ -45,7 +46,7 @@ class SimCLR(Siamese[SimCLRConfig]):
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """NT-Xent."""
-        return simclr_loss(z1, z2, self.config.temperature)
+        return simclr_loss(gather_with_gradient(z1), gather_with_gradient(z2), self.config.temperature)
 
     def positives(self, batch: Batch) -> Positives:
         """The window's other view."""

@@ -21,6 +21,7 @@ from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.shapes import refuse_single
 from methods.parts.ema import RunningAverage
+from methods.parts.gather import gather_with_gradient, of_first_rank
 from methods.parts.losses import two_view_nce
 from methods.parts.masks import Mask, time_mask
 from methods.parts.spaces import Choice, TimeMask
@@ -59,7 +60,7 @@ def hierarchical_loss(h1: Tensor, h2: Tensor, alpha: float) -> Tensor:
 
 def draw_crops() -> tuple[float, float, float, float]:
     """Edges of two crops whose overlap is from `b` to `c`: a <= b < c <= d in [0, 1]; the crops are a-c and b-d."""
-    overlap, place, before, after = torch.rand(4).tolist()
+    overlap, place, before, after = of_first_rank(torch.rand(4)).tolist()
     b = place * (1 - overlap)
     c = b + overlap
     return before * b, b, c, c + after * (1 - c)
@@ -95,7 +96,8 @@ class TS2Vec(PretrainMethod):
         refuse_single(self.name, steps)
         start = min(math.floor(b * steps), steps - FEWEST)
         stop = min(max(math.ceil(c * steps), start + FEWEST), steps)
-        return hierarchical_loss(h1[:, start:stop], h2[:, start:stop], self.config.instance_weight)
+        h1, h2 = (gather_with_gradient(h[:, start:stop]) for h in (h1, h2))  # (B, overlap, K)
+        return hierarchical_loss(h1, h2, self.config.instance_weight)
 
     def view(self, start: float, stop: float) -> Mask:
         """A crop of the embedded input, of which a share of the steps is then hidden."""

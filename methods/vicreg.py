@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import MethodConfig
+from methods.parts.gather import gather_with_gradient
 from methods.parts.spaces import Log
 from methods.siamese import Siamese, SiameseConfig
 
@@ -60,4 +61,5 @@ class VICReg(Siamese[VICRegConfig]):
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """The weighted sum of the three terms."""
+        z1, z2 = gather_with_gradient(z1), gather_with_gradient(z2)  # (B, K), (B, K)
         return vicreg_loss(z1, z2, self.config.invariance, self.config.variance, self.config.covariance)

@@ -35,6 +35,7 @@ from reports.tables.beside import beside_files, beside_of, beside_tables
 from reports.tables.budget import budget_files, budget_tables
 from reports.tables.captions import cell_names
 from reports.tables.costs import cost_files, cost_lines
+from reports.tables.elsewhere import elsewhere_costs, elsewhere_files
 from reports.tables.further.texts import Further, further_files
 from reports.tables.latex import LANDSCAPE, UPRIGHT, Page, latex
 from reports.tables.table import make_table, table_name
@@ -56,7 +57,7 @@ class Report:
     failures: tuple[tuple[str, Path | None], ...]
     """Per error: one line with its cells and the error; the file with the first cell's traceback, None without one."""
     beside: tuple[TextTable, ...] = ()
-    """Presets side by side."""
+    """What weights from elsewhere cost, and presets side by side."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class Texts:
     """Of the searches that knobs are from."""
     further: Further
     """Scores of classes and subgroups."""
+    elsewhere: list[TextTable]
+    """Costs of weights from elsewhere."""
 
 
 def build_report(
@@ -144,7 +147,14 @@ def texts_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) ->
         problems.append(f"presets side by side: {problem}")
         found = {}
     further = further_of(run, units, kept, problems)
-    return Texts(found, beside_tables(run.plan, found), budget_tables(run, units), trial_tables(run.searches), further)
+    return Texts(
+        found,
+        beside_tables(run.plan, found),
+        budget_tables(run, units),
+        trial_tables(run.searches),
+        further,
+        elsewhere_costs(run.plan, run.cards),
+    )
 
 
 def further_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) -> Further:
@@ -159,6 +169,7 @@ def further_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) 
 def sections_of(texts: Texts) -> dict[str, list[TextTable]]:
     """Title of a section of the page -> its tables of texts."""
     return {
+        "Weights from elsewhere": texts.elsewhere,
         "Presets side by side": texts.beside,
         "Further scores": texts.further.scores,
         "Classes": texts.further.by_class,
@@ -179,12 +190,13 @@ def _contents(
     costs = cost_lines(run.cards, run.plan.variants)
     return {
         "results.md": "# Results\n\n"
-        + "\n".join([*map(markdown, tables), *map(text_markdown, [*texts.beside, *texts.budgets])]),
+        + "\n".join([*map(markdown, tables), *map(text_markdown, [*texts.elsewhere, *texts.beside, *texts.budgets])]),
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
+        **elsewhere_files(texts.elsewhere),
         **(beside_files(texts.beside_lines, texts.beside) if texts.beside else {}),
         **(budget_files(texts.budgets) if texts.budgets else {}),
         **(trial_files(run.searches) if run.searches else {}),
@@ -194,7 +206,8 @@ def _contents(
 
 def _report(run: Run, tables: list[Table], texts: Texts, files: tuple[Path, ...], problems: list[str]) -> Report:
     damaged = run.damaged.values()
-    return Report(tuple(tables), files, (*damaged, *problems), tuple(_failures(run)), tuple(texts.beside))
+    shown = (*texts.elsewhere, *texts.beside)
+    return Report(tuple(tables), files, (*damaged, *problems), tuple(_failures(run)), shown)
 
 
 def write_search(tunings: Sequence[Tuning], out: Path) -> list[Path]:

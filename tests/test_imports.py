@@ -34,6 +34,7 @@ ROOMS = (
     "benchmark.embedding",
     "benchmark.training",
     "benchmark.config",
+    "benchmark.elsewhere",
     "benchmark.data.audit",
     "benchmark.data.corpus",
     "benchmark.data.tasks",
@@ -56,11 +57,12 @@ names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen/",),
     "onnx": ("benchmark/embedding/onnx.py",),
-    "onnxruntime": ("benchmark/embedding/onnx.py",),
+    "onnxruntime": ("benchmark/embedding/onnx.py", "benchmark/elsewhere/onnx_file.py"),
     "pyarrow": ("benchmark/verbs/embed/table.py",),
     "wfdb": ("benchmark/data/readers/", "benchmark/data/simulate/wfdb_files.py"),
     "neurokit2": ("benchmark/verbs/speed/plain/preparation.py",),
     "yaml": ("benchmark/config/",),
+    "submitit": ("benchmark/run/engines/slurm/",),
     "h5py": ("benchmark/data/readers/cards/forms/hdf5_files.py",),
     "ecgbench": ("benchmark/data/readers/cards/ecgbench/",),
     "ecgdatakit": ("benchmark/data/readers/cards/forms/exports.py",),
@@ -71,7 +73,7 @@ OWNERS = {
     "tensorboard": ("benchmark/trackers/tensorboard.py",),
     "wandb": ("benchmark/trackers/wandb.py",),
     "mlflow": ("benchmark/trackers/mlflow.py",),
-    "torch.distributed": ("methods/parts/gather.py", "benchmark/training/pretrain.py"),
+    "torch.distributed": ("methods/parts/gather.py", "benchmark/machine/ranks.py"),
 }
 """Library -> the only files that import it."""
 REGISTRIES = ("methods", "methods/encoders")

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 SECTIONS = {"pretrain": Pretrain, "finetune": Finetune, "linear": Linear}
 """And `encoder`, whose keys depend on its name."""
-NOT_SWEPT = ("pretrain.snapshots", "pretrain.preset", "pretrain.presets", "pretrain.tuned", "pretrain.recipe")
-"""Rows of their own, and what the knobs `recipe.*` are for."""
+NOT_SWEPT = (
+    "pretrain.snapshots", "pretrain.preset", "pretrain.presets", "pretrain.tuned", "pretrain.recipe",
+    "pretrain.streaming",
+)  # fmt: skip
+"""Rows of their own, what the knobs `recipe.*` are for, and what moves no number."""
 ROWS: dict[str, Any] = {"ablate": [], "sweeps": {}}
 """Left out of a changed config while it is checked, since they are checked with the config that they are of."""
 
@@ -76,7 +79,7 @@ def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
         changed = type(config).model_validate(values)
     except ValidationError as error:
         raise ValueError(one_line(error, "", type(config))) from None
-    return changed.model_copy(update={name: getattr(config, name) for name in ROWS})
+    return changed.model_copy(update={name: getattr(config, name) for name in (*ROWS, "engine")})
 
 
 def by_encoder(config: Config) -> dict[str, Config]:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmark.config.declared import OTHER, is_declared
+from benchmark.config.declared import OTHER, is_code, is_declared
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.verb import Flag, Known
 from benchmark.results.names import (
     BOTH,
     DATASETS,
     ENCODERS,
+    ENGINES,
     EVALUATIONS,
     FEW_SHOT,
     FURTHER_SCORES,
@@ -40,7 +41,7 @@ NAMES = {"nargs": "+", "metavar": "NAME"}
 """One name or several."""
 NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
-METHOD = Known("method", METHODS)
+METHOD = Known("method", METHODS, "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
 ENCODER = Known("encoder", ENCODERS)
 DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
@@ -156,6 +157,15 @@ FLAGS: dict[str, Flag] = {
     ),
     "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": int, "metavar": "N"}),
     "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": int, "metavar": "N"}),
+    "--engine": Flag(
+        HOW,
+        "local (default) or slurm: jobs of a cluster, as the config section `engine` says",
+        "engine.name",
+        {"metavar": "NAME"},
+        Known("engine", ENGINES, other=""),
+    ),
+    "--devices": Flag(HOW, "GPUs to share the work, e.g. 0 1 (engine local)", how={"nargs": "+", "metavar": "N"}),
+    "--detach": Flag(HOW, "return when all is in the cluster's queue (see `status`)", how={"action": "store_true"}),
     "--code": Flag(HOW, "the file of an encoder of your own", how={"type": Path, "metavar": "FILE"}),
     "--dry-run": Flag(HOW, "list what there is to do, hours and disk, and do nothing", how={"action": "store_true"}),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
@@ -188,6 +198,8 @@ GRID = (
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")
 COMPUTE = ("--device", "--precision", "--compile", "--jobs-per-device")
+
+ENGINE = ("--engine", "--devices")
 
 
 def shared(*names: str) -> dict[str, Flag]:
@@ -301,6 +313,25 @@ def jobs_of(arguments: Namespace, device: torch.device) -> int:
     if arguments.jobs_per_device is None:
         return cores() if device.type == "cpu" else 1
     return at_least_one("--jobs-per-device", arguments.jobs_per_device)
+
+
+def devices_of(arguments: Namespace) -> tuple[str, ...]:
+    """CUDA_VISIBLE_DEVICES of the processes of each device of `--devices`, () without. Raises ConfigError."""
+    from benchmark.machine.device import visible_devices  # here, because torch loads slowly
+
+    words = [part for word in arguments.devices or () for part in word.split(",") if part]
+    if not words:
+        return ()
+    if arguments.device != "auto":
+        raise ConfigError(f"--devices {' '.join(words)} and --device {arguments.device}: name the devices once")
+    there = visible_devices()
+    for word in words:
+        if not word.isdecimal() or int(word) >= len(there):
+            seen = f"torch sees {len(there)} CUDA devices" if there else "torch sees no CUDA device: leave it out"
+            raise ConfigError(f"--devices {word!r} is not there: {seen}")
+    if len(set(words)) < len(words):
+        raise ConfigError(f"--devices {' '.join(words)} names a device twice; several tasks on one: --jobs-per-device")
+    return tuple(there[int(word)] for word in words)
 
 
 def trackers_of(names: Sequence[str] | None, out: Path) -> tuple[Tracker, ...]:

@@ -16,20 +16,24 @@ from pydantic import (
 )
 
 from benchmark.config.change import by_encoder, is_knob, refuse_unswept, with_settings
+from benchmark.config.declared import is_code
+from benchmark.config.elsewhere import find_method
 from benchmark.config.encoder import labels_of, refuse_unfit, sized, whole_encoder
 from benchmark.config.errors import built, unknown
 from benchmark.config.overrides import dotted, laid_over
 from benchmark.config.sections.data import Data
+from benchmark.config.sections.engine import EngineSection
 from benchmark.config.sections.evaluate import Boosting, FewShot, Finetune, Knn, Linear, Supervised
 from benchmark.config.sections.pretrain import Pretrain
 from benchmark.config.sections.section import Overrides, Ratio, Section, Seed
 from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import EVALUATIONS, FINETUNE
 from benchmark.results.printed.numbers import sources
-from methods import get_method, refusal
+from methods import refusal
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
+from methods.encoders.pretrained import PretrainedConfig
 
 Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
 
@@ -109,6 +113,8 @@ class Config(Section):
     """Sources of printed numbers that are rows in italics (benchmark/results/printed/sources.csv)."""
     compile: bool = False
     """Pretrain with torch.compile; results are equal up to rounding (speed: docs/SPEED.md)."""
+    engine: EngineSection = Field(EngineSection(), exclude=True)
+    """Where tasks run; in no stored config, since no result depends on it."""
 
     @field_validator("sweeps", mode="before")
     @classmethod
@@ -217,8 +223,8 @@ class Config(Section):
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """The class of a method given by name or file; a compared file may also be given by its method's name."""
-        files = {get_method(path).name: path for path in self.methods if path.endswith(".py")}
-        return get_method(files.get(name, name))
+        files = {find_method(path).name: path for path in self.methods if is_code(path)}
+        return find_method(files.get(name, name))
 
     def compared(self) -> list[str]:
         """Names of the compared methods, in row order."""
@@ -239,7 +245,7 @@ class Config(Section):
         Raises ValueError in one line for an unknown knob or a bad value.
         """
         method = self.method_class(name)
-        files = [path for path in self.knobs if path.endswith(".py") and get_method(path) is method]
+        files = [path for path in self.knobs if is_code(path) and find_method(path) is method]
         values: dict[str, Any] = {"recipe": asdict(self.preset_recipe(method))}
         for own in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
             values = laid_over(values, own)
@@ -262,6 +268,12 @@ class Config(Section):
     def encoder_config(self) -> EncoderConfig:
         """The encoder's config, without dropout, which each method sets."""
         return sized(self.encoder)[1]
+
+    def encoder_of(self, method: type[PretrainMethod]) -> tuple[type[Encoder], EncoderConfig]:
+        """The encoder of a method's row and its config: the one that it brings, else the shared one."""
+        if method.brings is not None:
+            return method.brings, PretrainedConfig(output=method.brings.features)
+        return self.encoder_class(), self.encoder_config()
 
     def task_spec(self, stage: Pretrain | Finetune, column: str = "") -> TaskSpec:
         """Segments per pseudo-trial, labels, split and standardisation of a stage; without a column, of task `default`.

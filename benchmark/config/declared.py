@@ -15,6 +15,11 @@ def is_declared(word: str) -> bool:
     return is_file(word) or word.startswith(ECGBENCH)
 
 
+def is_code(word: str) -> bool:
+    """Whether a method's word is a file: code, or the card of an encoder from elsewhere."""
+    return word.endswith(".py") or is_file(word)
+
+
 def is_file(word: str) -> bool:
     """Whether a word is the file of a card."""
     return word.endswith((".yaml", ".yml"))

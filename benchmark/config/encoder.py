@@ -9,6 +9,7 @@ from typing import Any
 from benchmark.config.errors import built, unknown
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
+from methods.encoders.pretrained import PretrainedEncoder
 
 NOT_ASKED = ("leads", "dropout")
 """Fields of an encoder's config that the section may not set: the data set `leads`, each method sets `dropout`."""
@@ -25,6 +26,8 @@ def whole_encoder(given: Any, place: str = "encoder") -> dict[str, Any]:
         raise ValueError(f"{place}: {{name: {DEFAULT}}} was expected, with knobs of that encoder, got {given!r}")
     name = given.get("name", DEFAULT)
     kind = get_encoder(name)
+    if issubclass(kind, PretrainedEncoder):
+        raise ValueError(f"{place}: {kind.name} brings weights of its own and is not pretrained; use --methods {name}")
     own = knobs_of(kind)
     values = {key: value for key, value in given.items() if key != "name"}
     for key in values:

@@ -35,6 +35,13 @@ def pick_device(name: str) -> torch.device:
     return device
 
 
+def visible_devices() -> list[str]:
+    """What CUDA_VISIBLE_DEVICES has to be for each CUDA device of this process to be the only one."""
+    count = torch.cuda.device_count()
+    named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return named[:count] if named else [str(number) for number in range(count)]
+
+
 def pick_precision(name: str, device: torch.device) -> str:
     """'auto' as 'bf16' where the device multiplies it natively, else 'float32'; other names unchanged."""
     if name != "auto":

@@ -11,14 +11,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
 
 GRACE_SECONDS = 4.0
-"""Most that a stop is postponed."""
+"""Most that a stop is postponed, where nothing else is said."""
 ECHO_SECONDS = 0.5
 """Least between two signals of a user: a program around this one may pass on what the terminal has sent already."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -48,8 +48,10 @@ _asked = _Asked()
 
 
 @contextmanager
-def stops_on_signals(last: Callable[[], None]) -> Iterator[None]:
-    """Within, SIGINT and SIGTERM raise `Stopped` in the main thread.
+def stops_on_signals(
+    last: Callable[[], None], signals: Sequence[signal.Signals] = SIGNALS, grace: float = GRACE_SECONDS
+) -> Iterator[None]:
+    """Within, the signals (SIGINT and SIGTERM) raise `Stopped` in the main thread, postponed by at most `grace`.
 
     One that comes while the process is stopping calls `last` and ends it. A signal that is ignored stays ignored. In
     another thread than the main one, signals are left alone.
@@ -60,7 +62,7 @@ def stops_on_signals(last: Callable[[], None]) -> Iterator[None]:
             _asked.number, _asked.at = number, time.monotonic()
             if not _asked.postponed:
                 raise Stopped(number)
-            signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, grace)
         elif time.monotonic() - _asked.at < ECHO_SECONDS:
             return
         elif _asked.postponed:
@@ -76,7 +78,7 @@ def stops_on_signals(last: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = {number: hear for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN}
+    handlers = {number: hear for number in signals if signal.getsignal(number) != signal.SIG_IGN}
     before = {number: signal.signal(number, own) for number, own in {**handlers, signal.SIGALRM: run_out}.items()}
     try:
         yield
@@ -105,7 +107,7 @@ def postponed() -> Iterator[Callable[[], bool]]:
 
 def stopped(saved: str) -> Stopped:
     """The exception to raise where a stop was asked for; `saved` says what was saved of the running task."""
-    return Stopped(_asked.number, saved)
+    return Stopped(_asked.number or signal.SIGTERM, saved)  # another rank may have been asked
 
 
 def end(status: int) -> NoReturn:

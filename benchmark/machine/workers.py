@@ -69,9 +69,9 @@ def closing_pool(pool: ProcessPoolExecutor) -> Iterator[None]:
     pool.shutdown()
 
 
-def terminate(pool: ProcessPoolExecutor, patience: float) -> None:
-    """Send SIGTERM to the pool's processes, and wait up to `patience` seconds for their end."""
-    processes = list((pool._processes or {}).values())
+def terminate(pools: Iterable[ProcessPoolExecutor], patience: float) -> None:
+    """Send SIGTERM to the processes of pools, and wait up to `patience` seconds for their end."""
+    processes = [process for pool in pools for process in (pool._processes or {}).values()]
     for process in processes:
         process.terminate()
     until = time.monotonic() + patience

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Required
+from typing import Annotated, Any, Literal, Required
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
@@ -28,6 +28,7 @@ from benchmark.results.schema import (
     shaped,
 )
 
+Answer = Literal["yes", "no", "not known"]
 RENAMED = {"compare": "methods", "methods": "knobs"}
 """Old config key -> current one, for stored configs that have a `compare` key."""
 
@@ -102,6 +103,21 @@ class CorpusFacts(Facts, total=False):
 
 
 @with_config(OPEN)
+class Elsewhere(TypedDict, total=False):
+    """What is known of weights from elsewhere."""
+
+    pretrained_on: Required[Line]
+    saw: Required[dict[Name, Answer]]
+    """Column -> whether they saw its test patients."""
+    licence: Required[Line]
+    signals: Required[Line]
+    """What the encoder reads, in words."""
+    features: Count
+    unserved: Required[dict[Name, Line]]
+    """Evaluation -> why the row has no cells there."""
+
+
+@with_config(OPEN)
 class Role(TypedDict, total=False):
     """What a row of a table is."""
 
@@ -110,6 +126,7 @@ class Role(TypedDict, total=False):
     knob: Required[NameOrNone]
     value: Required[Any]
     reads_reports: bool
+    elsewhere: Elsewhere
 
 
 @dataclass(frozen=True)

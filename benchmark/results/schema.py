@@ -133,6 +133,7 @@ class Card(TypedDict, total=False):
     peak_memory_gib: Measured
     encoder_passes: Measured
     joules: Measured | None
+    embedding: dict[Line, Measured]
 
 
 TRAINED = {"loss", "windows_per_epoch", "parameters", "batch_size", "seconds", "peak_memory_gib"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,12 @@ import numpy as np
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.load import Prepared
+from benchmark.data.prepared.load import Prepared, opened
 from benchmark.data.tasks.coverage import coverage
 from benchmark.data.tasks.relabelled import opened_for
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import Sides, Task, sides_for_tasks, task_on
+from benchmark.elsewhere.windows import OwnWindows, lacking, own_task, spread
 from benchmark.machine.device import device_facts
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.failures import End, Failure
@@ -33,7 +34,7 @@ from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.finetune import Outcome
 from benchmark.training.linear import Known
 from benchmark.training.pretrain import PRETRAIN_VERSION
-from benchmark.training.weights import load_encoder
+from benchmark.training.weights import load_brought, load_encoder
 
 UNTESTED = "judged on validation patients alone"
 """Why a cell of `tune` has no scores; its validation scores are in its row's `training`."""
@@ -93,7 +94,7 @@ def run_cell(job: CellJob, known: Known) -> None:
         scores = dict.fromkeys(UNITS, no_scores(UNTESTED, multi=task.multi))
         outcome, truth = learn(job, task, known), test.truth()
     else:
-        outcome, truth = learn(job, task, known), test.truth()
+        outcome, truth = learn_on(job, task, known), test.truth()
         scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi, pool=task.pool)
         outcome.notes += macro_notes(
             outcome.probability, truth, test.recording, prepared.classes, multi=task.multi, pool=task.pool
@@ -150,6 +151,27 @@ def stored_row(cell: Cell, store: Store) -> Row | None:
     return row
 
 
+def learn_on(job: CellJob, task: Task, known: Known) -> Outcome:
+    """`learn`, in windows of its own where the encoder has signals of its own: predictions of the task's windows."""
+    if job.cell.own is None:
+        return learn(job, task, known)
+    windows = OwnWindows(opened(job.cell.own), job.config.task_spec(job.config.finetune).leads)
+    sides = []
+    for side in (task.validation, task.test):
+        place = job.cell.own, side.content[1]
+        if place not in known.own:
+            known.own[place] = windows.of(side)
+        sides.append(known.own[place])
+    own = own_task(task, windows, *sides)
+    notes = lacking(task, own)
+    if all(map(len, own.sides().values())):
+        found = learn(job, own, known)
+    else:
+        nothing = np.empty((0, task.test.target.shape[1]), np.float32)  # (0, C)
+        found, own = Outcome(nothing, {"seconds": 0.0}), replace(own, test=own.test.first(0))
+    return Outcome(spread(found.probability, own, task), found.training, [*notes, *found.notes])
+
+
 def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     """What the cell's evaluation makes of its task. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
@@ -158,10 +180,12 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
         return boost(task, job.config.boosting, kind=data.segmentation, rate=data.rate, seed=cell.seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     encoder = known.encoders.get(cell.pretrain_key)
-    if encoder is None:
+    method = cell.pretraining.method
+    if encoder is None and method.brings is not None:
+        encoder = load_brought(method.brings, cell.pretraining.content["encoder"])
+    elif encoder is None:
         encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
     known.encoders[cell.pretrain_key] = encoder
-    method = cell.pretraining.method
     judged = Judged(encoder, task, job.config, method, cell.seed, job.precision, known)
     return evaluation_named(cell.evaluation).run(judged)
 

@@ -3,7 +3,8 @@
     CLAIMS/KEY.json    the process that works on task KEY; its modification time is renewed while that process lives
 
 A claim is created exclusively. It is stale, and may be taken over, if its process has ended (same host and container)
-or if it was not renewed for `STALE_SECONDS` while this process watched. Clocks of hosts are never compared.
+or if it was not renewed for `STALE_SECONDS` while this process watched. Clocks of hosts are never compared, and time in
+which this process did not look counts for little: a file server that answered nobody makes no claim stale.
 
 Claims save work and protect nothing: a task that two runners do at once must have one result, written atomically.
 """
@@ -43,6 +44,16 @@ class Sight(NamedTuple):
     """Modification time in ns, by the clock of its host or of the file server."""
 
 
+class Watched(NamedTuple):
+    """For how long a claim has been seen without a change."""
+
+    sight: Sight
+    looked: float
+    """Time of the latest look, by the observer's own clock."""
+    seconds: float
+    """At most `BEAT_SECONDS` of each time between two looks."""
+
+
 class Claims:
     """The claims of one runner in a folder. Leaving the context releases those it holds."""
 
@@ -61,7 +72,7 @@ class Claims:
         self._content = json.dumps(own).encode()
         self._runs, self._clock = runs, clock
         self._held: set[str] = set()
-        self._seen: dict[str, tuple[Sight, float]] = {}
+        self._seen: dict[str, Watched] = {}
         self._closed = threading.Event()
         self._heart = threading.Thread(target=self._beat_until_closed, daemon=True)
 
@@ -135,8 +146,7 @@ class Claims:
         replacing = f"{key}.{hashlib.sha256(judged.content).hexdigest()[:TOKEN_DIGITS]}"
         if not self.take(replacing):
             return False
-        found = look(path)
-        same = found is not None and found.content == judged.content
+        same = look(path) == judged  # else it was renewed, released or taken over meanwhile
         if same:
             write_atomic(path, self._content)
         self.release(replacing)
@@ -148,11 +158,12 @@ class Claims:
         running = self._runs(owner) if owner else None
         if running is not None:
             return not running
-        before, since = self._seen.get(key, (None, 0.0))
-        if before != sight:
-            self._seen[key] = (sight, self._clock())
-            return False
-        return self._clock() - since >= STALE_SECONDS
+        now, before = self._clock(), self._seen.get(key)
+        watched = 0.0
+        if before is not None and before.sight == sight:
+            watched = before.seconds + min(now - before.looked, BEAT_SECONDS)
+        self._seen[key] = Watched(sight, now, watched)
+        return watched >= STALE_SECONDS
 
     def _beat_until_closed(self) -> None:
         while not self._closed.wait(BEAT_SECONDS):

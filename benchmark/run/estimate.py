@@ -21,6 +21,7 @@ from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.pretrain import autocast
 from benchmark.training.schedule import DECAY_SHARE, pairs_bought
 from methods.encoders.base import Encoder
+from methods.encoders.pretrained import PretrainedEncoder
 
 TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
@@ -32,6 +33,7 @@ ROW_BYTES = 20_000
 SAMPLE_BYTES = 12 * 2
 MEASURED_BATCH = 64
 MEASURED_STEPS = 8
+EMBEDDED_BATCHES = 3
 PASSES_PER_STEP = 3.0
 """One forward pass, and a backward pass that counts as two."""
 
@@ -131,6 +133,21 @@ def seconds_per_pass(
     finally:
         torch.set_num_threads(before)
     return min(seconds) / batch / PASSES_PER_STEP
+
+
+def seconds_per_window(encoder: PretrainedEncoder, device: torch.device) -> float:
+    """Seconds in which weights from elsewhere embed a window, from the fastest of a few batches."""
+    encoder = encoder.to(device)
+    x = torch.randn(MEASURED_BATCH, encoder.signals.samples, encoder.config.leads, generator=torch.Generator())
+    x, seconds = x.to(device), []  # (B, S, L)
+    for _ in range(EMBEDDED_BATCHES):
+        started = time.perf_counter()
+        with torch.no_grad():
+            encoder.eval().pooled(x)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        seconds.append(time.perf_counter() - started)
+    return min(seconds) / MEASURED_BATCH
 
 
 def _step_seconds(encoder: Encoder, x: torch.Tensor, precision: str) -> float:

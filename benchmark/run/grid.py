@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.data.corpus.text import embedder_identity
+from benchmark.data.prepared.load import Prepared
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.results.keys import digest
 from benchmark.results.names import (
@@ -43,9 +45,12 @@ from methods.from_file import sources_of
 
 Mode = Mapping[str, str | int]
 Form = Callable[[dict[str, Any]], dict[str, Any]]
+NONE: Mapping[tuple[str, str], Prepared] = {}
 ALL_LABELS = 1.0
 FULL_LABELS = "full-labels"
 """The gate of rows that are there anyway, with all labels."""
+BROUGHT_SEED = 0
+"""Of weights from elsewhere, which no seed of a run changes."""
 GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features", SUPERVISED: "supervised"}
 """Name of a gate's row -> the gate, as `--gates` names it."""
 
@@ -91,6 +96,8 @@ class Cell:
     """`key` is the digest of [content, ratio, seed]."""
     simulated: tuple[str, ...] = ()
     """Entries of a row's provenance, of 'data' and 'corpus', whose data are marked as simulated on this machine."""
+    own: Path | None = field(default=None, compare=False)
+    """Of an encoder with signals of its own: folder of the column's recordings, cut to these."""
     gate: str = ""
     """The gate that it belongs to, as `--gates` names it; '' for a compared row at a compared ratio."""
 
@@ -126,7 +133,7 @@ def pretrain_content(
     content: dict[str, Any] = {
         "method": method.name,
         "method_version": method.version,
-        "encoder": identity(config.encoder_class(), config.encoder_config()),
+        "encoder": identity(*config.encoder_of(method)),
         "seed": seed,
     }
     if sources := sources_of(method):
@@ -147,6 +154,8 @@ def pretrain_content(
         if config.pretrain.budget != "epochs":  # absent by default, so that keys of earlier results stay valid
             content["budget"] = {"equal": config.pretrain.budget}
             content["budget"] |= {"passes": method.encoder_passes} if config.pretrain.budget == "passes" else {}
+        if mode.get("ranks") and config.pretrain.batch_norm != "synchronised":
+            content["batch_norm"] = config.pretrain.batch_norm
         if config.data.source(config.data.pretrain).classes:  # an unlabelled corpus is pretrained on whole
             content["task"] = [SPLIT_VERSION, *spec.rules()]
         if config.data.standardise == "dataset":  # else the data tell
@@ -191,6 +200,7 @@ def features_content(config: Config, fingerprint: str, column: str = "") -> dict
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, str]]:
     """(table, evaluation, ratio, gate) of a variant's cells for one dataset and seed."""
+    unserved = unserved_by(variant, config.evaluate)
     if variant.role == TRIAL:
         yield from ((VALIDATION, VALIDATION, ratio, "") for ratio in config.ratios)
         return
@@ -200,6 +210,8 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
         facts = EVALUATION_FACTS[table]
         if variant.on_any == FROZEN and facts.frozen:
             continue  # same as the untrained row of that table
+        if table in unserved:
+            continue
         evaluation = evaluation_of(variant.on_any, table)
         if facts.shots:
             if evaluation == table:  # the other gates are judged on shares of the labels
@@ -213,6 +225,15 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
             yield table, evaluation, ALL_LABELS, FULL_LABELS
 
 
+def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
+    """Evaluation -> why a row has no cells there: fine-tuning of an encoder whose weights get no gradients."""
+    kind = variant.method.brings if variant.method else None
+    learned = [table for table in tables if not EVALUATION_FACTS[table].frozen]
+    if kind is None or not learned or not (why := kind.why_frozen()):
+        return {}
+    return dict.fromkeys(learned, f"it cannot be fine-tuned: {why}")
+
+
 def amounts_of(variant: Variant, amounts: Sequence[float]) -> list[float]:
     """The label ratios or shots of a row: the smallest of a sweep or a snapshot, else all."""
     return [float(min(amounts))] if variant.role in (SWEEP, SNAPSHOT) else [float(amount) for amount in amounts]
@@ -221,11 +242,14 @@ def amounts_of(variant: Variant, amounts: Sequence[float]) -> list[float]:
 def pretraining_of(
     config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode, form: Form
 ) -> Pretraining | None:
-    """The pretraining of a variant at a seed, None for features; under `paper` a trained one is shared by all seeds."""
+    """The pretraining of a variant at a seed, None for features; under `paper` a trained one is shared by all seeds.
+
+    Weights from elsewhere are shared by all seeds under any protocol.
+    """
     if variant.method is None:
         return None
     shared = config.protocol == "paper" and variant.method.trains
-    own = config.pretrain.seed if shared else seed
+    own = config.pretrain.seed if shared else BROUGHT_SEED if variant.method.brings else seed
     content = form(pretrain_content(config, variant.method, variant.config, own, fingerprint, mode))
     return Pretraining(digest(content), variant, own, content, stem_key(content))
 
@@ -255,12 +279,14 @@ def expand(
     form: Form = lambda content: content,
     simulated: Collection[str] = (),
     variants: tuple[Variant, ...] | None = None,
+    forms: Mapping[tuple[str, str], Prepared] = NONE,
 ) -> Grid:
     """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
 
     form: content of a pretraining -> the form of it that the store's key was made from. simulated: names of the
-    datasets that are marked as simulated. variants: rows in place of those of the config. Raises ConfigError for a row
-    that pairs windows which a recording does not have (`refuse_lone_windows`).
+    datasets that are marked as simulated. variants: rows in place of those of the config. forms: (method, column) ->
+    its recordings, where the method's encoder has signals of its own. Raises ConfigError for a row that pairs windows
+    which a recording does not have (`refuse_lone_windows`).
     """
     variants = variants_of(config) if variants is None else variants
     refuse_lone_windows(config, variants)
@@ -287,9 +313,12 @@ def expand(
                     else:
                         row = of_row[variant.name]
                         content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
+                    cut = forms.get((variant.method_name, dataset))
+                    content |= {"own": cut.fingerprint} if cut else {}
                     key = digest([content, ratio, seed])
                     sources = {"data": dataset, "corpus": config.data.pretrain}
                     marked = tuple(entry for entry, name in sources.items() if name in simulated)
                     place = (evaluation, table, dataset, ratio, seed)
-                    cells.append(Cell(key, variant, pretraining, *place, content, marked, gate))
+                    folder = cut.folder if cut else None
+                    cells.append(Cell(key, variant, pretraining, *place, content, marked, folder, gate))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))

@@ -10,11 +10,11 @@ from typing import Any
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
 from benchmark.results.failures import End, Failure
-from benchmark.results.names import EVALUATION_FACTS
+from benchmark.results.names import ERROR, EVALUATION_FACTS
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob, run_together
 from benchmark.run.curves.points import Point, pretraining_points
-from benchmark.run.engines.local import Tell
+from benchmark.run.engines.engine import Tell
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.machine import Machine
 from benchmark.run.missing import is_finished, task_name
@@ -35,7 +35,9 @@ def pretraining_job(
 ) -> PretrainingJob:
     """The job of a pretraining, whose encoder goes to the store."""
     config, folder = configs[task.variant.name], store.pretrained / task.key
-    return PretrainingJob(task, config, folders, folder, str(machine.device), machine.precision, machine.compiled)
+    ranks = machine.ranks if task.method.trains else 1
+    how = str(machine.device), machine.precision, machine.compiled, ranks
+    return PretrainingJob(task, config, folders, folder, *how)
 
 
 def cell_job(
@@ -74,16 +76,49 @@ def run_job(job: Job, tell: Tell) -> list[End]:
     ]
 
 
+def tasks_of(job: Job) -> list[Pretraining | Cell]:
+    """The tasks of a job."""
+    return [job.task] if isinstance(job, PretrainingJob) else [own.cell for own in job]
+
+
 def name_of(job: Job) -> str:
     """Name of a job in the progress display: that of its first task."""
-    return task_name(job.task if isinstance(job, PretrainingJob) else job[0].cell)
+    return task_name(tasks_of(job)[0])
+
+
+def claimed(task: Pretraining | Cell) -> tuple[str, ...]:
+    """Keys that a runner claims for a task: its own, and that of a stem, which other tasks need too."""
+    return (task.key, task.stem) if isinstance(task, Pretraining) and task.stem else (task.key,)
+
+
+Failed = tuple[int, int] | None
+"""Time and inode of a failure's file; None if there is none."""
+
+
+def failure_file(task: Pretraining | Cell, store: Store) -> Path:
+    """Where a task's failure is stored."""
+    return store.failure_file(task.key) if isinstance(task, Cell) else store.pretrained / task.key / ERROR
+
+
+def failed(file: Path) -> Failed:
+    """Time and inode of a failure's file."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+def save_failure(task: Pretraining | Cell, failure: Failure, store: Store) -> Path:
+    """Store a task's failure; returns its file."""
+    save = store.save_failure if isinstance(task, Cell) else store.save_pretraining_failure
+    return save(task.key, task_name(task), failure.error, failure.traceback)
 
 
 def killed(job: Job, error: Exception, store: Store) -> list[End]:
     """Outcomes of a job whose process was killed; what was stored before counts as done."""
     failure = Failure.of(error)
-    tasks = [job.task] if isinstance(job, PretrainingJob) else [own.cell for own in job]
-    return [End(task.key, 0.0, None if is_finished(task, store) else failure) for task in tasks]
+    return [End(task.key, 0.0, None if is_finished(task, store) else failure) for task in tasks_of(job)]
 
 
 def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:

@@ -17,15 +17,25 @@ class Machine:
     """Concurrent cells, on a CPU pretrainings too."""
     compiled: bool = False
     """Pretrain with torch.compile."""
+    ranks: int = 1
+    """Processes that pretrain one encoder together."""
+    devices: int = 1
+    """Devices that share the jobs."""
 
     def mode(self) -> dict[str, str | int]:
         """Properties of the machine that enter result keys: bits are equal within one mode, for equal threads."""
         mode: dict[str, str | int] = {"device": self.device.type, "precision": self.precision}
-        return mode | ({"compiled": True} if self.compiled else {})
+        return mode | ({"compiled": True} if self.compiled else {}) | ({"ranks": self.ranks} if self.ranks > 1 else {})
 
     def abreast(self, pretrainings: int) -> int:
-        """Concurrent pretrainings of so many: `jobs` on a CPU, one on a GPU."""
-        return max(1, min(self.jobs, pretrainings)) if self.device.type == "cpu" else 1
+        """Concurrent pretrainings of so many: `jobs` on a CPU, one on each GPU, one of several ranks."""
+        if self.ranks > 1:
+            return 1
+        return max(1, min(self.jobs if self.device.type == "cpu" else self.devices, pretrainings))
+
+    def abreast_on_a_device(self, abreast: int) -> int:
+        """Most of so many concurrent pretrainings on one device."""
+        return -(-abreast // self.devices)
 
     def pretraining_threads(self, abreast: int) -> int:
         """Threads of each of so many concurrent pretrainings."""

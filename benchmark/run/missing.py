@@ -13,7 +13,7 @@ from benchmark.results.cards import BadCard, vouched
 from benchmark.results.names import CARD
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import stored_row
-from benchmark.run.grid import Cell, Grid, Pretraining, expand
+from benchmark.run.grid import NONE, Cell, Grid, Pretraining, expand
 from benchmark.run.machine import Machine
 from benchmark.run.stored_keys import as_stored, stored_pretrainings
 from benchmark.run.variants import Variant
@@ -39,10 +39,11 @@ def make_grid(
     machine: Machine,
     store: Store | None = None,
     variants: tuple[Variant, ...] | None = None,
+    forms: Mapping[tuple[str, str], Prepared] = NONE,
 ) -> Grid:
     """The grid of a config on prepared data; pretrainings that `store` holds under an earlier form keep their key.
 
-    variants: rows in place of those of the config.
+    variants: rows in place of those of the config; forms: as in `expand`.
     """
     fingerprints = {column.name: prepared[column.name].fingerprint for column in config.data.columns()}
     form = partial(as_stored, stored=stored_pretrainings(store) if store else {})
@@ -56,6 +57,7 @@ def make_grid(
         form=form,
         simulated=simulated,
         variants=variants,
+        forms=forms,
     )
 
 

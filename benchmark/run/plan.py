@@ -14,6 +14,7 @@ from benchmark.data.tasks.columns import Column
 from benchmark.results.keys import digest
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.tuned import Tuning
+from benchmark.run.data.own import elsewhere_facts
 from benchmark.run.grid import Grid
 
 
@@ -29,10 +30,11 @@ def make_plan(
         PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
     ]
     corpus = prepared[config.data.pretrain]
+    elsewhere = {name: {"elsewhere": facts} for name, facts in elsewhere_facts(config, prepared, grid).items()}
     content: dict[str, Any] = {
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},
-        "roles": {variant.name: variant.facts() for variant in grid.variants},
+        "roles": {variant.name: variant.facts() | elsewhere.get(variant.name, {}) for variant in grid.variants},
         "datasets": {column.name: column_facts(prepared[column.name], column) for column in config.data.columns()},
         "pretraining": facts_of(corpus) | pretrained_on(corpus, config),
     }

@@ -1,10 +1,13 @@
-"""Run one pretraining of the grid: build the method, train it, measure its health, store the encoder."""
+"""Run one pretraining of the grid: build the method, train it, measure its health, store the encoder.
+
+A pretraining of several ranks is the same call in each of them, with the environment of torchrun; the first one stores.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +21,17 @@ from benchmark.data.prepared.load import Prepared, opened
 from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
 from benchmark.data.tasks.relabelled import opened_for
 from benchmark.data.tasks.spec import TaskSpec
+from benchmark.elsewhere.windows import segmentation_of
 from benchmark.machine.device import device_facts
 from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
+from benchmark.machine.ranks import Ranks, fail_alike, highest, join, own_device, read_ranks
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.failures import End, Failure
 from benchmark.results.health import measured_elsewhere
 from benchmark.results.names import ERROR
 from benchmark.results.store import Store
-from benchmark.run.estimate import multiplications
+from benchmark.run.estimate import multiplications, seconds_per_window
 from benchmark.run.grid import Grid, Pretraining
 from benchmark.run.variants import source_of
 from benchmark.training.checkpoint import Stem
@@ -36,9 +41,12 @@ from benchmark.training.illustrate import illustrate, write_illustration
 from benchmark.training.pretrain import OnEpoch, OnStep, pretrain
 from benchmark.training.remedies import lower_rate
 from benchmark.training.schedule import epochs_bought, stem_updates, updates_of
-from benchmark.training.weights import CHECKPOINT, read_card, save_encoder
+from benchmark.training.weights import CHECKPOINT, load_brought, read_card, save_encoder
 from methods.base import PretrainMethod
-from methods.from_file import sources_of
+from methods.encoders.base import Encoder
+from methods.encoders.pretrained import PretrainedEncoder
+from methods.from_file import file_digest, sources_of
+from methods.parts.gather import rank_and_ranks
 
 STEMS = "stems"
 """Folder of a store with a checkpoint of each stem at each length; it may be deleted."""
@@ -58,15 +66,19 @@ class PretrainingJob:
     device: str
     precision: str
     compiled: bool = False
+    ranks: int = 1
+    """Processes that pretrain it together."""
 
 
 def run_to_end(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | None = None) -> End:
-    """Run a pretraining; an error is its outcome."""
+    """Run a pretraining; an error is its outcome. Raises RankFailed where one of several ranks fails alone."""
     started, failure = time.perf_counter(), None
     try:
         run_pretraining(job, on_step, on_epoch)
     except Exception as error:
         failure = Failure.of(error)
+        if job.ranks > 1:
+            fail_alike(read_ranks(), f"{job.task.variant.name} pretrain seed {job.task.seed}", failure.line)
     return End(job.task.key, time.perf_counter() - started, failure)
 
 
@@ -77,37 +89,84 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
     TrainingStopped as `pretrain`.
     """
     refuse_edited(job.task)
+    ranks = joined(job)
+    job = replace(job, device=str(own_device(torch.device(job.device), ranks)))
     method = new_method(job)
-    probe = probe_windows_of(job)
-    if method.trains:
-        found = train(job, method, probe, on_step, on_epoch)
-    else:
-        found = {"health": [vars(measure(0, method.exported(), probe))]}
+    if ranks.rank > 0:
+        if method.trains:
+            train(job, method, None, lambda done, total, text: None)
+            highest(0)
+        return
+    found = brought_facts(job, method) if method.brings else learned_facts(job, method, on_step, on_epoch)
     facts = {
         "method": method.name,
+        "method_sha256": file_digest(job.task.method),
         "seed": job.task.seed,
         "key_content": job.task.content,
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
-        **encoder_costs(job.config),
+        **encoder_costs(method.exported(), job.config),
         "versions": versions(),
         "git": git_state(),
         "device": device_facts(torch.device(job.device)),
         "precision": job.precision,
         "compiled": job.compiled,
-        "health_sample": sample_facts(probe),
     }
     save_encoder(job.folder, method.exported(), facts | found)
     for leftover in (CHECKPOINT, ERROR):
         (job.folder / leftover).unlink(missing_ok=True)
+    if ranks.size > 1:
+        highest(0)  # the other ranks wait until all is stored
 
 
-def encoder_costs(config: Config) -> dict[str, int]:
-    """Parameters of a config's encoder, and its multiplications for a window."""
-    with torch.random.fork_rng(devices=[]):
-        encoder = config.encoder_class()(config.encoder_config())
+def joined(job: PretrainingJob) -> Ranks:
+    """This process among those of a job, which it has met. Raises ValueError where their number is not the job's."""
+    ranks = read_ranks() if job.ranks > 1 else Ranks()
+    if ranks.size != job.ranks:
+        raise ValueError(
+            f"this pretraining is of {job.ranks} ranks, as its key says, and WORLD_SIZE is {ranks.size}; start "
+            f"{job.ranks} processes"
+        )
+    join(ranks, own_device(torch.device(job.device), ranks))
+    return ranks
+
+
+def in_step(job: PretrainingJob) -> End:
+    """A pretraining in a rank that is not the first, which reports."""
+    return run_to_end(job, lambda done, total, text: None)
+
+
+def learned_facts(
+    job: PretrainingJob, method: PretrainMethod, on_step: OnStep, on_epoch: OnEpoch | None
+) -> dict[str, Any]:
+    """Train a method of the suite and measure its health; of one that trains nothing the health alone."""
+    probe = probe_windows_of(job)
+    if method.trains:
+        found = train(job, method, probe, on_step, on_epoch)
+    else:
+        found = {"health": [vars(measure(0, method.exported(), probe))]}
+    return {"health_sample": sample_facts(probe)} | found
+
+
+def brought_facts(job: PretrainingJob, method: PretrainMethod) -> dict[str, Any]:
+    """What weights from elsewhere cost: nothing here to train, seconds to embed 1,000 recordings of 10 s."""
+    encoder = method.exported()
+    assert isinstance(encoder, PretrainedEncoder)
+    windows = segmentation_of(encoder.signals).windows_of_typical()
+    seconds = seconds_per_window(encoder, torch.device(job.device))
+    return {"health": [], "embedding": {"windows": windows, "seconds": 1000 * windows * seconds}}
+
+
+def encoder_costs(encoder: Encoder, config: Config) -> dict[str, int]:
+    """Parameters of a new encoder, and its multiplications for a window; of weights from elsewhere where known."""
+    own = isinstance(encoder, PretrainedEncoder)
+    if not own:
+        with torch.random.fork_rng(devices=[]):
+            encoder = config.encoder_class()(config.encoder_config())
+    samples = encoder.signals.samples if isinstance(encoder, PretrainedEncoder) else config.data.cut().samples
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
-    counted = round(multiplications(encoder, config.data.cut().samples))
-    return {"encoder_parameters": parameters, "encoder_multiplications": counted}
+    counted = round(multiplications(encoder, samples))
+    found = {"encoder_parameters": parameters, "encoder_multiplications": counted}
+    return {name: value for name, value in found.items() if value or not own}
 
 
 def refuse_edited(task: Pretraining) -> None:
@@ -121,21 +180,33 @@ def new_method(job: PretrainingJob) -> PretrainMethod:
     """The method around a new encoder, whose initial weights depend on the seed alone."""
     task = job.task
     seed_torch("encoder", task.seed)
-    encoder = job.config.encoder_class()(job.config.encoder_config())
+    encoder: Encoder
+    if task.method.brings is not None:
+        encoder = load_brought(task.method.brings, task.content["encoder"])
+    else:
+        encoder = job.config.encoder_class()(job.config.encoder_config())
     seed_torch("method", task.seed)
     return task.method(encoder, task.variant.config).to(job.device)
 
 
 def train(
-    job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep, on_epoch: OnEpoch | None = None
+    job: PretrainingJob,
+    method: PretrainMethod,
+    probe: ProbeWindows | None,
+    on_step: OnStep,
+    on_epoch: OnEpoch | None = None,
 ) -> dict[str, Any]:
-    """Train a method on the corpus and write its illustration; returns history, memory and source facts."""
+    """Train a method on the corpus and illustrate it; returns history, memory and source facts.
+
+    Of several ranks the first one writes the illustration.
+    """
     config, knobs, device = job.config, job.task.variant.config, torch.device(job.device)
     source = pretraining_source(
         opened(job.prepared[config.data.pretrain]),
         config.task_spec(config.pretrain),
         device,
         config.pretrain.text_embedder if method.needs_text else None,
+        config.pretrain.streaming,
     )
     begin_peak_memory(device)
     if job.compiled:
@@ -150,10 +221,13 @@ def train(
         precision=job.precision,
         checkpoint=job.folder / CHECKPOINT,
         stem=stem_of(job, source),
+        batch_norm=config.pretrain.batch_norm,
         probe=probe,
         on_step=on_step,
         on_epoch=on_epoch,
     )
+    if rank_and_ranks()[0] > 0:
+        return {}
     next_epoch = len(history.loss)
     illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=next_epoch, seed=seed))
     spent = {
@@ -161,6 +235,7 @@ def train(
         "peak_memory_gib": peak_memory_gib(device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
         **({"scale": list(source.scale)} if source.scale else {}),
+        **({} if isinstance(source.signal, torch.Tensor) else {"streamed": True}),
     }
     return vars(history) | spent | source_facts(source, knobs.pairing)
 

@@ -12,18 +12,20 @@ from typing import Any
 
 import torch
 
+from benchmark.config.declared import is_code
 from benchmark.config.load import validate
 from benchmark.results.cards import BadCard
-from benchmark.results.keys import digest
+from benchmark.results.keys import digest, flat
 from benchmark.results.names import CARD, FEATURES
 from benchmark.results.plan import Plan
 from benchmark.results.store import NoResults, Store
-from benchmark.run.grid import Cell, Grid, cell_content, features_content, pretraining_of
+from benchmark.run.grid import Cell, Grid, Pretraining, cell_content, features_content, pretraining_of
 from benchmark.run.variants import variants_of
 from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.weights import CHECKPOINT
 
 MOST_THREADS = 128
+MOST_RANKS = 64
 MOST_PLANS = 20
 """Latest plans whose cells are compared."""
 MOST_LINES, MOST_PARTS = 5, 4
@@ -31,7 +33,7 @@ MOST_LINES, MOST_PARTS = 5, 4
 Parts = dict[str, Any]
 """Name of a part of a key, as a reader knows it, -> value."""
 UNKNOWN = "made before the contents of keys were kept"
-HIDDEN = ("data fingerprint", "source of", "module", "encoder.source", "encoder.modules")
+HIDDEN = ("data fingerprint", "source of", "module", "encoder.source", "encoder.modules", "encoder.weights")
 """Parts whose values are digests: only their names are printed."""
 
 
@@ -130,7 +132,7 @@ def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple
     one that names code.
     """
     if names_code(told["config"]):
-        raise ValueError("the stored config names a .py file; code that a store names is not loaded")
+        raise ValueError("the stored config names a file; code that a store names is not loaded")
     config, fingerprint, versions = validate(told["config"]), told["data"]["fingerprint"], told["results_versions"]
     mode = {"device": told["device"]["type"], "precision": told["precision"]}
     if cell.pretraining is None:
@@ -150,12 +152,12 @@ def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple
 
 
 def names_code(config: Any) -> bool:
-    """Whether a key or value anywhere in a config is a .py file's path, which validation would load and execute."""
+    """Whether a key or value anywhere in a config is the path of code or of a card, which validation would load."""
     if isinstance(config, Mapping):
         return any(names_code(part) for pair in config.items() for part in pair)
     if isinstance(config, list):
         return any(map(names_code, config))
-    return isinstance(config, str) and config.endswith(".py")
+    return isinstance(config, str) and is_code(config)
 
 
 def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:
@@ -199,15 +201,9 @@ def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
         f"source of method {method}": file.get("source"),
         **{f"module {name} of method {method}": digest for name, digest in file.get("modules", {}).items()},
         "compiled": content.get("mode", {}).get("compiled"),
+        "ranks": content.get("mode", {}).get("ranks"),
+        "pretrain.batch_norm": content.get("batch_norm"),
     }
-
-
-def flat(values: Mapping[str, Any], prefix: str) -> Parts:
-    """Nested values by dotted name."""
-    found: Parts = {}
-    for name, value in values.items():
-        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
-    return found
 
 
 def compared(ours: Parts, old: Parts) -> tuple[str, ...]:
@@ -223,3 +219,33 @@ def compared(ours: Parts, old: Parts) -> tuple[str, ...]:
 def shown(value: object) -> str:
     """A part's value as text."""
     return "not set" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def other_ranks_lines(tasks: Sequence[Pretraining], store: Store) -> list[str]:
+    """A line for each pretraining that another number of ranks has begun, whose checkpoint is not gone on from."""
+    begun = {key for key, finished in stored_pretrainings(store).items() if not finished}
+    lines = []
+    for task in tasks if begun else ():
+        name, own = f"{task.variant.name} pretrain seed {task.seed}", task.content.get("mode", {}).get("ranks", 1)
+        for count in range(1, MOST_RANKS + 1):
+            if count != own and digest(of_ranks(task.content, count)) in begun:
+                lines.append(
+                    f"{name} was begun by {ranks_in_words(count)} and begins anew with {ranks_in_words(own)}: their "
+                    f"number is part of a result's mode; start {count} to finish what was begun"
+                )
+    return lines
+
+
+def of_ranks(content: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """A pretraining's key content as so many ranks have it, with the same kind of batch normalisation."""
+    if "mode" not in content:
+        return dict(content)
+    mode = {name: value for name, value in content["mode"].items() if name != "ranks"}
+    if count == 1:
+        return {name: value for name, value in content.items() if name != "batch_norm"} | {"mode": mode}
+    return dict(content) | {"mode": mode | {"ranks": count}}
+
+
+def ranks_in_words(count: int) -> str:
+    """'one process' or '4 ranks'."""
+    return "one process" if count == 1 else f"{count} ranks"

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmark.config.change import by_encoder, with_settings
 from benchmark.config.config import Config
+from benchmark.config.elsewhere import find_method
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepared.windows import TYPICAL_SECONDS
 from benchmark.results.names import (
@@ -25,6 +26,7 @@ from benchmark.results.names import (
     name_on,
     name_on_any,
 )
+from benchmark.training.remedies import uneven_batch
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
 
@@ -65,6 +67,11 @@ class Variant:
         return facts | ({"encoder": self.encoder} if self.encoder else {})
 
     @property
+    def shares_encoder(self) -> bool:
+        """Whether it is made with each encoder that is compared: it has one, and not one of its own."""
+        return self.method is not None and self.method.brings is None
+
+    @property
     def on_any(self) -> str:
         """The name that it has on the first encoder, and on a single one."""
         return name_on_any(self.name, self.encoder)
@@ -75,18 +82,20 @@ class Variant:
         return self.name if self.method is None else self.method.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the method by name or file: only `get_method` can import a class from a method file."""
+        """Pickle the method by name or file: only `find_method` can import a class from a file."""
         method = None if self.method is None else source_of(self.method)
         return _unpickled, (vars(self) | {"method": method, "config": vars(self.config)},)
 
 
 def source_of(method: type[PretrainMethod]) -> str:
-    """Argument of `get_method` for a method: path of its file (the name of its module), else its name."""
+    """Argument of `find_method` for a method: path of its file or card, else its name."""
+    if method.brings is not None:
+        return method.brings.word()
     return method.__module__ if method.__module__.endswith(".py") else method.name
 
 
 def _unpickled(stored: dict[str, Any]) -> Variant:
-    method = stored["method"] and get_method(stored["method"])
+    method = stored["method"] and find_method(stored["method"])
     config = method.Config if method else MethodConfig
     return Variant(**stored | {"method": method, "config": config(**stored["config"])})
 
@@ -101,13 +110,13 @@ def variants_of(config: Config) -> tuple[Variant, ...]:
     for label, own in by_encoder(config).items():
         of_encoder = [variant for kind in kinds for variant in kind(own)]
         settings = {} if own is config else {"encoder": own.encoder}
-        rows += [on_encoder(row, label, settings) for row in of_encoder if row.method is not None or own is config]
+        rows += [on_encoder(row, label, settings) for row in of_encoder if row.shares_encoder or own is config]
     return tuple(rows)
 
 
 def on_encoder(row: Variant, label: str, settings: dict[str, Any]) -> Variant:
     """A row on one of several encoders; `settings`: none on the first, which keeps the row's name."""
-    if not label or row.method is None:
+    if not label or not row.shares_encoder:
         return row
     name, of = (named and name_on(named, label if settings else "") for named in (row.name, row.of))
     title, whole = f"{row.title} on {label}", settings | row.settings
@@ -125,6 +134,17 @@ def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
                 f"holds one of data.window_seconds={config.data.window_seconds:g}: set that to 5 or less, "
                 f"methods.{row.method_name}.pairing=same, or compare other methods"
             )
+
+
+def refuse_uneven_batches(variants: Iterable[Variant], ranks: int) -> None:
+    """Raise ConfigError for a row whose batch so many ranks cannot share evenly."""
+    for row in variants:
+        if (
+            row.method is not None
+            and row.method.trains
+            and (problem := uneven_batch(row.method_name, row.config.recipe.batch_size, ranks))
+        ):
+            raise ConfigError(problem)
 
 
 def methods_of(config: Config) -> Iterator[Variant]:

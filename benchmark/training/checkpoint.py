@@ -15,9 +15,11 @@ from typing import Any
 
 import torch
 
+from benchmark.machine.ranks import of_leader
 from benchmark.results.files.seals import seal, unseal
 from benchmark.results.files.write import write_atomic
 from methods.base import PretrainMethod
+from methods.parts.gather import rank_and_ranks
 
 log = logging.getLogger(__name__)
 
@@ -106,8 +108,11 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
 
 
 def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
-    """Restore a checkpoint's state, if it is usable; returns the epoch under way, None between two."""
-    state = load_checkpoint(path)
+    """Restore a checkpoint's state, if it is usable; returns the epoch under way, None between two.
+
+    Of several ranks the first one reads the file.
+    """
+    state = of_leader(load_checkpoint(path) if rank_and_ranks()[0] == 0 else None)
     if state is None:
         return None
     method.load_state_dict(state["method"])

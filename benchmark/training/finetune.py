@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from benchmark.config.sections.evaluate import Finetune
 from benchmark.data.tasks.task import Task
+from benchmark.data.tasks.windows import Crops, Windows
 from benchmark.machine.seeds import seed_torch, stream
 from benchmark.results.metrics import macro_f1
 from benchmark.results.names import RECORDING
@@ -80,11 +81,7 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
         seed_torch("finetune", seed, epoch)
         model.train()
         for batch in updates_of(len(source), settings, seed=seed, epoch=epoch):
-            signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
-            loss = loss_of(model, signal, target, task.multi, precision)
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            loss = update(model, optimiser, source, batch, task.multi, precision)
         if not torch.isfinite(loss):
             raise TrainingStopped(
                 f"fine-tuning: the loss was {loss.item()} in epoch {epoch + 1}; lower --set finetune.lr={settings.lr}"
@@ -128,6 +125,23 @@ def batches_of(windows: int, batch_size: int, *, seed: int, epoch: int, again: i
     return batches
 
 
+def update(
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    source: Windows | Crops,
+    batch: Tensor,
+    multi: bool,
+    precision: str,
+) -> Tensor:
+    """One update on numbered windows (b,); returns the loss (0-d) without synchronising."""
+    signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
+    loss = loss_of(model, signal, target, multi, precision)
+    optimiser.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    return loss.detach()
+
+
 def loss_of(model: nn.Module, signal: Tensor, target: Tensor, multi: bool, precision: str) -> Tensor:
     """Cross-entropy (single label) or mean binary cross-entropy (multi-label) of a batch, in float32."""
     with autocast(signal.device, precision):
@@ -137,17 +151,21 @@ def loss_of(model: nn.Module, signal: Tensor, target: Tensor, multi: bool, preci
     return F.cross_entropy(logits, target)
 
 
-@torch.no_grad()
 def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
     """Class probabilities (n, C) of windows, in evaluation mode."""
+    return probabilities(model, signal, multi, precision).cpu().numpy()
+
+
+@torch.no_grad()
+def probabilities(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> Tensor:
+    """Those of `predict` on the device, which is not waited for."""
     model.eval()
     logits = []
     for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
         with autocast(signal.device, precision):
             logits.append(model(chunk.float()).float())  # (b, C)
     stacked = torch.cat(logits)  # (n, C)
-    probability = stacked.sigmoid() if multi else stacked.softmax(dim=1)
-    return probability.cpu().numpy()
+    return stacked.sigmoid() if multi else stacked.softmax(dim=1)
 
 
 def validation_score(probability: NDArray[np.float32], task: Task) -> float:

@@ -18,6 +18,7 @@ from torch import Tensor
 from benchmark.data.tasks.columns import Column
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.task import Sides, Task
+from benchmark.data.tasks.windows import Windows
 from benchmark.results.keys import digest
 from benchmark.training.finetune import EVALUATION_BATCH, Outcome, validation_score
 from benchmark.training.pretrain import autocast
@@ -43,6 +44,8 @@ class Known:
     """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
     sides: dict[tuple[Path, Column, TaskSpec, bool], Sides] = field(default_factory=dict)
     """Folder of the prepared dataset, column, spec, whether it is tested -> what its tasks share."""
+    own: dict[tuple[Path, str], Windows] = field(default_factory=dict)
+    """Folder of recordings in an encoder's own windows, hash of the windows that they replace -> these."""
     features: dict[str, Floats] = field(default_factory=dict)
     """SHA-256 of windows -> (n, K); label ratios share windows."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -50,15 +53,20 @@ class Known:
     deterministic."""
 
 
-@torch.no_grad()
 def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     """Pooled features (n, K) of windows (n, S, L), in evaluation mode."""
+    return pooled_features(encoder, signal, precision).cpu().numpy()
+
+
+@torch.no_grad()
+def pooled_features(encoder: Encoder, signal: Tensor, precision: str) -> Tensor:
+    """Those of `features` on the device, which is not waited for."""
     encoder.eval()
     pooled = []
     for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
         with autocast(signal.device, precision):
             pooled.append(encoder.pooled(chunk.float()).float())  # (b, K)
-    return torch.cat(pooled).cpu().numpy()
+    return torch.cat(pooled)  # (n, K)
 
 
 def linear_probe(

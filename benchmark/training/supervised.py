@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from benchmark.config.sections.evaluate import Supervised
 from benchmark.data.tasks.task import Task
 from benchmark.machine.seeds import seed_torch
-from benchmark.training.finetune import Outcome, batches_of, loss_of, predict, validation_score
+from benchmark.training.finetune import Outcome, batches_of, predict, update, validation_score
 from benchmark.training.pretrain import TrainingStopped
 from methods.encoders.base import Encoder
 
@@ -73,13 +73,8 @@ def supervise(encoder: Encoder, task: Task, settings: Supervised, *, seed: int, 
         model.train()
         summed = torch.zeros((), device=source.signal.device)
         for batch in batches_of(len(source), settings.batch_size, seed=seed, epoch=epoch):
-            signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
-            loss = loss_of(model, signal, target, task.multi, precision)
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            summed += update(model, optimiser, source, batch, task.multi, precision)
             schedule.step()
-            summed += loss.detach()
         losses.append(float(summed) / per_epoch)
         if not torch.isfinite(summed):
             raise TrainingStopped(

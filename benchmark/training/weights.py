@@ -20,6 +20,7 @@ from benchmark.results.files.write import write_atomic
 from benchmark.results.names import CARD
 from methods.encoders import DEFAULT, identity
 from methods.encoders.base import Encoder
+from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 from methods.from_file import sources_of, text_of
 
 WEIGHTS = "encoder.safetensors"
@@ -32,9 +33,11 @@ NOT_SIZES = ("name", "source", "modules")
 def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     """Write the weights, then the card with their SHA-256 and `facts`; pretraining dropout is not stored.
 
-    The folder's name is the pretraining's key.
+    Weights from elsewhere stay where they are, and their licence with them: the card holds their digests. The folder's
+    name is the pretraining's key.
     """
-    body = save_tensors({name: value.detach().cpu().contiguous() for name, value in encoder.state_dict().items()})
+    held = {} if isinstance(encoder, PretrainedEncoder) else encoder.state_dict()
+    body = save_tensors({name: value.detach().cpu().contiguous() for name, value in held.items()})
     card = {
         "key": folder.name,
         "encoder": {"name": encoder.name, **identity(type(encoder), encoder.config)},
@@ -95,6 +98,16 @@ def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
         return built_encoder(kind, card["encoder"], (folder / WEIGHTS).read_bytes())
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CARD}: {error}; delete the folder and run the same command again") from None
+
+
+def load_brought(kind: type[PretrainedEncoder], expected: Mapping[str, Any]) -> PretrainedEncoder:
+    """An encoder with its weights from elsewhere; `expected`: its identity when the run began.
+
+    Raises ValueError if its file, its card or its weights have changed since, or cannot be read.
+    """
+    if identity(kind, PretrainedConfig(output=kind.features)) != expected:
+        raise ValueError(f"{kind.word()} or its weights have been edited since this run began; run the command again")
+    return kind.loaded()
 
 
 def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes) -> Encoder:

@@ -13,17 +13,23 @@ from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
 from benchmark.verbs.data import CHECK, DOWNLOAD, SHOW, SUMMARY
 from benchmark.verbs.data.new_card import NEW_CARD
 from benchmark.verbs.embed import EMBED
+from benchmark.verbs.explain import EXPLAIN
 from benchmark.verbs.export import EXPORT
 from benchmark.verbs.list import LIST
 from benchmark.verbs.report import REPORT
+from benchmark.verbs.reproduce import REPRODUCE
 from benchmark.verbs.run import RUN
 from benchmark.verbs.speed import SPEED
+from benchmark.verbs.status import STATUS
 from benchmark.verbs.tune import TUNE
 from benchmark.verbs.verify_paper import VERIFY_PAPER
 
 VERBS: dict[str, Verb] = {
     "run": RUN,
+    "status": STATUS,
     "report": REPORT,
+    "explain": EXPLAIN,
+    "reproduce": REPRODUCE,
     "tune": TUNE,
     "export": EXPORT,
     "embed": EMBED,

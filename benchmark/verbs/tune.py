@@ -11,6 +11,7 @@ from benchmark.config.command_line import (
     COMPUTE,
     CONFIG,
     DATA,
+    ENGINE,
     HOW,
     WHAT,
     at_least_one,
@@ -55,21 +56,24 @@ def tune(arguments: Namespace, console: Console) -> int:
     from benchmark.run.tuning.judge import search_config
     from benchmark.verbs.run.dry_run import print_dry_run
     from benchmark.verbs.run.grid import GridRequest
-    from benchmark.verbs.run.machine import machine_of
+    from benchmark.verbs.run.machine import engine_of, machine_of
     from benchmark.verbs.speed.record import SPEED_FILE
 
     trials = at_least_one("--trials", arguments.trials)
     config = searchable(config_of(arguments), arguments.search_seed)
+    machine = machine_of(arguments, config)
+    engine = None if arguments.dry_run else engine_of(arguments, config, machine)
     draws = draws_of(config, trials, arguments.search_seed)
     config = search_config(config, ratio_of(arguments, config))
     variants = variants_of_draws(config, draws)
     asked = GridRequest(
         config,
         place_of(arguments),
-        machine_of(arguments, config),
+        machine,
         arguments.results,
         arguments.out,
         trackers=trackers_of(arguments.track, arguments.out),
+        engine=engine,
     )
     if arguments.dry_run:
         note(console, f"{trials} trials of {len(draws)} methods")
@@ -200,7 +204,7 @@ TUNE = Verb(
         "--search-seed": Flag(
             HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": int, "default": SEARCH_SEED, "metavar": "N"}
         ),
-        **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, "--workers", "--track"),
+        **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--workers", "--track"),
     },
     examples={
         "tune --config small --dry-run": "what it would do, in hours and disk",

@@ -24,15 +24,19 @@ BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "DEVIATIONS.m
 BESIDE |= {"CONTRIBUTING.md": "contributing.md"}
 """File of the repository's root -> its page."""
 SECTIONS = {
-    "": "Config",
-    "data": "Data",
-    "data.simulation": "Simulation",
-    "pretrain": "Pretrain",
-    "finetune": "Finetune",
-    "linear": "Linear",
-    "boosting": "Boosting",
+    "": "config.Config",
+    "data": "sections.data.Data",
+    "data.simulation": "sections.data.Simulation",
+    "pretrain": "sections.pretrain.Pretrain",
+    "finetune": "sections.evaluate.Finetune",
+    "linear": "sections.evaluate.Linear",
+    "boosting": "sections.evaluate.Boosting",
+    "knn": "sections.evaluate.Knn",
+    "few_shot": "sections.evaluate.FewShot",
+    "supervised": "sections.evaluate.Supervised",
+    "engine": "sections.engine.EngineSection",
 }
-"""Dotted prefix -> class of benchmark.config."""
+"""Dotted prefix -> module and class in benchmark.config."""
 OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`"}
 """Config of several methods -> its heading."""
 INTERFACES = {
@@ -101,7 +105,7 @@ def config_page() -> str:
         "",
     ]
     for prefix, name in SECTIONS.items():
-        lines += section(config[f"{'sections' if prefix else 'config'}.{name}"], prefix)
+        lines += section(config[name], prefix)
     lines += ["## Methods", "", "`methods.NAME.KNOB`, with the recipe's fields as `methods.NAME.recipe.FIELD`.", ""]
     lines += section(methods["base.MethodConfig"], "methods.NAME", heading="Every method")
     lines += section(methods["base.Recipe"], "pretrain.recipe", heading="Recipe")

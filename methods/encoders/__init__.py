@@ -53,4 +53,4 @@ def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
     The default encoder has no name here, which keeps the keys of results older than the other encoders.
     """
     name = {} if kind.name == DEFAULT else {"name": kind.name}
-    return name | config.content() | sources_of(kind)
+    return name | config.content() | sources_of(kind) | kind.brought()

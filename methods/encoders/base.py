@@ -116,6 +116,11 @@ class Encoder(nn.Module):
             part.compile(dynamic=False)
 
     @classmethod
+    def brought(cls) -> dict[str, Any]:
+        """What an encoder with weights from elsewhere brings with it, for content keys; empty for all others."""
+        return {}
+
+    @classmethod
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
         """An encoder with published weights, from the state dict of the official module; its head is left out.
 

@@ -51,6 +51,13 @@ def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
     return plan.roles.get(variant, {"role": METHOD, "of": "", "knob": "", "value": None})
 
 
+def unserved(plan: Plan, variant: str, evaluation: str) -> str:
+    """Why a compared row has no cells in the tables of an evaluation; '' for a row that has, or needs no reason."""
+    role = role_of(plan, variant)
+    reasons: Mapping[str, str] = role.get("elsewhere", {}).get("unserved", {}) if role["role"] == METHOD else {}
+    return reasons.get(evaluation, "")
+
+
 def evaluations_of(plan: Plan) -> tuple[str, ...]:
     """The evaluations that have tables, in plan order."""
     return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells))
@@ -63,12 +70,12 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     """
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     there = {cell.variant for cell in cells}
-    variants = [name for name in plan.variants if name in there]
+    variants = [name for name in plan.variants if name in there or unserved(plan, name, evaluation)]
     roles = {name: role_of(plan, name) for name in variants}
     compared = [name for name in variants if roles[name]["role"] == METHOD]
     gates = [name for name in variants if roles[name]["role"] == GATE]
     rows = (*compared, *gates)
-    if rows:
+    if rows and cells:
         own = tuple(cell for cell in cells if cell.variant in rows)
         yield Layout(evaluation, "", "", rows, (*COLUMNS, *further), own, frozenset(gates))
     groups: dict[tuple[str, str], list[str]] = {}

@@ -20,6 +20,7 @@ from reports.runs.run import Run
 from reports.statistics.further.computed import computed
 from reports.statistics.of_table import TableStatistics
 from reports.tables.captions import caption_of, details_of, footers_of, labels_text, unit_text
+from reports.tables.elsewhere import dashes, elsewhere_footers, marked
 from reports.tables.printed import printed_footers, printed_in, with_printed
 from reports.tables.values import Block, Column, Line, Score, Table
 from reports.tables.verdict import verdict
@@ -56,6 +57,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
         footnotes=tuple((mark, text) for text, mark in footnotes.items()),
         footers=(
             *footers_of(run, layout.cells, unit),
+            *elsewhere_footers(run.plan, layout, layout.cells),
             *(statistics.words if statistics else ()),
             *printed_footers(printed),
         ),
@@ -105,11 +107,14 @@ def _block(run: Run, scored: pd.DataFrame, ratio: float, columns: Sequence[Colum
     for variant in layout.variants:
         own = [cell for cell in layout.cells if (cell.variant, cell.ratio) == (variant, ratio)]
         if not own:
+            unserved_line = dashes(run.plan, layout, variant, ratio, columns)
+            lines += [unserved_line] if unserved_line else []
             continue
         at_variant = scored[(scored["ratio"] == ratio) & (scored["variant"] == variant)]
         scores = [_score(run, at_variant, own, column) for column in columns[:-1]]
         overall = _overall([score for score, column in zip(scores, columns, strict=False) if _counts(column)])
-        lines.append(Line(variant, run.plan.variants[variant], (*scores, overall), gate=variant in layout.gates))
+        line = Line(variant, run.plan.variants[variant], (*scores, overall), gate=variant in layout.gates)
+        lines.append(marked(run.plan, line, columns))
     return Block(ratio, labels_text(ratio, layout.evaluation), _with_best(lines, columns))
 
 

@@ -22,7 +22,7 @@ from benchmark.verbs import VERBS
 from run_benchmark import main
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN_TESTS = ("USE.md", "OWN_DATA.md", "DATASETS.md", "DOWNLOAD.md", "LEADERBOARD.md")
+OWN_TESTS = ("USE.md", "OWN_DATA.md", "DATASETS.md", "DOWNLOAD.md", "LEADERBOARD.md", "ELSEWHERE.md")
 """Pages whose commands need more than this folder, and are run by tests of their own."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PATIENTS = {"mimic-iv-ecg": 40, "ptb-xl": 150, "chapman": 120, "cpsc2018": 160, "ningbo": 60}
@@ -93,6 +93,8 @@ def small(line: str) -> list[str]:
     }
     swaps |= {"./mine.py": "encoder.py"} if name == "check-encoder" else {}
     words = [swaps.get(word, re.sub(r"^(ptb-xl=)?/(data|shared)", r"\1\2-root", word)) for word in words]
+    if name == "reproduce":
+        return [*words, "--code", "docs/encoder/gru.py"]  # the last grid of the folder is that of ENCODER.md
     if name not in ("run", "tune"):
         return words
     if name == "tune":

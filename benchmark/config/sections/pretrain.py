@@ -13,9 +13,11 @@ from pydantic import (
 )
 
 from benchmark.config.sections.section import Epochs, Overrides, Section, Seed
+from benchmark.data.corpus.mapped import Streaming
 from methods.base import Recipe
 
 Budget = Literal["epochs", "windows", "passes"]
+BatchNorm = Literal["synchronised", "per-rank"]
 
 
 class Pretrain(Section):
@@ -47,8 +49,14 @@ class Pretrain(Section):
     """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
     windows_per_trial: Annotated[int, Field(ge=3)] = 4
     """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""
+    streaming: Streaming = "auto"
+    """Whether the corpus is read from disk, ahead of the updates, instead of being held in memory: always, never, or
+    auto, if it exceeds a quarter of the free memory of host or device. No number depends on it (docs/GPU.md)."""
     text_embedder: str = "tfidf"
     """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
+    batch_norm: BatchNorm = "synchronised"
+    """Of several ranks (docs/RANKS.md). synchronised: statistics of the whole batch, as on one process; per-rank: those
+    of the rank's own share of it, without an exchange."""
 
     @field_validator("recipe")
     @classmethod
@@ -66,5 +74,6 @@ class Pretrain(Section):
     def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Without later keys at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
-        later = {"budget": "epochs", "snapshots": [], "presets": [], "tuned": {}}
+        later: dict[str, Any] = {"budget": "epochs", "snapshots": [], "presets": [], "tuned": {}}
+        later |= {"batch_norm": "synchronised", "streaming": "auto"}
         return {name: value for name, value in values.items() if name not in later or value != later[name]}

@@ -4,7 +4,8 @@ A pseudo-trial of 2n windows gives n pairs per epoch for every pairing, so that 
 every method; one of a single window gives one. Pair j of heartbeats is beats 2j and 2j + 1; a pair of plain windows is
 two consecutive ones at a position drawn anew each time (PMQ, Segment(t, t + 2 dt)). `neighbor`: both (the paper's x_q,
 x_k). `same`: one of the two, in both views. `patient`: one of the two, and a window of another recording of the patient
-(PCLR); with one recording only, another window of that. Random numbers come from torch's default generator.
+(PCLR); with one recording only, another window of that. Random numbers come from torch's default generator, or from
+another one that reads ahead (benchmark.data.corpus.ahead).
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from benchmark.data.corpus.mapped import MappedSignal
 from benchmark.data.prepared.scale import Scale
 from benchmark.machine.seeds import LARGE
 from methods.base import Batch, Pairing
+
+WHOLE = (0, 1)
+"""The share of a process that is alone."""
 
 
 class Kinship(NamedTuple):
@@ -34,9 +39,9 @@ class Kinship(NamedTuple):
 
 @dataclass(frozen=True)
 class PairSource:
-    """A pretraining corpus on the device."""
+    """A pretraining corpus, on the device but for its signal where that is streamed."""
 
-    signal: Tensor  # (T, P, S, L) float16, P windows of S samples in each of T pseudo-trials
+    signal: Tensor | MappedSignal  # (T, P, S, L) float16, P windows of S samples in each of T pseudo-trials
     recording: Tensor  # (T,) int64
     patient: Tensor  # (T,) int64, numbered from 1 as the authors do
     text: Tensor | None = None  # (T, E) embedded report of the recording
@@ -91,7 +96,9 @@ def find_kinship(patient: Tensor, recording: Tensor) -> Kinship:
     return Kinship(order, position, *ranges)
 
 
-def draw_kin(kin: Kinship, trial: Tensor, window: Tensor, windows: int) -> tuple[Tensor, Tensor]:
+def draw_kin(
+    kin: Kinship, trial: Tensor, window: Tensor, windows: int, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
     """Partner of each window: one of another recording of the patient, else another of the same recording, else
     itself.
 
@@ -100,7 +107,7 @@ def draw_kin(kin: Kinship, trial: Tensor, window: Tensor, windows: int) -> tuple
     """
     own_start, own_count = kin.recording_start[trial], kin.recording_count[trial]  # (B,), (B,)
     others = kin.patient_count[trial] - own_count  # (B,) pseudo-trials of the patient's other recordings
-    draw = torch.randint(LARGE, trial.shape, device=trial.device)  # (B,)
+    draw = torch.randint(LARGE, trial.shape, device=trial.device, generator=generator)  # (B,)
 
     place = kin.patient_start[trial] + draw // windows % others.clamp(min=1)  # (B,)
     place += own_count * (place >= own_start)
@@ -118,56 +125,88 @@ def draw_kin(kin: Kinship, trial: Tensor, window: Tensor, windows: int) -> tuple
 class Views(NamedTuple):
     """Positions of the two windows of B pairs."""
 
+    trial: Tensor  # (B,) pseudo-trial of x1
     first: Tensor  # (B,) first sample of x1 in its pseudo-trial
     partner: Tensor  # (B,) pseudo-trial of x2
     second: Tensor  # (B,) first sample of x2 in the partner
 
 
-def heartbeat_views(source: PairSource, trial: Tensor, pair: Tensor, pairing: Pairing) -> Views:
+def draw_views(
+    source: PairSource,
+    pairs: Tensor,
+    pairing: Pairing,
+    generator: torch.Generator | None = None,
+    share: tuple[int, int] = WHOLE,
+) -> Views:
+    """The views of the given pairs (B,) of a corpus.
+
+    share: (rank, ranks) for a rank's share of them. All views are drawn, so that every rank draws the same.
+    """
+    trial, pair = pairs // source.pairs_each, pairs % source.pairs_each  # (B,), (B,)
+    if source.anywhere:
+        views = plain_views(source, trial, pairing, generator)
+    else:
+        views = heartbeat_views(source, trial, pair, pairing, generator)
+    rank, ranks = share
+    return views if ranks == 1 else Views(*(part.chunk(ranks)[rank] for part in views))  # (b,) each, b = B / ranks
+
+
+def heartbeat_views(
+    source: PairSource, trial: Tensor, pair: Tensor, pairing: Pairing, generator: torch.Generator | None
+) -> Views:
     """Views that are whole heartbeats; trial, pair: (B,), the pair's number within its pseudo-trial."""
     _, beats, samples, _ = source.signal.shape
     if pairing == "neighbor":
-        return Views(2 * pair * samples, trial, (2 * pair + 1) * samples)
-    beat = 2 * pair + torch.randint(0, 2, pair.shape, device=pair.device)  # (B,)
+        return Views(trial, 2 * pair * samples, trial, (2 * pair + 1) * samples)
+    beat = 2 * pair + torch.randint(0, 2, pair.shape, device=pair.device, generator=generator)  # (B,)
     if pairing == "same":
-        return Views(beat * samples, trial, beat * samples)
-    partner, other = draw_kin(source.kinship, trial, beat, beats)  # (B,), (B,)
-    return Views(beat * samples, partner, other * samples)
+        return Views(trial, beat * samples, trial, beat * samples)
+    partner, other = draw_kin(source.kinship, trial, beat, beats, generator)  # (B,), (B,)
+    return Views(trial, beat * samples, partner, other * samples)
 
 
-def plain_views(source: PairSource, trial: Tensor, pairing: Pairing) -> Views:
+def plain_views(source: PairSource, trial: Tensor, pairing: Pairing, generator: torch.Generator | None) -> Views:
     """Views that begin at any sample of a pseudo-trial of P windows, equal or without overlap; trial: (B,).
 
     `neighbor` needs P >= 2. At P = 1, whole recordings, there is one place to begin.
     """
     _, windows, samples, _ = source.signal.shape
+
+    def drawn(below: int) -> Tensor:
+        return torch.randint(below, trial.shape, device=trial.device, generator=generator)  # (B,)
+
     if pairing == "neighbor":
-        t = torch.randint((windows - 2) * samples + 1, trial.shape, device=trial.device)  # (B,)
-        return Views(t, trial, t + samples)
+        t = drawn((windows - 2) * samples + 1)  # (B,)
+        return Views(trial, t, trial, t + samples)
     if pairing == "same":
-        t = torch.randint((windows - 1) * samples + 1, trial.shape, device=trial.device)  # (B,)
-        return Views(t, trial, t)
+        t = drawn((windows - 1) * samples + 1)  # (B,)
+        return Views(trial, t, trial, t)
     if windows == 1:
         t = torch.zeros_like(trial)  # (B,)
-        return Views(t, draw_kin(source.kinship, trial, t, 1)[0], t)
-    shift = torch.randint(samples + 1, trial.shape, device=trial.device)  # (B,) the same for both
-    window = torch.randint(windows - 1, trial.shape, device=trial.device)  # (B,)
-    partner, other = draw_kin(source.kinship, trial, window, windows - 1)  # (B,), (B,)
-    return Views(window * samples + shift, partner, other * samples + shift)
+        return Views(trial, t, draw_kin(source.kinship, trial, t, 1, generator)[0], t)
+    shift, window = drawn(samples + 1), drawn(windows - 1)  # (B,) the shift is the same for both, (B,)
+    partner, other = draw_kin(source.kinship, trial, window, windows - 1, generator)  # (B,), (B,)
+    return Views(trial, window * samples + shift, partner, other * samples + shift)
 
 
-def make_batch(source: PairSource, pairs: Tensor, pairing: Pairing) -> Batch:
-    """Two float32 views of the given pairs (B,) of a corpus."""
-    trial, pair = pairs // source.pairs_each, pairs % source.pairs_each  # (B,), (B,)
-    views = plain_views(source, trial, pairing) if source.anywhere else heartbeat_views(source, trial, pair, pairing)
-    x1 = take(source.signal, trial, views.first)  # (B, S, L)
-    x2 = x1 if pairing == "same" else take(source.signal, views.partner, views.second)  # (B, S, L)
-    text = None if source.text is None else source.text[trial]  # (B, E)
-    return Batch(x1, x2, source.patient[trial], source.recording[trial], trial, text)
+def make_batch(source: PairSource, pairs: Tensor, pairing: Pairing, share: tuple[int, int] = WHOLE) -> Batch:
+    """Two float32 views of the given pairs (B,) of a corpus; share: as of `draw_views`."""
+    views = draw_views(source, pairs, pairing, share=share)
+    x1 = take(source.signal, views.trial, views.first)  # (b, S, L)
+    x2 = x1 if pairing == "same" else take(source.signal, views.partner, views.second)  # (b, S, L)
+    return batch_of(source, views, x1, x2)
 
 
-def take(signal: Tensor, trial: Tensor, start: Tensor) -> Tensor:
+def batch_of(source: PairSource, views: Views, x1: Tensor, x2: Tensor) -> Batch:
+    """The batch of some views, whose windows are x1 and x2 (B, S, L)."""
+    text = None if source.text is None else source.text[views.trial]  # (B, E)
+    return Batch(x1, x2, source.patient[views.trial], source.recording[views.trial], views.trial, text)
+
+
+def take(signal: Tensor | MappedSignal, trial: Tensor, start: Tensor) -> Tensor:
     """Windows (B, S, L) in float32 that begin at the given samples of pseudo-trials (T, P, S, L)."""
+    if isinstance(signal, MappedSignal):
+        return signal.take(trial, start).float()
     sample = start[:, None] + torch.arange(signal.shape[2], device=signal.device)  # (B, S)
     return signal.flatten(1, 2)[trial[:, None], sample].float()
 

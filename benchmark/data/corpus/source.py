@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmark.data.corpus.mapped import MappedSignal, Streaming, is_streamed
 from benchmark.data.corpus.pairs import PairSource
 from benchmark.data.corpus.text import embed_reports, has_text
 from benchmark.data.prepared.load import Prepared
@@ -39,11 +42,16 @@ def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
 
 
 def pretraining_source(
-    prepared: Prepared, spec: TaskSpec, device: torch.device, text_embedder: str | None = None
+    prepared: Prepared,
+    spec: TaskSpec,
+    device: torch.device,
+    text_embedder: str | None = None,
+    streaming: Streaming = "auto",
 ) -> PairSource:
     """The pretraining corpus on the device; with an embedder, the recordings that have a report, and its embedding.
 
-    Raises DatasetError if no recording is usable.
+    streaming: whether its signal stays on disk; by default if it does not fit into memory. Raises DatasetError if no
+    recording is usable.
     """
     chosen, per_trial = corpus_trials(prepared, spec), spec.per_trial  # (T,)
     if not len(chosen):
@@ -65,9 +73,10 @@ def pretraining_source(
         vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
         text = torch.from_numpy(vectors[np.searchsorted(told, all_trials.recording[chosen])]).to(device)  # (T, E)
     all_trials = scaled(all_trials, prepared, spec, np.unique(all_trials.recording[chosen]))
-    signal = torch.from_numpy(all_trials.take(chosen))  # (T, P * S, L)
+    mapped = MappedSignal(all_trials, chosen, device)  # (T, P, S, L)
+    streamed = is_streamed(streaming, 2 * math.prod(mapped.shape), device)
     return PairSource(
-        signal=signal.view(len(chosen), per_trial, prepared.segmentation.samples, -1).to(device),
+        signal=mapped if streamed else torch.from_numpy(all_trials.take(chosen)).view(mapped.shape).to(device),
         recording=torch.from_numpy(all_trials.recording[chosen]).to(device),
         patient=torch.from_numpy(all_trials.patient[chosen] + FIRST_PATIENT).to(device),
         text=text,

@@ -74,6 +74,10 @@ class Trials:
         trial, place = np.divmod(index, self.per_trial)  # (n,), (n,)
         return self._stretches(self.start[trial] + place * self.window, self.window)
 
+    def cut(self, trial: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.float16]:
+        """Signals (n, S, 12) that begin at the given samples of numbered pseudo-trials."""
+        return self._stretches(self.start[trial] + first, self.window)
+
     def _stretches(self, start: NDArray[np.int64], length: int) -> NDArray[np.float16]:
         """(n, length, 12) consecutive samples from each of n starts, scaled."""
         places = max(len(self.samples) - length + 1, 0)

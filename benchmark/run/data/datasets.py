@@ -12,6 +12,7 @@ from benchmark.config.config import Config
 from benchmark.data.audit.findings import Finding, audit
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.prepare import prepare
+from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Dataset, DatasetError
 from benchmark.data.tasks.relabelled import of_task
 from benchmark.data.tasks.split import split_or_none
@@ -46,10 +47,15 @@ def open_data(config: Config, name: str, place: Place, console: Console) -> Data
         )
 
 
-def prepare_data(dataset: Dataset, config: Config, place: Place, console: Console) -> Prepared:
-    """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable."""
+def prepare_data(
+    dataset: Dataset, config: Config, place: Place, console: Console, cut: Segmentation | None = None
+) -> Prepared:
+    """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable.
+
+    cut: how recordings are cut, if not as the config says.
+    """
     prefix = config.data.prefix_of(dataset.name)
-    segmentation = config.data.cut()
+    segmentation = cut or config.data.cut()
     key = digest([dataset.name, str(dataset.root.resolve()), prefix, segmentation.content()])
     with (
         made_once(place.cache, key, dataset.title, console),

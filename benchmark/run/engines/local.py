@@ -1,16 +1,17 @@
-"""Run tasks on this machine, in this process or in a pool of processes."""
+"""Run tasks on this machine, in this process or in processes of their own, on several GPUs a pool of them for each."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -18,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from benchmark.machine.memory import keep_freed_memory
 from benchmark.machine.stop import GRACE_SECONDS, STOPPED, Stopped, stops_on_signals
 from benchmark.machine.workers import closing_pool, open_pool, terminate
+from benchmark.run.engines.engine import Ended, Order, Result, Task, Tell, Waiting, Work
 
 USE_FEWER = "if memory ran out, use fewer jobs (--jobs-per-device)"
 SIGNAL_SECONDS = 0.5
@@ -26,126 +28,167 @@ SAVING_SECONDS = GRACE_SECONDS + 0.5
 """Most that a stop waits for the running tasks."""
 LISTEN_SECONDS = 0.25
 """Between two looks at what running tasks tell."""
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-Tell = Callable[[Any], None]
-"""Tells the caller of a running task's progress; what is told must be picklable."""
 
 
 @dataclass(frozen=True)
-class Ended(Generic[Task, Result]):
-    """A finished task with its result or its error."""
+class Local:
+    """The engine `local`.
 
-    task: Task
-    result: Result | None
-    error: Exception | None
-
-
-@dataclass(frozen=True)
-class Engine(Generic[Task, Result]):
-    """How tasks are run, and who hears of it."""
-
-    function: Callable[[Task, Tell], Result]
-    take: Callable[[], Task | None]
-    """The next task that can begin; None if there is none, or none before a running one has ended."""
-    threads: Callable[[Task], int]
-    """Of a task's process while it runs."""
-    on_start: Callable[[Task], None]
-    on_told: Tell
-
-
-def run_tasks(engine: Engine[Task, Result], jobs: int) -> Generator[Ended[Task, Result], None, None]:
-    """Run every task that `take` gives and yield it as it ends; an exception in one does not stop the others.
-
-    Up to `jobs` processes run tasks concurrently; a single job runs in this process. With several, function, tasks and
-    results must be picklable. `take` is called when a task can begin, after the ends before were consumed. A stop asks
-    the running tasks to save and waits for them (`benchmark.machine.stop`); any other exception in the caller kills
-    their processes.
+    Up to `jobs` processes run tasks concurrently; a single one is this process. With several, function, work and
+    results must be picklable. A stop asks the running tasks to save and waits for them (`benchmark.machine.stop`); any
+    other exception in the caller kills their processes.
     """
-    if jobs <= 1:
-        yield from _one_by_one(engine)
-    else:
-        yield from _side_by_side(engine, jobs)
+
+    jobs: int
+    """Of all devices together."""
+    devices: tuple[str, ...] = ()
+    """What CUDA_VISIBLE_DEVICES is in the processes of each device; () for this process's own."""
+    apart: bool = False
+    detached: bool = False
+
+    def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
+        """Run tasks as `Engine.run`."""
+        waiting = Waiting(order)
+        jobs = min(self.jobs, len(order.tasks))
+        if jobs <= 1 and not self.devices:
+            yield from _one_by_one(order, waiting)
+            return
+        shares = [{"CUDA_VISIBLE_DEVICES": name} for name in self.devices] or [{}]
+        each = max(1, (self.jobs if self.devices else jobs) // len(shares))
+        yield from _side_by_side(order, waiting, [_Place(each, environment) for environment in shares])
 
 
-def _one_by_one(engine: Engine[Task, Result]) -> Iterator[Ended[Task, Result]]:
+@dataclass(eq=False)
+class _Place:
+    """A device, and the tasks that run there."""
+
+    jobs: int
+    environment: Mapping[str, str]
+    running: int = 0
+    whole: int = 0
+
+    def count(self, task: Task[Any], change: int) -> None:
+        """Count a task that begins (1) or ends (-1)."""
+        self.running += change
+        self.whole += change * task.whole
+
+
+def _one_by_one(order: Order[Work, Result], waiting: Waiting[Work, Result]) -> Iterator[Ended[Work, Result]]:
     before = torch.get_num_threads()
     try:
-        while (task := engine.take()) is not None:
-            engine.on_start(task)
-            torch.set_num_threads(engine.threads(task))
-            with threadpool_limits(engine.threads(task)):
-                ended = _attempt(engine, task)
+        while (task := waiting.take()) is not None:
+            order.on_start(task)
+            torch.set_num_threads(order.threads(task))
+            with threadpool_limits(order.threads(task)):
+                ended = _attempt(order, task)
             yield ended
+            waiting.ended(task)
     finally:
         torch.set_num_threads(before)
 
 
-def _attempt(engine: Engine[Task, Result], task: Task) -> Ended[Task, Result]:
+def _attempt(order: Order[Work, Result], task: Task[Work]) -> Ended[Work, Result]:
     try:
-        return Ended(task, engine.function(task, engine.on_told), None)
+        return Ended(task, order.function(task.work, order.on_told), None)  # type: ignore[arg-type]
     except Exception as error:
         return Ended(task, None, error)
 
 
-def _side_by_side(engine: Engine[Task, Result], jobs: int) -> Iterator[Ended[Task, Result]]:
+def _side_by_side(
+    order: Order[Work, Result], waiting: Waiting[Work, Result], places: list[_Place]
+) -> Iterator[Ended[Work, Result]]:
     """Open pools until no task is left; if a pool takes no task, the first that waits fails."""
-    waiting = engine.take()
-    while waiting is not None:
-        taken, waiting = yield from _until_broken(engine, waiting, jobs)
-        if not taken and waiting is not None:
-            yield Ended(waiting, None, RuntimeError(f"the processes were killed before it began: {USE_FEWER}"))
-            waiting = None
-        if waiting is None:
-            waiting = engine.take()
+    first = waiting.take()
+    while first is not None:
+        taken, first = yield from _Pools(order, waiting, places).until_broken(first)
+        if not taken and first is not None:
+            yield Ended(first, None, RuntimeError(f"the processes were killed before it began: {USE_FEWER}"))
+            waiting.ended(first)
+            first = None
+        if first is None:
+            first = waiting.take()
 
 
-def _until_broken(
-    engine: Engine[Task, Result], waiting: Task | None, jobs: int
-) -> Generator[Ended[Task, Result], None, tuple[int, Task | None]]:
-    """Run `waiting`, then what `take` gives, in one pool until none is left or a process is killed.
+@dataclass
+class _Pools(Generic[Work, Result]):
+    """A pool of processes per place, which share the waiting tasks."""
 
-    Returns how many tasks the pool took, and the one whose submission failed. No more tasks are submitted than there
-    are processes, so `on_start` is exact. A killed process breaks the pool and fails its running tasks.
-    """
-    told: SimpleQueue[Any] = get_context("spawn").SimpleQueue()
-    try:
-        pool = open_pool(jobs, _begin_worker, (told,))
-    except BrokenProcessPool:
-        return 0, waiting
-    running: dict[Future[Result], Task] = {}
-    taken, broken = 0, False
-    with closing_pool(pool):
-        try:
-            while True:
-                while len(running) < jobs and not broken:
-                    waiting = engine.take() if waiting is None else waiting
-                    if waiting is None:
-                        break
-                    try:
-                        future = pool.submit(_work, engine.function, waiting, engine.threads(waiting))
-                    except BrokenProcessPool:
-                        broken = True
-                    else:
-                        running[future], taken = waiting, taken + 1
-                        engine.on_start(waiting)
-                        waiting = None
-                if not running:
-                    return taken, waiting
-                done = wait(running, timeout=LISTEN_SECONDS, return_when=FIRST_COMPLETED).done
-                for news in _news(told):
-                    if not isinstance(news, _Saved):
-                        engine.on_told(news)
-                for future in done:
-                    error, broken = _error_of(future, broken)
-                    yield Ended(running.pop(future), None if error else future.result(), error)
-        except Stopped as stop:
-            terminate(pool, SAVING_SECONDS)
-            saved = [news.text for news in _news(told) if isinstance(news, _Saved)]
-            raise Stopped(stop.status - STOPPED, "; ".join(saved)) from None
-        except GeneratorExit:
-            terminate(pool, SAVING_SECONDS)
-            raise
+    order: Order[Work, Result]
+    waiting: Waiting[Work, Result]
+    places: list[_Place]
+    told: SimpleQueue[Any] = field(default_factory=lambda: get_context("spawn").SimpleQueue())
+    pools: list[ProcessPoolExecutor] = field(default_factory=list)
+    running: dict[Future[Result], tuple[Task[Work], _Place]] = field(default_factory=dict)
+    taken: int = 0
+    broken: bool = False
+
+    def until_broken(self, first: Task[Work]) -> Generator[Ended[Work, Result], None, tuple[int, Task[Work] | None]]:
+        """Run `first`, then the waiting tasks, until none is left or a process is killed.
+
+        Returns how many tasks the pools took, and the one whose submission failed. No more tasks are submitted than
+        there are processes, so `on_start` is exact. A killed process breaks its pool and fails its running tasks.
+        """
+        for place in self.places:
+            place.running = place.whole = 0
+        with ExitStack() as stack:
+            for place in self.places:
+                try:
+                    pool = open_pool(place.jobs, _begin_worker, (self.told, dict(place.environment)))
+                except BrokenProcessPool:
+                    return 0, first
+                self.pools.append(pool)
+                stack.enter_context(closing_pool(pool))
+            try:
+                left = yield from self._work_off(first)
+                return self.taken, left
+            except Stopped as stop:
+                terminate(self.pools, SAVING_SECONDS)
+                saved = [news.text for news in _news(self.told) if isinstance(news, _Saved)]
+                raise Stopped(stop.status - STOPPED, "; ".join(saved)) from None
+            except GeneratorExit:
+                terminate(self.pools, SAVING_SECONDS)
+                raise
+
+    def _work_off(self, first: Task[Work]) -> Generator[Ended[Work, Result], None, Task[Work] | None]:
+        """Returns the task whose submission failed, None if there is none."""
+        held: Task[Work] | None = first
+        while True:
+            held = self._fill(held)
+            if not self.running:
+                return held
+            done = wait(self.running, timeout=LISTEN_SECONDS, return_when=FIRST_COMPLETED).done
+            for news in _news(self.told):
+                if not isinstance(news, _Saved):
+                    self.order.on_told(news)
+            for future in done:
+                error, self.broken = _error_of(future, self.broken)
+                task, place = self.running.pop(future)
+                place.count(task, -1)
+                yield Ended(task, None if error else future.result(), error)
+                self.waiting.ended(task)
+
+    def _fill(self, held: Task[Work] | None) -> Task[Work] | None:
+        """Submit tasks while processes are free, `held` first; returns one that could not be submitted."""
+        function: Any = self.order.function
+        while not self.broken:
+            free = [place for place in self.places if place.running < place.jobs]
+            roomy = [place for place in free if place.whole < self.order.abreast]
+            held = held or (self.waiting.take(whole=bool(roomy)) if free else None)
+            if held is None:
+                return None
+            place = min(roomy if held.whole and roomy else free, key=lambda own: own.running)
+            pool = self.pools[self.places.index(place)]
+            try:
+                future = pool.submit(_work, function, held.work, self.order.threads(held))
+            except BrokenProcessPool:
+                self.broken = True
+                return held
+            self.running[future] = held, place
+            place.count(held, 1)
+            self.taken += 1
+            self.order.on_start(held)
+            held = None
+        return held
 
 
 @dataclass(frozen=True)
@@ -176,16 +219,17 @@ _tell: list[Tell] = []
 """That of this process, if it is of a pool."""
 
 
-def _begin_worker(told: SimpleQueue[Any]) -> None:
+def _begin_worker(told: SimpleQueue[Any], environment: Mapping[str, str]) -> None:
+    os.environ.update(environment)  # before CUDA is looked for
     keep_freed_memory()
     _tell.append(told.put)
 
 
-def _work(function: Callable[[Task, Tell], Result], task: Task, threads: int) -> Result:
+def _work(function: Callable[[Work, Tell], Result], work: Work, threads: int) -> Result:
     torch.set_num_threads(threads)
     try:
         with threadpool_limits(threads), stops_on_signals(lambda: None):
-            return function(task, _tell[0])
+            return function(work, _tell[0])
     except Stopped as stop:  # a pool waits for the end of processes that it has terminated
         if stop.saved:
             _tell[0](_Saved(stop.saved))

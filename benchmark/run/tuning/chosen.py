@@ -79,7 +79,7 @@ def with_chosen(config: Config, tunings: Sequence[Tuning]) -> Config:
 
     Raises ConfigError for a refused value.
     """
-    values = config.model_dump()
+    values = config.model_dump() | {"engine": config.engine.model_dump()}
     if PRESET in config.pretrain.presets:
         values["pretrain"] |= {"tuned": {tuning.method: dict(tuning.chosen.knobs) for tuning in tunings}}
         return validate(values)

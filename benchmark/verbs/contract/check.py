@@ -8,11 +8,12 @@ from typing import Any, Generic, ParamSpec
 
 import torch
 
-from benchmark.verbs.contract import encoder_promises, promises
+from benchmark.verbs.contract import elsewhere_promises, encoder_promises, promises
 from benchmark.verbs.contract.promises import Broken, Kind
 from benchmark.verbs.contract.tryout import SHARED
 from benchmark.verbs.contract.two_processes import in_one_line
 from methods.encoders.base import Encoder
+from methods.encoders.pretrained import PretrainedEncoder
 
 P = ParamSpec("P")
 """Arguments of a check: a method and its encoder, or an encoder alone."""
@@ -56,6 +57,11 @@ def promises_of(kind: Kind) -> list[Promise[Kind, type[Encoder]]]:
 def check_encoder(kind: type[Encoder]) -> Iterator[Verdict]:
     """Test the promises of an encoder."""
     return in_turn(ENCODER_PROMISES, kind)
+
+
+def check_elsewhere(kind: type[PretrainedEncoder]) -> Iterator[Verdict]:
+    """Test the promises of an encoder whose weights come from elsewhere."""
+    return in_turn(ELSEWHERE_PROMISES, kind)
 
 
 def in_turn(asked: Iterable[Promise[P]], *args: P.args, **kwargs: P.kwargs) -> Iterator[Verdict]:
@@ -115,3 +121,13 @@ ENCODER_PROMISES: tuple[Promise[type[Encoder]], ...] = (
     Promise("methods", encoder_promises.is_learned_by_every_method),
 )
 """In the order in which failures of an encoder are best fixed."""
+
+ELSEWHERE_PROMISES: tuple[Promise[type[PretrainedEncoder]], ...] = (
+    Promise("card", elsewhere_promises.says_what_it_is, decisive=True),
+    Promise("weights", elsewhere_promises.brings_its_weights, decisive=True),
+    Promise("features", elsewhere_promises.gives_its_features, decisive=True),
+    Promise("state", elsewhere_promises.is_the_same_when_loaded_again),
+    Promise("precision", elsewhere_promises.is_as_precise_at_any_precision),
+    Promise("gradient", elsewhere_promises.is_fine_tuned_or_says_why_not),
+)
+"""In the order in which failures of weights from elsewhere are best fixed."""

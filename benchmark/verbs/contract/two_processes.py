@@ -1,8 +1,7 @@
-"""Train methods in two processes, each with half of every batch, and compare the states.
+"""Train methods in two processes, each with half of every batch, by the steps of the trainer, and compare the states.
 
-Under DistributedDataParallel gradients are averaged and queue entries pass through `gather`, so parameters and queue
-stay equal. In-batch candidates and batch-normalisation statistics are local to a process. A method with neither, such
-as MoCo with the v2 head, computes the same as in one process.
+Gradients are averaged, batch normalisation is over both halves, and queue entries pass through `gather`, so parameters
+and buffers stay equal.
 """
 
 from __future__ import annotations
@@ -16,14 +15,15 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import shorten
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.parallel import DistributedDataParallel
 
 from benchmark.machine.seeds import seed_torch
-from benchmark.verbs.contract.tryout import SHARED, small_method, small_optimiser, training_batch
+from benchmark.training.batch_norm import over_ranks
+from benchmark.training.pretrain import train_step
+from benchmark.verbs.contract.tryout import RATE, SHARED, small_method, small_optimiser, training_batch
 from methods import METHODS, get_method
 from methods.base import Batch, PretrainMethod
 from methods.encoders import ENCODERS, get_encoder
@@ -35,23 +35,14 @@ UPDATES = 4
 LIMIT = 120.0
 """Time limit in seconds, in case the processes wait for each other."""
 MESSAGE_WIDTH = 200
-RUNNING_STATISTICS = ("running_mean", "running_var")
 
 Knobs = dict[str, Any]
-
-
-class Held(NamedTuple):
-    """State of a method in one process."""
-
-    shared: dict[str, Tensor]
-    """Tensors that must be equal in all processes."""
-    own: dict[str, Tensor]
-    """Batch-normalisation running statistics, local to the process."""
+State = dict[str, Tensor]
 
 
 def train_together(
     methods: Sequence[tuple[type[PretrainMethod], Knobs]], encoder: type[Encoder] = SHARED
-) -> list[tuple[Held, Held]]:
+) -> list[tuple[State, State]]:
     """Train each (method, knobs) in two processes; returns the state of both for each method.
 
     Raises RuntimeError if a process fails or `LIMIT` is exceeded.
@@ -74,7 +65,7 @@ def train_together(
                 worker.kill()
                 worker.join()
         first, second = (torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(PROCESSES))
-    return [(Held(*one), Held(*other)) for one, other in zip(first, second, strict=True)]
+    return list(zip(first, second, strict=True))
 
 
 def source_of(kind: type[PretrainMethod] | type[Encoder], table: Mapping[str, type]) -> str:
@@ -113,7 +104,7 @@ def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]], encode
         join_processes(rank, PROCESSES, folder / "meeting")
         held = []
         for doing, knobs in tasks:
-            held.append(tuple(train_half(get_method(doing), get_encoder(encoder), knobs, rank)))
+            held.append(train_half(get_method(doing), get_encoder(encoder), knobs, rank))
         torch.save(held, folder / f"{rank}.pt")
         gather(torch.zeros(1))  # a process that leaves early would fail the other's last exchange
     except Exception as error:
@@ -122,23 +113,17 @@ def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]], encode
     os._exit(0)  # gloo's threads may abort the interpreter's own exit
 
 
-def train_half(kind: type[PretrainMethod], encoder: type[Encoder], knobs: Knobs, rank: int) -> Held:
-    """Train a small method on this process's half of the batches."""
+def train_half(kind: type[PretrainMethod], encoder: type[Encoder], knobs: Knobs, rank: int) -> State:
+    """The state of a small method trained on this process's half of the batches."""
     method = small_method(kind, encoder, **knobs)
     method.begin(UPDATES)
-    together = DistributedDataParallel(method, find_unused_parameters=bool(encoder.of_pooled))
     optimiser = small_optimiser(method)
-    for update in range(UPDATES):
-        batch = half_of(training_batch(kind, update), rank)
-        seed_torch("two processes", update, rank)  # masks differ between processes
-        loss = together(batch)  # ()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        method.after_step()
-    state = method.state_dict()
-    own = {name for name in state if name.rpartition(".")[2] in RUNNING_STATISTICS}
-    return Held({name: state[name] for name in state if name not in own}, {name: state[name] for name in own})
+    with over_ranks(method, "synchronised"):
+        for update in range(UPDATES):
+            batch = half_of(training_batch(kind, update), rank)
+            seed_torch("two processes", update, rank)  # masks differ between processes
+            train_step(method, optimiser, batch, RATE, "float32")
+    return method.state_dict()
 
 
 def in_one_line(error: Exception) -> str:

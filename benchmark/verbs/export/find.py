@@ -160,6 +160,8 @@ def _checked(run: Run, variant: str, key: str) -> Found:
         card = checked_card(run.store.pretrained / key)
     except BadCard as error:
         raise ConfigError(f"{error}; the run command makes it again") from None
+    if card is not None and "elsewhere" in card.get("encoder", {}):
+        raise ConfigError(f"{variant}: its weights come from elsewhere and are not in the store; use its own file")
     if card is None:
         raise ConfigError(f"{run.store.pretrained / key}: the encoder is gone; the run command makes it again")
     return Found(run, variant, key, card)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, place_of, shared, trackers_of
+from benchmark.config.command_line import COMPUTE, CONFIG, DATA, ENGINE, GRID, HOW, place_of, shared, trackers_of
 from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console
 
@@ -19,21 +19,25 @@ def run(arguments: Namespace, console: Console) -> int:
 
         show_again(ended.lines, ended.sheets, ended.health, arguments.out, console)
         return OK
-    from benchmark.run.variants import refuse_lone_windows, variants_of  # here, because torch loads slowly
+    from benchmark.run.data.own import refuse_unusable  # here, because torch loads slowly
+    from benchmark.run.variants import refuse_lone_windows, refuse_uneven_batches, variants_of
     from benchmark.verbs.run.dry_run import print_dry_run
     from benchmark.verbs.run.grid import GridRequest, run_grid
-    from benchmark.verbs.run.machine import machine_of
+    from benchmark.verbs.run.machine import engine_of, machine_of
     from benchmark.verbs.run.tuned import tuned_config
     from benchmark.verbs.speed.record import SPEED_FILE
 
     config, tunings = tuned_config(arguments, console)
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
+    refuse_unusable(config)
     place = place_of(arguments)
     machine = machine_of(arguments, config)
+    refuse_uneven_batches(variants_of(config), machine.ranks)
     results, out = arguments.results, arguments.out
     if arguments.dry_run:
         print_dry_run(console, config, place, machine, results, out / SPEED_FILE)
         return OK
+    engine = engine_of(arguments, config, machine)
     request = GridRequest(
         config,
         place,
@@ -47,6 +51,7 @@ def run(arguments: Namespace, console: Console) -> int:
         tunings=tunings,
         trackers=trackers_of(arguments.track, out),
         command=command,
+        engine=engine,
     )
     return run_grid(request, console)
 
@@ -55,7 +60,7 @@ RUN = Verb(
     "do what is missing of the grid, then print and write its tables",
     run,
     {
-        **shared(*CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, "--workers"),
+        **shared(*CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--detach", "--workers"),
         **shared("--dry-run"),
         "--allow-leak": Flag(
             HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
@@ -72,6 +77,8 @@ RUN = Verb(
         "--queue-sizes 256 1024 4096": "the queue-size figure",
         "--preset tuned": "every method with the knobs that `tune` chose",
         "--set methods.pmq.momentum=0.99": "any knob of any method",
+        "--devices 0 1 --jobs-per-device 2": "two GPUs, two tasks at a time on each",
+        "--engine slurm --detach": "hand the work to a cluster and return; `status` shows it",
         "--track tensorboard": "training curves too, also of what is done already",
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -50,6 +51,10 @@ def seconds_on(
     config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], abreast: int
 ) -> tuple[str, Seconds]:
     """`seconds_of` on the config's first encoder."""
+    if machine.device.type == "cuda" and not torch.cuda.is_available():  # it is that of a cluster's jobs
+        here = replace(machine, device=torch.device("cpu"))
+        source, seconds = seconds_on(config, speed_file, here, sizes, abreast)
+        return f"{source}; as long as it would take on this host's CPU", seconds
     with torch.random.fork_rng(devices=[]):
         encoder = config.encoder_class()(config.encoder_config())
     speed, misfit = load_speed(speed_file), ""

@@ -17,6 +17,7 @@ from benchmark.results.names import ABLATION, GATE, METHOD, PRESET, SNAPSHOT, SW
 from benchmark.results.store import Store
 from benchmark.run.data.cohorts import cohort_folder, locate, names_of
 from benchmark.run.data.datasets import reading_note, refuse_shots, with_columns
+from benchmark.run.data.own import Own, brought, cached_own
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
 from benchmark.run.grid import Cell, Grid, Pretraining, expand
 from benchmark.run.machine import Machine
@@ -56,7 +57,7 @@ def print_dry_run(
     the config.
     """
     sizes, prepared = sizes_of(config, place, console)
-    keyed = work_of(config, results, machine, prepared, variants)
+    keyed = work_of(config, place, results, machine, prepared, variants)
     grid = keyed.grid if keyed else unkeyed_grid(config, machine, variants)
     work = keyed or Work(grid, grid.pretrainings, tuple(in_turn(grid.cells)), ())
     note(console, f"config {config.name}: {counts_line(grid)} on {trained(grid.pretrainings)} pretrainings")
@@ -118,6 +119,7 @@ def sizes_of(config: Config, place: Place, console: Console) -> tuple[dict[str, 
 
 def work_of(
     config: Config,
+    place: Place,
     results: Path,
     machine: Machine,
     prepared: Mapping[str, Prepared],
@@ -129,10 +131,24 @@ def work_of(
     """
     if len(prepared) < len(names_of(config)):
         return None
+    forms = forms_of(config, place)
+    if forms is None:
+        return None
     columns = with_columns(config, prepared)
     refuse_shots(config, columns)
     store = Store(results)
-    return missing(make_grid(config, columns, machine, store, variants), store)
+    return missing(make_grid(config, columns, machine, store, variants, forms), store)
+
+
+def forms_of(config: Config, place: Place) -> Own | None:
+    """The columns' recordings cut for each encoder from elsewhere; None if one is not in the cache."""
+    if not any(brought(config)):
+        return {}
+    datasets = [
+        locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
+        for name in config.data.datasets
+    ]
+    return cached_own(config, datasets, place.cache)
 
 
 def unkeyed_grid(config: Config, machine: Machine, variants: tuple[Variant, ...] | None = None) -> Grid:

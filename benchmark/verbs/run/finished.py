@@ -38,7 +38,8 @@ LIBRARIES = (
 ACCELERATORS = ("nvidia*", "nvhost*", "kfd", "dxg")
 """Names in /dev that tell whether `--device auto` may find another device than before."""
 PROCESSOR = Path("/proc/cpuinfo")
-VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "WORLD_SIZE")
+"""Variables that decide which devices there are, and how many processes pretrain together."""
 MOST_FILES = 100_000
 """Files of data beyond which a run is not remembered: looking at all of them takes too long to be done twice."""
 SETTLED_NS = 2_000_000_000

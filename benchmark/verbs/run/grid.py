@@ -20,7 +20,9 @@ from benchmark.results.tuned import Tuning
 from benchmark.run.curves.tracking import tracking
 from benchmark.run.data.cohorts import names_of
 from benchmark.run.data.datasets import gate, open_data, prepare_data, with_columns
+from benchmark.run.data.own import prepare_own
 from benchmark.run.data.people import keep_people
+from benchmark.run.engines.engine import Engine
 from benchmark.run.estimate import exact_size
 from benchmark.run.grid import Grid
 from benchmark.run.machine import Machine
@@ -28,7 +30,7 @@ from benchmark.run.missing import Work, make_grid, missing
 from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import health_of, warnings_of
 from benchmark.run.runner import Watch, do
-from benchmark.run.stored_keys import earlier_lines, unmatched_lines
+from benchmark.run.stored_keys import earlier_lines, other_ranks_lines, unmatched_lines
 from benchmark.run.sweep import sweep, sweep_claims
 from benchmark.run.tuning.chosen import changed_data
 from benchmark.screen import console as terminal
@@ -66,6 +68,8 @@ class GridRequest:
     """Where training curves go, besides the store."""
     command: Command | None = None
     """The command line, under which a finished run is remembered; None: it is not."""
+    engine: Engine | None = None
+    """Where tasks run; None: on this machine, `machine.jobs` at a time."""
 
 
 def run_grid(asked: GridRequest, console: Console) -> int:
@@ -86,7 +90,8 @@ def run_grid(asked: GridRequest, console: Console) -> int:
         note(console, f"warning: {line}")
     keep_groups(asked, datasets, prepared)
     store = Store(asked.results)
-    grid = make_grid(config, prepared, machine, store)
+    forms = prepare_own(config, datasets, asked.place, console)
+    grid = make_grid(config, prepared, machine, store, forms=forms)
     plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], asked.tunings)
     work = missing(grid, store)
     save_plan(plan, store, work, console)
@@ -95,9 +100,12 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
-    for line in (*earlier_lines(grid), *unmatched_lines(work.cells, grid, store)):
+    told = *earlier_lines(grid), *unmatched_lines(work.cells, grid, store), *other_ranks_lines(work.pretrainings, store)
+    for line in told:
         note(console, line)
     failures = work_off(work, prepared, store, asked, console)
+    if work.cells and asked.engine and asked.engine.detached:
+        return OK
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
     run = run_of(store, plan, asked.results)
@@ -198,7 +206,7 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
                 tracked.learned,
                 tracked.stored,
             )
-            return do(work, config, prepared, store, machine, watch)
+            return do(work, config, prepared, store, machine, watch, asked.engine, seconds)
 
 
 def health_told(grid: Grid, store: Store) -> list[str]:

@@ -25,10 +25,12 @@ from benchmark.data.prepared.beats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.machine.device import device_facts
 from benchmark.run.machine import Machine
+from benchmark.verbs.speed.engine import engine_speed
 from benchmark.verbs.speed.plain.network import PLAIN_ENCODERS
 from benchmark.verbs.speed.plain.preparation import is_there, plain_heartbeats
 from benchmark.verbs.speed.record import Growth, PreparationSpeed, Speed, StepSpeed
 from benchmark.verbs.speed.steps import PLAIN, Setting, finetuning_job, training_job
+from benchmark.verbs.speed.streaming import streaming_speed
 from benchmark.verbs.speed.timing import Ratio, gemm_flops, in_turns, peak_growth, ratio
 from methods import get_method
 from methods.base import MethodConfig
@@ -61,10 +63,16 @@ class Effort:
     batches: tuple[int, ...]
     memory: bool
     """Measure memory, in one process per value (seconds each to start)."""
+    corpus: int = 0
+    """MiB of the corpus that is streamed; 0: it is not measured."""
+    engine: bool = False
+    """Run small grids with several numbers of workers."""
 
 
-QUICK = Effort("quick", 3, 16, 1024, 4, 8, (1024, 4096, 16384), (4, 8, 16), False)
-FULL = Effort("full", 7, 256, 16384, 16, 32, (1024, 4096, 16384, 65536, 262144, 1048576), (32, 64, 128, 256), True)
+QUICK = Effort("quick", 3, 16, 1024, 4, 8, (1024, 4096, 16384), (4, 8, 16), False, 128)
+FULL = Effort(
+    "full", 7, 256, 16384, 16, 32, (1024, 4096, 16384, 65536, 262144, 1048576), (32, 64, 128, 256), True, 1024, True
+)
 
 
 def measure_speed(
@@ -72,30 +80,36 @@ def measure_speed(
 ) -> Speed:
     """Measure the methods, encoder and windows of a config in float32 and in the machine's precision.
 
-    `on_part(done, total)` is called after each method and each of the five other measurements.
+    `on_part(done, total)` is called after each method and each of the seven other measurements.
     """
     precisions = list(dict.fromkeys(["float32", machine.precision]))
     base = base_setting(config, machine.device, effort)
     settings = list(method_settings(config, base, effort))
     tell = on_part or (lambda done, total: None)
-    parts = len(settings) + 5
+    parts = len(settings) + 7
     steps = []
     for done, setting in enumerate(settings, start=1):
         steps.append(step_speed(setting, precisions, effort, compiled=machine.compiled))
         tell(done, parts)
     with threads(machine.cell_threads()):
         finetuning = step_speed(base, precisions, effort)
-        tell(parts - 4, parts)
+        tell(parts - 6, parts)
         backbones = [
             backbone_speed(label, own, precisions, effort) for label, own in backbones_of(config, base).items()
         ]
-    tell(parts - 3, parts)
+    tell(parts - 5, parts)
     pmq = replace(base, method="pmq", config=PMQConfig(queue_size=effort.queue), precision=machine.precision)
     queues = [growth(replace(pmq, batch=effort.growth_batch), queue=size) for size in effort.queues]
-    tell(parts - 2, parts)
+    tell(parts - 4, parts)
     batches = [growth(replace(pmq, batch=size), queue=effort.queue) for size in effort.batches]
-    tell(parts - 1, parts)
+    tell(parts - 3, parts)
     preparation = preparation_speed(effort)
+    tell(parts - 2, parts)
+    streamed = (
+        streaming_speed(replace(pmq, batch=effort.batch), effort.corpus, effort.rounds) if effort.corpus else None
+    )
+    tell(parts - 1, parts)
+    engine = engine_speed(machine) if effort.engine else ()
     tell(parts, parts)
     return Speed(
         effort=effort.name,
@@ -111,6 +125,8 @@ def measure_speed(
         batch_growth=tuple(batches),
         preparation=preparation,
         backbones=tuple(backbones),
+        streaming=streamed,
+        engine=engine,
     )
 
 

@@ -65,6 +65,34 @@ class PreparationSpeed:
 
 
 @dataclass(frozen=True)
+class StreamingSpeed:
+    """PMQ's update on a corpus that is read from disk, and on the same in memory."""
+
+    gib: float
+    """Of the corpus."""
+    limit_gib: float | None
+    """Memory that the process which streams may take beyond the one it begins with; None for no limit."""
+    batch: int
+    seconds: dict[str, float]
+    """'memory', 'disk' -> median wall time of an update with its batch."""
+    ratio: Ratio
+    """Memory / disk, of wall times: 1 is as fast."""
+    cpu_ratio: Ratio
+    """Of processor times, which other work on the machine moves less."""
+
+
+@dataclass(frozen=True)
+class EngineSpeed:
+    """Work on a small grid by so many workers."""
+
+    workers: int
+    tasks: int
+    """Pretrainings and cells."""
+    seconds: float
+    """From the stored plan to the last row, the start of the workers included."""
+
+
+@dataclass(frozen=True)
 class Speed:
     """All measurements of one `speed` run."""
 
@@ -86,6 +114,10 @@ class Speed:
     preparation: PreparationSpeed
     backbones: tuple[StepSpeed, ...] = ()
     """Fine-tuning of each encoder of the suite that takes the windows, and of those of the config."""
+    streaming: StreamingSpeed | None = None
+    """None if it was not measured."""
+    engine: tuple[EngineSpeed, ...] = ()
+    """Empty if it was not measured."""
 
     def step(self, method: str) -> StepSpeed | None:
         """A method's update; None if not measured."""

@@ -10,7 +10,15 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
-from benchmark.verbs.speed.record import INSTALL_NEUROKIT2, Growth, PreparationSpeed, Speed, StepSpeed
+from benchmark.verbs.speed.record import (
+    INSTALL_NEUROKIT2,
+    EngineSpeed,
+    Growth,
+    PreparationSpeed,
+    Speed,
+    StepSpeed,
+    StreamingSpeed,
+)
 from benchmark.verbs.speed.timing import Ratio
 from methods.encoders import DEFAULT
 
@@ -34,6 +42,8 @@ def print_speed(console: Console, speed: Speed) -> None:
         growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth]),
         growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth]),
         preparation_line(speed.preparation),
+        *(streaming_lines(speed.streaming) if speed.streaming else ()),
+        *(engine_line(speed.engine),) * bool(speed.engine),
     ):
         note(console, line)
 
@@ -112,6 +122,24 @@ def preparation_line(preparation: PreparationSpeed) -> str:
     if preparation.plain is None:
         return f"{ours}; its plain form needs neurokit2: {INSTALL_NEUROKIT2}"
     return f"{ours}, plain {1 / preparation.plain:.0f}, ratio {ratio_text(preparation.ratio)}"
+
+
+def streaming_lines(streaming: StreamingSpeed) -> tuple[str, str]:
+    """What was streamed under which limit, and the speed against that of a corpus in memory."""
+    limit = f", a process that may take {streaming.limit_gib:.2f} GiB more" if streaming.limit_gib else ""
+    each = ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in streaming.seconds.items())
+    return (
+        f"  a corpus of {streaming.gib:.2f} GiB read from disk{limit}: an update of {streaming.batch} pairs, {each}",
+        f"    memory / disk {ratio_text(streaming.ratio)}, of processor time {ratio_text(streaming.cpu_ratio)}",
+    )
+
+
+def engine_line(engine: Iterable[EngineSpeed]) -> str:
+    """'a small grid, tasks per hour: 1 worker 900, 2 workers 1500'."""
+    each = [
+        f"{own.workers} worker{'' if own.workers == 1 else 's'} {3600 * own.tasks / own.seconds:.0f}" for own in engine
+    ]
+    return f"  a small grid, tasks per hour: {', '.join(each)}"
 
 
 def hours_line(

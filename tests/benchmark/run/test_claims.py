@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from unittest.mock import Mock
@@ -16,6 +18,41 @@ from benchmark.run.claims import STALE_SECONDS, Claims, Sight, alone
 
 HERE = Process("here", "boot", "pid:[1]", 10, "100")
 THERE = Process("there", "other boot", "pid:[1]", 10, "100")
+ROOT = Path(__file__).resolve().parents[3]
+TASKS = 12
+HOST = f"""
+import os, sys, time
+from pathlib import Path
+from benchmark.machine.process import this_process
+from benchmark.run import claims
+folder, host, skew = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+claims.STALE_SECONDS, claims.BEAT_SECONDS = 2.5, 0.1
+touch = os.utime
+def touch_by_own_clock(path):
+    touch(path, (time.time() + skew, time.time() + skew))
+claims.os.utime = touch_by_own_clock
+own = this_process()._replace(host=host, boot=host)
+left = [f"task{{number}}" for number in range({TASKS})]
+with claims.Claims(folder / "claims", process=own, runs=lambda other: True if other == own else None) as held:
+    while left:
+        for task in list(left):
+            if (folder / task).exists():
+                left.remove(task)
+            elif held.take(task) and not (folder / task).exists():
+                begun = time.monotonic()
+                if host == "dead":
+                    (folder / "died").write_text(task)
+                    os._exit(1)
+                time.sleep(0.1)
+                with open(folder / "log", "a") as log:
+                    log.write(f"{{host}} {{task}} {{begun}} {{time.monotonic()}}\\n")
+                (folder / task).write_text("")
+                held.release(task)
+            else:
+                held.release(task)
+        time.sleep(0.02)
+"""
+"""A host with a clock of its own that shares tasks through claims; the one that is called dead ends within a task."""
 
 
 class World:
@@ -33,6 +70,14 @@ class World:
             return other not in self.dead if other[:3] == process[:3] else None
 
         return Claims(self.folder, process=process, runs=runs, clock=lambda: self.now)
+
+    def watches(self, runner: Claims, seconds: float) -> bool:
+        """Whether a runner that asks for the task 'a' every second gets it within some seconds."""
+        for _ in range(int(seconds)):
+            self.now += 1
+            if runner.take("a"):
+                return True
+        return False
 
 
 @pytest.fixture
@@ -87,15 +132,65 @@ def test_a_runner_of_another_host_is_gone_when_it_was_not_renewed_while_watched(
     one.take("a")
     for _ in range(5):
         assert not other.take("a")
-        world.now += 0.6 * STALE_SECONDS
+        assert not world.watches(other, 0.6 * STALE_SECONDS)
         stamp = (world.folder / "a.json").stat().st_mtime_ns
         os.utime(world.folder / "a.json", ns=(0, stamp - 10**15))  # by a clock that runs backwards
     assert not other.take("a")
-    world.now += STALE_SECONDS - 1
-    assert not other.take("a")
-    world.now += 1
-    assert other.take("a")
+    assert not world.watches(other, STALE_SECONDS - 1)
+    assert world.watches(other, 1)
     assert other.holder("a") == "here:10"
+
+
+@pytest.mark.attack("claims of dead, slow and distant runners")
+def test_a_file_server_that_answered_nobody_makes_no_claim_stale(world: World) -> None:
+    one, other = world.runner(THERE), world.runner(HERE)
+    one.take("a")
+    assert not other.take("a")
+    world.now += 100 * STALE_SECONDS  # in which nobody could renew or look
+    assert not other.take("a")
+    one.renew()
+    assert not world.watches(other, STALE_SECONDS - 1)
+
+
+@pytest.mark.attack("claims of dead, slow and distant runners")
+def test_a_claim_that_is_renewed_while_it_is_taken_over_is_left_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = world.runner(THERE), world.runner(HERE)
+    one.take("a")
+    assert not other.take("a")
+    create = Claims._create
+
+    def slow(claims: Claims, path: Path) -> bool:
+        one.renew()  # its host was only asleep
+        return create(claims, path)
+
+    assert not world.watches(other, STALE_SECONDS - 1)
+    monkeypatch.setattr(Claims, "_create", slow)
+    assert not world.watches(other, 1)
+    assert other.holder("a") == "there:10"
+    assert [path.name for path in world.folder.iterdir()] == ["a.json"]
+
+
+@pytest.mark.attack("claims of dead, slow and distant runners")
+def test_hosts_with_clocks_days_apart_share_tasks_and_take_over_a_dead_ones(tmp_path: Path) -> None:
+    """Each host is a process that sees no other one; a second on the common clock of this machine tells overlaps."""
+    hosts = {"ahead": 200_000, "behind": -200_000, "exact": 0, "dead": 3_600}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", HOST, str(tmp_path), name, str(skew)], env=environment)
+        for name, skew in hosts.items()
+    ]
+    assert [process.wait(60) for process in started] == [0, 0, 0, 1]
+    lines = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    intervals: dict[str, list[tuple[float, float]]] = {}
+    for _, task, begun, ended in sorted(lines, key=lambda line: float(line[2])):
+        intervals.setdefault(task, []).append((float(begun), float(ended)))
+    assert set(intervals) == {f"task{number}" for number in range(TASKS)}
+    assert all(len(own) == 1 for own in intervals.values())
+    assert {"ahead", "behind", "exact"} == {line[0] for line in lines}
+    assert (tmp_path / "died").read_text() in intervals
+    assert list((tmp_path / "claims").iterdir()) == []
 
 
 def test_the_age_of_a_claim_says_nothing_at_first_sight(world: World) -> None:
@@ -112,7 +207,7 @@ def test_a_heart_that_beats_keeps_a_claim(world: World) -> None:
         one.renew()
         assert (world.folder / "a.json").stat().st_mtime_ns > before
         assert not other.take("a")
-        world.now += STALE_SECONDS - 1
+        assert not world.watches(other, STALE_SECONDS - 1)
 
 
 def test_a_heart_beats_for_its_own_claims_alone(world: World) -> None:
@@ -140,8 +235,8 @@ def test_a_claim_that_is_not_whole_is_judged_by_its_heart(world: World) -> None:
     runner = world.runner(HERE)
     assert not runner.take("a")
     assert runner.holder("a") == "another runner"
-    world.now += STALE_SECONDS
-    assert runner.take("a")
+    assert not world.watches(runner, STALE_SECONDS - 1)
+    assert world.watches(runner, 1)
 
 
 @pytest.mark.attack("claims of dead, slow and distant runners")

@@ -127,6 +127,15 @@ def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(key: str) -> None:
     assert moved(before, grid_of(load_config(BASIC, {**BASE, key: value}))) == groups
 
 
+def test_ranks_and_their_batch_norm_move_what_is_pretrained_and_of_one_process_the_option_moves_nothing() -> None:
+    of_ranks = MODE | {"ranks": 2}
+    one, per_rank = (load_config(BASIC, {**BASE, **own}) for own in ({}, {"pretrain.batch_norm": "per-rank"}))
+    assert moved(grid_of(one), grid_of(per_rank)) == set()
+    assert moved(grid_of(one), grid_of(one, mode=of_ranks)) == PMQ
+    assert moved(grid_of(one, mode=of_ranks), grid_of(per_rank, mode=of_ranks)) == PMQ
+    assert "batch_norm" not in one.model_dump()["pretrain"]
+
+
 def test_the_encoder_moves_all_keys_but_its_name_alone_when_it_is_the_default_none(tmp_path: Path) -> None:
     before = grid_of(load_config(BASIC, BASE))
     assert moved(before, grid_of(load_config(BASIC, {**BASE, "encoder.name": "dilated"}))) == set()
@@ -247,6 +256,7 @@ def test_every_setting_is_in_the_list_above() -> None:
         {"methods.moco.queue_size": 5},
         {"methods": ["pmq", "random"]},
         {"evaluate": ["linear", "finetune"]},
+        {"pretrain.streaming": "always"},
     ],
 )
 def test_words_and_order_and_other_methods_move_no_key(overrides: dict[str, Any]) -> None:

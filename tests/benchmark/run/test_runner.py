@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -14,7 +14,7 @@ import torch
 
 from benchmark.data.prepared.load import Prepared
 from benchmark.machine.process import this_process
-from benchmark.results.failures import Failure
+from benchmark.results.failures import End, Failure
 from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ERROR, ILLUSTRATION
 from benchmark.results.store import Store
@@ -23,6 +23,8 @@ from benchmark.run import pretraining as pretraining_module
 from benchmark.run import runner
 from benchmark.run.cell import CellJob, run_cell
 from benchmark.run.claims import CLAIMS, Claims
+from benchmark.run.engines.engine import Ended, Order
+from benchmark.run.jobs import Job
 from benchmark.run.missing import task_name
 from benchmark.run.pretraining import refuse_edited
 from benchmark.run.runner import do
@@ -342,3 +344,25 @@ def test_a_method_file_that_is_edited_while_its_pretraining_waits_is_refused(ben
     edited = replace(task, content=task.content | {"file": {"source": "of before"}})
     with pytest.raises(ValueError, match=r"mine\.py has been edited since this run began; the same command"):
         refuse_edited(edited)
+
+
+def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> None:
+    seen: list[Order[Job, list[End]]] = []
+
+    class Looks:
+        apart, detached = False, True
+
+        def run(self, order: Order[Job, list[End]]) -> Iterator[Ended[Job, list[End]]]:
+            seen.append(order)
+            yield from ()
+
+    heard, expected = Heard(), {cell.key: 2.0 for cell in bench.grid.cells}
+    own = (bench.missing(), bench.config, bench.prepared, bench.store, MACHINE, heard.watch())
+    assert do(*own, Looks(), lambda task: expected.get(task.key, 7.0)) == 0
+    (order,) = seen
+    pretrainings = {pretraining.key for pretraining in bench.grid.pretrainings}
+    assert {task.key for task in order.tasks if task.whole} == pretrainings
+    cells = {cell.key: cell for cell in bench.grid.cells}
+    waits = {task.key: task.after for task in order.tasks if not task.whole}
+    assert waits == {key: cell.pretrain_key for key, cell in cells.items()}
+    assert {task.seconds for task in order.tasks} == {2.0, 7.0}

@@ -20,7 +20,14 @@ from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
 from benchmark.run.cell import place_of, results_versions
 from benchmark.run.grid import Grid, expand
-from benchmark.run.stored_keys import MOST_LINES, as_stored, earlier_lines, stored_pretrainings, unmatched_lines
+from benchmark.run.stored_keys import (
+    MOST_LINES,
+    as_stored,
+    earlier_lines,
+    other_ranks_lines,
+    stored_pretrainings,
+    unmatched_lines,
+)
 from benchmark.training.evaluations import finetune
 from benchmark.training.weights import CHECKPOINT
 from methods.pmq import PMQ
@@ -111,6 +118,20 @@ def test_a_finished_one_comes_before_an_interrupted_one_and_the_count_here_first
     (store.pretrained / digest(own)).mkdir()
     (store.pretrained / digest(own) / CARD).touch()
     assert as_stored(pmq.content, stored_pretrainings(store)) == own
+
+
+def test_what_another_number_of_ranks_has_begun_is_told_of(store: Store) -> None:
+    of = {ranks: grid_of(mode=MODE | ({"ranks": ranks} if ranks > 1 else {})) for ranks in (1, 2, 4)}  # type: ignore[dict-item]
+    begun = store.pretrained / of[4].pretrainings[-1].key
+    begun.mkdir(parents=True)
+    (begun / CHECKPOINT).touch()
+    begins = "pmq pretrain seed 42 was begun by 4 ranks and begins anew with"
+    why = "their number is part of a result's mode; start 4 to finish what was begun"
+    assert other_ranks_lines(of[1].pretrainings, store) == [f"{begins} one process: {why}"]
+    assert other_ranks_lines(of[2].pretrainings, store) == [f"{begins} 2 ranks: {why}"]
+    assert other_ranks_lines(of[4].pretrainings, store) == []
+    (begun / CARD).touch()
+    assert other_ranks_lines(of[1].pretrainings, store) == []
 
 
 def test_cells_on_an_earlier_key_keep_theirs_and_a_line_says_so(store: Store) -> None:

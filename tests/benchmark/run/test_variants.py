@@ -7,12 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.run.cell import CellJob, place_of, results_versions
-from benchmark.run.engines.local import Engine, Tell, run_tasks
+from benchmark.run.engines.engine import Order, Task, Tell
+from benchmark.run.engines.local import Local
 from benchmark.run.grid import Cell, expand
-from benchmark.run.variants import variants_of
+from benchmark.run.variants import refuse_uneven_batches, variants_of
 from tests.basic import BASIC
 
 MINE = """
@@ -66,13 +70,10 @@ def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: S
     cells = cells_of(config)
     jobs = [CellJob(cell, config, tmp_path, tmp_path, "cpu", "float32") for cell in cells]
     assert len(jobs) == 2
-    waiting = iter(jobs)
-    engine: Engine[CellJob, dict[str, object]] = Engine(
-        told_facts_of, lambda: next(waiting, None), lambda job: 1, lambda job: None, lambda told: None
-    )
-    ended = list(run_tasks(engine, jobs=2))
+    order: Order[CellJob, dict[str, object]] = Order([Task(job.cell.key, "", job) for job in jobs], told_facts_of)
+    ended = list(Local(2).run(order))
     assert [end.error for end in ended] == [None, None]
-    assert {end.task.cell.key: end.result for end in ended} == {job.cell.key: facts_of(job) for job in jobs}
+    assert {end.task.key: end.result for end in ended} == {job.cell.key: facts_of(job) for job in jobs}
     told = ended[0].result
     assert told is not None
     assert (told["method"], told["mine"], told["config"]) == ("mine", 7, "MyConfig")
@@ -178,3 +179,13 @@ def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
     on_other = {name: keys for name, keys in keys_of(other).items() if name != "features"}
     assert {name.removesuffix("+resnet1d"): keys for name, keys in found.items() if "+" in name} == on_other
     assert not set.union(*keys_of(one).values()) & set.union(*on_other.values())
+
+
+def test_a_batch_that_so_many_ranks_cannot_share_is_refused() -> None:
+    variants = variants_of(load_config(BASIC, {"methods.pmq.recipe.batch_size": 63}))
+    refuse_uneven_batches(variants, 1)
+    wrong = r"pmq: 2 ranks cannot share a batch of 63 pairs evenly; start 1 \(--nproc-per-node\), or use --set methods"
+    with pytest.raises(ConfigError, match=wrong + r"\.pmq\.recipe\.batch_size=62"):
+        refuse_uneven_batches(variants, 2)
+    with pytest.raises(ConfigError, match=r"moco: 3 ranks .* 64 pairs evenly; start 2 .*recipe\.batch_size=63"):
+        refuse_uneven_batches(variants, 3)

@@ -96,7 +96,7 @@ def test_a_pipe_gets_plain_lines() -> None:
     assert ESCAPE not in out.getvalue()
     assert max(map(len, lines)) <= 120
     assert lines[:3] == [
-        "        pretrain pmq seed 42: epoch 8/10 loss [1.234]; 10 s to 15 s left",  # 0.8 at 10; 2 at 10 ** (3.2 / 13.2), half or twice
+        "        pretrain pmq seed 42: epoch 8/10 loss [1.234]; 10 s to 15 s left",  # 2 at 10 ** (3.2 / 13.2)
         "done    pretrain pmq seed 42 (40 s); 1 of 3 done, 2 left; 2 s to 8 s left",
         "done    fine-tune pmq, PTB-XL, 30 %, seed 41 (20 s); 2 of 3 done, 1 left; about 20 s left",
     ]

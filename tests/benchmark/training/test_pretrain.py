@@ -25,6 +25,7 @@ from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.basic import ANYWHERE
+from tests.benchmark.data.corpus.corpora import streamed
 
 TRIALS, BEATS, STEPS, TEXT = 8, 4, 40, 6
 TRAINED = [name for name in ANYWHERE if METHODS[name].trains]
@@ -127,6 +128,19 @@ def test_a_resumed_run_gives_the_same_bits(name: str, corpus: PairSource, tmp_pa
     assert again.loss == history.loss
     assert same(resumed, whole)
     assert not same(build(name), whole)
+
+
+@pytest.mark.parametrize("name", ["pmq", "comet", "pclr", "etp"])
+def test_a_streamed_corpus_gives_the_bits_of_one_in_memory_also_when_resumed(
+    name: str, corpus: PairSource, tmp_path: Path
+) -> None:
+    """Of all kinds of batches, of pairs, and with text; the checkpoint of the one goes on with the other."""
+    whole, again = build(name), build(name)
+    history = train(whole, corpus, tmp_path / "memory")
+    with pytest.raises(Interrupted):
+        train(build(name), streamed(corpus), tmp_path / "disk", stop_at=history.updates // 2 + 1)
+    assert train(again, streamed(corpus), tmp_path / "disk").loss == history.loss
+    assert same(again, whole)
 
 
 @pytest.mark.parametrize("name", TRAINED)

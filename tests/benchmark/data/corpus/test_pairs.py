@@ -56,6 +56,19 @@ def test_neighbors_are_consecutive_beats_of_one_pseudo_trial(source: PairSource)
 
 
 @pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
+def test_the_shares_of_ranks_make_up_the_batch_of_one_process(source: PairSource, pairing: str) -> None:
+    windows = torch.tensor([20, 0, 9, 9, 3, 14])
+    batches = []
+    for share in [(0, 1), (0, 3), (1, 3), (2, 3)]:
+        torch.manual_seed(0)
+        batches.append(make_batch(source, windows, pairing, share))  # type: ignore[arg-type]
+    whole, *shares = batches
+    assert [len(share.x1) for share in shares] == [2, 2, 2]
+    for part in range(5):
+        assert torch.equal(torch.cat([share[part] for share in shares]), whole[part])
+
+
+@pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
 def test_ids_are_those_of_the_first_view(source: PairSource, pairing: str) -> None:
     windows = torch.tensor([20, 0, 9, 9])
     batch = make_batch(source, windows, pairing)  # type: ignore[arg-type]

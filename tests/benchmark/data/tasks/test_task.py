@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.data.corpus.pairs import make_batch
 from benchmark.data.corpus.source import pretraining_source
 from benchmark.data.prepared.beats import normalise_trials
 from benchmark.data.prepared.load import Prepared
@@ -198,6 +199,18 @@ def test_a_corpus_gives_all_of_its_pseudo_trials_with_patients_from_one(cohorts:
     names = [mimic.entries[recording].patient for recording in source.recording.tolist()]
     assert source.patient.min() == 1
     assert source.patient.tolist() == [list(dict.fromkeys(names)).index(name) + 1 for name in names]
+
+
+@pytest.mark.parametrize("name", ["mimic-iv-ecg", "ptb-xl"])
+def test_a_streamed_corpus_has_the_windows_of_one_in_memory(cohorts: Cohorts, name: str) -> None:
+    spec = TaskSpec(4, "single", "paper")
+    memory, disk = (pretraining_source(cohorts[name], spec, CPU, streaming=how) for how in ("never", "always"))
+    assert isinstance(memory.signal, torch.Tensor)
+    assert not isinstance(disk.signal, torch.Tensor)
+    assert disk.signal.shape == tuple(memory.signal.shape)
+    every = torch.arange(memory.pairs)
+    for own, other in zip(make_batch(memory, every, "neighbor"), make_batch(disk, every, "neighbor"), strict=True):
+        assert own is other is None or torch.equal(own, other)
 
 
 def test_a_labelled_dataset_pretrains_on_its_training_part_alone(cohorts: Cohorts) -> None:

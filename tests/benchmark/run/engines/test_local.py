@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ from benchmark.machine.stop import Stopped, postponed, stopped, stops_on_signals
 from benchmark.machine.workers import open_pool
 from benchmark.results.failures import Failure
 from benchmark.run.engines import local
-from benchmark.run.engines.local import Ended, Engine, Tell, run_tasks
+from benchmark.run.engines.engine import Ended, Not, Order, Task, Tell
+from benchmark.run.engines.local import Local
 
 
 def nothing(task: object) -> None:
@@ -47,8 +48,12 @@ def run(
     on_start: Callable[[Any], None] = nothing,
 ) -> Generator[Ended[Any, Any], None, None]:
     """Run tasks that wait for none."""
-    waiting = iter(tasks)
-    return run_tasks(Engine(Deaf(function), lambda: next(waiting, None), lambda task: threads, on_start, nothing), jobs)
+    given = [Task(str(place), str(task), task) for place, task in enumerate(tasks)]
+    order: Order[Any, Any] = Order(
+        given, Deaf(function), lambda task: threads, on_start=lambda task: on_start(task.work)
+    )
+    for ended in Local(jobs).run(order):
+        yield Ended(ended.task.work, ended.result, ended.error)
 
 
 def test_tasks_run_one_by_one_and_an_error_stops_none() -> None:
@@ -190,37 +195,74 @@ def test_a_consumer_that_leaves_lets_running_tasks_save(tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_running_tasks_tell_is_heard_before_their_end(jobs: int) -> None:
     heard: list[object] = []
-    tasks = iter([2, 3])
-    engine: Engine[int, None] = Engine(count, lambda: next(tasks, None), lambda task: 1, nothing, heard.append)
-    assert len(list(run_tasks(engine, jobs))) == 2
+    order: Order[int, None] = Order([Task("2", "two", 2), Task("3", "three", 3)], count, on_told=heard.append)
+    assert len(list(Local(jobs).run(order))) == 2
     assert sorted(map(str, heard)) == ["0 of 2", "0 of 3", "1 of 2", "1 of 3", "2 of 3"]
 
 
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_task_begins_after_the_end_of_its_own_was_consumed_and_of_no_other(jobs: int) -> None:
+    begun: list[str] = []
+    tasks = [
+        Task("one", "one", -1, whole=True),
+        Task("two", "two", -2, whole=True),
+        Task("of two", "of two", -3, after="two"),
+        Task("of one", "of one", -4, after="one"),
+        Task("of none", "of none", -5),
+    ]
+    order: Order[int, int] = Order(tasks, Deaf(abs), on_start=lambda task: begun.append(task.key))
+    ended = []
+    for end in Local(jobs).run(order):
+        ended.append(end.task.key)
+        assert not {"one", "two"}.isdisjoint(begun)
+        if end.task.after:
+            assert ended.index(end.task.after) < ended.index(end.task.key)
+    assert sorted(ended) == sorted(task.key for task in tasks)
+    if jobs == 1:
+        assert begun == ["one", "two", "of two", "of one", "of none"]
+    else:
+        assert begun[:2] == ["one", "of none"], "a device has one whole task at a time, and others beside it"
+        assert begun.index("of one") > ended.index("one")
+
+
+def test_what_may_not_begin_yet_is_asked_for_again_and_what_never_does_holds_up_nothing() -> None:
+    answers: dict[str, list[Task[int] | Not]] = {
+        "held": [Not.YET, Not.YET, Task("held", "held", -7)],
+        "elsewhere": [Not.EVER],
+    }
+
+    def begin(task: Task[int]) -> Task[int] | Not:
+        return answers[task.key].pop(0) if task.key in answers else task
+
+    tasks = [Task("held", "held", -1), Task("elsewhere", "e", -2), Task("after", "a", -3, after="elsewhere")]
+    order: Order[int, int] = Order([*tasks, Task("own", "own", -4)], Deaf(abs), begin=begin)
+    assert [(end.task.key, end.result) for end in Local(1).run(order)] == [("after", 3), ("own", 4), ("held", 7)]
+    order = Order([Task("x", "x", -1), Task("of x", "of x", -2, after="x")], Deaf(abs), begin=lambda task: Not.YET)
+    assert list(Local(1).run(order)) == []
+
+
 @pytest.mark.slow
-def test_a_task_that_waits_for_another_begins_after_its_end_was_consumed() -> None:
-    waiting, done = [-3, -2, -1], list[int]()
-
-    def take() -> int | None:
-        return waiting.pop() if waiting and (len(waiting) == 3 or len(done) == 3 - len(waiting)) else None
-
-    engine: Engine[int, int] = Engine(Deaf(abs), take, lambda task: 1, nothing, nothing)
-    for ended in run_tasks(engine, 2):
-        done.append(ended.result or 0)
-    assert done == [1, 2, 3]
+def test_each_device_has_its_processes_and_one_whole_task_at_a_time(tmp_path: Path) -> None:
+    tasks = [Task(name, name, (tmp_path, name), whole=name.startswith("whole")) for name in ("whole 1", "whole 2")]
+    tasks += [Task(name, name, (tmp_path, name)) for name in ("cell 1", "cell 2")]
+    order: Order[tuple[Path, str], str] = Order(tasks, Deaf(seen_device), abreast=1)
+    ended = {end.task.key: end.result for end in Local(4, devices=("3", "5")).run(order)}
+    assert {ended["whole 1"], ended["whole 2"]} == {"3", "5"}
+    assert {ended["cell 1"], ended["cell 2"]} == {"3", "5"}
 
 
 @pytest.mark.slow
-def test_a_task_is_taken_when_it_can_begin(tmp_path: Path) -> None:
-    taken: list[int] = []
+def test_a_task_is_asked_for_when_it_can_begin() -> None:
+    asked: list[int] = []
 
-    def tasks() -> Iterator[int]:
-        for task in range(-9, 0):
-            taken.append(task)
-            yield task
+    def begin(task: Task[int]) -> Task[int]:
+        asked.append(task.work)
+        return task
 
-    ended = run(abs, tasks(), jobs=2, threads=1, on_start=nothing)
+    order = Order([Task(str(number), "", number) for number in range(-9, 0)], Deaf(abs), begin=begin)
+    ended = Local(2).run(order)
     first = next(ended)
-    assert len(taken) == 2
+    assert len(asked) == 2
     assert sorted(end.result for end in (first, *ended) if end.result) == list(range(1, 10))
 
 
@@ -252,6 +294,14 @@ def begin(task: tuple[Path, str]) -> int:
         file.write(f"{name}\n")
     time.sleep(600 if name == "endless" else 0)
     return os.getpid()
+
+
+def seen_device(task: tuple[Path, str]) -> str:
+    """The devices that a task sees; it ends when all four have begun."""
+    folder, name = task
+    (folder / name).touch()
+    wait_until(lambda: len(list(folder.iterdir())) == 4)
+    return os.environ["CUDA_VISIBLE_DEVICES"]
 
 
 def leave_or_sleep(task: float) -> None:

@@ -142,7 +142,7 @@ def test_changed_code_is_noticed(
     assert told(arguments) is None
 
 
-@pytest.mark.parametrize("what", ["library", "device", "visible"])
+@pytest.mark.parametrize("what", ["library", "device", "visible", "ranks"])
 def test_another_library_or_device_is_noticed(
     what: str, arguments: Namespace, ended: Ended, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -154,7 +154,7 @@ def test_another_library_or_device_is_noticed(
     elif what == "device":
         monkeypatch.setattr(finished, "ACCELERATORS", ("null",))
     else:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+        monkeypatch.setenv(*{"visible": ("CUDA_VISIBLE_DEVICES", "3"), "ranks": ("WORLD_SIZE", "2")}[what])
     assert told(arguments) is None
 
 

@@ -15,7 +15,7 @@ from benchmark.run.estimate import Size, cell_seconds, passes
 from benchmark.run.machine import Machine
 from benchmark.screen.console import open_console
 from benchmark.verbs.run.dry_run import unkeyed_grid
-from benchmark.verbs.speed.record import Speed
+from benchmark.verbs.speed.record import EngineSpeed, Speed, StreamingSpeed
 from benchmark.verbs.speed.report import grid_seconds, hours_line, print_speed
 from benchmark.verbs.speed.timing import Ratio
 from tests.basic import BASIC
@@ -41,6 +41,22 @@ def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[
     line = next(line for line in text.splitlines() if line.startswith("pmq "))
     assert line.split() == ["pmq", "4", "2", "2000.0", "4000.0", "2.00", "[1.50-3.00]", "-", "-", "0", "0.50", "-"]
     assert "50 recordings per core-second, plain 12, ratio 4.00 [3.00-5.00]" in text
+
+
+def test_streaming_and_workers_have_lines_where_they_were_measured(known_speed: Callable[..., Speed]) -> None:
+    speed = known_speed(pmq=2.0)
+    assert "read from disk" not in shown(speed)
+    assert "tasks per hour" not in shown(speed)
+    seconds = {"memory": 0.2, "disk": 0.25}
+    streaming = StreamingSpeed(1.0, 0.5, 256, seconds, Ratio(0.8, 0.7, 0.9), Ratio(0.95, 0.9, 1.0))
+    engine = (EngineSpeed(1, 10, 36.0), EngineSpeed(2, 10, 20.0))
+    lines = shown(replace(speed, streaming=streaming, engine=engine)).splitlines()
+    limited = "  a corpus of 1.00 GiB read from disk, a process that may take 0.50 GiB more: an update of 256 pairs, "
+    assert f"{limited}memory 200.0 ms, disk 250.0 ms" in lines
+    assert "    memory / disk 0.80 [0.70-0.90], of processor time 0.95 [0.90-1.00]" in lines
+    assert "  a small grid, tasks per hour: 1 worker 1000, 2 workers 1800" in lines
+    free = shown(replace(speed, streaming=replace(streaming, limit_gib=None)))
+    assert "  a corpus of 1.00 GiB read from disk: an update of 256 pairs, " in free
 
 
 def test_compiled_updates_have_lines_of_their_own_and_count_where_a_run_compiles(

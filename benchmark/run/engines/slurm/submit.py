@@ -1,0 +1,87 @@
+"""Hand jobs to the cluster through submitit, which writes their scripts, pickles and logs into one folder."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import shlex
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark.run.engines.slurm.cluster import ClusterError
+
+if TYPE_CHECKING:
+    from benchmark.config.sections.engine import EngineSection
+    from benchmark.run.engines.slurm.job import SlurmJob
+
+CHECKOUT = Path(__file__).resolve().parents[4]
+LIMIT = re.compile(r"Max\w*Submit|Max\w*Job|submit limit|Invalid job array|temporarily unable", re.IGNORECASE)
+"""What sbatch says where the cluster takes no more jobs, or no array of this size."""
+
+
+class Full(ClusterError):
+    """The cluster takes no more jobs, or no array of this size."""
+
+
+def require_submitit() -> None:
+    """Raise ModuleNotFoundError in one line if submitit is not installed."""
+    try:
+        import submitit  # noqa: F401
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("--engine slurm needs submitit: pip install 'ecg-pretrain-bench[slurm]'") from None
+
+
+def submit(
+    jobs: Sequence[SlurmJob], folder: Path, settings: EngineSection, name: str, after: str, ranks: int
+) -> list[str]:
+    """Submit jobs as one array that begins when the job `after` has ended; returns their ids.
+
+    Raises Full where the cluster's limits forbid it now, ClusterError for another refusal.
+    """
+    import submitit
+    from submitit.core.utils import FailedJobError
+
+    executor = submitit.SlurmExecutor(folder=folder, max_num_timeout=settings.requeues)
+    further: dict[str, Any] = {"requeue": True, **settings.options}
+    if after:
+        further["dependency"] = f"afterany:{after}"
+    asked = {
+        "job_name": name,
+        "time": settings.minutes,
+        "nodes": 1,
+        "ntasks_per_node": ranks,
+        "cpus_per_task": settings.cpus,
+        "mem": f"{round(settings.memory_gb * 1024)}MB",
+        "gpus_per_node": ranks if settings.gpus else None,
+        "partition": settings.partition,
+        "account": settings.account,
+        "array_parallelism": settings.at_once,
+        "signal_delay_s": settings.warning_seconds,
+        "setup": [f"export PYTHONPATH={shlex.quote(str(CHECKOUT))} OMP_NUM_THREADS={settings.cpus}"],
+        "srun_args": [f"--cpus-per-task={settings.cpus}"],
+        "additional_parameters": further,
+    }
+    executor.update_parameters(**{key: value for key, value in asked.items() if value is not None})
+    try:
+        with redirect_stderr(StringIO()), executor.batch():  # what sbatch says is in the error
+            submitted = [executor.submit(job) for job in jobs]
+    except FailedJobError as error:
+        said = " ".join(str(error).split())
+        raise (Full if LIMIT.search(said) else ClusterError)(f"sbatch: {said}") from None
+    return [str(job.job_id) for job in submitted]
+
+
+def outcome_of(folder: Path, job: str) -> tuple[str, Any] | None:
+    """('success', what the job returned) or ('error', traceback) of a job that ended by itself; None if it was killed.
+
+    None, too, as long as its file is not seen.
+    """
+    try:
+        with open(folder / f"{job}_0_result.pkl", "rb") as file:
+            kind, value = pickle.load(file)
+    except (OSError, EOFError, pickle.UnpicklingError):
+        return None
+    return kind, value

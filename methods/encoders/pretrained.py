@@ -1,0 +1,225 @@
+"""Encoders whose weights come from elsewhere: the contract, and the signals that they read.
+
+    class Theirs(PretrainedEncoder):
+        name, title, features, licence = "theirs", "Theirs", 256, "MIT"
+        signals = Signals(rate=100, leads=("I", "II", "V2"), unit="mV", seconds=10, standardise="window")
+        weights, pretrained_on = ("theirs.pt",), ("ptb-xl",)
+
+        def __init__(self, config=None): ...   # the network
+        def load(self): ...                    # its weights, from `self.file("theirs.pt")`
+        def encode(self, x): ...               # (B, L, S) -> (B, K)
+
+The suite cuts and resamples recordings to these signals; leads, unit and standardisation of windows are arranged here.
+It is judged as it is, and fine-tuned where gradients reach its weights; it is never pretrained.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import torch
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+from torch import Tensor
+
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+
+ORDER = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+"""Leads of a window, in the order of its last axis."""
+PER_MILLIVOLT = {"mV": 1.0, "uV": 1000.0, "V": 0.001}
+SMALLEST = 1e-8
+"""Divisor in place of a deviation or range of zero."""
+ELSEWHERE_VERSION = 1
+"""Results version: raised with any change that can move a feature of an encoder from elsewhere."""
+Standardisation = Literal["none", "recording", "window", "window-all-leads", "range", "given"]
+"""none: in the unit; recording, window: z-score per lead over it; window-all-leads: one z-score; range: all leads of a
+window to 0 to 1; given: by `mean` and `deviation`."""
+Number = Annotated[float, Field(strict=True)]
+Numbers = Annotated[tuple[Number, ...], Field(min_length=1)]
+
+
+# Strict field by field, as `methods.base.Recipe`.
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class Signals:
+    """What an encoder reads. Raises ValueError for what does not fit together."""
+
+    rate: Annotated[int, Field(ge=25, le=2000, strict=True)]
+    """Hz."""
+    leads: Annotated[tuple[str, ...], Field(min_length=1)]
+    """In the order in which it reads them, of the 12."""
+    unit: Literal["mV", "uV", "V"]
+    seconds: Annotated[float, Field(ge=0.25, le=60, strict=True)] | None = None
+    """Length of a window; a recording gives as many as it holds, and a shorter one is lengthened by zeros."""
+    heartbeats: Annotated[bool, Field(strict=True)] = False
+    """Windows of 1.2 s around each heartbeat instead, padded as the paper's."""
+    standardise: Standardisation
+    mean: Numbers | None = None
+    """In the unit, one number or one a lead; of `standardise: given`, like the deviation."""
+    deviation: Numbers | None = None
+    layout: Literal["leads-first", "samples-first"] = "leads-first"
+    """Axes of a batch: (B, L, S) or (B, S, L)."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Signals:
+        strange = [lead for lead in self.leads if lead not in ORDER]
+        if strange:
+            raise ValueError(f"leads: {strange[0]!r} is no lead; there are {' '.join(ORDER)}")
+        if len(set(self.leads)) < len(self.leads):
+            raise ValueError(f"leads: {' '.join(self.leads)} names a lead twice")
+        if (self.seconds is None) != self.heartbeats:
+            raise ValueError("give either seconds, the length of a window, or heartbeats: true")
+        given = self.standardise == "given"
+        for name, own in (("mean", self.mean), ("deviation", self.deviation)):
+            if given != (own is not None):
+                raise ValueError(
+                    f"{name} {'is missing: standardise: given needs it' if given else 'is of `given` alone'}"
+                )
+            if own is not None and len(own) not in (1, len(self.leads)):
+                raise ValueError(
+                    f"{name} has {len(own)} numbers; give one, or one for each of the {len(self.leads)} leads"
+                )
+        return self
+
+    @property
+    def samples(self) -> int:
+        """S, of a window."""
+        return 300 * self.rate // 250 if self.seconds is None else round(self.seconds * self.rate)
+
+    def words(self) -> str:
+        """'10 s at 500 Hz of I II V2 in mV, standardised per window'."""
+        long = "heartbeats" if self.seconds is None else f"windows of {self.seconds:g} s"
+        leads = "12 leads" if len(self.leads) == len(ORDER) else f"{' '.join(self.leads)}"
+        how = {
+            "none": f"in {self.unit}",
+            "recording": "standardised per recording and lead",
+            "window": "standardised per window and lead",
+            "window-all-leads": "standardised per window over all leads",
+            "range": "each window from 0 to 1",
+            "given": "standardised by its own mean and deviation",
+        }[self.standardise]
+        return f"{long} at {self.rate} Hz of {leads}, {how}"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class PretrainedConfig(EncoderConfig):
+    """Width of the features; windows have the suite's 12 leads, of which the encoder takes its own."""
+
+    output: Size = 1
+
+
+class PretrainedEncoder(Encoder):
+    """An encoder with weights of its own. Subclasses set the class attributes, and define `load` and `encode`."""
+
+    Config: ClassVar[type[EncoderConfig]] = PretrainedConfig
+    title: ClassVar[str]
+    """In tables."""
+    signals: ClassVar[Signals]
+    features: ClassVar[int]
+    """K, the width of `encode`."""
+    licence: ClassVar[str]
+    """Of the weights, e.g. 'MIT'; 'unknown'."""
+    pretrained_on: ClassVar[tuple[Any, ...] | None]
+    """Names of datasets, or {'dataset': NAME, 'folds': [1, 2]}, or {'other': NAME}; None: not known."""
+    weights: ClassVar[tuple[str, ...]] = ()
+    """Files that `load` reads, beside the file of the class; their content is part of the row's key."""
+    frozen: ClassVar[str] = ""
+    """Why it cannot be fine-tuned; '' where gradients reach its weights."""
+    timed: ClassVar[bool] = False
+
+    def __init__(self, config: EncoderConfig | None = None) -> None:
+        super().__init__(config or PretrainedConfig(output=self.features))
+        own = self.signals
+        self._columns = [ORDER.index(lead) for lead in own.leads]
+
+    def load(self) -> None:
+        """Read the weights into the network, from the files of `weights`."""
+        raise NotImplementedError(f"{type(self).__name__}.load: read the weights, e.g. from self.file('theirs.pt')")
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Features of windows as `signals` says: (B, L, S), or (B, S, L) under `layout`, -> (B, K)."""
+        raise NotImplementedError(f"{type(self).__name__}.encode: give the features (B, K)")
+
+    @classmethod
+    def folder(cls) -> Path:
+        """Where the files of `weights` lie: beside the file of the class."""
+        return Path(str(sys.modules[cls.__module__].__file__)).parent
+
+    @classmethod
+    def file(cls, name: str) -> Path:
+        """The path of a file beside the file of the class."""
+        return cls.folder() / name
+
+    @classmethod
+    def word(cls) -> str:
+        """What names it on a command line: its file."""
+        return str(sys.modules[cls.__module__].__file__)
+
+    @classmethod
+    def why_frozen(cls) -> str:
+        """Why it cannot be fine-tuned; '' where gradients reach its weights. May read its files."""
+        return cls.frozen
+
+    @classmethod
+    def brought(cls) -> dict[str, Any]:
+        """What determines its features besides its code, for content keys. Raises ValueError for a missing file."""
+        return {
+            "elsewhere": ELSEWHERE_VERSION,
+            "signals": asdict(cls.signals),
+            "weights": [digest_of(cls.file(name)) for name in cls.weights],
+        }
+
+    @classmethod
+    def loaded(cls) -> PretrainedEncoder:
+        """The encoder with its weights, in evaluation mode."""
+        encoder = cls()
+        encoder.load()
+        return encoder.eval()
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Its own leads of windows in mV or standardised per recording, in its unit and standardised: (B, S, L)."""
+        own = self.signals
+        x = x[..., self._columns].float()  # (B, S, L)
+        if own.standardise == "recording":
+            return x
+        if own.standardise == "window":
+            return _z_scored(x, (1,))
+        if own.standardise == "window-all-leads":
+            return _z_scored(x, (1, 2))
+        if own.standardise == "range":
+            low, high = x.amin((1, 2), keepdim=True), x.amax((1, 2), keepdim=True)  # (B, 1, 1)
+            return (x - low) / (high - low).clamp_min(SMALLEST)
+        x = x * PER_MILLIVOLT[own.unit]
+        if own.standardise == "given":
+            return (x - x.new_tensor(own.mean)) / x.new_tensor(own.deviation)
+        return x
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        """Features as the one step of a window, (B, S, L) -> (B, 1, K), in float32 at any precision of the run."""
+        with torch.autocast(embedded.device.type, enabled=False):
+            x = embedded.float()
+            return self.encode(x.mT if self.signals.layout == "leads-first" else x)[:, None]  # (B, 1, K)
+
+
+def _z_scored(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Z-score over some axes (population deviation)."""
+    return (x - x.mean(axes, keepdim=True)) / x.std(axes, correction=0, keepdim=True).clamp_min(SMALLEST)
+
+
+def digest_of(file: Path) -> str:
+    """SHA-256 of a file, read once per change. Raises ValueError where it is missing."""
+    try:
+        found = file.stat()
+    except OSError as error:
+        raise ValueError(f"{file}: {error.strerror}; name a file that is there") from None
+    return _digest(file, found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+@cache
+def _digest(file: Path, size: int, changed_ns: int, inode: int) -> str:
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,162 @@
+"""What a step does stays on its device: every method with every encoder, fine-tuning, probes and streamed batches.
+
+On torch's `meta` device tensors have no values: an operation that would wait for the device to know one (`item`,
+`bool`, `nonzero`, a mask as an index, a copy to the host) raises, and so does one that mixes devices. What runs here
+neither waits for a GPU nor leaves a tensor on the CPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from benchmark.config.sections.evaluate import Finetune, Supervised
+from benchmark.data.corpus.ahead import Block, on_device
+from benchmark.data.corpus.pairs import Kinship, PairSource, batch_of, draw_views, make_batch
+from benchmark.data.tasks.windows import Crops, Windows
+from benchmark.training import finetune
+from benchmark.training.finetune import new_classifier, probabilities, update
+from benchmark.training.health import count_positives
+from benchmark.training.linear import pooled_features
+from benchmark.training.pretrain import make_optimiser, train_step
+from benchmark.training.supervised import new_model
+from benchmark.verbs.contract.tryout import QUEUE
+from methods import METHODS, refusal
+from methods.base import Batch, PretrainMethod, Recipe
+from methods.encoders import DEFAULT, ENCODERS
+from methods.encoders.base import Encoder
+
+META = torch.device("meta")
+PAIRS, TRIALS, PER_TRIAL, SAMPLES, LEADS, CLASSES, TEXT = 6, 8, 6, 300, 12, 3, 16
+TRAINED = [name for name, kind in METHODS.items() if kind.trains]
+SERVED = [
+    pytest.param(method, encoder, id=f"{method} {encoder}", marks=() if encoder == DEFAULT else pytest.mark.slow)
+    for method in TRAINED
+    for encoder in ENCODERS
+    if not refusal(METHODS[method], ENCODERS[encoder])
+]
+WAITS = "data|[Mm]eta|device"
+"""In the messages of what raises on a device without values."""
+
+
+@pytest.fixture(autouse=True)
+def without_autocast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch has no autocast for the device, and the suite no size of evaluation batches."""
+    monkeypatch.setattr(torch, "autocast", lambda *given, **named: contextlib.nullcontext())
+    monkeypatch.setitem(finetune.EVALUATION_BATCH, "meta", 2)
+
+
+def corpus(device: torch.device, *, anywhere: bool = False) -> PairSource:
+    """A corpus whose kinship, which is found once, is on the device too."""
+    trial = torch.arange(TRIALS)
+    signal = torch.zeros(TRIALS, PER_TRIAL, SAMPLES, LEADS, dtype=torch.float16)
+    source = PairSource(signal, trial // 2, trial // 4 + 1, torch.zeros(TRIALS, TEXT), anywhere=anywhere)
+    ids, text = (source.recording.to(device), source.patient.to(device)), torch.zeros(TRIALS, TEXT, device=device)
+    moved = PairSource(signal.to(device), *ids, text, anywhere=anywhere)
+    vars(moved)["kinship"] = Kinship(*(part.to(device) for part in source.kinship))
+    return moved
+
+
+def method_of(name: str, encoder: str) -> PretrainMethod:
+    """A small method, made on the CPU and moved as a run moves it."""
+    kind = METHODS[name]
+    small: dict[str, Any] = {"queue_size": QUEUE, "negatives": QUEUE, "text_width": TEXT}
+    known = {knob: value for knob, value in small.items() if knob in getattr(kind.Config, "__dataclass_fields__", {})}
+    made = ENCODERS[encoder]
+    return kind(made(made.Config.small()), kind.Config(**known)).to(META)
+
+
+def windows(device: torch.device, count: int = 5) -> Windows:
+    names = [str(number) for number in range(count)]
+    signal = torch.zeros(count, SAMPLES, LEADS, dtype=torch.float16, device=device)
+    return Windows(signal, torch.zeros(count, CLASSES, device=device), names, names)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "encoder"), SERVED)
+def test_an_update_of_a_method_waits_for_nothing(name: str, encoder: str) -> None:
+    method = method_of(name, encoder)
+    method.begin(10)
+    method.train()
+    source, knobs = corpus(META), METHODS[name].Config()
+    optimiser = make_optimiser(method, Recipe())
+    for _ in range(2):
+        batch = make_batch(source, torch.arange(PAIRS, device=META), knobs.pairing)
+        assert count_positives(method.positives(batch), META).device == META
+        loss = train_step(method, optimiser, batch, 1e-3, "float32")
+        assert (loss.device, loss.shape) == (META, ())
+
+
+@pytest.mark.parametrize(
+    "encoder", [name if name == DEFAULT else pytest.param(name, marks=pytest.mark.slow) for name in ENCODERS]
+)
+@pytest.mark.parametrize("multi", [False, True])
+def test_an_update_of_fine_tuning_a_prediction_and_frozen_features_wait_for_nothing(encoder: str, multi: bool) -> None:
+    made = ENCODERS[encoder](ENCODERS[encoder].Config.small())
+    labelled = windows(META)
+    crops = Crops(
+        torch.zeros(900, LEADS, dtype=torch.float16, device=META), torch.tensor([0, 400], device=META),
+        torch.tensor([50, 99], device=META), torch.zeros(2, CLASSES, device=META), SAMPLES,
+    )  # fmt: skip
+    models: list[nn.Module] = [
+        new_classifier(made, CLASSES, Finetune(encoder_dropout=0.1), seed=1),
+        new_model(made, CLASSES, Supervised(), seed=1),
+    ]
+    for model in models:
+        model.to(META).train()
+        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        for source in (labelled, crops):
+            loss = update(model, optimiser, source, torch.tensor([1, 0, 1]), multi, "float32")
+            assert (loss.device, loss.shape) == (META, ())
+        found = probabilities(model, labelled.signal, multi, "float32")
+        assert (found.device, found.shape) == (META, (5, CLASSES))
+    pooled = pooled_features(copy.deepcopy(made).to(META), labelled.signal, "float32")
+    assert (pooled.device, pooled.shape) == (META, (5, made.config.output))
+
+
+@pytest.mark.parametrize("anywhere", [False, True])
+@pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
+def test_a_batch_of_a_corpus_in_memory_and_of_a_streamed_block_waits_for_nothing(pairing: Any, anywhere: bool) -> None:
+    source, pairs = corpus(META, anywhere=anywhere), torch.arange(PAIRS, device=META)
+    memory = make_batch(source, pairs, pairing)
+    read = torch.zeros(2, PAIRS, SAMPLES, LEADS, dtype=torch.float16)  # on the host
+    views = draw_views(source, pairs, pairing)
+    streamed = batch_of(source, views, *on_device(Block(3, read, read), 4, pairing, META))
+    for own, other in zip(memory, streamed, strict=True):
+        assert own.device == other.device == META
+        assert (own.shape, own.dtype) == (other.shape, other.dtype)
+
+
+class Waiting(PretrainMethod):
+    """A method that does one of the things which must not be done."""
+
+    name, title = "waiting", "Waiting"
+    step: Any = None
+
+    def forward(self, batch: Batch) -> Tensor:
+        found: Tensor = self.encoder.pooled(batch.x1).sum() + type(self).step(batch)
+        return found
+
+
+STEPS_THAT_WAIT = [
+    pytest.param(lambda batch: batch.x1.sum().item(), id="item"),
+    pytest.param(lambda batch: 1 if batch.patient[0] > 3 else 0, id="bool"),
+    pytest.param(lambda batch: batch.x1[batch.patient > 1].sum(), id="a mask as an index"),
+    pytest.param(lambda batch: batch.patient.unique().sum(), id="unique"),
+    pytest.param(lambda batch: batch.x1.cpu().sum(), id="cpu"),
+    pytest.param(lambda batch: (batch.x1[:, 0] + torch.ones(1, LEADS)).sum(), id="a tensor of the CPU"),
+]
+
+
+@pytest.mark.parametrize("step", STEPS_THAT_WAIT)
+def test_a_step_that_waits_or_mixes_devices_is_caught(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Waiting, "step", staticmethod(step))
+    encoder: Encoder = ENCODERS["dilated"](ENCODERS["dilated"].Config.small())
+    method = Waiting(encoder, Waiting.Config()).to(META)
+    batch = make_batch(corpus(META), torch.arange(PAIRS, device=META), "neighbor")
+    with pytest.raises((RuntimeError, NotImplementedError), match=WAITS):
+        train_step(method, make_optimiser(method, Recipe()), batch, 1e-3, "float32")

@@ -1,0 +1,180 @@
+"""A cell is run again from its row: to the same bits, with the row's threads, on the row's data, or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.errors import ConfigError
+from benchmark.config.verb import FAILED, OK, USAGE
+from benchmark.results.rows import Row
+from benchmark.results.store import Store
+from benchmark.run import grid
+from benchmark.run.cell import CellJob, run_together
+from benchmark.training.weights import WEIGHTS
+from benchmark.verbs.reproduce import again
+from benchmark.verbs.reproduce.again import config_of, device_for, renamed
+from run_benchmark import main
+from tests.benchmark.run.bench import Bench, cell_of, stamps
+
+EQUAL = "equal: {}6 scores and the predictions of"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the cohorts are simulated and prepared, once for all tests."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def store(told_bench: Bench, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A copy of the finished store; the working folder is that of the data."""
+    monkeypatch.chdir(data)
+    return Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
+
+
+def run(store: Store, *words: str) -> int:
+    return main(["reproduce", *words, "--results", str(store.root), "--workers", "1"])
+
+
+@pytest.mark.parametrize("words", [["pmq", "finetune"], ["features"]], ids=" ".join)
+def test_a_cell_is_equal_when_it_is_run_again(
+    store: Store, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = stamps(store)
+    assert run(store, *words) == OK
+    assert EQUAL.format("") in capsys.readouterr().out.splitlines()[-1]
+    assert stamps(store) == before
+
+
+def test_its_pretraining_is_run_again_too_and_kept(
+    told_bench: Bench, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = cell_of(told_bench, "pmq").pretrain_key
+    kept = tmp_path / "kept"
+    assert run(store, "pmq", "linear", "--pretraining", "--keep", str(kept)) == OK
+    assert EQUAL.format("the encoder, ") in capsys.readouterr().out.splitlines()[-1]
+    assert (kept / "pretrained" / key / WEIGHTS).read_bytes() == (store.pretrained / key / WEIGHTS).read_bytes()
+    assert len(Store(kept).row_keys()) == 1
+    assert run(store, "pmq", "linear", "--keep", str(kept)) == USAGE
+    assert "is not empty; name another folder" in capsys.readouterr().err
+
+
+def test_what_is_different_is_said_with_its_size(
+    told_bench: Bench, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = cell_of(told_bench, "pmq").key
+    row, predictions = store.load_row(key), store.predictions(key)
+    assert row is not None
+    score = row.scores["recording"]["f1"]
+    assert score is not None
+    scores = row.scores | {"recording": row.scores["recording"] | {"f1": score / 2}}
+    moved = predictions.probability.copy()
+    moved[0] = moved[0][::-1]
+    versions = row.provenance | {"versions": row.provenance["versions"] | {"torch": "1.0"}}
+    store.save_row(replace(row, scores=scores, provenance=versions), replace(predictions, probability=moved))
+    assert run(store, "pmq", "finetune") == FAILED
+    lines = capsys.readouterr().out.splitlines()
+    assert f"versions.torch: 1.0 then, {torch.__version__} now" in lines
+    assert f"recording f1: {score / 2} then, {score} now ({score / 2:+.2g})" in lines
+    apart = np.abs(moved - predictions.probability).max()
+    assert any(
+        line.startswith(f"predictions: 1 of {len(moved)} windows differ, by up to {apart:.2g}") for line in lines
+    )
+    assert lines[-1] == f"different: 1 of 6 scores, by up to {score / 2:.2g}"
+
+
+def test_an_encoder_that_is_gone_is_pretrained_again_or_refused(
+    told_bench: Bench, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(store.pretrained / cell_of(told_bench, "pmq").pretrain_key)
+    assert run(store, "pmq", "finetune") == USAGE
+    assert "the encoder is gone; --pretraining makes it again" in capsys.readouterr().err
+    assert run(store, "pmq", "finetune", "--pretraining") == OK
+    assert EQUAL.format("(the stored encoder is gone) ") in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_the_threads_are_those_of_the_row(
+    told_bench: Bench, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = cell_of(told_bench, "pmq", "linear").key
+    row, seen = store.load_row(key), []
+    assert row is not None
+    device = row.provenance["device"] | {"threads": 3}
+    store.save_row(replace(row, provenance=row.provenance | {"device": device}), store.predictions(key))
+
+    def watched(jobs: Sequence[CellJob]) -> Any:
+        seen.append((torch.get_num_threads(), jobs[0].precision, jobs[0].device))
+        return run_together(jobs)
+
+    monkeypatch.setattr(again, "run_together", watched)
+    before = torch.get_num_threads()
+    run(store, key)
+    assert (seen, torch.get_num_threads()) == ([(3, "float32", "cpu")], before)
+    assert not any(line.startswith("device.threads") for line in capsys.readouterr().out.splitlines())
+
+
+def test_other_data_are_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = again.prepare_data
+    monkeypatch.setattr(again, "prepare_data", lambda *given: replace(made(*given), fingerprint="another"))
+    assert run(store, "pmq", "linear") == USAGE
+    assert "Chapman: the data here have the fingerprint another, those of the row" in capsys.readouterr().err
+
+
+def test_a_row_of_an_earlier_results_version_is_refused_with_what_differs(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(grid, "SPLIT_VERSION", 99)
+    assert run(store, "pmq", "linear") == USAGE
+    error = capsys.readouterr().err
+    assert "pmq linear chapman 0.5 seed 41 cannot be run again by this version" in error
+    assert "SPLIT_VERSION 99, was 1" in error
+
+
+def test_a_failure_is_a_line(store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("benchmark.run.cell.learn", lambda *given: 1 / 0)
+    assert run(store, "pmq", "linear") == USAGE
+    assert "failed when it was run again: ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+def made_on(row: Row, device: str) -> Row:
+    return replace(row, provenance=row.provenance | {"device": {"type": device, "name": "H100", "threads": 1}})
+
+
+def test_a_row_of_a_gpu_is_run_elsewhere_only_on_demand(told_bench: Bench) -> None:
+    row = told_bench.store.load_row(cell_of(told_bench, "pmq").key)
+    assert row is not None
+    assert device_for(row, Namespace(device="auto")) == torch.device("cpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match=r"was made on a GPU \(H100\), and torch sees none here; --device cpu"):
+            device_for(made_on(row, "cuda"), Namespace(device="auto"))
+    assert device_for(made_on(row, "cuda"), Namespace(device="cpu")) == torch.device("cpu")
+
+
+def test_code_that_a_store_names_is_not_loaded_unless_the_user_names_it(told_bench: Bench, tmp_path: Path) -> None:
+    row = told_bench.store.load_row(cell_of(told_bench, "pmq").key)
+    assert row is not None
+    own = tmp_path / "mine.py"
+    own.write_text(
+        "import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n",
+        encoding="utf-8",
+    )
+    config = row.provenance["config"] | {"methods": ["random", "/theirs/mine.py"]}
+    theirs = replace(row, provenance=row.provenance | {"config": config})
+    with pytest.raises(ConfigError, match=r"names /theirs/mine\.py; code that a store names is not loaded"):
+        config_of(theirs, None)
+    assert config_of(theirs, own).compared() == ["random", "mine"]
+    two = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.py"]}})
+    with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.py\)"):
+        config_of(two, own)
+    assert renamed({"a.py": [1, {"x": "a.py"}]}, "a.py", "b.py") == {"b.py": [1, {"x": "b.py"}]}

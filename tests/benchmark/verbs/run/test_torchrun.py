@@ -1,0 +1,83 @@
+"""A grid under torchrun, with two ranks: stopped by a signal to torchrun, and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.training.weights import CHECKPOINT
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[4]
+CONFIG = """
+methods: [random, pmq]
+data:
+  datasets: [chapman]
+  simulation: {patients: {mimic-iv-ecg: 8, chapman: 30}, recordings_per_patient: 2}
+encoder: {hidden: 4, depth: 2, output: 8}
+knobs: {pmq: {queue_size: 16}}
+pretrain: {epochs: 12, recipe: {batch_size: 8}}
+evaluate: [linear]
+ratios: [0.5]
+seeds: [41]
+gates: []
+precision: float32
+"""
+LIMIT = 240
+
+
+def start(folder: Path, *flags: str) -> subprocess.Popen[str]:
+    (folder / "tiny.yaml").write_text(CONFIG)
+    of_torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", *flags]
+    return subprocess.Popen(
+        [sys.executable, *of_torchrun, str(ROOT / "run_benchmark.py"), *command],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def until(so: Callable[[], object]) -> None:
+    patience = time.monotonic() + LIMIT
+    while not so():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
+
+
+def cards(folder: Path) -> dict[str, dict[str, Any]]:
+    """Method -> the card of its encoder."""
+    found = [json.loads(path.read_text()) for path in (folder / "runs").glob("pretrained/*/*.json")]
+    return {card["method"]: card for card in found if "method" in card}
+
+
+def test_two_ranks_do_a_grid_and_go_on_after_a_signal(tmp_path: Path) -> None:
+    first = start(tmp_path)
+    checkpoints = lambda: list((tmp_path / "runs" / "pretrained").glob(f"*/{CHECKPOINT}"))  # noqa: E731
+    until(lambda: checkpoints() or first.poll() is not None)
+    first.send_signal(signal.SIGTERM)
+    said, _ = first.communicate(timeout=LIMIT)
+    assert said.count("the pretraining of pmq is saved at update") == 1, said
+    assert len(checkpoints()) == 1
+
+    again = start(tmp_path)
+    said, _ = again.communicate(timeout=LIMIT)
+    assert again.returncode == 0, said
+    assert not checkpoints()
+    ours = cards(tmp_path)
+    assert ours["pmq"]["key_content"]["mode"]["ranks"] == 2
+    assert "mode" not in ours["random"]["key_content"]
+    assert len(list((tmp_path / "runs" / "cells").glob("*.json"))) == 2
+    assert said.count("2 cells on 2 encoders") == 1, "the second rank prints nothing"

@@ -1,0 +1,122 @@
+"""What is done, runs, waits, has failed and is left is told apart, from the store alone."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from benchmark.machine.process import this_process
+from benchmark.results.failures import NoResults
+from benchmark.results.plan import Plan, PlannedCell
+from benchmark.results.store import Store
+from benchmark.run.claims import CLAIMS, Claims
+from benchmark.run.engines.slurm import cluster
+from benchmark.run.engines.slurm.cluster import ClusterError, Queued
+from benchmark.run.engines.slurm.ledger import JOBS, forget, record, records
+from benchmark.screen.console import open_console
+from benchmark.verbs import status as status_module
+from benchmark.verbs.status.look import look
+from benchmark.verbs.status.show import show
+from run_benchmark import main
+
+KEYS = ("done", "runs", "waits", "failed", "nobody")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """Five cells of PMQ, one of each state."""
+    own = Store(tmp_path / "runs")
+    cells = [PlannedCell(key, "pmq", "linear", "chapman", 0.5, seed) for seed, key in enumerate(KEYS)]
+    config = {"protocol": "paper", "data": {"labels": "single"}}
+    facts = {"title": "Chapman", "recordings": 3, "patients": 2}
+    own.save_plan(
+        Plan("a1", config, {"pmq": "PMQ"}, {"chapman": facts}, {"name": "mimic-iv-ecg", **facts}, cells=cells)
+    )
+    own.cells.mkdir()
+    (own.cells / "done.json").touch()
+    own.save_failure("failed", "it", "ValueError: out of luck\nin many words")
+    record(own.root / JOBS / "bench", "12_0", ["waits", "runs"], "some cells")
+    record(own.root / JOBS / "bench", "13", ["pretraining"], "a pretraining")
+    states = {"12_0": Queued("PENDING", "Resources", ""), "13": Queued("RUNNING", "None", "node7")}
+    monkeypatch.setattr(cluster, "queued", lambda jobs: {job: states[job] for job in jobs if job in states})
+    return own
+
+
+@pytest.fixture
+def claims(store: Store) -> Claims:
+    return Claims(store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
+
+
+def shown(store: Store) -> str:
+    file = io.StringIO()
+    show(open_console(file), look(store))
+    return file.getvalue()
+
+
+def test_each_state_is_counted_and_named(store: Store, claims: Claims) -> None:
+    assert claims.take("runs")
+    state = look(store)
+    assert state.total == {"done": 1, "running": 1, "queued": 1, "failed": 1, "to do": 1}
+    assert state.left == 3
+    text = shown(store)
+    assert "1 of 5 cells done, 1 running, 1 queued, 1 failed, 1 to do\n" in text
+    assert "job 12_0: pending (Resources), 2 cells\n" in text
+    assert "job 13: running (node7), a pretraining\n" in text
+    assert "running: runs (there:7)\n" in text
+    assert "failed: pmq linear chapman 0.5 seed 3: ValueError: out of luck\n" in text
+
+
+def test_a_claim_of_a_process_that_has_ended_and_a_job_that_left_the_queue_count_for_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Claims(store.root / CLAIMS, process=this_process()._replace(started="of a process before"))
+    assert ended.take("runs")
+    monkeypatch.setattr(cluster, "queued", lambda jobs: {})
+    assert look(store).total == {"done": 1, "failed": 1, "to do": 3}
+    assert "the command that began this grid tries again what has failed" in shown(store)
+
+
+def test_where_the_cluster_cannot_be_asked_what_was_submitted_is_shown(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_answer(jobs: object) -> None:
+        raise ClusterError("there is no `squeue` here")
+
+    monkeypatch.setattr(cluster, "queued", no_answer)
+    assert look(store).total["queued"] == 2
+    assert "job 12_0: submitted, 2 cells\n" in shown(store)
+
+
+def test_a_store_without_a_plan_says_how_to_begin(tmp_path: Path) -> None:
+    with pytest.raises(NoResults, match="start a run with"):
+        look(Store(tmp_path))
+
+
+def test_watching_ends_when_nothing_is_left(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks: list[float] = []
+
+    def wait(seconds: float) -> None:
+        looks.append(seconds)
+        for key in KEYS if len(looks) == 2 else ():
+            (store.cells / f"{key}.json").touch()
+
+    monkeypatch.setattr(status_module.time, "sleep", wait)
+    assert main(["status", "--watch", "--results", str(store.root)]) == 0
+    assert len(looks) == 2
+    assert capsys.readouterr().out.splitlines() == [
+        "1 of 5 cells done, 2 queued, 1 failed, 1 to do",
+        "5 of 5 cells done",
+    ]
+
+
+def test_records_are_of_jobs_and_go_with_them(tmp_path: Path) -> None:
+    record(tmp_path, "1", ["a"], "one")
+    record(tmp_path, "2_1", ["b", "c"], "two")
+    (tmp_path / "3.json").write_text("no record")
+    assert records(tmp_path) == {"1": ["a"], "2_1": ["b", "c"]}
+    forget(tmp_path, ["1", "9"])
+    assert records(tmp_path) == {"2_1": ["b", "c"]}
