@@ -55,9 +55,9 @@ def test_equal_methods_are_rarely_told_apart(simulate_columns: Simulate, scatter
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "seeds"), [*((kind, 5) for kind in SCATTERS), ("mixed", 3)])
-def test_five_hundred_nulls(simulate_columns: Simulate, scatter: Callable[..., object], kind: str, seeds: int) -> None:
-    design = {"methods": 4, "seeds": seeds, "patients": 200, "windows": 1, "scatter": scatter(**SCATTERS[kind])}
-    for metric, (raw, family) in rates(experiments(simulate_columns, 500, resamples=200, **design)).items():
+def test_three_hundred_nulls(simulate_columns: Simulate, scatter: Callable[..., object], kind: str, seeds: int) -> None:
+    design = {"methods": 4, "seeds": seeds, "patients": 120, "windows": 1, "scatter": scatter(**SCATTERS[kind])}
+    for metric, (raw, family) in rates(experiments(simulate_columns, 300, resamples=150, **design)).items():
         assert 0.02 <= raw <= 0.08, metric
         assert family <= 0.08, metric
 
