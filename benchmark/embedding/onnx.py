@@ -71,7 +71,7 @@ def onnx_bytes(encoder: Encoder, samples: int) -> bytes:
     try:
         with quiet():
             program = torch.onnx.export(
-                Pooled(encoder),
+                Pooled(encoder.for_export()),
                 (example,),
                 input_names=[INPUT],
                 output_names=[OUTPUT],

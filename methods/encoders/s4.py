@@ -1,9 +1,8 @@
 """Structured state spaces over time (S4, Gu et al. 2022; as in ECG-CPC of AI4Health).
 
-`depth` layers, each a linear state space per channel (x' = A x + B u, y = C x + D u, in discrete steps of dt) as a
-long convolution, GELU, a gated linear layer, the sum with its input and layer normalisation. A is HiPPO-LegS in the
-form w - P P* (diagonal plus low rank); A, B and dt stay as they start, C and D learn. Causal: a step sees no later
-one; bidirectional: it sees both sides.
+`depth` layers, each a linear state space per channel as a long convolution (layers/state_space.py), GELU, a gated
+linear layer, the sum with its input and layer normalisation. Causal: a step sees no later one; bidirectional: it sees
+both sides.
 
 The front is ECG-CPC's four convolutions (the first halves the time steps), one linear layer, or nothing. A mask acts on
 its output, (B, S', K).
@@ -11,21 +10,19 @@ its output, (B, S', K).
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-import torch
-import torch.nn.functional as F
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+from methods.encoders.layers.state_space import StateSpace, Taps
 
-SLOWEST, FASTEST = 1e-3, 1e-1
-"""Bounds of dt, drawn per channel, uniform in its logarithm."""
 KERNELS, STRIDE = (3, 1, 1, 1), 2
 """Widths of the front's convolutions, and the stride of the first."""
 
@@ -59,93 +56,6 @@ class S4Config(EncoderConfig):
     def small(cls) -> S4Config:
         """Two layers of 16 channels."""
         return cls(output=16, depth=2, states=4, length=150)
-
-
-class StateSpace(nn.Module):
-    """A state space per channel as a convolution over time, with learned C and D. Complex tensors are real pairs."""
-
-    w: Tensor  # (H, N / 2, 2)
-    p: Tensor  # (H, N / 2, 2)
-    b: Tensor  # (H, N / 2, 2)
-    log_dt: Tensor  # (H,)
-
-    def __init__(self, channels: int, states: int, length: int, *, bidirectional: bool) -> None:
-        super().__init__()
-        self.length = length
-        start, end = math.log(SLOWEST), math.log(FASTEST)
-        self.register_buffer("log_dt", start + (end - start) * torch.rand(channels))
-        for name, value in zip(("w", "p", "b"), hippo(states), strict=True):
-            pairs = torch.view_as_real(value).float()  # (N / 2, 2)
-            self.register_buffer(name, pairs.repeat(channels, 1, 1))
-        c = torch.randn(1 + bidirectional, channels, states // 2, dtype=torch.complex128)  # (1 or 2, H, N / 2)
-        self.c = nn.Parameter(torch.view_as_real(self.of_length(c)).float())  # (1 or 2, H, N / 2, 2)
-        self.d = nn.Parameter(torch.randn(channels))  # (H,)
-
-    def forward(self, u: Tensor) -> Tensor:
-        """(B, H, S) -> (B, H, S); S at most `length`."""
-        steps = u.shape[-1]
-        kernels = self.kernel()[..., :steps]  # (1 or 2, H, S)
-        taps = F.pad(kernels[0], (0, steps))  # (H, 2 S)
-        if len(kernels) == 2:
-            taps = taps + F.pad(kernels[1].flip(-1), (steps, 0))  # (H, 2 S), later steps at the end
-        u = u.to(taps.dtype)  # half precision has no FFT
-        spectrum = torch.fft.rfft(u, n=2 * steps) * torch.fft.rfft(taps)  # (B, H, S + 1)
-        y: Tensor = torch.fft.irfft(spectrum, n=2 * steps)[..., :steps] + u * self.d[:, None]  # (B, H, S)
-        return y
-
-    def kernel(self) -> Tensor:
-        """The first `length` taps of each convolution: (1 or 2, H, length).
-
-        By their generating function at the roots of unity z (S4, Algorithm 1): with d = 2 (1 - z) - w dt (1 + z),
-        sums r over states of products with 1 / d, and Woodbury's identity for the low rank. Both sides are multiplied
-        by 1 + z, so that nothing is divided by zero at z = -1.
-        """
-        dt = self.log_dt.exp()[:, None]  # (H, 1)
-        w, p, b, c = (torch.view_as_complex(part) for part in (self.w, self.p, self.b, self.c))
-        turn = torch.arange(self.length // 2 + 1, device=dt.device, dtype=dt.dtype) * (-2 * math.pi / self.length)
-        root = torch.polar(torch.ones_like(turn), turn)  # (R,)
-        left, right = torch.stack([b, p]), torch.cat([c, p.conj()[None]])  # (2, H, N / 2), (1 or 2 + 1, H, N / 2)
-        products = dt * left[:, None] * right[None]  # (2, 1 or 2 + 1, H, N / 2)
-        poles = (w * dt)[..., None]  # (H, N / 2, 1)
-        r = summed(products, 2 * (1 - root) - poles * (1 + root))  # (2, 1 or 2 + 1, H, R)
-        r = r + summed(products.conj(), 2 * (1 - root) - poles.conj() * (1 + root))
-        low_rank = (1 + root) * r[0, -1] * r[1, :-1] / (1 + (1 + root) * r[1, -1])  # (1 or 2, H, R)
-        taps: Tensor = torch.fft.irfft(2 * (r[0, :-1] - low_rank), n=self.length)  # (1 or 2, H, length)
-        return taps
-
-    def of_length(self, c: Tensor) -> Tensor:
-        """C -> C (1 - A^length) for the discrete A: what makes the generating function stop at `length` taps."""
-        doubled = [torch.view_as_complex(part.double()) for part in (self.w, self.p)]
-        w, p = (torch.cat([part, part.conj()], -1) for part in doubled)  # each (H, N), with the conjugate states
-        a = torch.diag_embed(w) - p[..., :, None] * p.conj()[..., None, :]  # (H, N, N)
-        half = self.log_dt.double().exp()[:, None, None] / 2 * a  # (H, N, N)
-        one = torch.eye(a.shape[-1], dtype=a.dtype)
-        power = torch.linalg.matrix_power(torch.linalg.solve(one - half, one + half), self.length)  # (H, N, N)
-        whole = torch.cat([c, c.conj()], -1)  # (1 or 2, H, N)
-        return (whole - torch.einsum("chn,hnm->chm", whole, power))[..., : c.shape[-1]]  # (1 or 2, H, N / 2)
-
-
-def summed(products: Tensor, denominators: Tensor) -> Tensor:
-    """Sum over states of products / denominators: (X, Y, H, N / 2), (H, N / 2, R) -> (X, Y, H, R)."""
-    return torch.einsum("xyhn,hnr->xyhr", products, denominators.reciprocal())
-
-
-def hippo(states: int) -> tuple[Tensor, Tensor, Tensor]:
-    """HiPPO-LegS of N states as w, P and B, each (N / 2,) complex: one of each pair of conjugate eigenvalues.
-
-    The phase of an eigenvector is free; here B is real and positive, so that all machines agree.
-    """
-    order = torch.arange(states, dtype=torch.float64)
-    root = (2 * order + 1).sqrt()  # (N,)
-    low_rank = (order + 0.5).sqrt()  # (N,)
-    a = -torch.tril(root[:, None] * root, -1) - torch.diag(order + 1)  # (N, N)
-    skew = a + low_rank[:, None] * low_rank + torch.eye(states, dtype=torch.float64) / 2  # (N, N), skew-symmetric
-    frequencies, vectors = torch.linalg.eigh(skew * -1j)  # (N,) ascending, (N, N)
-    frequencies, vectors = frequencies[states // 2 :], vectors[:, states // 2 :]
-    b = vectors.mH @ root.to(vectors.dtype)  # (N / 2,)
-    phase = b / b.abs()  # (N / 2,)
-    p = (vectors.mH @ low_rank.to(vectors.dtype)) / phase  # (N / 2,)
-    return torch.complex(torch.full_like(frequencies, -0.5), frequencies), p, (b / phase)
 
 
 class Layer(nn.Module):
@@ -212,6 +122,13 @@ class S4(Encoder):
         """Have torch.compile fuse what follows each state space, whose complex numbers it does not take."""
         for layer in self.layers.children():
             layer.mix.compile(dynamic=False)  # type: ignore[union-attr]
+
+    def for_export(self) -> Encoder:
+        """See `Encoder.for_export`: with `Taps` in place of the state spaces."""
+        encoder = copy.deepcopy(self)
+        for layer in encoder.layers.children():
+            layer.space = Taps(layer.space)  # type: ignore[arg-type]
+        return encoder
 
     @classmethod
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:

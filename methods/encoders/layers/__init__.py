@@ -1,0 +1,1 @@
+"""Layers that an encoder is built of."""

@@ -1,0 +1,126 @@
+"""A linear state space per channel as a convolution over time (S4, Gu et al. 2022).
+
+x' = A x + B u, y = C x + D u, in discrete steps of dt. A is HiPPO-LegS in the form w - P P* (diagonal plus low rank).
+A, B and dt stay as they start, C and D learn.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+SLOWEST, FASTEST = 1e-3, 1e-1
+"""Bounds of dt, drawn per channel, uniform in its logarithm."""
+
+
+class StateSpace(nn.Module):
+    """A state space per channel as a convolution over time, with learned C and D. Complex tensors are real pairs."""
+
+    w: Tensor  # (H, N / 2, 2)
+    p: Tensor  # (H, N / 2, 2)
+    b: Tensor  # (H, N / 2, 2)
+    log_dt: Tensor  # (H,)
+
+    def __init__(self, channels: int, states: int, length: int, *, bidirectional: bool) -> None:
+        super().__init__()
+        self.length = length
+        start, end = math.log(SLOWEST), math.log(FASTEST)
+        self.register_buffer("log_dt", start + (end - start) * torch.rand(channels))
+        for name, value in zip(("w", "p", "b"), hippo(states), strict=True):
+            pairs = torch.view_as_real(value).float()  # (N / 2, 2)
+            self.register_buffer(name, pairs.repeat(channels, 1, 1))
+        c = torch.randn(1 + bidirectional, channels, states // 2, dtype=torch.complex128)  # (1 or 2, H, N / 2)
+        self.c = nn.Parameter(torch.view_as_real(self.of_length(c)).float())  # (1 or 2, H, N / 2, 2)
+        self.d = nn.Parameter(torch.randn(channels))  # (H,)
+
+    def forward(self, u: Tensor) -> Tensor:
+        """(B, H, S) -> (B, H, S); S at most `length`."""
+        steps = u.shape[-1]
+        kernels = self.kernel()[..., :steps]  # (1 or 2, H, S)
+        taps = F.pad(kernels[0], (0, steps))  # (H, 2 S)
+        if len(kernels) == 2:
+            taps = taps + F.pad(kernels[1].flip(-1), (steps, 0))  # (H, 2 S), later steps at the end
+        u = u.to(taps.dtype)  # half precision has no FFT
+        spectrum = torch.fft.rfft(u, n=2 * steps) * torch.fft.rfft(taps)  # (B, H, S + 1)
+        y: Tensor = torch.fft.irfft(spectrum, n=2 * steps)[..., :steps] + u * self.d[:, None]  # (B, H, S)
+        return y
+
+    def kernel(self) -> Tensor:
+        """The first `length` taps of each convolution: (1 or 2, H, length).
+
+        By their generating function at the roots of unity z (S4, Algorithm 1): with d = 2 (1 - z) - w dt (1 + z),
+        sums r over states of products with 1 / d, and Woodbury's identity for the low rank. Both sides are multiplied
+        by 1 + z, so that nothing is divided by zero at z = -1.
+        """
+        dt = self.log_dt.exp()[:, None]  # (H, 1)
+        w, p, b, c = (torch.view_as_complex(part) for part in (self.w, self.p, self.b, self.c))
+        turn = torch.arange(self.length // 2 + 1, device=dt.device, dtype=dt.dtype) * (-2 * math.pi / self.length)
+        root = torch.polar(torch.ones_like(turn), turn)  # (R,)
+        left, right = torch.stack([b, p]), torch.cat([c, p.conj()[None]])  # (2, H, N / 2), (1 or 2 + 1, H, N / 2)
+        products = dt * left[:, None] * right[None]  # (2, 1 or 2 + 1, H, N / 2)
+        poles = (w * dt)[..., None]  # (H, N / 2, 1)
+        r = summed(products, 2 * (1 - root) - poles * (1 + root))  # (2, 1 or 2 + 1, H, R)
+        r = r + summed(products.conj(), 2 * (1 - root) - poles.conj() * (1 + root))
+        low_rank = (1 + root) * r[0, -1] * r[1, :-1] / (1 + (1 + root) * r[1, -1])  # (1 or 2, H, R)
+        taps: Tensor = torch.fft.irfft(2 * (r[0, :-1] - low_rank), n=self.length)  # (1 or 2, H, length)
+        return taps
+
+    def of_length(self, c: Tensor) -> Tensor:
+        """C -> C (1 - A^length) for the discrete A: what makes the generating function stop at `length` taps."""
+        doubled = [torch.view_as_complex(part.double()) for part in (self.w, self.p)]
+        w, p = (torch.cat([part, part.conj()], -1) for part in doubled)  # each (H, N), with the conjugate states
+        a = torch.diag_embed(w) - p[..., :, None] * p.conj()[..., None, :]  # (H, N, N)
+        half = self.log_dt.double().exp()[:, None, None] / 2 * a  # (H, N, N)
+        one = torch.eye(a.shape[-1], dtype=a.dtype)
+        power = torch.linalg.matrix_power(torch.linalg.solve(one - half, one + half), self.length)  # (H, N, N)
+        whole = torch.cat([c, c.conj()], -1)  # (1 or 2, H, N)
+        return (whole - torch.einsum("chn,hnm->chm", whole, power))[..., : c.shape[-1]]  # (1 or 2, H, N / 2)
+
+
+class Taps(nn.Module):
+    """A state space with its kernels worked out: the same convolution without Fourier transforms."""
+
+    taps: Tensor  # (H, 1, length), or (H, 1, 2 length) with those on later steps behind
+    d: Tensor  # (H, 1)
+
+    def __init__(self, space: StateSpace) -> None:
+        super().__init__()
+        with torch.no_grad():
+            earlier, *later = space.kernel()  # (H, length) each
+        self.length = space.length
+        self.register_buffer("taps", torch.cat([earlier.flip(-1), *later], -1)[:, None])
+        self.register_buffer("d", space.d.detach()[:, None])
+
+    def forward(self, u: Tensor) -> Tensor:
+        """(B, H, S) -> (B, H, S); S at most `length`."""
+        steps = u.shape[-1]
+        taps = self.taps[..., self.length - steps : self.length + steps]  # (H, 1, S or 2 S)
+        padded = F.pad(u, (steps - 1, taps.shape[-1] - steps))
+        y: Tensor = F.conv1d(padded, taps, groups=len(taps)) + u * self.d  # (B, H, S)
+        return y
+
+
+def summed(products: Tensor, denominators: Tensor) -> Tensor:
+    """Sum over states of products / denominators: (X, Y, H, N / 2), (H, N / 2, R) -> (X, Y, H, R)."""
+    return torch.einsum("xyhn,hnr->xyhr", products, denominators.reciprocal())
+
+
+def hippo(states: int) -> tuple[Tensor, Tensor, Tensor]:
+    """HiPPO-LegS of N states as w, P and B, each (N / 2,) complex: one of each pair of conjugate eigenvalues.
+
+    The phase of an eigenvector is free; here B is real and positive, so that all machines agree.
+    """
+    order = torch.arange(states, dtype=torch.float64)
+    root = (2 * order + 1).sqrt()  # (N,)
+    low_rank = (order + 0.5).sqrt()  # (N,)
+    a = -torch.tril(root[:, None] * root, -1) - torch.diag(order + 1)  # (N, N)
+    skew = a + low_rank[:, None] * low_rank + torch.eye(states, dtype=torch.float64) / 2  # (N, N), skew-symmetric
+    frequencies, vectors = torch.linalg.eigh(skew * -1j)  # (N,) ascending, (N, N)
+    frequencies, vectors = frequencies[states // 2 :], vectors[:, states // 2 :]
+    b = vectors.mH @ root.to(vectors.dtype)  # (N / 2,)
+    phase = b / b.abs()  # (N / 2,)
+    p = (vectors.mH @ low_rank.to(vectors.dtype)) / phase  # (N / 2,)
+    return torch.complex(torch.full_like(frequencies, -0.5), frequencies), p, (b / phase)
