@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmark.config.command_line.verb import FAILED, INTERRUPTED, OK, USAGE, parse, refuse_unknown
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, INTERRUPTED, OK, USAGE, parse, refuse_unknown
 from benchmark.data.readers.errors import DatasetError
 from benchmark.machine.memory import keep_freed_memory
 from benchmark.machine.ranks import RankFailed, follow, is_alone, leading, read_ranks
@@ -21,7 +21,7 @@ from benchmark.verbs import VERBS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.verb).
+    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.command_line.verb).
 
     Under torchrun the first rank runs it, and the others do what that one hands out.
     """

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import run_benchmark
+from benchmark.config.command_line.verb import Verb
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import Verb
 from benchmark.data.readers.base import DatasetError
 from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen.console import Console

@@ -1,4 +1,4 @@
-"""The config of a run: validated, frozen, hashable; names are checked against the known methods and datasets."""
+"""The config of a run: validated (`benchmark.config.refusals`), frozen, hashable."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from pydantic import (
     model_validator,
 )
 
-from benchmark.config.change import by_encoder, is_knob, refuse_unswept, with_settings
+from benchmark.config.change import is_knob, with_settings
 from benchmark.config.declared import is_code
 from benchmark.config.elsewhere import find_method
-from benchmark.config.encoder import labels_of, refuse_unfit, sized, whole_encoder
+from benchmark.config.encoder import sized, whole_encoder
 from benchmark.config.errors import built, unknown
 from benchmark.config.overrides import dotted, laid_over
+from benchmark.config.refusals import refuse
 from benchmark.config.sections.data import Data
 from benchmark.config.sections.engine import EngineSection
 from benchmark.config.sections.evaluate import Boosting, FewShot, Finetune, Knn, Linear, Supervised
@@ -29,7 +30,6 @@ from benchmark.config.sections.section import Overrides, Ratio, Section, Seed
 from benchmark.data.tasks.spec import Protocol, TaskSpec
 from benchmark.results.names import EVALUATIONS, FINETUNE
 from benchmark.results.printed.numbers import sources
-from methods import refusal
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
@@ -155,70 +155,8 @@ class Config(Section):
         return whole
 
     @model_validator(mode="after")
-    def _encoders_fit(self) -> Config:
-        labels_of([self.encoder, *self.encoders])
-        for section in (self.encoder, *self.encoders):
-            refuse_unfit(section, self.data.cut().samples)
-        return self
-
-    @model_validator(mode="after")
-    def _known_names(self) -> Config:
-        for name in (*self.methods, *self.knobs, *self.ablations, *self.sweeps):
-            self.method_class(name)
-        simulated = self.data.simulation.patients if self.data.simulation else {}
-        known = self.data.known()
-        for name in (self.data.pretrain, *self.data.datasets, *simulated):
-            if name not in known:
-                raise ValueError(unknown("dataset", name, known))
-        unsimulated = self.data.cards.keys() & {self.data.pretrain, *self.data.datasets, *simulated}
-        if self.data.simulation and unsimulated:
-            raise ValueError(
-                f"data.simulation: {min(unsimulated)!r} is the dataset of a card; set data.simulation=null"
-            )
-        sized = self.data.simulation.sizes() if self.data.simulation else {}
-        unsized = {self.data.pretrain, *self.data.datasets} - sized.keys()
-        if self.data.simulation and unsized:
-            raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
-        for name in self.knobs:
-            self.method_config(name)
-        for method, named in self.ablations.items():
-            for overrides in named.values():
-                self.method_config(method, overrides)
-        for own in by_encoder(self).values():
-            for method, knobs in self.sweeps.items():
-                for knob, values in knobs.items():
-                    refuse_unswept(own, self.method_class(method), knob)
-                    for value in values:
-                        own.swept(method, knob, value)
-        for name, knobs in self.pretrain.tuned.items():
-            self.method_config(name, knobs)
-        for name in self.ablate:
-            if not self.ablations_of(name):
-                known = [f"{method}:{own}" for method in self.compared() for own in self.ablations.get(method, {})]
-                if not known:
-                    raise ValueError(
-                        f"ablate: no compared method has an ablation; compare {', '.join(self.ablations)} too"
-                    )
-                raise ValueError(unknown("ablation", name, known))
-        lists = {what: getattr(self, what) for what in ("methods", "ratios", "seeds", "evaluate")}
-        for what, values in {**lists, "data.datasets": self.data.datasets, "data.task": self.data.task}.items():
-            if len(set(values)) < len(values):
-                raise ValueError(f"{what}: {values} names a value twice")
-        unlabelled = [name for name in self.data.datasets if not self.data.source(name).classes]
-        if unlabelled:
-            raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
-        try:
-            self.data.columns()
-        except ValueError as problem:
-            raise ValueError(f"data.task: {problem}") from None
-        return self
-
-    @model_validator(mode="after")
-    def _encoder_serves(self) -> Config:
-        for section in (self.encoder, *self.encoders):
-            for name in (*self.methods, *self.sweeps):
-                if refused := refusal(self.method_class(name), sized(section)[0]):
-                    raise ValueError(f"methods: {refused}")
+    def _fits_together(self) -> Config:
+        refuse(self)
         return self
 
     def method_class(self, name: str) -> type[PretrainMethod]:

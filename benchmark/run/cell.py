@@ -26,7 +26,7 @@ from benchmark.results.metrics import no_scores, score_both_units
 from benchmark.results.names import FEATURES, UNITS, VALIDATION
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import CorruptRow, Store
-from benchmark.run.grid import Cell
+from benchmark.run.grid.cells import Cell
 from benchmark.training.classical.boosting import boost
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.evaluations.contract import Judged

@@ -15,7 +15,7 @@ from benchmark.data.corpus.pairs import pairs_of
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.windows import TYPICAL_SECONDS, Segmentation
 from benchmark.results.names import FEATURES, FINETUNE, SUPERVISED
-from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.grid.cells import Cell, Pretraining
 from benchmark.training.evaluations.contract import Amounts, Pool
 from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.pretrain import autocast

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+from benchmark.machine.ranks import is_alone
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -44,3 +46,8 @@ class Machine:
     def cell_threads(self) -> int:
         """Threads per cell process: one on a CPU, so that results do not depend on the number of cores."""
         return 1 if self.device.type == "cpu" else torch.get_num_threads()
+
+
+def in_ranks(machine: Machine) -> bool:
+    """Whether this process is the first of the ranks that pretrain together, which do what it hands out."""
+    return machine.ranks > 1 and not is_alone()

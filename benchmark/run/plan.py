@@ -15,7 +15,7 @@ from benchmark.results.keys import digest
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.tuned import Tuning
 from benchmark.run.data.own import elsewhere_facts
-from benchmark.run.grid import Grid
+from benchmark.run.grid.cells import Grid
 
 
 def make_plan(

@@ -6,7 +6,7 @@ A pretraining of several ranks is the same call in each of them, with the enviro
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,20 +28,17 @@ from benchmark.machine.ranks import Ranks, fail_alike, highest, join, own_device
 from benchmark.machine.seeds import seed_torch
 from benchmark.machine.versions import git_state, versions
 from benchmark.results.failures import End, Failure
-from benchmark.results.health import measured_elsewhere
 from benchmark.results.names import ERROR
-from benchmark.results.store import Store
 from benchmark.run.estimate import multiplications, seconds_per_window
-from benchmark.run.grid import Grid, Pretraining
-from benchmark.run.variants import source_of
+from benchmark.run.grid.cells import Pretraining, task_name
+from benchmark.run.grid.variants import source_of
 from benchmark.training.checkpoint import Stem
 from benchmark.training.compiled import compile_encoders
-from benchmark.training.health import EpochHealth, health_warnings, measure, read_health, sample_facts
+from benchmark.training.health import measure, sample_facts
 from benchmark.training.illustrate import illustrate, write_illustration
 from benchmark.training.pretrain import OnEpoch, OnStep, pretrain
-from benchmark.training.remedies import lower_rate
 from benchmark.training.schedule import epochs_bought, stem_updates, updates_of
-from benchmark.training.weights import CHECKPOINT, load_brought, read_card, save_encoder
+from benchmark.training.weights import CHECKPOINT, load_brought, save_encoder
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
@@ -78,7 +75,7 @@ def run_to_end(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | None = 
     except Exception as error:
         failure = Failure.of(error)
         if job.ranks > 1:
-            fail_alike(read_ranks(), f"{job.task.variant.name} pretrain seed {job.task.seed}", failure.line)
+            fail_alike(read_ranks(), task_name(job.task), failure.line)
     return End(job.task.key, time.perf_counter() - started, failure)
 
 
@@ -267,26 +264,3 @@ def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
         own = opened_for(job.prepared[column.name], column), config.task_spec(config.finetune, column.name)
         tasks.setdefault(column.dataset, []).append(own)
     return probe_windows(list(tasks.values()), config.data.pretrain, torch.device(job.device))
-
-
-def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
-    """Name of each finished pretraining -> its health per epoch; without that of other windows than most."""
-    read = {name: read_card(store.pretrained / p.key) for name, p in named(grid).items()}
-    cards = {name: card for name, card in read.items() if card}
-    elsewhere = measured_elsewhere(cards)
-    health = {name: read_health(card) for name, card in cards.items() if name not in elsewhere}
-    return {name: epochs for name, epochs in health.items() if epochs}
-
-
-def warnings_of(grid: Grid, health: Mapping[str, Sequence[EpochHealth]]) -> list[str]:
-    """Health warnings of the pretrainings, one line each, with the setting to change."""
-    lines, pretrainings = [], named(grid)
-    for name, epochs in health.items():
-        task = pretrainings[name]
-        lines += health_warnings(name, epochs, lower_rate(task.method.name, task.variant.config.recipe))
-    return lines
-
-
-def named(grid: Grid) -> dict[str, Pretraining]:
-    """Display name ('pmq seed 42') -> pretraining of a grid."""
-    return {f"{p.variant.name} seed {p.seed}": p for p in grid.pretrainings}

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmark.results.files.write import owner_of, this_host
-from benchmark.run.claims import CLAIMS, Claims
+from benchmark.run.work.claims import CLAIMS, Claims
 
 EARLIER = re.compile(r"\..+\.[0-9]+\.tmp")
 """`.NAME.PID.tmp`, which names no host."""

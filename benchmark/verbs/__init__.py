@@ -1,13 +1,13 @@
 """The verbs of the command line: one file each, or a folder if the verb has several modules.
 
 In: parsed flags. Out: an exit status. Imported by run_benchmark.py alone. A verb's file, or its folder's `__init__`,
-defines the verb as data (benchmark.config.verb); slow imports are inside functions, so that the help is quick. A new
-verb is its file and a line in `VERBS`.
+defines the verb as data (benchmark.config.command_line.verb); slow imports are inside functions, so that the help is
+quick. A new verb is its file and a line in `VERBS`.
 """
 
 from __future__ import annotations
 
-from benchmark.config.verb import Verb
+from benchmark.config.command_line.verb import Verb
 from benchmark.verbs.answers import KNOWN_ANSWERS
 from benchmark.verbs.check import CHECK_ENCODER, CHECK_METHOD
 from benchmark.verbs.data import CHECK, DOWNLOAD, SHOW, SUMMARY

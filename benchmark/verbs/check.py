@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from benchmark.config.command_line import ENCODER, METHOD, shared
+from benchmark.config.command_line.flags import ENCODER, METHOD, shared
+from benchmark.config.command_line.verb import FAILED, OK, Verb
 from benchmark.config.declared import is_file
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, OK, Verb
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import step
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from benchmark.config.verb import OK, Verb
+from benchmark.config.command_line.verb import OK, Verb
 from benchmark.results.names import BEYOND, DEFAULT_TASK, EVALUATION_FACTS
 from benchmark.screen.console import Console, note
 

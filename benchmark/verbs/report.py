@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import DATA, REPORTED, RESULTS, WHERE, parse_data, shared
+from benchmark.config.command_line.flags import DATA, REPORTED, RESULTS, WHERE, shared
+from benchmark.config.command_line.values import parse_data
+from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 

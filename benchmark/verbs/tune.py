@@ -7,29 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import (
-    COMPUTE,
-    CONFIG,
-    DATA,
-    ENGINE,
-    HOW,
-    WHAT,
-    at_least_one,
-    config_of,
-    place_of,
-    shared,
-    trackers_of,
-)
+from benchmark.config.command_line.flags import COMPUTE, CONFIG, DATA, ENGINE, HOW, WHAT, shared
+from benchmark.config.command_line.values import at_least_one, config_of, place_of, trackers_of
+from benchmark.config.command_line.verb import FAILED, OK, Flag, Verb
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, OK, Flag, Verb
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 
 if TYPE_CHECKING:
     from benchmark.config.config import Config
     from benchmark.results.tuned import Tuning
+    from benchmark.run.grid.variants import Variant
     from benchmark.run.tuning.draw import Knobs
-    from benchmark.run.variants import Variant
     from benchmark.verbs.run.grid import GridRequest
 
 TRIALS, SEARCH_SEED = 8, 1
@@ -88,8 +77,9 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
     from benchmark.results.store import Store  # here, because torch loads slowly
     from benchmark.results.tuned import save_tuning
     from benchmark.run.data.datasets import gate, with_columns
-    from benchmark.run.missing import make_grid, missing
+    from benchmark.run.grid.make import make_grid
     from benchmark.run.tuning.judge import tunings_of
+    from benchmark.run.work.missing import missing
     from benchmark.verbs.run.grid import open_all, prepare_all, sweep_all, work_off
     from reports.build import write_search
 

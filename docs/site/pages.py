@@ -16,7 +16,7 @@ import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from benchmark.config.verb import verb_parser
+from benchmark.config.command_line.verb import verb_parser
 from benchmark.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,8 +37,8 @@ SECTIONS = {
     "engine": "sections.engine.EngineSection",
 }
 """Dotted prefix -> module and class in benchmark.config."""
-OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`"}
-"""Config of several methods -> its heading."""
+OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`", "TokenConfig": "`vit1d` and `st-mem`"}
+"""Config of several methods or encoders -> its heading."""
 INTERFACES = {
     "Method": ["methods.base", "methods.parts.losses", "methods.parts.multi_positive", "methods.parts.queue"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
@@ -115,7 +115,8 @@ def config_page() -> str:
     lines += ["## Encoders", ""]
     lines += section(methods["encoders.base.EncoderConfig"], "encoder", heading="Every encoder")
     for kind in subclasses(methods, "EncoderConfig"):
-        lines += section(kind, "encoder", heading=kind.module.name, own_only=True)
+        heading = OF_SEVERAL.get(kind.name, kind.module.name)
+        lines += section(kind, "encoder", heading=heading, own_only=True)
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.config.verb import OK
+from benchmark.config.command_line.verb import OK
 from benchmark.verbs.answers.answer import Ran
 from benchmark.verbs.answers.measure import column_of, difference
 from reports.runs.run import Run, open_run

@@ -19,7 +19,7 @@ import seaborn as sns
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from benchmark.config.verb import OK
+from benchmark.config.command_line.verb import OK
 from benchmark.verbs.answers.answer import Ran
 from benchmark.verbs.answers.measure import column_of, difference
 from reports.figures.draw.style import SETTINGS, SIGNED, TWO_COLUMNS

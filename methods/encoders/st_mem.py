@@ -9,17 +9,16 @@ after lead, (B, L * S / patch, K).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import STRICT, Encoder, EncoderConfig
-from methods.encoders.transformer import START, Block, heads_of, our_name, taken
-from methods.encoders.vit1d import ViT1dConfig
-from methods.parts.dropout import dropout
-from methods.parts.masks import Mask
+from methods.encoders.base import STRICT, EncoderConfig
+from methods.encoders.official import renamed, sizes_of
+from methods.encoders.tokens import TokenConfig, TokenEncoder, blocks_of, patch_embedding
+from methods.encoders.transformer import START, taken
 
 SLOWEST = 10_000.0
 """Base of the wavelengths of the positions."""
@@ -30,7 +29,7 @@ LEAD = "lead_embeddings."
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class STMEMConfig(ViT1dConfig):
+class STMEMConfig(TokenConfig):
     """Sizes, as of `vit1d`; those of ST-MEM's small encoder but for the patch, which is 75 there."""
 
     @classmethod
@@ -47,14 +46,12 @@ def sine_cosine(count: int, width: int) -> Tensor:
     return torch.cat([ends, torch.cat([angle.sin(), angle.cos()], 1).float(), ends])  # (2 + count, K)
 
 
-class STMEM(Encoder):
+class STMEM(TokenEncoder):
     """ECG windows -> representations in the order of time, from tokens of single leads."""
 
     name: ClassVar[str] = "st-mem"
     Config: ClassVar[type[EncoderConfig]] = STMEMConfig
     pooling: ClassVar[str] = "the mean over time, normalised"
-    of_pooled: ClassVar[tuple[str, ...]] = ("norm.weight", "norm.bias")
-    tokens: ClassVar[bool] = True
     timed: ClassVar[bool] = False  # tokens run lead after lead
     config: STMEMConfig
     positions: Tensor  # (2 + N, K)
@@ -62,27 +59,16 @@ class STMEM(Encoder):
     def __init__(self, config: STMEMConfig | None = None) -> None:
         super().__init__(config)
         patch, width = self.config.patch, self.config.output
-        self.input = nn.Sequential(nn.LayerNorm(patch), nn.Linear(patch, width), nn.LayerNorm(width))
+        self.input = patch_embedding(patch, width)
         self.register_buffer("positions", sine_cosine(self.config.length // patch, width))
         self.separator = nn.Parameter(START * torch.randn(width))  # (K,)
         self.leads = nn.Parameter(START * torch.randn(self.config.leads, width))  # (L, K)
-        sizes = self.config.heads, self.config.head_width, self.config.hidden
-        self.blocks = nn.Sequential(*[Block(width, *sizes) for _ in range(self.config.depth)])
+        self.blocks = blocks_of(self.config)
         self.norm = nn.LayerNorm(width)
 
-    def patches(self, x: Tensor) -> Tensor:
-        """Samples of each token, lead after lead: (B, S, L) -> (B, L * S / patch, patch).
-
-        Raises ValueError for windows that `unfit` names.
-        """
-        if why := self.config.unfit(x.shape[1]):
-            raise ValueError(f"encoder st-mem cannot take windows of {x.shape[1]} samples: {why}")
-        return x.mT.reshape(x.shape[0], -1, self.config.patch)  # (B, N, patch)
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Tokens without positions: (B, S, L) -> (B, N, K)."""
-        embedded: Tensor = self.input(self.patches(x))  # (B, N, K)
-        return embedded
+    def cut(self, x: Tensor) -> Tensor:
+        """Lead after lead: (B, S, L) -> (B, L * S / patch, patch)."""
+        return x.mT.reshape(x.shape[0], -1, self.config.patch)  # (B, N, P)
 
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, N, K) -> (B, S / patch, K), the mean over leads."""
@@ -114,53 +100,31 @@ class STMEM(Encoder):
         steps: Tensor = self.norm(self.seen(taken(self.placed(embedded), kept))[:, : kept.shape[1]])  # (B, M, K)
         return steps
 
-    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """The mean over time of `forward`, normalised: (B, S, L) -> (B, K)."""
-        token = self.norm(self.steps(self.masked(x, mask)).mean(1))  # (B, K)
-        return dropout(token, self.dropout, self.training)  # (B, K)
+    def summary(self, steps: Tensor) -> Tensor:
+        """The mean over time: (B, S / patch, K) -> (B, K)."""
+        return steps.mean(1)  # (B, K)
 
     @classmethod
-    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """An encoder with the weights of ST-MEM's `ST_MEM_ViT`, bare or with the prefix `encoder.` of its pretraining.
+    def ours(cls, state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors of ST-MEM's `ST_MEM_ViT` under our names, bare or with the prefix `encoder.` of its pretraining.
 
-        Its sizes follow the tensors. A head has width 64, or 16 where 64 does not divide the width of all heads. The
-        head and the decoder are left out. Raises ValueError if a tensor is missing, unknown or of another shape.
+        The head and the decoder are left out. Raises ValueError or KeyError for any others.
         """
         prefix = "encoder."
         inside = {name.removeprefix(prefix): state_dict[name] for name in state_dict if name.startswith(prefix)}
         if inside:  # the pretraining names the patch embedding a second time, which counts
             inside |= {name: value for name, value in state_dict.items() if name.startswith("to_patch_embedding.")}
         bare = {name: value for name, value in (inside or state_dict).items() if not name.startswith("head.")}
-        try:
-            leads = [name for name in bare if name.startswith(LEAD)]
-            ours = {our_name(name, OWN_NAMES): value for name, value in bare.items() if name not in leads}
-            needed = {"positions": "pos_embedding", "input.1.weight": "to_patch_embedding.2.weight"}
-            needed |= {"blocks.0.perceptron.1.weight": "block0.ff.fn.net.0.weight"}
-            needed |= {"blocks.0.attention.qkv.weight": "block0.attn.fn.to_qkv.weight"}
-            missing = [official for name, official in needed.items() if name not in ours]
-            if missing or not leads:
-                first = (*missing, f"{LEAD}0")[0]
-                raise ValueError(f"no tensor {first}; pass the whole state_dict of the module")
-            ours["positions"] = ours["positions"].squeeze(0)  # (2 + N, K)
-            ours["leads"] = torch.stack([bare[f"{LEAD}{number}"] for number in range(len(leads))])  # (L, K)
-            encoder = cls(_sizes(ours))
-            encoder.load_state_dict(ours, strict=True)
-        except (RuntimeError, KeyError, ValueError) as error:
-            raise ValueError(f"official st-mem: {' '.join(str(error).split())}") from error
-        return encoder
+        leads = [name for name in bare if name.startswith(LEAD)]
+        ours = renamed({name: value for name, value in bare.items() if name not in leads}, OWN_NAMES)
+        if not leads:
+            raise ValueError(f"no tensor {LEAD}0; pass the whole state_dict of the module")
+        ours["leads"] = torch.stack([bare[f"{LEAD}{number}"] for number in range(len(leads))])  # (L, K)
+        return ours
 
-
-def _sizes(ours: Mapping[str, Tensor]) -> STMEMConfig:
-    """The config of a state dict in the names of `STMEM`. Raises ValueError where none fits."""
-    width, patch = ours["input.1.weight"].shape
-    heads, head_width = heads_of(ours["blocks.0.attention.qkv.weight"])
-    return STMEMConfig(
-        leads=len(ours["leads"]),
-        patch=patch,
-        length=patch * (len(ours["positions"]) - 2),
-        output=width,
-        depth=len({name.split(".")[1] for name in ours if name.startswith("blocks.")}),
-        heads=heads,
-        head_width=head_width,
-        hidden=len(ours["blocks.0.perceptron.1.weight"]),
-    )
+    @classmethod
+    def sizes(cls, ours: Mapping[str, Tensor]) -> dict[str, Any]:
+        """Sizes of as many leads as there are. Raises ValueError where none follow."""
+        patch = ours["input.1.weight"].shape[1]
+        length = patch * (len(ours["positions"]) - 2)
+        return {"leads": len(ours["leads"]), "patch": patch, "length": length} | sizes_of(ours)

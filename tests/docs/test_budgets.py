@@ -12,7 +12,7 @@ from benchmark.config.change import swept_keys
 from benchmark.config.load import load_config, parse_value
 from benchmark.config.sections.pretrain import Budget
 from benchmark.run.estimate import Size, pairs_trained
-from benchmark.run.grid import expand
+from benchmark.run.grid.expand import expand
 from benchmark.training.schedule import DECAY_SHARE, REFERENCE_PASSES, WARMUP_EPOCHS
 from methods import METHODS
 from tests.basic import BASIC

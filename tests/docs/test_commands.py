@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.verb import OK, parse
+from benchmark.config.command_line.verb import OK, parse
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.simulate import COHORTS, CohortSettings, write_cohort
 from benchmark.verbs import VERBS

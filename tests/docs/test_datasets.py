@@ -14,8 +14,8 @@ import pytest
 from ecgbench.config import list_available_configs, load_config
 
 from benchmark.config.cards import load_card
+from benchmark.config.command_line.verb import OK
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK
 from benchmark.data.readers.cards.ecgbench.card import ECGBenchCard, Labels
 from benchmark.data.readers.cards.ecgbench.choices import CHOICES, codebook
 from benchmark.data.readers.cards.ecgbench.package import refusal

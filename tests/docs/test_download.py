@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.verb import OK
+from benchmark.config.command_line.verb import OK
 from benchmark.config.yaml_text import values_of
 from benchmark.data.download.catalogue import MOST_CONNECTIONS, catalogue_of, shipped
 from benchmark.data.download.labels import MOST_DIFFERENT

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.config.command_line.verb import OK
 from benchmark.config.elsewhere import find_method
-from benchmark.config.verb import OK
 from benchmark.elsewhere.card import ModelCard
 from methods.encoders.pretrained import PretrainedEncoder, Signals
 from run_benchmark import main

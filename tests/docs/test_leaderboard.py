@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from benchmark.config.verb import parse, refuse_unknown
+from benchmark.config.command_line.verb import parse, refuse_unknown
 from benchmark.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]

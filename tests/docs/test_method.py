@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 import torch
 
-from benchmark.config.verb import OK
+from benchmark.config.command_line.verb import OK
 from methods.base import Batch, Batching, Pairing, PretrainMethod
 from methods.from_file import find_class
 from run_benchmark import main

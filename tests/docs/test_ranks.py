@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from torch.distributed.run import parse_args
 
-from benchmark.config.command_line import config_of
-from benchmark.config.verb import parse, refuse_unknown
+from benchmark.config.command_line.values import config_of
+from benchmark.config.command_line.verb import parse, refuse_unknown
 from benchmark.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -32,6 +32,11 @@ def test_every_key_has_a_meaning() -> None:
     assert [key for key, _, meaning in rows if not meaning.strip()] == []
 
 
+def test_keys_of_several_encoders_stand_under_the_names_of_all() -> None:
+    _, _, own = config_page().partition("### `vit1d` and `st-mem`")
+    assert "| `encoder.head_width` |" in own.partition("###")[0]
+
+
 def test_every_verb_has_its_help() -> None:
     page = commands_page()
     for verb in ("run", "report", "data check"):

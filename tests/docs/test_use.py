@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.config.verb import OK
+from benchmark.config.command_line.verb import OK
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.embedding.onnx import TOLERANCE
 from run_benchmark import main

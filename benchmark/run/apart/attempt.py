@@ -15,12 +15,13 @@ from benchmark.machine.ranks import lead
 from benchmark.results.failures import End, Failure
 from benchmark.results.store import Store
 from benchmark.run.apart.code import refuse_other_code
-from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.engines.engine import Not, Tell
-from benchmark.run.grid import Cell, Pretraining
-from benchmark.run.jobs import Failed, Job, claimed, failed, failure_file, run_job, save_failure, tasks_of
-from benchmark.run.missing import is_finished, is_made
+from benchmark.run.grid.cells import Cell, Pretraining
 from benchmark.run.pretraining import PretrainingJob, in_step
+from benchmark.run.work.claims import CLAIMS, Claims
+from benchmark.run.work.jobs import Job, run_job, tasks_of
+from benchmark.run.work.left import take
+from benchmark.run.work.stored import Failed, failed, failure_file, is_finished, is_made, save_failure
 
 LATE_SECONDS = 60.0
 """Most that a shared folder takes to show a file that another host has written."""
@@ -98,16 +99,6 @@ class Attempt:
 
     def _has_failed(self, pretraining: Pretraining, store: Store) -> bool:
         return failed(failure_file(pretraining, store)) not in (None, self.failed_before.get(pretraining.key))
-
-
-def take(task: Pretraining | Cell, claims: Claims) -> bool:
-    """Claim a task, whole or not at all."""
-    taken = [key for key in claimed(task) if claims.take(key)]
-    if len(taken) == len(claimed(task)):
-        return True
-    for key in taken:
-        claims.release(key)
-    return False
 
 
 def narrowed(job: Job, tasks: list[Pretraining | Cell]) -> Job:

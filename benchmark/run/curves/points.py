@@ -13,8 +13,7 @@ from typing import Any
 
 from benchmark.results.names import FINETUNE, SUPERVISED
 from benchmark.results.store import Store
-from benchmark.run.grid import Cell, Pretraining
-from benchmark.run.missing import task_name
+from benchmark.run.grid.cells import Cell, Pretraining, task_name
 from benchmark.training.schedule import learning_rate
 from benchmark.training.weights import read_card
 from methods.base import Recipe

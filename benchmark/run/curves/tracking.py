@@ -13,10 +13,9 @@ from pathlib import Path
 
 from benchmark.results.files.together import alone_in
 from benchmark.results.store import CorruptRow, Store
-from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.curves.points import Curve, Point, curve_of
-from benchmark.run.grid import Cell, Grid, Pretraining
-from benchmark.run.missing import task_name
+from benchmark.run.grid.cells import Cell, Grid, Pretraining, task_name
+from benchmark.run.work.claims import CLAIMS, Claims
 from benchmark.trackers.tracker import Log, Tracker
 
 Note = Callable[[str], None]

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.config.command_line import Place
+from benchmark.config.command_line.values import Place
 from benchmark.config.config import Config
 from benchmark.data.audit.findings import Finding, audit
 from benchmark.data.prepared.load import Prepared
@@ -19,8 +19,8 @@ from benchmark.data.tasks.split import split_or_none
 from benchmark.data.tasks.subsets import patients_per_class
 from benchmark.results.keys import digest
 from benchmark.results.names import FEW_SHOT
-from benchmark.run.claims import alone
 from benchmark.run.data.cohorts import locate, missing_cohort
+from benchmark.run.work.claims import alone
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import step
 

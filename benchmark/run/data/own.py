@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from benchmark.config.command_line import Place
+from benchmark.config.command_line.values import Place
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepared.load import Prepared
@@ -17,8 +17,9 @@ from benchmark.elsewhere.tried import tried
 from benchmark.elsewhere.windows import segmentation_of
 from benchmark.results.names import EVALUATION_FACTS
 from benchmark.run.data.datasets import prepare_data
-from benchmark.run.grid import Grid, unserved_by
-from benchmark.run.variants import Variant, methods_of
+from benchmark.run.grid.cells import Grid
+from benchmark.run.grid.expand import unserved_by
+from benchmark.run.grid.variants import Variant, methods_of
 from benchmark.screen.console import Console
 from methods.encoders.pretrained import PretrainedEncoder
 

@@ -17,7 +17,7 @@ from benchmark.config.overrides import laid_over
 from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.results.keys import digest
 from benchmark.results.tuned import TUNED, Tuning, load_tuning
-from benchmark.run.grid import pretrain_content
+from benchmark.run.grid.keys import pretrain_content
 from benchmark.run.tuning.draw import tuned_methods
 from benchmark.training.linear import LINEAR_VERSION
 

@@ -13,7 +13,7 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.results.names import TRIAL
 from benchmark.results.tuned import Space
-from benchmark.run.variants import Variant
+from benchmark.run.grid.variants import Variant
 from methods.base import MethodConfig
 from methods.parts.spaces import Log, spaces_of
 

@@ -16,7 +16,7 @@ from benchmark.results.names import LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.results.tuned import Trial, Tuning, best_of
 from benchmark.run.cell import stored_row
-from benchmark.run.grid import Cell, Grid
+from benchmark.run.grid.cells import Cell, Grid
 from benchmark.run.tuning.chosen import tuning_content, tuning_key
 from benchmark.run.tuning.draw import Knobs, spaces_told, trial_name
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from benchmark.config.command_line import WHAT, WHERE
-from benchmark.config.verb import Flag, Verb
+from benchmark.config.command_line.flags import WHAT, WHERE
+from benchmark.config.command_line.verb import Flag, Verb
 from benchmark.screen.console import Console
 
 PAGE, WORK = Path("docs") / "KNOWN_ANSWERS.md", Path("known-answers")

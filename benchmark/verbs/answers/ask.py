@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmark.config.command_line.verb import FAILED, OK
 from benchmark.config.errors import ConfigError, unknown
-from benchmark.config.verb import FAILED, OK
 from benchmark.data.readers.base import DatasetError
 from benchmark.results.files.write import write_atomic
 from benchmark.screen import console as terminal

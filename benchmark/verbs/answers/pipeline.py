@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from benchmark.config.command_line import Place
+from benchmark.config.command_line.values import Place
 from benchmark.config.config import Config
 from benchmark.config.load import load_config, validate
 from benchmark.data.prepared.cache_key import PIPELINE_VERSION
@@ -30,9 +30,10 @@ from benchmark.results.keys import digest
 from benchmark.results.store import Store
 from benchmark.run.data.cohorts import locate, names_of
 from benchmark.run.data.datasets import gate, with_columns
+from benchmark.run.grid.make import make_grid
 from benchmark.run.machine import Machine
-from benchmark.run.missing import make_grid, missing
 from benchmark.run.plan import make_plan
+from benchmark.run.work.missing import missing
 from benchmark.screen.console import open_console
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION

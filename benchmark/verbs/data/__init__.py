@@ -6,19 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.config.command_line import (
-    CONFIG,
-    DATA,
-    HOW,
-    SIGNALS,
-    WHAT,
-    WHERE,
-    config_of,
-    place_of,
-    shared,
-    words_of,
-)
-from benchmark.config.verb import FAILED, OK, Flag, Known, Verb
+from benchmark.config.command_line.flags import CONFIG, DATA, HOW, SIGNALS, WHAT, WHERE, shared
+from benchmark.config.command_line.values import config_of, place_of, words_of
+from benchmark.config.command_line.verb import FAILED, OK, Flag, Known, Verb
 from benchmark.results.names import DATASETS
 from benchmark.screen.console import Console, note
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmark.config.command_line import at_least_one, parse_data
+from benchmark.config.command_line.values import at_least_one, parse_data
+from benchmark.config.command_line.verb import FAILED, OK
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, OK
 from benchmark.config.yaml_text import values_of
 from benchmark.data.download.catalogue import MOST_CONNECTIONS, Figshare, Tree, catalogue_of, shipped
 from benchmark.data.download.get import NotReached, Outcome, Voice, get

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.command_line import Place
+from benchmark.config.command_line.values import Place
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.audit.findings import Finding

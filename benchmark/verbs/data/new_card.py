@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK, Flag, Verb
 from benchmark.results.names import command
 from benchmark.screen.console import Console, note
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from benchmark.config.command_line import CONFIG, DATA, shared
+from benchmark.config.command_line.flags import CONFIG, DATA, shared
+from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console, note
 from benchmark.verbs.export import WHAT_IS_WRITTEN
 

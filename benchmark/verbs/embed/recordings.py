@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.command_line import device_of, overrides_of, place_of
+from benchmark.config.command_line.values import device_of, overrides_of, place_of
 from benchmark.config.declared import OTHER, is_declared
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config

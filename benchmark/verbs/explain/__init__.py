@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmark.config.command_line import shared
-from benchmark.config.verb import OK, Verb
+from benchmark.config.command_line.flags import shared
+from benchmark.config.command_line.verb import OK, Verb
 from benchmark.screen.console import Console, note
 
 CELL = "CELL"

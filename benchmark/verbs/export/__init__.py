@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from benchmark.config.command_line import shared
+from benchmark.config.command_line.flags import shared
+from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK, Flag, Verb
 from benchmark.screen.console import Console, note
 
 WHICH_ENCODER, WHAT_IS_WRITTEN = "which encoder", "what is written"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from benchmark.config.command_line import DATA, HOW, place_of, shared
-from benchmark.config.verb import FAILED, OK, Flag, Verb
+from benchmark.config.command_line.flags import DATA, HOW, shared
+from benchmark.config.command_line.values import place_of
+from benchmark.config.command_line.verb import FAILED, OK, Flag, Verb
 from benchmark.screen.console import Console, note
 from benchmark.verbs.explain import CELL, CELL_HELP
 

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from benchmark.config.command_line import Place, device_of
+from benchmark.config.command_line.values import Place, device_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import validate
@@ -33,9 +33,11 @@ from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob, run_together
 from benchmark.run.data.datasets import open_data, prepare_data
-from benchmark.run.grid import Cell, expand
+from benchmark.run.grid.cells import Cell
+from benchmark.run.grid.earlier_keys import as_stored, stored_pretrainings
+from benchmark.run.grid.expand import expand
+from benchmark.run.grid.unmatched import differences, names_code
 from benchmark.run.pretraining import PretrainingJob, run_to_end
-from benchmark.run.stored_keys import as_stored, differences, names_code, stored_pretrainings
 from benchmark.screen.console import Console
 from benchmark.screen.progress import step
 from benchmark.training.compiled import require_compiler

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmark.config.command_line import COMPUTE, CONFIG, DATA, ENGINE, GRID, HOW, place_of, shared, trackers_of
-from benchmark.config.verb import OK, Flag, Verb
+from benchmark.config.command_line.flags import COMPUTE, CONFIG, DATA, ENGINE, GRID, HOW, shared
+from benchmark.config.command_line.values import place_of, trackers_of
+from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.screen.console import Console
 
 
@@ -20,7 +21,7 @@ def run(arguments: Namespace, console: Console) -> int:
         show_again(ended.lines, ended.sheets, ended.health, arguments.out, console)
         return OK
     from benchmark.run.data.own import refuse_unusable  # here, because torch loads slowly
-    from benchmark.run.variants import refuse_lone_windows, refuse_uneven_batches, variants_of
+    from benchmark.run.grid.variants import refuse_lone_windows, refuse_uneven_batches, variants_of
     from benchmark.verbs.run.dry_run import print_dry_run
     from benchmark.verbs.run.grid import GridRequest, run_grid
     from benchmark.verbs.run.machine import engine_of, machine_of

@@ -18,9 +18,9 @@ from benchmark.results.names import LINEAR
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import stored_row
 from benchmark.run.estimate import Size, cell_seconds, passes, seconds_per_pass
-from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.grid.cells import Cell, Pretraining, task_name
 from benchmark.run.machine import Machine
-from benchmark.run.missing import Work, task_name
+from benchmark.run.work.missing import Work
 from benchmark.screen.tally import Cost
 from benchmark.verbs.speed.record import Speed, load_speed
 from benchmark.verbs.speed.report import grid_seconds

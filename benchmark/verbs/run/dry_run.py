@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmark.config.change import by_encoder
-from benchmark.config.command_line import Place
+from benchmark.config.command_line.values import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.prepare import cached, list_part
@@ -19,11 +19,14 @@ from benchmark.run.data.cohorts import cohort_folder, locate, names_of
 from benchmark.run.data.datasets import reading_note, refuse_shots, with_columns
 from benchmark.run.data.own import Own, brought, cached_own
 from benchmark.run.estimate import Size, disk_bytes, estimated_size, exact_size
-from benchmark.run.grid import Cell, Grid, Pretraining, expand
+from benchmark.run.grid.cells import Cell, Grid, Pretraining
+from benchmark.run.grid.earlier_keys import earlier_lines
+from benchmark.run.grid.expand import expand
+from benchmark.run.grid.make import make_grid
+from benchmark.run.grid.unmatched import unmatched_lines
+from benchmark.run.grid.variants import Variant
 from benchmark.run.machine import Machine
-from benchmark.run.missing import Work, in_turn, make_grid, missing
-from benchmark.run.stored_keys import earlier_lines, unmatched_lines
-from benchmark.run.variants import Variant
+from benchmark.run.work.missing import Work, in_turn, missing
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.config.command_line import Place
+from benchmark.config.command_line.values import Place
+from benchmark.config.command_line.verb import FAILED, OK
 from benchmark.config.config import Config
-from benchmark.config.verb import FAILED, OK
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.skipped import skip_summary, write_skipped
 from benchmark.data.readers.base import Dataset
@@ -24,23 +24,25 @@ from benchmark.run.data.own import prepare_own
 from benchmark.run.data.people import keep_people
 from benchmark.run.engines.engine import Engine
 from benchmark.run.estimate import exact_size
-from benchmark.run.grid import Grid
+from benchmark.run.grid.earlier_keys import earlier_lines, other_ranks_lines
+from benchmark.run.grid.make import make_grid
+from benchmark.run.grid.unmatched import unmatched_lines
 from benchmark.run.machine import Machine
-from benchmark.run.missing import Work, make_grid, missing
 from benchmark.run.plan import make_plan
-from benchmark.run.pretraining import health_of, warnings_of
-from benchmark.run.runner import Watch, do
-from benchmark.run.stored_keys import earlier_lines, other_ranks_lines, unmatched_lines
+from benchmark.run.runner import do
 from benchmark.run.sweep import sweep, sweep_claims
 from benchmark.run.tuning.chosen import changed_data
+from benchmark.run.work.missing import Work, missing
+from benchmark.run.work.setup import Setup
+from benchmark.run.work.watch import Watch
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
 from benchmark.trackers.tracker import Tracker
-from benchmark.training.health import health_lines
 from benchmark.verbs.report import sheets_of, show_report
 from benchmark.verbs.run.costs import abreast_of, costs_of, earlier_rates, seconds_of
 from benchmark.verbs.run.finished import Command, Ended, Trees, remember, trees
+from benchmark.verbs.run.health import health_told
 from benchmark.verbs.speed.record import SPEED_FILE
 from reports.runs.run import Run, run_of
 
@@ -206,13 +208,7 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
                 tracked.learned,
                 tracked.stored,
             )
-            return do(work, config, prepared, store, machine, watch, asked.engine, seconds)
-
-
-def health_told(grid: Grid, store: Store) -> list[str]:
-    """The lines on the health of the pretrainings, and its warnings."""
-    health = health_of(grid, store)
-    return ["", *health_lines(health), *(f"warning: {line}" for line in warnings_of(grid, health))]
+            return do(work, Setup(config, prepared, store, machine, watch), asked.engine, seconds)
 
 
 def remember_run(

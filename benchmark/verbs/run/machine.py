@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import torch
 
-from benchmark.config.command_line import device_of, devices_of, jobs_of, place_of
+from benchmark.config.command_line.values import device_of, devices_of, jobs_of, place_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.machine.device import pick_precision

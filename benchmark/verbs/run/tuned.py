@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 
-from benchmark.config.command_line import config_of
+from benchmark.config.command_line.values import config_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import command

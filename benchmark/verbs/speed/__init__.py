@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmark.config.command_line import COMPUTE, CONFIG, DATA, GRID, HOW, config_of, place_of, shared
-from benchmark.config.verb import OK, Flag, Verb
+from benchmark.config.command_line.flags import COMPUTE, CONFIG, DATA, GRID, HOW, shared
+from benchmark.config.command_line.values import config_of, place_of
+from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.screen.console import Console, note
 
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
-from benchmark.config.command_line import Place
+from benchmark.config.command_line.values import Place
+from benchmark.config.command_line.verb import OK
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
-from benchmark.config.verb import OK
 from benchmark.run.machine import Machine
 from benchmark.screen.console import open_console
 from benchmark.verbs.speed.record import EngineSpeed

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from benchmark.config.config import Config
 from benchmark.run.estimate import PASSES_PER_STEP, Size, cell_seconds, pairs_trained, passes
-from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.grid.cells import Cell, Pretraining
 from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration

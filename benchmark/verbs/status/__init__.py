@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 
-from benchmark.config.command_line import HOW, shared
-from benchmark.config.verb import OK, Flag, Verb
+from benchmark.config.command_line.flags import HOW, shared
+from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.screen.console import Console
 
 LOOK_SECONDS = 5.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from benchmark.machine.process import runs
 from benchmark.results.store import Store
-from benchmark.run.claims import CLAIMS, owner_in
-from benchmark.run.claims import look as look_at_claim
 from benchmark.run.engines.slurm import cluster
 from benchmark.run.engines.slurm.ledger import JOBS, records
+from benchmark.run.work.claims import CLAIMS, owner_in
+from benchmark.run.work.claims import look as look_at_claim
 
 DONE, RUNNING, QUEUED, FAILED, MISSING = "done", "running", "queued", "failed", "to do"
 STATES = (DONE, RUNNING, QUEUED, FAILED, MISSING)

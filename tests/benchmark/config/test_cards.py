@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from benchmark.config.cards import load_card
-from benchmark.config.command_line import config_of, place_of
+from benchmark.config.command_line.values import config_of, place_of
+from benchmark.config.command_line.verb import Verb, parse, refuse_unknown
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config, validate
-from benchmark.config.verb import Verb, parse, refuse_unknown
 from benchmark.verbs.run import RUN
 from tests.basic import BASIC
 

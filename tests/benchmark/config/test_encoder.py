@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from benchmark.config.change import by_encoder
+from benchmark.config.command_line.verb import OK
 from benchmark.config.config import Config
 from benchmark.config.encoder import labels_of
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from benchmark.config.verb import OK
 from run_benchmark import main
 from tests.basic import BASIC
 

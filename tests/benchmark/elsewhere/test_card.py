@@ -12,7 +12,7 @@ import yaml
 
 from benchmark.config.elsewhere import find_method
 from benchmark.elsewhere.tried import tried
-from benchmark.run.grid import pretrain_content
+from benchmark.run.grid.keys import pretrain_content
 from methods.encoders import identity
 from methods.encoders.pretrained import ORDER, PretrainedConfig, PretrainedEncoder
 from tests.benchmark.elsewhere.made import SIGNALS, network_of, onnx_bytes, write

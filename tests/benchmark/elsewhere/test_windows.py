@@ -25,9 +25,11 @@ from benchmark.elsewhere.windows import segmentation_of
 from benchmark.results.names import EVALUATION_FACTS
 from benchmark.results.store import Store
 from benchmark.run.data.own import each_cut
-from benchmark.run.grid import Cell, Grid
-from benchmark.run.missing import make_grid, missing
+from benchmark.run.grid.cells import Cell, Grid
+from benchmark.run.grid.make import make_grid
 from benchmark.run.runner import do
+from benchmark.run.work.missing import missing
+from benchmark.run.work.setup import Setup
 from tests.benchmark.elsewhere.made import FEATURES, SIGNALS, network_of, write
 from tests.benchmark.run.bench import MACHINE, Cohorts, Heard, SmallConfig
 
@@ -58,7 +60,7 @@ def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
     forms = {place: prepared for place, prepared in found.items() if prepared is not None}
     store, heard = Store(folder / "runs"), Heard()
     grid = make_grid(config, cohorts, MACHINE, store, forms=forms)
-    assert do(missing(grid, store), config, cohorts, store, MACHINE, heard.watch()) == 0, heard.lost
+    assert do(missing(grid, store), Setup(config, cohorts, store, MACHINE, heard.watch())) == 0, heard.lost
     return Foreign(config, grid, store, datasets[0].root, heard)
 
 

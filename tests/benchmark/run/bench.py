@@ -12,10 +12,13 @@ from benchmark.config.config import Config
 from benchmark.data.prepared.load import Prepared
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
-from benchmark.run.grid import Cell, Grid
+from benchmark.run.grid.cells import Cell, Grid
+from benchmark.run.grid.make import make_grid
 from benchmark.run.machine import Machine
-from benchmark.run.missing import Work, make_grid, missing
-from benchmark.run.runner import Watch, do
+from benchmark.run.runner import do
+from benchmark.run.work.missing import Work, missing
+from benchmark.run.work.setup import Setup
+from benchmark.run.work.watch import Watch
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 SmallConfig = Callable[..., Config]
@@ -63,9 +66,12 @@ class Bench:
     def missing(self) -> Work:
         return missing(self.grid, self.store)
 
+    def setup(self, watch: Watch) -> Setup:
+        return Setup(self.config, self.prepared, self.store, self.machine, watch)
+
     def work_off(self) -> int:
         self.heard = Heard()
-        return do(self.missing(), self.config, self.prepared, self.store, self.machine, self.heard.watch())
+        return do(self.missing(), self.setup(self.heard.watch()))
 
     def rows(self) -> list[Row]:
         """Rows without the seconds they took."""

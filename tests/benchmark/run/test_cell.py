@@ -26,8 +26,8 @@ from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell, run_together
-from benchmark.run.grid import Cell, Pretraining
-from benchmark.run.variants import Variant
+from benchmark.run.grid.cells import Cell, Pretraining
+from benchmark.run.grid.variants import Variant
 from benchmark.training import linear as linear_module
 from benchmark.training.linear import Known
 from benchmark.training.weights import save_encoder

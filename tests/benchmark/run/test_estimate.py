@@ -23,7 +23,8 @@ from benchmark.run.estimate import (
     passes,
     seconds_per_pass,
 )
-from benchmark.run.grid import Grid, expand
+from benchmark.run.grid.cells import Grid
+from benchmark.run.grid.expand import expand
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 SmallConfig = Callable[..., Config]

@@ -33,10 +33,13 @@ from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import make_task
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
-from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.grid.cells import Cell, Pretraining
+from benchmark.run.grid.make import make_grid
 from benchmark.run.machine import Machine
-from benchmark.run.missing import make_grid, missing
-from benchmark.run.runner import Watch, do
+from benchmark.run.runner import do
+from benchmark.run.work.missing import missing
+from benchmark.run.work.setup import Setup
+from benchmark.run.work.watch import Watch
 from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.pretrain import PRETRAIN_VERSION
@@ -129,7 +132,7 @@ def found(
     shown = (LINEAR, FEATURES, SUPERVISED)
     cells = tuple(cell for cell in grid.cells if cell.evaluation in shown or cell.variant.name == UNTRAINED)
     work = replace(missing(grid, store), cells=cells)
-    do(work, config, cohorts, store, machine, watch)
+    do(work, Setup(config, cohorts, store, machine, watch))
     assert failed == []
     subjects = {f"data {name}": subject_of_data(data) for name, data in cohorts.items()}
     for name in ("ptb-xl", "chapman", "cpsc2018"):

@@ -12,9 +12,9 @@ from benchmark.config.config import Config
 from benchmark.data.corpus.source import pretrained_entries, pretraining_source
 from benchmark.data.prepared.load import Prepared
 from benchmark.results.store import Store
-from benchmark.run.grid import Grid
+from benchmark.run.grid.cells import Grid
+from benchmark.run.grid.make import make_grid
 from benchmark.run.machine import Machine
-from benchmark.run.missing import make_grid
 from benchmark.run.plan import make_plan
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)

@@ -19,20 +19,20 @@ from benchmark.results.keys import digest
 from benchmark.results.names import CARD, ERROR, ILLUSTRATION
 from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
+from benchmark.run import loop
 from benchmark.run import pretraining as pretraining_module
-from benchmark.run import runner
 from benchmark.run.cell import CellJob, run_cell
-from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.engines.engine import Ended, Order
-from benchmark.run.jobs import Job
-from benchmark.run.missing import task_name
+from benchmark.run.grid.cells import task_name
 from benchmark.run.pretraining import refuse_edited
 from benchmark.run.runner import do
+from benchmark.run.work.claims import CLAIMS, Claims
+from benchmark.run.work.jobs import Job
 from benchmark.training.linear import Known
 from benchmark.training.weights import CHECKPOINT, WEIGHTS, load_encoder
 from methods.encoders.dilated import Dilated
 from methods.pmq import PMQ
-from tests.benchmark.run.bench import MACHINE, Bench, Cohorts, Heard, SmallConfig, cell_of, stamps
+from tests.benchmark.run.bench import Bench, Cohorts, Heard, SmallConfig, cell_of, stamps
 
 
 def test_all_is_done_once(finished: Bench) -> None:
@@ -83,7 +83,7 @@ def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(
 
     watch = replace(Heard().watch(), inner=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        do(bench.missing(), bench.config, bench.prepared, bench.store, MACHINE, watch)
+        do(bench.missing(), bench.setup(watch))
     assert {path.name for path in (bench.store.pretrained / key).iterdir()} == {CHECKPOINT}
     assert bench.work_off() == 0
     assert len([step for step in bench.heard.steps if step.startswith("pmq")]) == updates // 2  # the second epoch
@@ -184,7 +184,7 @@ def beside(bench: Bench, keys: list[str], then: Callable[[], None], monkeypatch:
             for key in keys:
                 other.release(key)
 
-    monkeypatch.setattr(runner.time, "sleep", wait)
+    monkeypatch.setattr(loop.time, "sleep", wait)
     failures = bench.work_off()
     assert list((bench.store.root / CLAIMS).iterdir()) == []
     return failures
@@ -218,7 +218,7 @@ def test_an_encoder_that_another_runner_made_is_looked_at_once(bench: Bench, tmp
     made, _ = work.pretrainings
     shutil.copytree(whole.store.pretrained / made.key, bench.store.pretrained / made.key)
     heard = Heard()
-    assert do(work, bench.config, bench.prepared, bench.store, MACHINE, heard.watch()) == 0
+    assert do(work, bench.setup(heard.watch())) == 0
     assert heard.others == [task_name(made)]
     assert len(heard.done) == 5
 
@@ -311,14 +311,7 @@ def test_a_pretraining_resumed_on_other_threads_tells_both(bench: Bench, two_thr
 
     key = cell_of(bench, "pmq").pretraining.key
     with pytest.raises(KeyboardInterrupt):
-        do(
-            bench.missing(),
-            bench.config,
-            bench.prepared,
-            bench.store,
-            MACHINE,
-            replace(Heard().watch(), inner=interrupt),
-        )
+        do(bench.missing(), bench.setup(replace(Heard().watch(), inner=interrupt)))
     torch.set_num_threads(1)
     assert bench.work_off() == 0
     card = json.loads((bench.store.pretrained / key / CARD).read_text())
@@ -357,8 +350,8 @@ def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> 
             yield from ()
 
     heard, expected = Heard(), {cell.key: 2.0 for cell in bench.grid.cells}
-    own = (bench.missing(), bench.config, bench.prepared, bench.store, MACHINE, heard.watch())
-    assert do(*own, Looks(), lambda task: expected.get(task.key, 7.0)) == 0
+    setup = bench.setup(heard.watch())
+    assert do(bench.missing(), setup, Looks(), lambda task: expected.get(task.key, 7.0)) == 0
     (order,) = seen
     pretrainings = {pretraining.key for pretraining in bench.grid.pretrainings}
     assert {task.key for task in order.tasks if task.whole} == pretrainings

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark import load_encoder
-from benchmark.config.verb import OK
+from benchmark.config.command_line.verb import OK
 from benchmark.data.readers.base import LEADS
 from benchmark.results.metrics import score_both_units
 from benchmark.results.store import Store

@@ -17,13 +17,17 @@ from benchmark.config.load import load_config
 from benchmark.data.prepared.load import Prepared
 from benchmark.results.names import SNAPSHOT, SWEEP
 from benchmark.results.store import Store
-from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.estimate import Size, pairs_trained
-from benchmark.run.grid import Grid, Pretraining, expand
+from benchmark.run.grid.cells import Grid, Pretraining
+from benchmark.run.grid.expand import expand
+from benchmark.run.grid.make import make_grid
 from benchmark.run.machine import Machine
-from benchmark.run.missing import make_grid, missing
 from benchmark.run.pretraining import STEMS
-from benchmark.run.runner import Watch, do
+from benchmark.run.runner import do
+from benchmark.run.work.claims import CLAIMS, Claims
+from benchmark.run.work.missing import missing
+from benchmark.run.work.setup import Setup
+from benchmark.run.work.watch import Watch
 from benchmark.training.schedule import DECAY_SHARE
 from benchmark.training.weights import WEIGHTS
 from methods.byol import BYOL
@@ -59,7 +63,7 @@ def worked_off(config: Config, cohorts: Cohorts, root: Path) -> tuple[Grid, Stor
 
     grid = make_grid(config, cohorts, MACHINE, store)
     watch = Watch(nothing, inner, nothing, nothing, nothing, nothing, nothing)
-    assert do(missing(grid, store), config, cohorts, store, MACHINE, watch) == 0
+    assert do(missing(grid, store), Setup(config, cohorts, store, MACHINE, watch)) == 0
     return grid, store, steps
 
 
@@ -164,7 +168,7 @@ def test_a_stem_that_another_runner_trains_is_waited_for(
             return None
 
         watch = Watch(begun.append, nothing, nothing, nothing, nothing, waiting, nothing)
-        assert do(missing(grid, store), config, cohorts, store, MACHINE, watch) == 0
+        assert do(missing(grid, store), Setup(config, cohorts, store, MACHINE, watch)) == 0
     assert len(begun) == 6
     assert not list((store.root / CLAIMS).glob("*.json"))
 

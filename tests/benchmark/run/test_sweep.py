@@ -12,8 +12,8 @@ import pytest
 
 from benchmark.machine.process import this_process
 from benchmark.results.files.write import owner_of, temporary_name, this_host
-from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.sweep import DAY_SECONDS, QUIET_SECONDS, sweep, sweep_claims
+from benchmark.run.work.claims import CLAIMS, Claims
 
 TOKEN = "0123456789abcdef"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.config.command_line import trackers_of
+from benchmark.config.command_line.values import trackers_of
 from benchmark.config.errors import ConfigError
 from benchmark.trackers import TRACKERS, open_trackers
 from benchmark.trackers.mlflow import FILES_ALLOWED, URI

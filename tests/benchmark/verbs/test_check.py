@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.verb import FAILED, OK, USAGE
+from benchmark.config.command_line.verb import FAILED, OK, USAGE
 from run_benchmark import main
 
 FAULTY = """

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line import FLAGS, config_of
+from benchmark.config.command_line.flags import FLAGS
+from benchmark.config.command_line.values import config_of
+from benchmark.config.command_line.verb import parse
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import parse
 from benchmark.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[3]

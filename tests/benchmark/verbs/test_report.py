@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from benchmark.config.command_line.verb import FAILED, parse
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, parse
 from benchmark.screen.console import open_console
 from benchmark.verbs import VERBS
 from benchmark.verbs.report import show_report

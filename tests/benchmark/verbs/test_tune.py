@@ -11,7 +11,7 @@ import pytest
 
 import run_benchmark
 from benchmark.results.store import Store
-from benchmark.run import jobs
+from benchmark.run.work import jobs
 from benchmark.verbs.run.tuned import SAME
 from benchmark.verbs.tune import TUNE
 

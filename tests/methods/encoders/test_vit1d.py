@@ -85,25 +85,6 @@ def test_shorter_windows_have_the_first_positions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "message"),
-    [
-        (313, "encoder.patch 25 does not divide them; use 1, or windows of 300 or 325 samples"),
-        (310, "encoder.patch 25 does not divide them; use 2 or 5 or 10, or windows of 300 or 325 samples"),
-        (5000, "encoder.length is 2500; set encoder.length=5000"),
-    ],
-)
-def test_windows_that_no_patches_make_up_are_refused(samples: int, message: str) -> None:
-    assert ViT1dConfig().unfit(samples) == message
-    with pytest.raises(ValueError, match=f"encoder vit1d cannot take windows of {samples} samples: {message}"):
-        ViT1d().patches(torch.zeros(1, samples, 12))
-
-
-def test_sizes_that_do_not_divide_are_refused() -> None:
-    with pytest.raises(ValueError, match="patch 30 does not divide length 2500"):
-        ViT1dConfig(patch=30)
-
-
-@pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda state: state.clear(), "no tensor pos_embedding; pass the whole state_dict"),

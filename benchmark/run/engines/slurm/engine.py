@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Generic
 
 from benchmark.config.sections.engine import EngineSection
-from benchmark.run.claims import alone
 from benchmark.run.engines.engine import Ended, Not, Order, Result, Task, Work
 from benchmark.run.engines.slurm import cluster
 from benchmark.run.engines.slurm.batches import Batch, arrays_of, batches_of
@@ -20,6 +19,7 @@ from benchmark.run.engines.slurm.cluster import LOST, ClusterError, Queued
 from benchmark.run.engines.slurm.job import SlurmJob, log_of
 from benchmark.run.engines.slurm.ledger import forget, record, records
 from benchmark.run.engines.slurm.submit import Full, outcome_of, submit
+from benchmark.run.work.claims import alone
 
 SUBMITTING = "submitting"
 """What a runner claims while it submits: two runners on one store submit nothing twice."""

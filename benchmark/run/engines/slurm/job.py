@@ -25,7 +25,7 @@ from benchmark.run.engines.engine import Not, Task, Tell
 AGAIN_SECONDS = 5.0
 """Between two looks at tasks that another runner holds."""
 PATIENCE_SECONDS = 240.0
-"""Most that a job waits for those; longer than a claim of a process that was killed holds (benchmark.run.claims)."""
+"""Most that a job waits for those; longer than a claim of a killed process holds (benchmark.run.work.claims)."""
 END_SECONDS = 600
 """Most that a job that was asked to end waits for its end."""
 TOLD_SECONDS = 60.0

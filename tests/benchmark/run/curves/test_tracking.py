@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.store import Store
-from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.curves.points import curve_of
 from benchmark.run.curves.tracking import tracking
 from benchmark.run.machine import Machine
 from benchmark.run.runner import do
+from benchmark.run.work.claims import CLAIMS, Claims
 from benchmark.trackers.tracker import Tracker
 from tests.benchmark.run.bench import Bench, Heard, cell_of
 from tests.benchmark.run.curves.recorder import Recorder
@@ -25,7 +25,7 @@ def work_off(bench: Bench, trackers: Sequence[Tracker], out: Path, heard: Heard 
     bench.heard = heard
     with tracking(trackers, bench.grid, bench.store, out, heard.notes.append) as tracked:
         watch = replace(heard.watch(), learned=tracked.learned, stored=tracked.stored)
-        return do(bench.missing(), bench.config, bench.prepared, bench.store, bench.machine, watch)
+        return do(bench.missing(), bench.setup(watch))
 
 
 def whole(bench: Bench) -> dict[str, list[tuple[int, dict[str, float]]]]:

@@ -13,7 +13,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import validate
 from benchmark.results.tuned import Space, Trial, Tuning, save_tuning
-from benchmark.run.grid import expand
+from benchmark.run.grid.expand import expand
 from benchmark.run.tuning.chosen import (
     changed_data,
     changes,

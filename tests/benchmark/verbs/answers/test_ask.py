@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.config.command_line.verb import FAILED, OK
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, OK
 from benchmark.data.readers.base import DatasetError
 from benchmark.screen.console import open_console
 from benchmark.verbs.answers import ask as verb

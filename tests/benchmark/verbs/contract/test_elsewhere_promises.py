@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.config.command_line.verb import FAILED, OK, USAGE
 from benchmark.config.elsewhere import find_method
-from benchmark.config.verb import FAILED, OK, USAGE
 from benchmark.verbs.contract.check import ELSEWHERE_PROMISES, check_elsewhere
 from run_benchmark import main
 from tests.benchmark.elsewhere.made import SIGNALS, write

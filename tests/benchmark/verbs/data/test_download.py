@@ -20,7 +20,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmark.config.verb import FAILED, OK, USAGE
+from benchmark.config.command_line.verb import FAILED, OK, USAGE
 from benchmark.data.download.catalogue import shipped
 from benchmark.data.download.ledger import alone_in
 from benchmark.data.readers.registry import source_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.config.verb import FAILED, OK, USAGE
+from benchmark.config.command_line.verb import FAILED, OK, USAGE
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Recording
 from benchmark.data.simulate import CohortSettings, write_cohort

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.config.verb import OK, USAGE
+from benchmark.config.command_line.verb import OK, USAGE
 from tests.own_folder import write_own_folder
 
 Said = Callable[..., tuple[int, str, str]]

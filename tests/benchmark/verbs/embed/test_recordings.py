@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from benchmark import load_encoder
+from benchmark.config.command_line.verb import OK, USAGE
 from benchmark.config.load import load_config
-from benchmark.config.verb import OK, USAGE
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import LEADS
 from benchmark.data.readers.files.wfdb_record import read_recording

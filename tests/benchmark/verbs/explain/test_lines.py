@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import methods.pmq
-from benchmark.config.verb import OK, USAGE
+from benchmark.config.command_line.verb import OK, USAGE
 from benchmark.results.keys import flat
 from benchmark.results.names import CARD
 from benchmark.results.store import Store

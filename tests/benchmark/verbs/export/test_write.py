@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from benchmark import load_encoder
+from benchmark.config.command_line.verb import OK, USAGE
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK, USAGE
 from benchmark.data.readers.base import LEADS
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.task import make_task

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.config.command_line.verb import FAILED, OK, USAGE
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import FAILED, OK, USAGE
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
-from benchmark.run import grid
 from benchmark.run.cell import CellJob, run_together
+from benchmark.run.grid import keys
 from benchmark.training.weights import WEIGHTS
 from benchmark.verbs.reproduce import again
 from benchmark.verbs.reproduce.again import config_of, device_for, renamed
@@ -134,7 +134,7 @@ def test_other_data_are_refused(
 def test_a_row_of_an_earlier_results_version_is_refused_with_what_differs(
     store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(grid, "SPLIT_VERSION", 99)
+    monkeypatch.setattr(keys, "SPLIT_VERSION", 99)
     assert run(store, "pmq", "linear") == USAGE
     error = capsys.readouterr().err
     assert "pmq linear chapman 0.5 seed 41 cannot be run again by this version" in error

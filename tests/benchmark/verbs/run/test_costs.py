@@ -18,9 +18,10 @@ from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
 from benchmark.run.cell import place_of
 from benchmark.run.estimate import Size, cell_seconds, passes
-from benchmark.run.grid import Cell, expand
+from benchmark.run.grid.cells import Cell, task_name
+from benchmark.run.grid.expand import expand
 from benchmark.run.machine import Machine
-from benchmark.run.missing import Work, missing, task_name
+from benchmark.run.work.missing import Work, missing
 from benchmark.screen.tally import Cost
 from benchmark.verbs.run import costs as costs_module
 from benchmark.verbs.run.costs import (

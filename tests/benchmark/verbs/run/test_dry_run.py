@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.command_line import Place
+from benchmark.config.command_line.values import Place
 from benchmark.config.config import Config
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.prepare import prepare
@@ -21,9 +21,9 @@ from benchmark.results.rows import Predictions, Row
 from benchmark.results.store import Store
 from benchmark.run.cell import place_of
 from benchmark.run.data.cohorts import locate, names_of
-from benchmark.run.grid import Cell
+from benchmark.run.grid.cells import Cell
+from benchmark.run.grid.make import make_grid
 from benchmark.run.machine import Machine
-from benchmark.run.missing import make_grid
 from benchmark.screen.console import open_console
 from benchmark.verbs.run import costs
 from benchmark.verbs.run.dry_run import print_dry_run

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmark.config.command_line import config_of
+from benchmark.config.command_line.values import config_of
+from benchmark.config.command_line.verb import parse
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import parse
 from benchmark.run.engines.local import Local
-from benchmark.run.grid import pretrain_content
+from benchmark.run.grid.keys import pretrain_content
 from benchmark.run.machine import Machine
 from benchmark.verbs import VERBS
 from benchmark.verbs.run.machine import engine_of, machine_of

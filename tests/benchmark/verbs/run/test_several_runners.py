@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.machine.stop import ECHO_SECONDS
-from benchmark.run.claims import CLAIMS
+from benchmark.run.work.claims import CLAIMS
 from benchmark.training.weights import CHECKPOINT
 
 pytestmark = pytest.mark.slow

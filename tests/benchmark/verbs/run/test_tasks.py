@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.config.verb import OK, USAGE
+from benchmark.config.command_line.verb import OK, USAGE
 from benchmark.results.macro_classes import UNTESTED
 from benchmark.results.store import Store
 from run_benchmark import main

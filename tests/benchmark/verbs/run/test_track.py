@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.config.command_line.verb import parse, refuse_unknown
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import parse, refuse_unknown
 from benchmark.results.names import CARD
 from benchmark.verbs import VERBS
 from tests.benchmark.verbs.run.test_grid import COMMAND, CONFIG, KILL, ROOT

@@ -11,10 +11,10 @@ from benchmark.machine.process import this_process
 from benchmark.results.failures import NoResults
 from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.store import Store
-from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.engines.slurm import cluster
 from benchmark.run.engines.slurm.cluster import ClusterError, Queued
 from benchmark.run.engines.slurm.ledger import JOBS, forget, record, records
+from benchmark.run.work.claims import CLAIMS, Claims
 from benchmark.screen.console import open_console
 from benchmark.verbs import status as status_module
 from benchmark.verbs.status.look import look

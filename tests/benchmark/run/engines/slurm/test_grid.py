@@ -21,7 +21,7 @@ from benchmark.run.plan import make_plan
 from benchmark.run.runner import do
 from benchmark.training.weights import CHECKPOINT, WEIGHTS
 from benchmark.verbs.status.look import look
-from tests.benchmark.run.bench import MACHINE, Bench, Cohorts, Heard, SmallConfig
+from tests.benchmark.run.bench import Bench, Cohorts, Heard, SmallConfig
 from tests.benchmark.run.engines.slurm.cluster import MOST_IN_AN_ARRAY, Cluster, wait_until
 
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ def engine(store: Store, *, detached: bool = False) -> Slurm:
 
 def work_off(bench: Bench, own: Slurm) -> int:
     bench.heard = Heard()
-    return do(bench.missing(), bench.config, bench.prepared, bench.store, MACHINE, bench.heard.watch(), own)
+    return do(bench.missing(), bench.setup(bench.heard.watch()), own)
 
 
 def own_method(folder: Path, name: str) -> str:

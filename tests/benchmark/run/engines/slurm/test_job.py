@@ -17,7 +17,7 @@ from benchmark.run.apart.code import digests_of_code
 from benchmark.run.engines.engine import Not, Task, Tell
 from benchmark.run.engines.slurm import job as job_module
 from benchmark.run.engines.slurm.job import SlurmJob, rank_variables, run_in_turn
-from benchmark.run.jobs import configs_of, pretraining_job
+from benchmark.run.work.jobs import configs_of, pretraining_job
 from tests.benchmark.run.bench import Bench
 
 ENVIRONMENT = {
@@ -75,8 +75,7 @@ def test_a_job_is_the_same_when_it_comes_back(tmp_path: Path) -> None:
 def test_the_processes_of_a_job_pretrain_together(bench: Bench, tmp_path: Path) -> None:
     bench.machine = replace(bench.machine, ranks=2)
     (task,) = [own for own in bench.grid.pretrainings if own.method.trains]
-    folders = {name: data.folder for name, data in bench.prepared.items()}
-    job = pretraining_job(task, configs_of(bench.config, [task]), folders, bench.store, bench.machine)
+    job = pretraining_job(task, configs_of(bench.config, [task]), bench.setup(bench.heard.watch()))
     own = SlurmJob.of(Attempt(bench.store.root, {}, digests_of_code()), [Task(task.key, "it", job)], 10.0)
     (tmp_path / "job").write_bytes(pickle.dumps(own))
     code = f"import os, pickle; print(pickle.load(open({str(tmp_path / 'job')!r}, 'rb'))(), flush=True); os._exit(0)"

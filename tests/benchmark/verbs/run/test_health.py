@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmark.config.load import load_config
-from benchmark.run.grid import expand
-from benchmark.run.pretraining import named, warnings_of
+from benchmark.run.grid.expand import expand
 from benchmark.training.health import EpochHealth
+from benchmark.verbs.run.health import named, warnings_of
 from tests.basic import BASIC
 
 

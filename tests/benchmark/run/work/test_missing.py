@@ -15,9 +15,8 @@ from benchmark.results.cards import card_bytes
 from benchmark.results.names import CARD
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
-from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.grid.cells import Cell, Pretraining, task_name
 from benchmark.run.machine import Machine
-from benchmark.run.missing import task_name
 from benchmark.training.weights import SOURCE, WEIGHTS
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
 

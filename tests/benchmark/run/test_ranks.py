@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from benchmark.run import runner
-from benchmark.run.jobs import Job
+from benchmark.run import machine, ranks
 from benchmark.run.pretraining import PretrainingJob, in_step
-from benchmark.run.runner import do, do_cells
+from benchmark.run.ranks import do_cells
+from benchmark.run.runner import do
+from benchmark.run.work.jobs import Job
 from tests.benchmark.run.bench import Bench
 
 Handed = list[tuple[Any, ...]]
@@ -21,14 +22,14 @@ Handed = list[tuple[Any, ...]]
 def led(monkeypatch: pytest.MonkeyPatch) -> Handed:
     """What the first rank of two hands out. Pretrainings are run here as those of one process."""
     handed: Handed = []
-    run_job = runner.run_job
+    run_job = ranks.run_job
 
     def alone(job: Job, tell: Any) -> Any:
         return run_job(replace(job, ranks=1) if isinstance(job, PretrainingJob) else job, tell)
 
-    monkeypatch.setattr(runner, "is_alone", lambda: False)
-    monkeypatch.setattr(runner, "lead", lambda function, *arguments: handed.append((function, *arguments)))
-    monkeypatch.setattr(runner, "run_job", alone)
+    monkeypatch.setattr(machine, "is_alone", lambda: False)
+    monkeypatch.setattr(ranks, "lead", lambda function, *arguments: handed.append((function, *arguments)))
+    monkeypatch.setattr(ranks, "run_job", alone)
     return handed
 
 
@@ -54,7 +55,7 @@ def test_a_rank_stores_the_cells_that_it_is_handed_and_says_nothing(
     for file in bench.store.cells.iterdir():
         file.unlink()
     monkeypatch.undo()
-    monkeypatch.setattr(runner, "is_alone", lambda: False)
+    monkeypatch.setattr(machine, "is_alone", lambda: False)
     function, *arguments = pickle.loads(pickle.dumps(led[-1]))
     capsys.readouterr()
     function(*arguments)
@@ -63,6 +64,6 @@ def test_a_rank_stores_the_cells_that_it_is_handed_and_says_nothing(
 
 
 def test_one_process_hands_nothing_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "lead", None)
+    monkeypatch.setattr(ranks, "lead", None)
     work = bench.missing()
-    assert do(work, bench.config, bench.prepared, bench.store, bench.machine, bench.heard.watch()) == 0
+    assert do(work, bench.setup(bench.heard.watch())) == 0

@@ -15,8 +15,9 @@ from benchmark.config.load import load_config
 from benchmark.run.cell import CellJob, place_of, results_versions
 from benchmark.run.engines.engine import Order, Task, Tell
 from benchmark.run.engines.local import Local
-from benchmark.run.grid import Cell, expand
-from benchmark.run.variants import refuse_uneven_batches, variants_of
+from benchmark.run.grid.cells import Cell
+from benchmark.run.grid.expand import expand
+from benchmark.run.grid.variants import refuse_uneven_batches, variants_of
 from tests.basic import BASIC
 
 MINE = """

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.config.command_line import FLAGS, Place, config_of, device_of, jobs_of, place_of, shared
+from benchmark.config.command_line.flags import FLAGS, shared
+from benchmark.config.command_line.values import Place, config_of, device_of, jobs_of, place_of
+from benchmark.config.command_line.verb import OK, Verb, parse
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from benchmark.config.verb import OK, Verb, parse
 
 ANY = {"any": Verb("takes every shared flag", lambda arguments, console: OK, shared(*FLAGS))}
 WRONG = [

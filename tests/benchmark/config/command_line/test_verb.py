@@ -7,8 +7,8 @@ from argparse import Namespace
 
 import pytest
 
+from benchmark.config.command_line.verb import OK, Flag, Known, Verb, parse, refuse_unknown
 from benchmark.config.errors import ConfigError
-from benchmark.config.verb import OK, Flag, Known, Verb, parse, refuse_unknown
 from benchmark.screen.console import Console
 
 

@@ -8,7 +8,7 @@ from benchmark.results.failures import Failure
 from benchmark.results.names import EVALUATIONS
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob
-from benchmark.run.jobs import groups_of, killed
+from benchmark.run.work.jobs import groups_of, killed
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
 
 

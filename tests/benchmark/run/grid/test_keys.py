@@ -1,4 +1,4 @@
-"""The grid: its counts, and keys that change with all that can move a number and with nothing else."""
+"""Keys change with all that can move a number and with nothing else."""
 
 from __future__ import annotations
 
@@ -10,28 +10,22 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from benchmark.config.config import Config
-from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.config.sections.evaluate import Knn, Supervised
+from benchmark.results.keys import digest
 from benchmark.results.names import EVALUATIONS
-from benchmark.run import grid as grid_module
-from benchmark.run.grid import Grid, expand
-from benchmark.run.variants import variants_of
+from benchmark.run.grid import keys as keys_module
+from benchmark.run.grid.cells import Grid
 from benchmark.training.evaluations import finetune, linear
 from methods import METHODS
 from methods.base import MethodConfig
 from tests.basic import ANYWHERE, BASIC
-
-SIMULATED = {name: f"data of {name}" for name in ("ptb-xl", "chapman", "cpsc2018")}
-MODE = {"device": "cpu", "precision": "float32"}
-BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
+from tests.benchmark.run.grid.small import BASE, MODE, SIMULATED, grid_of
 
 ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
 PMQ = {"pmq finetune", "pmq linear"}
 FINETUNE = {"random finetune", "pmq finetune"}
 LINEAR = {"random linear", "pmq linear"}
-ALL_GATES = ["random", "frozen", "features", "full-labels"]
 MOVES: dict[str, tuple[Any, set[str]]] = {
     "encoder.hidden": (24, ALL),
     "encoder.depth": (9, ALL),
@@ -82,10 +76,6 @@ LATER = {"encoder.pool", "pretrain.budget"}
 """Keys that a config leaves out at their default, so that stored ones are equal."""
 ONLY_FOR_TEXT = {"pretrain.text_embedder"}
 """Keys that count for methods which read reports."""
-
-
-def grid_of(config: Config, *, corpus: str = "corpus", data: dict[str, str] | None = None, mode: Any = None) -> Grid:
-    return expand(config, corpus=corpus, fingerprints=data or SIMULATED, mode=mode or MODE)
 
 
 def keys(grid: Grid) -> dict[tuple[str, str, str, float, int], str]:
@@ -221,18 +211,6 @@ def test_one_scale_for_a_corpus_pretrains_anew_and_millivolts_are_other_data() -
     assert recording == none != dataset
 
 
-def test_a_row_that_pairs_neighbours_is_refused_where_a_recording_is_one_window() -> None:
-    whole = {**BASE, "data.segmentation": "recordings"}
-    with pytest.raises(
-        ConfigError, match=r"^pmq pairs neighbouring windows .pairing: neighbor., and a recording of 10"
-    ):
-        grid_of(load_config(BASIC, whole))
-    grid_of(load_config(BASIC, {**whole, "data.window_seconds": 5.0}))
-    grid_of(load_config(BASIC, {**whole, "methods.pmq.pairing": "same"}))
-    with pytest.raises(ConfigError, match=r"^pmq:pairing=neighbor pairs"):
-        grid_of(load_config(BASIC, {**whole, "methods": ["pclr"], "sweeps": {"pmq": {"pairing": ["neighbor"]}}}))
-
-
 def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:
     plain = {**BASE, "data.segmentation": "windows"}
     before = grid_of(load_config(BASIC, plain))
@@ -313,7 +291,7 @@ def test_data_of_one_dataset_move_the_keys_of_its_column_alone() -> None:
 def test_a_raised_results_version_moves_keys(version: str, groups: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     config = load_config(BASIC, BASE)
     before = grid_of(config)
-    monkeypatch.setattr(grid_module, version, 99)
+    monkeypatch.setattr(keys_module, version, 99)
     assert moved(before, grid_of(config)) == groups
 
 
@@ -354,24 +332,6 @@ def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
     assert random_keys({"seeds": [42, 43]})[0] == base[1]
 
 
-def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
-    methods = ANYWHERE
-    config = load_config("paper", {"methods": methods, "gates": []})
-    grid = grid_of(config)
-    trained = [name for name in methods if METHODS[name].trains]
-    assert len(grid.cells) == len(methods) * 3 * 3 * 5
-    assert len({cell.key for cell in grid.cells}) == len(grid.cells)
-    assert sum(p.method.trains for p in grid.pretrainings) == len(trained)
-    assert len(grid.pretrainings) == len(trained) + 5 * (len(methods) - len(trained))
-    assert {p.seed for p in grid.pretrainings if p.method.trains} == {config.pretrain.seed}
-
-
-def test_the_strict_protocol_pretrains_once_per_seed() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "protocol": "strict"}))
-    assert len(grid.pretrainings) == 4
-    assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
-
-
 @pytest.mark.parametrize("key", ["methods.pmq.recipe.lr", "methods.pmq.recipe"])
 @pytest.mark.parametrize("preset", ["unified", "paper"])
 def test_a_methods_own_recipe_moves_its_keys_under_either_preset(key: str, preset: str) -> None:
@@ -387,68 +347,10 @@ def test_only_the_recipe_that_acts_is_in_the_keys() -> None:
     assert keys_of[0] == keys_of[1]
 
 
-def test_a_sweep_over_the_learning_rate_is_a_row_per_value() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "sweeps.pmq.recipe.lr": [1e-3, 2e-3]}))
-    swept = {v.name: v.config.recipe for v in grid.variants if v.role == "sweep"}
-    assert {name: recipe.lr for name, recipe in swept.items()} == {
-        "pmq:recipe.lr=0.001": 1e-3,
-        "pmq:recipe.lr=0.002": 2e-3,
-    }
-    assert {recipe.batch_size for recipe in swept.values()} == {64}
-    assert len({p.key for p in grid.pretrainings if p.variant.name.startswith("pmq")}) == 2  # 1e-3 is PMQ as it is
-
-
 def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
     less = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
     more = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "methods": ANYWHERE})))
     assert less.items() <= more.items()
-
-
-def test_rows_come_in_the_order_asked_for() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "methods": ["pmq", "random", "moco"]}))
-    assert [variant.name for variant in grid.variants] == ["pmq", "random", "moco"]
-    assert [variant.title for variant in grid.variants] == ["PMQ", "Random", "MoCo"]
-
-
-def test_cells_say_what_they_are() -> None:
-    cell = grid_of(load_config(BASIC, BASE)).cells[0]
-    assert cell.describe() == "random finetune ptb-xl 0.3 seed 41"
-    descriptions = [cell.describe() for cell in grid_of(load_config(BASIC, BASE)).cells]
-    assert len(set(descriptions)) == len(descriptions)
-
-
-def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
-    assert [(v.name, v.role) for v in grid.variants] == [
-        ("pmq", "method"),
-        *((name, "gate") for name in ("random", "random-frozen", "features")),
-    ]
-    places = {(c.variant.name, c.table, c.evaluation, c.ratio) for c in grid.cells}
-    assert places == {
-        ("pmq", "finetune", "finetune", 0.1), ("pmq", "linear", "linear", 0.1),
-        *(("random", table, table, ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
-        *(("random-frozen", "finetune", "linear", ratio) for ratio in (0.1, 1.0)),
-        *(("features", table, "features", ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
-    }  # fmt: skip
-    by_place = {(c.variant.name, c.table, c.dataset, c.ratio, c.seed): c.key for c in grid.cells}
-    for (name, table, *rest), key in by_place.items():
-        if name == "features":
-            assert key == by_place["features", "linear", *rest]
-        if (name, table) == ("random-frozen", "finetune"):
-            assert key == by_place["random", "linear", *rest]
-    assert {c.pretraining for c in grid.cells if c.variant.name == "features"} == {None}
-
-
-def test_a_compared_random_row_is_its_own_gate_and_each_gate_can_be_left_out() -> None:
-    def rows(**overrides: Any) -> list[str]:
-        return [v.name for v in variants_of(load_config(BASIC, {**BASE, **overrides}))]
-
-    assert rows(gates=ALL_GATES) == ["random", "pmq", "random-frozen", "features"]
-    assert rows(gates=["features"]) == ["random", "pmq", "features"]
-    full = {c.variant.name for c in grid_of(load_config(BASIC, {**BASE, "gates": ALL_GATES})).cells if c.ratio == 1}
-    assert full == {"random", "random-frozen", "features"}
-    with_full = {**BASE, "gates": ALL_GATES, "ratios": [1.0]}
-    assert len({c.key for c in grid_of(load_config(BASIC, with_full)).cells if c.variant.name == "pmq"}) == 2 * 2 * 3
 
 
 @pytest.mark.parametrize("setting", ["iterations", "leaves"])
@@ -457,33 +359,6 @@ def test_settings_of_the_boosting_move_the_features_alone(setting: str) -> None:
     assert moved(
         grid_of(load_config(BASIC, config)), grid_of(load_config(BASIC, {**config, f"boosting.{setting}": 7}))
     ) == {"features features"}
-
-
-def test_ablations_are_rows_of_their_own_with_one_knob_changed() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "ablate": ["all"]}))
-    changed = {v.name: v for v in grid.variants if v.role == "ablation"}
-    names = ["pmq:w/o mask_t", "pmq:w/o mask_f", "pmq:w/o neighbor", "pmq:w/o queue"]
-    assert list(changed) == names
-    full = next(v for v in grid.variants if v.name == "pmq").config
-    knobs = ["time_mask", "frequency_mask", "pairing", "queue_size"]
-    for name, knob in zip(names, knobs, strict=True):
-        own = changed[name].config
-        assert [f.name for f in fields(own) if getattr(own, f.name) != getattr(full, f.name)] == [knob]
-    keys_of = {p.variant.name: p.key for p in grid.pretrainings}
-    assert len({keys_of[name] for name in [*names, "pmq"]}) == 5
-    one = load_config(BASIC, {**BASE, "ablate": ["w/o queue"]})
-    assert [v.name for v in variants_of(one) if v.role == "ablation"] == ["pmq:w/o queue"]
-
-
-def test_the_papers_ablations_and_queue_sizes_are_counted_as_in_the_paper() -> None:
-    overrides = {"gates": [], "ablate": ["all"], "sweeps": {"pmq": {"queue_size": [1024, 16384]}}}
-    grid = grid_of(load_config("paper", overrides))
-    counts = {role: sum(c.variant.role == role for c in grid.cells) for role in ("method", "ablation", "sweep")}
-    assert counts == {"method": 360, "ablation": 180, "sweep": 30}
-    assert {c.ratio for c in grid.cells if c.variant.role == "sweep"} == {0.01}
-    pmq = {c.key for c in grid.cells if c.variant.name == "pmq"}
-    at_default = {c.key for c in grid.cells if c.variant.name == "pmq:queue_size=16384"}
-    assert at_default < pmq  # the same encoder and cells, done once
 
 
 def test_a_corpus_without_labels_is_pretrained_on_once_for_both_kinds_of_labels() -> None:
@@ -524,46 +399,7 @@ def test_evaluations_differ_in_their_keys_on_the_same_encoder() -> None:
     assert len({cell.key for cell in cells}) == len(cells) == len(EVALUATIONS) * 3 * 2
 
 
-def test_few_shot_tables_have_shots_for_ratios_and_no_row_of_another_evaluation() -> None:
-    config = load_config(BASIC, {**BASE, "evaluate": ["few-shot"], "gates": [*ALL_GATES, "supervised"]})
-    cells = grid_of(config).cells
-    assert {(cell.table, cell.evaluation, cell.ratio) for cell in cells} == {
-        ("few-shot", "few-shot", shots) for shots in (1.0, 5.0, 10.0)
-    }
-    assert {cell.variant.name for cell in cells} == {"random", "pmq"}
-    sweep = {"sweeps": {"pmq": {"positives": ["own"]}}, "few_shot.shots": [5, 2]}
-    swept = grid_of(load_config(BASIC, {**BASE, "evaluate": ["few-shot"], **sweep})).cells
-    assert {cell.ratio for cell in swept if cell.variant.role == "sweep"} == {2.0}
-
-
-def test_the_supervised_gate_has_all_labels_once_a_table_whatever_the_ratios() -> None:
-    for gates, ratios in ((["supervised"], [0.1, 0.01]), (["full-labels", "supervised"], [1.0, 0.1])):
-        cells = grid_of(load_config(BASIC, {**BASE, "gates": gates, "ratios": ratios})).cells
-        own = [cell for cell in cells if cell.variant.name == "supervised"]
-        assert {(cell.table, cell.evaluation, cell.ratio, cell.gate) for cell in own} == {
-            (table, "supervised", 1.0, "supervised") for table in ("finetune", "linear")
-        }
-        assert len({cell.key for cell in own}) == 3 * 2
-        untrained = {cell.pretrain_key for cell in cells if cell.variant.name == "random"}
-        assert {cell.pretrain_key for cell in own} == untrained
-
-
-def test_a_dataset_under_a_task_is_a_column_with_keys_of_its_own() -> None:
-    def grid(*tasks: str, datasets: list[str]) -> Grid:
-        config = load_config(BASIC, BASE | {"data.datasets": datasets, "data.task": list(tasks)})
-        return grid_of(config, data={column.name: "data" for column in config.data.columns()})
-
-    plain, both = grid("default", datasets=["chapman"]), grid("default", "all", datasets=["chapman"])
-    own = {cell.key for cell in both.cells if cell.dataset == "chapman"}
-    assert own == {cell.key for cell in plain.cells}
-    named = [cell for cell in both.cells if cell.dataset == "chapman.all"]
-    assert len(named) == len(own)
-    assert not own & {cell.key for cell in named}
-    assert {str(cell.content["task"][1:]) for cell in named} == {"['multi', 'paper', {'sides': 'shuffled'}]"}
-    assert both.pretrainings == plain.pretrainings
-
-
-def test_a_config_without_tasks_is_stored_as_before() -> None:
-    assert "task" not in load_config(BASIC, BASE).model_dump(mode="json")["data"]
-    with_tasks = load_config(BASIC, BASE | {"data.datasets": ["ptb-xl"], "data.task": ["rhythm"]})
-    assert with_tasks.model_dump(mode="json")["data"]["task"] == ["rhythm"]
+def test_the_content_of_a_key_is_what_the_key_is_the_digest_of() -> None:
+    grid = grid_of(load_config(BASIC, BASE | {"gates": ["features"]}))
+    assert {c.key for c in grid.cells} == {digest([c.content, c.ratio, c.seed]) for c in grid.cells}
+    assert {p.key for p in grid.pretrainings} == {digest(p.content) for p in grid.pretrainings}

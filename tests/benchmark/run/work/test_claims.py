@@ -13,18 +13,18 @@ from unittest.mock import Mock
 import pytest
 
 from benchmark.machine.process import Process, this_process
-from benchmark.run import claims as claims_module
-from benchmark.run.claims import STALE_SECONDS, Claims, Sight, alone
+from benchmark.run.work import claims as claims_module
+from benchmark.run.work.claims import STALE_SECONDS, Claims, Sight, alone
 
 HERE = Process("here", "boot", "pid:[1]", 10, "100")
 THERE = Process("there", "other boot", "pid:[1]", 10, "100")
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 TASKS = 12
 HOST = f"""
 import os, sys, time
 from pathlib import Path
 from benchmark.machine.process import this_process
-from benchmark.run import claims
+from benchmark.run.work import claims
 folder, host, skew = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
 claims.STALE_SECONDS, claims.BEAT_SECONDS = 2.5, 0.1
 touch = os.utime

@@ -1,0 +1,57 @@
+"""Names that nobody knows, and sections that do not fit each other, are refused in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
+from benchmark.data.readers.registry import DATASETS
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"methods": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
+        ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
+        ({"data.datasets": ["ptbxl"]}, ["'ptbxl'", "did you mean 'ptb-xl'", *DATASETS]),
+        ({"data.pretrain": "mimic"}, ["'mimic'", *DATASETS]),
+        ({"data.simulation.patients.ptbxl": 3}, ["'ptbxl'", *DATASETS]),
+        ({"data.datasets": ["mimic-iv-ecg"]}, ["mimic-iv-ecg", "no labels"]),
+        ({"data.datasets": ["chapman"], "data.task": ["form"]}, ["data.task", "'form'", "chapman has default, all"]),
+        (
+            {"data.datasets": ["ptb-xl", "chapman"], "data.task": ["form"]},
+            ["data.task", "chapman has none of the tasks form", "it has default, all"],
+        ),
+        ({"data.task": ["all", "all"]}, ["data.task", "['all', 'all']", "twice"]),
+        ({"seeds": [41, 41]}, ["seeds", "[41, 41]", "twice"]),
+        ({"ratios": [0.1, 1e-1]}, ["ratios", "twice"]),
+        ({"methods": ["pmq", "moco", "pmq"]}, ["methods", "twice"]),
+        ({"evaluate": ["linear", "linear"]}, ["evaluate", "twice"]),
+        ({"data.datasets": ["ptb-xl", "ptb-xl"]}, ["data.datasets", "twice"]),
+        (
+            {"data.simulation.patients": {"ptb-xl": 5, "chapman": 5, "cpsc2018": 5}},
+            ["data.simulation.patients", "mimic-iv-ecg"],
+        ),
+        ({"knobs.pmq.momentun": 0.5}, ["momentun", "methods.pmq.momentum"]),
+        ({"ablations.pmq": {"half": {"momentum": 2}}}, ["methods.pmq.momentum", "got 2"]),
+        ({"sweeps.pmq.queue_size": [-1]}, ["methods.pmq.queue_size", "got -1"]),
+        ({"methods": ["mae"], "encoder.name": "dilated"}, ["methods", "mae", "dilated"]),
+    ],
+)
+def test_a_config_that_cannot_be_meant_is_refused_in_one_line(overrides: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config("demo", overrides)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [word for word in words if word not in message] == []
+
+
+def test_the_first_of_several_faults_is_told() -> None:
+    wrong = {"data.datasets": ["ptbxl"], "seeds": [1, 1], "knobs.pmq.momentun": 1}
+    with pytest.raises(ConfigError, match="'ptbxl'"):
+        load_config("demo", wrong)
+    with pytest.raises(ConfigError, match="momentun"):
+        load_config("demo", {name: value for name, value in wrong.items() if name != "data.datasets"})
