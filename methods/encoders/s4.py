@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import math
-import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 
 from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
 from methods.encoders.layers.state_space import StateSpace, Taps
+from methods.encoders.official.s4 import renamed, sizes_of
 
 KERNELS, STRIDE = (3, 1, 1, 1), 2
 """Widths of the front's convolutions, and the stride of the first."""
@@ -137,54 +137,10 @@ class S4(Encoder):
         Sizes follow the tensors, `length` the roots of unity among them. Raises ValueError if a tensor is missing,
         unknown or of another shape.
         """
-        needed = ("s4_layers.0.kernel.kernel.C", "s4_layers.0.kernel.kernel.omega", "s4_layers.0.D")
-        if missing := [name for name in needed if name not in state_dict]:
-            raise ValueError(f"official s4: no tensor {missing[0]}; pass the whole state_dict of the module")
-        ours = dict(_ours(name, value) for name, value in state_dict.items() if not _LEFT_OUT.fullmatch(name))
         try:
-            encoder = cls(_sizes(state_dict))
+            ours = renamed(state_dict)
+            encoder = cls(S4Config(**sizes_of(state_dict)))
             encoder.load_state_dict(ours, strict=True)
         except (RuntimeError, ValueError) as error:
             raise ValueError(f"official s4: {' '.join(str(error).split())}") from error
         return encoder
-
-
-def _sizes(official: Mapping[str, Tensor]) -> S4Config:
-    """The config of an official state dict."""
-    directions, width, pairs, _ = official["s4_layers.0.kernel.kernel.C"].shape
-    convolutions, linear = official.get("0.0.weight"), official.get("encoder.weight")
-    first = linear if convolutions is None else convolutions
-    even = 2 * (len(official["s4_layers.0.kernel.kernel.omega"]) - 1)
-    real, imaginary = official["s4_layers.0.kernel.kernel.omega"][1].tolist()
-    odd = abs(2 * math.pi / (even + 1) - math.atan2(-imaginary, real)) < 1e-6  # the first root after 1
-    return S4Config(
-        leads=width if first is None else first.shape[1],
-        output=width,
-        depth=len({name.split(".")[1] for name in official if name.startswith("s4_layers.")}),
-        states=2 * pairs,
-        bidirectional=directions == 2,
-        front="none" if first is None else "linear" if convolutions is None else "convolutions",
-        length=even + odd,
-    )
-
-
-_LEFT_OUT = re.compile(r"decoder\..+|s4_layers\.\d+\.kernel\.kernel\.(?:omega|z|Q)")
-"""The head, and what follows from other tensors."""
-_SPACE = re.compile(r"s4_layers\.(\d+)\.(?:(D)|kernel\.kernel\.(C|B|P|w|log_dt))")
-_MIX = re.compile(r"s4_layers\.(\d+)\.output_linear\.0\.(weight|bias)")
-_NORM = re.compile(r"norms\.(\d+)\.(weight|bias)")
-_FRONT = re.compile(r"[0-3]\.[01]\..+|encoder\.(?:weight|bias)")
-
-
-def _ours(official: str, value: Tensor) -> tuple[str, Tensor]:
-    """Name in `S4` and shape there of a tensor of the official module, which keeps axes of length one."""
-    if match := _SPACE.fullmatch(official):
-        layer, d, part = match.groups()
-        return f"layers.{layer}.space.{(d or part).lower()}", value.squeeze(0) if (d or part) in "DBP" else value
-    if match := _MIX.fullmatch(official):
-        return f"layers.{match[1]}.mix.1.{match[2]}", value if match[2] == "weight" else value.squeeze(-1)
-    if match := _NORM.fullmatch(official):
-        return f"layers.{match[1]}.norm.{match[2]}", value
-    if _FRONT.fullmatch(official):
-        return f"front.{official.removeprefix('encoder.')}", value
-    raise ValueError(f"official s4: unknown tensor {official!r}; pass the state_dict of the module alone")

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
-from methods.encoders.transformer import Block
+from methods.encoders.layers.transformer import Block
 from methods.parts.dropout import dropout
 from methods.parts.masks import Mask
 

@@ -15,9 +15,9 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import STRICT, EncoderConfig
-from methods.encoders.official import renamed, sizes_of
+from methods.encoders.layers.transformer import START, taken
+from methods.encoders.official.st_mem import renamed, sizes_of
 from methods.encoders.tokens import TokenConfig, TokenEncoder, blocks_of, patch_embedding
-from methods.encoders.transformer import START, taken
 
 OFFICIAL_LEADS = 12
 """Leads of the official module, of which its tensors tell nothing."""

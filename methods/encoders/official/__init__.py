@@ -1,0 +1,1 @@
+"""Weights of official modules under our names: a file for each whose names are not nearly ours."""
