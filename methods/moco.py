@@ -30,7 +30,7 @@ class MoCoConfig(MethodConfig):
 
     temperature: Temperature = 0.1
     momentum: Momentum = 0.999
-    queue_size: Annotated[int, Field(ge=0)] = 16384
+    queue_size: Annotated[int, Field(ge=0, le=10**7)] = 16384
     """Keys in the queue, which are the negatives: with 0 the loss is 0."""
     time_mask: TimeMask = 0.5
     frequency_mask: FrequencyMask = 0.1

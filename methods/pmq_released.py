@@ -38,7 +38,7 @@ class PMQReleasedConfig(MethodConfig):
     encoder_dropout: Share = 0.1
     temperature: Temperature = 0.1
     momentum: Momentum = 0.999
-    queue_size: Annotated[int, Field(ge=0)] = 16384
+    queue_size: Annotated[int, Field(ge=0, le=10**7)] = 16384
     """Keys in the queue; the release wants a multiple of the batch, here any."""
     time_mask: TimeMask = 0.5
     frequency_mask: FrequencyMask = 0.1

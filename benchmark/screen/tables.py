@@ -18,7 +18,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from benchmark.screen.console import STYLES
+from benchmark.screen.console import STYLES, note
 from benchmark.screen.harmless import harmless
 
 Span = tuple[str, str]
@@ -51,6 +51,15 @@ def print_paragraphs(console: Console, paragraphs: Iterable[Span]) -> None:
         deeper = " " * (len(text) - len(text.lstrip()) + 2)
         for line in textwrap.wrap(text, console.width, subsequent_indent=deeper, break_on_hyphens=False) or [""]:
             console.print(Text(harmless(line), STYLES[role]), no_wrap=True)
+
+
+def print_prose(console: Console, lines: Iterable[str]) -> None:
+    """Print lines of words: broken between words on a terminal, whole elsewhere, where they are searched."""
+    for line in lines:
+        if console.is_terminal:
+            print_paragraphs(console, [(line, "")])
+        else:
+            note(console, line)
 
 
 def print_table(console: Console, columns: Sequence[Column], blocks: Sequence[Sequence[Row]]) -> None:

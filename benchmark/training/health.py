@@ -26,6 +26,7 @@ from methods.parts.positives import Positives
 
 CHUNK = 128
 """Windows encoded at a time."""
+COLUMNS = ("untrained→last", "positives", "with any", *MEASURES.values(), "chance")
 LEGEND = (
     "positives: keys that attract a query besides its own, of its recording + of the patient's others",
     "retrieval@1: the nearest held-out window is of the same patient; chance: if it were drawn at random",
@@ -198,21 +199,17 @@ def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> li
     ]
 
 
-def health_lines(pretrainings: Mapping[str, Sequence[EpochHealth]]) -> list[str]:
-    """Lines of a table: untrained and last epoch of each pretraining; empty without any."""
-    if not pretrainings:
-        return []
-    rows = [("untrained→last", "positives", "with any", *MEASURES.values(), "chance")]
+def health_rows(pretrainings: Mapping[str, Sequence[EpochHealth]]) -> list[list[str]]:
+    """The rows of a table with `COLUMNS`: untrained and last epoch of each pretraining."""
+    rows = []
     for name, epochs in pretrainings.items():
         last = epochs[-1]
         same, other, share = last.positives_same_recording, last.positives_other_recordings, last.queries_with_positives
         positives = "-" if same is None or other is None else f"{same:.2f} + {other:.2f}"
         with_any = "-" if share is None else f"{share:.0%}"
         chance = "-" if last.retrieval_chance is None else f"{last.retrieval_chance:.3f}"
-        rows.append((name, positives, with_any, *(course(epochs, column) for column in MEASURES), chance))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [*lines, *LEGEND]
+        rows.append([name, positives, with_any, *(course(epochs, column) for column in MEASURES), chance])
+    return rows
 
 
 def course(epochs: Sequence[EpochHealth], measure_name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmark.config.command_line.verb import OK, Verb
 from benchmark.results.names import BEYOND, DEFAULT_TASK, EVALUATION_FACTS
-from benchmark.screen.console import Console, note
+from benchmark.screen.console import Console
 
 if TYPE_CHECKING:
     from methods.encoders.base import Encoder
@@ -20,8 +20,9 @@ TIMED_WINDOWS, TIMED_STEPS = 2, 2
 
 def list_all(arguments: Namespace, console: Console) -> int:
     """Print the listing."""
-    for line in listing():
-        note(console, line)
+    from benchmark.screen.tables import print_prose  # here, because --help has no use for it
+
+    print_prose(console, listing())
     return OK
 
 

@@ -6,12 +6,13 @@ import json
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmark.config.command_line.flags import DATA, REPORTED, RESULTS, WHERE, shared
+from benchmark.config.command_line.paths import file_to_write, results_named
 from benchmark.config.command_line.values import parse_data
 from benchmark.config.command_line.verb import OK, Flag, Verb
-from benchmark.config.errors import ConfigError
+from benchmark.config.errors import ConfigError, unknown
 from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from reports.runs.run import Run
     from reports.tables.terminal import Sheet
 
+HealthTold = dict[str, Any]
+"""columns and rows of the table of health, legend, warnings: plain values, which are kept with a finished run."""
 MOST_ROWS = 20
 """Rows of a block of a leaderboard that are printed; the files have all."""
 
@@ -30,6 +33,7 @@ def report(arguments: Namespace, console: Console) -> int:
         return leaderboard(arguments, console)
     if arguments.compare:
         return compare(arguments, console)
+    paths = parse_data(arguments.data)
     from reports.runs.capsule import pack  # here, because pandas loads slowly
     from reports.runs.open import open_results
 
@@ -38,8 +42,8 @@ def report(arguments: Namespace, console: Console) -> int:
         run = opened.run
         for line in opened.said:
             note(console, line)
-        if arguments.data_root or arguments.data:
-            see_people(run, arguments, console)
+        if arguments.data_root or paths:
+            see_people(run, arguments.data_root, paths, console)
         kept = run.store.root in {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
         show_report(
             run,
@@ -56,10 +60,10 @@ def report(arguments: Namespace, console: Console) -> int:
     return OK
 
 
-def see_people(run: Run, arguments: Namespace, console: Console) -> None:
+def see_people(run: Run, data_root: Path | None, paths: Mapping[str, Path], console: Console) -> None:
     """Add the sex and age band of the recordings in the given folders to the store, for scores of subgroups.
 
-    Raises ConfigError for a folder of other data, DatasetError for one that is missing.
+    Raises ConfigError for a folder of other data or of a dataset that the run has not, DatasetError for a missing one.
     """
     from benchmark.config.sections.data import Data  # here, because the readers load slowly
     from benchmark.data.readers.registry import find_root
@@ -70,12 +74,15 @@ def see_people(run: Run, arguments: Namespace, console: Console) -> None:
         data = Data.model_validate_json(json.dumps(run.plan.config["data"]))
     except ValueError as error:
         raise ConfigError(f"{run.name}: the plan's section data is none of this version ({error})") from None
-    paths = parse_data(arguments.data)
+    tested = [data.column(name).dataset for name in run.plan.datasets]
+    for name in paths:
+        if name not in tested:
+            raise ConfigError(f"--data: {unknown('dataset', name, tested)}, in {run.name}")
     for name in run.plan.datasets:
         dataset_name = data.column(name).dataset
-        if arguments.data_root or dataset_name in paths:
+        if data_root or dataset_name in paths:
             source = data.source(dataset_name)
-            dataset = source(find_root(source, arguments.data_root, paths))
+            dataset = source(find_root(source, data_root, paths))
             count = add_people(dataset, tested_recordings(run, name), run.store.root)
             note(console, f"{dataset.title}: sex and age band of {count} recordings are in {run.store.root}")
 
@@ -176,17 +183,26 @@ def print_sheets(sheets: Mapping[str, Iterable[Sheet]], console: Console) -> Non
         print_sheet(console, *sheet)
 
 
+def show_health(health: Mapping[str, Any], console: Console) -> None:
+    """Print the health of the pretrainings (`HealthTold`): a table fitted to the width, its legend, and warnings."""
+    from benchmark.screen.tables import print_paragraphs, print_table
+
+    print_table(console, health["columns"], [health["rows"]])
+    print_paragraphs(console, [(line, "") for line in health["legend"]])
+    for line in health["warnings"]:
+        note(console, line)
+
+
 def show_again(
-    lines: Iterable[str], sheets: Mapping[str, Iterable[Sheet]], below: Iterable[str], out: Path, console: Console
+    lines: Iterable[str], sheets: Mapping[str, Iterable[Sheet]], health: Mapping[str, Any], out: Path, console: Console
 ) -> None:
-    """Print lines, the tables of a report that stands as it was written, and further lines."""
+    """Print lines, the tables of a report that stands as it was written, and the health of its pretrainings."""
     for line in lines:
         note(console, line)
     print_sheets(sheets, console)
     note(console, "nothing to do: every cell is in the store")
     note(console, f"what the tables rest on is as it was, and so is every file in {out}: nothing is written again")
-    for line in below:
-        note(console, line)
+    show_health(health, console)
 
 
 REPORT = Verb(
@@ -196,14 +212,16 @@ REPORT = Verb(
         "--results": Flag(
             WHERE,
             f"results store ({RESULTS}), capsule, or DIR@KEY for one run; several are put together",
-            how={"nargs": "+", "metavar": "DIR|FILE"},
+            how={"nargs": "+", "type": results_named, "metavar": "DIR|FILE"},
         ),
         **shared(*DATA, "--out", "--unit", "--scores", "--latex-landscape"),
         "--capsule": Flag(
-            REPORTED, "pack the results reported, without signals", how={"type": Path, "metavar": "FILE"}
+            REPORTED, "pack the results reported, without signals", how={"type": file_to_write, "metavar": "FILE"}
         ),
         "--compare": Flag(
-            REPORTED, "hold two results stores, capsules or runs together", how={"nargs": 2, "metavar": "RUN"}
+            REPORTED,
+            "hold two results stores, capsules or runs together",
+            how={"nargs": 2, "type": results_named, "metavar": "RUN"},
         ),
         "--leaderboard": Flag(
             REPORTED,

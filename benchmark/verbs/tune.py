@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmark.config.command_line.flags import COMPUTE, CONFIG, DATA, ENGINE, HOW, WHAT, shared
-from benchmark.config.command_line.values import at_least_one, config_of, place_of, trackers_of
+from benchmark.config.command_line.numbers import count, seed
+from benchmark.config.command_line.values import config_of, place_of, trackers_of
 from benchmark.config.command_line.verb import FAILED, OK, Flag, Verb
 from benchmark.config.errors import ConfigError
 from benchmark.screen import console as terminal
@@ -48,7 +49,7 @@ def tune(arguments: Namespace, console: Console) -> int:
     from benchmark.verbs.run.machine import engine_of, machine_of
     from benchmark.verbs.speed.record import SPEED_FILE
 
-    trials = at_least_one("--trials", arguments.trials)
+    trials = arguments.trials
     config = searchable(config_of(arguments), arguments.search_seed)
     machine = machine_of(arguments, config)
     engine = None if arguments.dry_run else engine_of(arguments, config, machine)
@@ -185,14 +186,14 @@ TUNE = Verb(
         "--trials": Flag(
             WHAT,
             f"settings tried per method, the first the config's own ({TRIALS})",
-            how={"type": int, "default": TRIALS, "metavar": "N"},
+            how={"type": count, "default": TRIALS, "metavar": "N"},
         ),
         "--ratio": Flag(
             WHAT, "label ratio of the probes (the middle one of the config)", how={"type": float, "metavar": "R"}
         ),
         **shared("--dry-run"),
         "--search-seed": Flag(
-            HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": int, "default": SEARCH_SEED, "metavar": "N"}
+            HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": seed, "default": SEARCH_SEED, "metavar": "N"}
         ),
         **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--workers", "--track"),
     },

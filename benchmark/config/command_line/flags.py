@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmark.config.command_line.numbers import count
+from benchmark.config.command_line.paths import file_to_read, folder
 from benchmark.config.command_line.verb import Flag, Known
 from benchmark.config.declared import OTHER, is_code, is_declared
 from benchmark.results.names import (
@@ -120,19 +122,19 @@ FLAGS: dict[str, Flag] = {
         "sweeps.pmq.queue_size",
         {"nargs": "+", "type": int, "metavar": "M"},
     ),
-    "--data-root": Flag(WHERE, "folder that holds the datasets", how={"type": Path, "metavar": "DIR"}),
+    "--data-root": Flag(WHERE, "folder that holds the datasets", how={"type": folder, "metavar": "DIR"}),
     "--data": Flag(
         WHERE,
         "a dataset's folder",
         how={"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=DIR"},
     ),
-    "--results": Flag(
-        WHERE, f"results store ({RESULTS})", how={"type": Path, "default": Path(RESULTS), "metavar": "DIR"}
-    ),
+    "--results": Flag(WHERE, f"results store ({RESULTS})", how={"type": folder, "default": RESULTS, "metavar": "DIR"}),
     "--out": Flag(
-        WHERE, "tables and figures that are written (out)", how={"type": Path, "default": Path("out"), "metavar": "DIR"}
+        WHERE, "tables and figures that are written (out)", how={"type": folder, "default": "out", "metavar": "DIR"}
     ),
-    "--cache": Flag(WHERE, "prepared recordings (cache)", how={"type": Path, "default": CACHE, "metavar": "DIR"}),
+    "--cache": Flag(
+        WHERE, "prepared recordings (cache)", how={"type": folder, "default": str(CACHE), "metavar": "DIR"}
+    ),
     "--device": Flag(HOW, "auto, cpu, cuda or cuda:N", how={"default": "auto", "metavar": "NAME"}),
     "--precision": Flag(HOW, "auto, float32 or bf16", "precision", {"metavar": "NAME"}),
     "--compile": Flag(
@@ -141,8 +143,8 @@ FLAGS: dict[str, Flag] = {
         "compile",
         {"action": "store_true", "default": None},
     ),
-    "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": int, "metavar": "N"}),
-    "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": int, "metavar": "N"}),
+    "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": count, "metavar": "N"}),
+    "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": count, "metavar": "N"}),
     "--engine": Flag(
         HOW,
         "local (default) or slurm: jobs of a cluster, as the config section `engine` says",
@@ -152,7 +154,7 @@ FLAGS: dict[str, Flag] = {
     ),
     "--devices": Flag(HOW, "GPUs to share the work, e.g. 0 1 (engine local)", how={"nargs": "+", "metavar": "N"}),
     "--detach": Flag(HOW, "return when all is in the cluster's queue (see `status`)", how={"action": "store_true"}),
-    "--code": Flag(HOW, "the file of an encoder of your own", how={"type": Path, "metavar": "FILE"}),
+    "--code": Flag(HOW, "the file of an encoder of your own", how={"type": file_to_read, "metavar": "FILE"}),
     "--dry-run": Flag(HOW, "list what there is to do, hours and disk, and do nothing", how={"action": "store_true"}),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
     "--scores": Flag(

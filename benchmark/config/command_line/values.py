@@ -5,13 +5,14 @@ Slow imports are inside functions, so that `--help` is quick.
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config.command_line.flags import CACHE, FLAGS
+from benchmark.config.command_line.paths import folder
 from benchmark.config.declared import is_declared
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.results.names import FEW_SHOT
@@ -50,7 +51,7 @@ def place_of(arguments: Namespace) -> Place:
         data_root=arguments.data_root,
         paths=folders_of(words_of(arguments)) | parse_data(arguments.data),
         cache=given.get("cache", CACHE),
-        workers=cores() if workers is None else at_least_one("--workers", workers),
+        workers=cores() if workers is None else workers,
     )
 
 
@@ -109,10 +110,13 @@ def parse_data(items: Sequence[str]) -> dict[str, Path]:
     """Dataset name -> folder from `--data NAME=DIR`. Raises ConfigError."""
     paths = {}
     for item in items:
-        name, separator, folder = item.partition("=")
-        if not separator or not folder:
+        name, _, path = item.partition("=")
+        if not name or not path:
             raise ConfigError(f"--data {item!r} is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl")
-        paths[name] = Path(folder).expanduser()
+        try:
+            paths[name] = folder(path)
+        except ArgumentTypeError as error:
+            raise ConfigError(f"--data {name}: {error}") from None
     return paths
 
 
@@ -127,12 +131,12 @@ def device_of(arguments: Namespace) -> torch.device:
 
 
 def jobs_of(arguments: Namespace, device: torch.device) -> int:
-    """Concurrent tasks: `--jobs-per-device`, else one per CPU core, one on a GPU. Raises ConfigError below 1."""
+    """Concurrent tasks: `--jobs-per-device`, else one per CPU core, one on a GPU."""
     from benchmark.machine.device import cores  # here, because torch loads slowly
 
     if arguments.jobs_per_device is None:
         return cores() if device.type == "cpu" else 1
-    return at_least_one("--jobs-per-device", arguments.jobs_per_device)
+    return int(arguments.jobs_per_device)
 
 
 def devices_of(arguments: Namespace) -> tuple[str, ...]:
@@ -140,8 +144,10 @@ def devices_of(arguments: Namespace) -> tuple[str, ...]:
     from benchmark.machine.device import visible_devices  # here, because torch loads slowly
 
     words = [part for word in arguments.devices or () for part in word.split(",") if part]
-    if not words:
+    if arguments.devices is None:
         return ()
+    if not words:
+        raise ConfigError("--devices names none: use numbers of GPUs, e.g. --devices 0 1, or leave it out")
     if arguments.device != "auto":
         raise ConfigError(f"--devices {' '.join(words)} and --device {arguments.device}: name the devices once")
     there = visible_devices()
@@ -160,10 +166,3 @@ def trackers_of(names: Sequence[str] | None, out: Path) -> tuple[Tracker, ...]:
         return tuple(open_trackers(list(names or ()), out))
     except ModuleNotFoundError as error:
         raise ConfigError(str(error)) from None
-
-
-def at_least_one(flag: str, value: int) -> int:
-    """The value of a count flag. Raises ConfigError below 1."""
-    if value < 1:
-        raise ConfigError(f"{flag} {value} is not a count; use 1 or more")
-    return value

@@ -9,6 +9,9 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -104,6 +107,8 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
     arguments, extra = parser.parse_known_args(rest)
     if extra:
         raise ConfigError(not_taken(verbs, name, extra))
+    if verb.word and "" in (arguments.word if verb.several else [arguments.word]):
+        raise ConfigError(f"`{name}`: '' names no {verb.word}, e.g. `{next(iter(verb.examples))}`")
     if verb.word and verb.word_needed and not arguments.word:
         raise ConfigError(f"`{name}` needs {verb.word}, e.g. `{next(iter(verb.examples))}`")
     return verb, arguments
@@ -182,11 +187,23 @@ def _empty_parser(said: str, word: str, about: str, examples: Mapping[str, str])
     return _Parser(
         prog=name,
         usage=" ".join(filter(None, [name, word, "[FLAG ...]"])),
-        description=about,
+        description=_fitted(about),
         epilog="\n".join(["examples:", *lines]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+
+
+def _fitted(text: str) -> str:
+    """A text whose lines are broken between words on a terminal, two columns deeper than each begins."""
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns - 2  # as argparse
+    lines = [
+        textwrap.wrap(line, width, subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2)) or [""]
+        for line in text.splitlines()
+    ]
+    return "\n".join(part for parts in lines for part in parts)
 
 
 def _add(parser: argparse.ArgumentParser, verb: Verb) -> None:

@@ -12,6 +12,8 @@ from pydantic import (
     PlainValidator,
 )
 
+from benchmark.config.command_line.numbers import LARGEST_SEED
+
 Overrides = dict[str, Any]
 """A method's knob -> its value."""
 
@@ -37,7 +39,7 @@ Ratio = Annotated[float, Field(gt=0), AfterValidator(share_not_percent)]
 Epochs = Annotated[float, PlainValidator(number_of_epochs)]
 
 
-Seed = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
 Count = Annotated[int, Field(ge=1)]

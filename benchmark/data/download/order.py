@@ -62,7 +62,7 @@ def order_of(
     if name not in catalogue.datasets:
         raise DatasetError(f"no home of {name!r} in the mirrors file, which has {', '.join(catalogue.datasets)}")
     source = catalogue.datasets[name]
-    subset_name = subset or next(iter(source.subsets))
+    subset_name = next(iter(source.subsets)) if subset is None else subset
     if subset_name not in source.subsets:
         raise DatasetError(f"{source.release} has no subset {subset_name!r}; there are: {', '.join(source.subsets)}")
     if home is not None and home not in source.homes:

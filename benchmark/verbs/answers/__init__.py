@@ -10,6 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from benchmark.config.command_line.flags import WHAT, WHERE
+from benchmark.config.command_line.paths import file_to_write, folder
 from benchmark.config.command_line.verb import Flag, Verb
 from benchmark.screen.console import Console
 
@@ -34,10 +35,11 @@ KNOWN_ANSWERS = Verb(
         ),
         "--work": Flag(
             WHERE, f"store of the answers' runs, which are not repeated ({WORK})",
-            how={"type": Path, "default": WORK, "metavar": "DIR"},
+            how={"type": folder, "default": str(WORK), "metavar": "DIR"},
         ),
         "--page": Flag(
-            WHERE, f"page that is written ({PAGE})", how={"type": Path, "default": PAGE, "metavar": "FILE"}
+            WHERE, f"page that is written ({PAGE})",
+            how={"type": file_to_write, "default": str(PAGE), "metavar": "FILE"},
         ),
     },
     examples={

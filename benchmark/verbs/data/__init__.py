@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.config.command_line.flags import CONFIG, DATA, HOW, SIGNALS, WHAT, WHERE, shared
+from benchmark.config.command_line.numbers import count
+from benchmark.config.command_line.paths import file_to_read
 from benchmark.config.command_line.values import config_of, place_of, words_of
 from benchmark.config.command_line.verb import FAILED, OK, Flag, Known, Verb
 from benchmark.results.names import DATASETS
@@ -91,13 +92,13 @@ DOWNLOAD = Verb(
         "--subset": Flag(
             WHAT, "part of a dataset: paper (what the paper uses), all, records100", how={"metavar": "NAME"}
         ),
-        "--patients": Flag(WHAT, "the first so many patients alone", how={"type": int, "metavar": "N"}),
+        "--patients": Flag(WHAT, "the first so many patients alone", how={"type": count, "metavar": "N"}),
         **shared(*DATA),
         "--from": Flag(WHERE, "one home alone: physionet, aws or figshare", how={"metavar": "NAME"}),
         "--mirrors": Flag(
-            WHERE, "another file of homes; docs/DOWNLOAD.md has its form", how={"type": Path, "metavar": "FILE"}
+            WHERE, "another file of homes; docs/DOWNLOAD.md has its form", how={"type": file_to_read, "metavar": "FILE"}
         ),
-        "--connections": Flag(HOW, "at a time, 1 to 8 (4)", how={"type": int, "metavar": "N"}),
+        "--connections": Flag(HOW, "at a time, 1 to 8 (4)", how={"type": count, "metavar": "N"}),
         "--verify": Flag(HOW, "read and compare what is there, also if it was before", how={"action": "store_true"}),
         **shared("--dry-run"),
     },

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmark.config.command_line.values import at_least_one, parse_data
+from benchmark.config.command_line.values import parse_data
 from benchmark.config.command_line.verb import FAILED, OK
-from benchmark.config.errors import ConfigError
+from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.yaml_text import values_of
 from benchmark.data.download.catalogue import MOST_CONNECTIONS, Figshare, Tree, catalogue_of, shipped
 from benchmark.data.download.get import NotReached, Outcome, Voice, get
@@ -31,19 +31,22 @@ def orders_of(arguments: Namespace) -> list[Order]:
     """The downloads that a command line asks for. Raises ConfigError or DatasetError before anything is done."""
     file = arguments.mirrors or shipped()
     catalogue = catalogue_of(values_of(file), file)
-    patients = None if arguments.patients is None else at_least_one("--patients", arguments.patients)
     connections = arguments.connections
-    if connections is not None and at_least_one("--connections", connections) > MOST_CONNECTIONS:
+    if connections is not None and connections > MOST_CONNECTIONS:
         raise ConfigError(f"--connections {connections} are more than a public home bears; use 1 to {MOST_CONNECTIONS}")
+    paths = parse_data(arguments.data)
+    for name in paths:
+        if name not in arguments.word:
+            raise ConfigError(f"--data: {unknown('dataset', name, arguments.word)}, as the command line asks")
     return [
         order_of(
             catalogue,
             name,
             data_root=arguments.data_root,
-            paths=parse_data(arguments.data),
+            paths=paths,
             subset=arguments.subset,
             home=vars(arguments)["from"],
-            patients=patients,
+            patients=arguments.patients,
             connections=connections,
             again=arguments.verify,
         )

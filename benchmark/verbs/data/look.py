@@ -31,7 +31,7 @@ from benchmark.data.tasks.relabelled import of_task
 from benchmark.run.data.cohorts import names_of
 from benchmark.run.data.datasets import audit_of, open_data, prepare_data
 from benchmark.screen.console import Console, note
-from benchmark.screen.tables import print_table
+from benchmark.screen.tables import print_prose, print_table
 
 VERDICTS = {
     "ok": "ok",
@@ -112,9 +112,7 @@ def print_summary(command: DataCommand, console: Console) -> bool:
         spec = command.config.task_spec(command.config.finetune)
         summaries.append(of_prepared(known, spec) if known else of_listing(dataset, listing, spec))
     print_table(console, COLUMNS, [[table_row(summary) for summary in summaries]])
-    for summary in summaries:
-        for line in below_table(summary):
-            note(console, line)
+    print_prose(console, (line for summary in summaries for line in below_table(summary)))
     return len(summaries) == len(names)
 
 
@@ -143,8 +141,7 @@ def print_check(command: DataCommand, console: Console) -> bool:
         ]
     findings += findings_of(command.config, prepared)
     titles = {name: command.config.data.source(name).title for name in names}
-    for line in verdict_lines(titles, facts, findings):
-        note(console, line)
+    print_prose(console, verdict_lines(titles, facts, findings))
     return all(worst(findings, name) in ("ok", "warning") for name in names)
 
 

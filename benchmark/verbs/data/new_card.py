@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from benchmark.config.command_line.paths import file_to_write
 from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import command
@@ -41,7 +42,7 @@ def new_card(arguments: Namespace, console: Console) -> int:
 NEW_CARD = Verb(
     "look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",
     new_card,
-    {"--card": Flag(WRITTEN, "the card (FOLDER/NAME.yaml)", how={"type": Path, "metavar": "FILE"})},
+    {"--card": Flag(WRITTEN, "the card (FOLDER/NAME.yaml)", how={"type": file_to_write, "metavar": "FILE"})},
     word="FOLDER",
     word_help="folder of the ECG files, with their table if there is one",
     examples={"data new-card ./my-ecgs": "a card to begin with"},

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 
 from benchmark.config.command_line.flags import CONFIG, DATA, shared
+from benchmark.config.command_line.numbers import positive
+from benchmark.config.command_line.paths import file_to_write, folder
 from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.config.errors import ConfigError
 from benchmark.screen.console import Console, note
@@ -36,14 +37,14 @@ EMBED = Verb(
         "--encoder": Flag(
             WHAT_IS_EMBEDDED,
             "the folder that `export` wrote",
-            how={"type": Path, "metavar": "FOLDER", "dest": "folder"},  # `encoder` is the config's
+            how={"type": folder, "metavar": "FOLDER", "dest": "folder"},  # `encoder` is the config's
         ),
-        "--rate": Flag(WHAT_IS_EMBEDDED, "sampling rate of a .npy, Hz", how={"type": float, "metavar": "HZ"}),
+        "--rate": Flag(WHAT_IS_EMBEDDED, "sampling rate of a .npy, Hz", how={"type": positive, "metavar": "HZ"}),
         **shared("--leads"),
         "--out": Flag(
             WHAT_IS_WRITTEN,
             "the table, .parquet; or .npy, with a .csv beside it that says whose each row is",
-            how={"type": Path, "metavar": "FILE"},
+            how={"type": file_to_write, "metavar": "FILE"},
         ),
         "--per-window": Flag(
             WHAT_IS_WRITTEN, "a row per window instead of one per recording", how={"action": "store_true"}

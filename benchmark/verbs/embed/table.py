@@ -22,8 +22,6 @@ def check_out(out: Path) -> None:
     """Raise ConfigError, in one line, for a file that could not be written at the end of the work."""
     if out.suffix not in FORMS:
         raise ConfigError(f"--out {out}: {out.suffix or 'no suffix'} is no form of a table; use {' or '.join(FORMS)}")
-    if out.is_dir():
-        raise ConfigError(f"--out {out} is a folder; name a file in it")
     if out.suffix == ".parquet":
         try:
             import pyarrow  # noqa: F401

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 
 from benchmark.config.command_line.flags import shared
+from benchmark.config.command_line.numbers import seed
+from benchmark.config.command_line.paths import file_to_read, folder
 from benchmark.config.command_line.verb import OK, Flag, Verb
 from benchmark.config.errors import ConfigError
 from benchmark.screen.console import Console, note
@@ -44,14 +45,14 @@ EXPORT = Verb(
     export,
     {
         "--seed": Flag(
-            WHICH_ENCODER, "seed of its pretraining, where a row has several", how={"type": int, "metavar": "N"}
+            WHICH_ENCODER, "seed of its pretraining, where a row has several", how={"type": seed, "metavar": "N"}
         ),
         "--released": Flag(
             WHICH_ENCODER,
             "a checkpoint published by the authors of PMQ or COMET",
-            how={"type": Path, "metavar": "FILE"},
+            how={"type": file_to_read, "metavar": "FILE"},
         ),
-        "--to": Flag(WHAT_IS_WRITTEN, "the folder", how={"type": Path, "metavar": "FOLDER"}),
+        "--to": Flag(WHAT_IS_WRITTEN, "the folder", how={"type": folder, "metavar": "FOLDER"}),
         "--onnx": Flag(
             WHAT_IS_WRITTEN,
             "encoder.onnx too, checked by onnxruntime; needs the extra `onnx`",

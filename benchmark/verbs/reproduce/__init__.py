@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 
 from benchmark.config.command_line.flags import DATA, HOW, shared
-from benchmark.config.command_line.values import place_of
+from benchmark.config.command_line.paths import folder
+from benchmark.config.command_line.values import device_of, place_of
 from benchmark.config.command_line.verb import FAILED, OK, Flag, Verb
 from benchmark.screen.console import Console, note
 from benchmark.verbs.explain import CELL, CELL_HELP
@@ -23,10 +23,12 @@ def reproduce(arguments: Namespace, console: Console) -> int:
     from benchmark.verbs.reproduce.again import asked_of, run_again
     from benchmark.verbs.reproduce.compare import told
 
+    device_of(arguments)  # what cannot be is refused before the store is read
+    place = place_of(arguments)
     store = Store(arguments.results)
     found = find_cell(arguments.results, " ".join(arguments.word))
     asked = asked_of(found, store, arguments)
-    with run_again(asked, store, place_of(arguments), console) as fresh:
+    with run_again(asked, store, place, console) as fresh:
         lines, equal = told(found.row, store, fresh, pretrained=asked.pretraining)
         for line in lines:
             note(console, line)
@@ -44,7 +46,7 @@ REPRODUCE = Verb(
         "--keep": Flag(
             HOW,
             "an empty or new folder for what is made again, as a store; without it, that is removed",
-            how={"type": Path, "metavar": "FOLDER"},
+            how={"type": folder, "metavar": "FOLDER"},
         ),
     },
     word=CELL,

@@ -65,8 +65,8 @@ class Ended:
     """What is printed above the tables."""
     sheets: Mapping[str, Any]
     """'plain' and 'starred': the tables for a terminal with and without colours."""
-    health: Sequence[str]
-    """What is printed below the tables."""
+    health: Mapping[str, Any]
+    """What is printed below the tables (`benchmark.verbs.report.HealthTold`)."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from benchmark.screen import console as terminal
 from benchmark.screen.console import Console, note
 from benchmark.screen.progress import GridProgress
 from benchmark.trackers.tracker import Tracker
-from benchmark.verbs.report import sheets_of, show_report
+from benchmark.verbs.report import HealthTold, sheets_of, show_health, show_report
 from benchmark.verbs.run.costs import abreast_of, costs_of, earlier_rates, seconds_of
 from benchmark.verbs.run.finished import Command, Ended, Trees, remember, trees
 from benchmark.verbs.run.health import health_told
@@ -113,8 +113,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     run = run_of(store, plan, asked.results)
     report = show_report(run, asked.out, asked.unit, console, landscape=asked.landscape, further=asked.further)
     health = health_told(grid, store)
-    for line in health:
-        note(console, line)
+    show_health(health, console)
     if run.rows.keys() == {cell.key for cell in grid.cells} and not report.problems:
         said = [*map(prepared_line, of_datasets.values()), *(f"warning: {line}" for line in doubts)]
         roots = [dataset.root for dataset in datasets]
@@ -216,7 +215,7 @@ def remember_run(
     run: Run,
     lines: Sequence[str],
     sheets: Mapping[str, Any],
-    health: Sequence[str],
+    health: HealthTold,
     roots: Sequence[Path],
     data: Trees,
 ) -> None:

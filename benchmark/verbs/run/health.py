@@ -7,15 +7,22 @@ from collections.abc import Mapping, Sequence
 from benchmark.results.health import measured_elsewhere
 from benchmark.results.store import Store
 from benchmark.run.grid.cells import Grid, Pretraining
-from benchmark.training.health import EpochHealth, health_lines, health_warnings, read_health
+from benchmark.training.health import COLUMNS, LEGEND, EpochHealth, health_rows, health_warnings, read_health
 from benchmark.training.remedies import lower_rate
 from benchmark.training.weights import read_card
+from benchmark.verbs.report import HealthTold
 
 
-def health_told(grid: Grid, store: Store) -> list[str]:
-    """The lines on the health of the pretrainings, and its warnings."""
+def health_told(grid: Grid, store: Store) -> HealthTold:
+    """The table of the health of the pretrainings, what its columns mean, and its warnings."""
     health = health_of(grid, store)
-    return ["", *health_lines(health), *(f"warning: {line}" for line in warnings_of(grid, health))]
+    kinds = ["label", *("left" for _ in COLUMNS[1:])]
+    return {
+        "columns": [("", heading, kind) for heading, kind in zip(COLUMNS, kinds, strict=True)],
+        "rows": health_rows(health),
+        "legend": list(LEGEND) if health else [],
+        "warnings": [f"warning: {line}" for line in warnings_of(grid, health)],
+    }
 
 
 def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from benchmark.screen.console import STYLES, open_console
-from benchmark.screen.tables import Cell, Column, Row, print_paragraphs, print_sheet, print_table
+from benchmark.screen.tables import Cell, Column, Row, print_paragraphs, print_prose, print_sheet, print_table
 
 ESCAPE = "\x1b"
 GROUPS = ("PTB-XL", "Chapman", "CPSC2018")
@@ -116,3 +116,14 @@ def test_a_title_from_elsewhere_cannot_steer_the_terminal() -> None:
     out = StringIO()
     print_sheet(open_console(out), [("\x1b]0;x\x07", "title")], [("", "\x1b[2J", "label")], [[["\x9bc"]]], [])
     assert [line.strip() for line in out.getvalue().splitlines() if line.strip("─")] == ["?]0;x?", "?[2J", "?c"]
+
+
+def test_prose_breaks_between_words_on_a_terminal_and_stays_whole_in_a_pipe() -> None:
+    line = "  simclr         " + "two masked views of a window attract, " * 6
+    terminal, pipe = StringIO(), StringIO()
+    print_prose(Console(file=terminal, width=80, force_terminal=True, color_system=None), [line])
+    print_prose(open_console(pipe), [line])
+    shown = terminal.getvalue().splitlines()
+    assert max(map(len, shown)) <= 80
+    assert terminal.getvalue().split() == line.split()
+    assert pipe.getvalue() == f"{line}\n"

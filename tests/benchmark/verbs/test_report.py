@@ -8,13 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from benchmark.config.command_line.verb import FAILED, parse
+from benchmark.config.command_line.verb import FAILED, USAGE, parse
 from benchmark.config.errors import ConfigError
 from benchmark.screen.console import open_console
+from benchmark.training.health import COLUMNS
 from benchmark.verbs import VERBS
-from benchmark.verbs.report import show_report
+from benchmark.verbs.report import show_health, show_report
 from reports import build
 from run_benchmark import main
+from tests.benchmark.run.bench import Bench
 
 
 def test_a_report_of_nothing_is_one_line_and_makes_nothing(
@@ -66,3 +68,24 @@ def test_a_failure_is_one_line_with_the_file_of_its_traceback(
     assert shown.getvalue().splitlines() == [
         f"failed: PMQ: ValueError: a; traceback in {there}", "failed: MoCo: killed", "",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_health_of_pretrainings_fits_the_terminal(width: int) -> None:
+    shown = StringIO()
+    values = ["pmq seed 42", "1.42 + 2.08", "90%", *["0.16→0.17"] * 4, "0.03→0.06", "0.009"]
+    columns = [("", heading, "left" if place else "label") for place, heading in enumerate(COLUMNS)]
+    told = {"columns": columns, "rows": [values], "legend": ["positives: " + "keys " * 30], "warnings": []}
+    show_health(told, open_console(shown, width=width))
+    assert max(map(len, shown.getvalue().splitlines())) <= width
+    assert [value for value in (*values, *COLUMNS) if value not in shown.getvalue()] == []
+
+
+def test_a_folder_of_a_dataset_that_the_run_has_not_is_refused(
+    told_bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ["--results", str(told_bench.store.root), "--out", str(tmp_path / "out")]
+    assert main(["report", *told, "--data", f"no-name={tmp_path}"]) == USAGE
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: --data: unknown dataset 'no-name'; there are: ")
+    assert not (tmp_path / "out").exists()

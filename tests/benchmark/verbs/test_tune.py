@@ -154,9 +154,9 @@ def test_knobs_of_the_tuned_rows_are_not_for_the_user(flags: list[str], capsys: 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (["--trials", "0"], "--trials 0 is not a count"),
+        (["--trials", "0"], "--trials: 0 is not a count"),
         (["--ratio", "30"], "--ratio 30 is not a share of the labels"),
-        (["--search-seed", "-1"], "--search-seed -1 is not a seed"),
+        (["--search-seed", "-1"], "--search-seed: -1 is not a seed"),
         (["--preset", "paper"], "add --preset unified"),
         (["--methods", "random"], "random trains nothing"),
     ],

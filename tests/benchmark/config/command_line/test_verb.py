@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 
@@ -175,3 +176,19 @@ def test_a_name_that_is_not_known_is_refused(given: list[str], message: str) -> 
     assert str(refused.value) == message
     for fine in ("soup", "./own.py"):
         refuse_unknown(*parse({"cook": cook}, ["cook", fine, "--kinds", "soup"]))
+
+
+def test_the_help_breaks_its_lines_between_words_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = "cook a dish of many things that stand in the kitchen and a few that do not, " * 3
+    verbs = {"cook": Verb(about.strip(), nothing, examples={"--size 2": "two"}), "taste": VERBS["taste"]}
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(os, "get_terminal_size", lambda *descriptor: os.terminal_size((60, 24)))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    for argv in (["cook", "--help"], ["--help"]):
+        with pytest.raises(SystemExit):
+            parse(verbs, argv)
+        told = capsys.readouterr().out.partition("options:")[0]
+        assert max(map(len, told.splitlines())) <= 58
+        assert about.split()[-1] in told

@@ -171,7 +171,7 @@ ARRAY = ["mine.npy", "--rate", "500", "--leads", *LEADS]
         (["mine.npy"], "`embed` needs --out, e.g. "),
         ([*ARRAY, "--out", "f.csv"], "--out f.csv: .csv is no form of a table; use .parquet or .npy"),
         ([*ARRAY, "--out", "f"], "--out f: no suffix is no form"),
-        ([*ARRAY, "--out", "folder.npy"], "--out folder.npy is a folder; name a file in it"),
+        ([*ARRAY, "--out", "folder.npy"], "--out: 'folder.npy' is a folder: name a file in it"),
         (["mine.npy", "--rate", "500", "--out", "f.npy"], "mine.npy does not say its leads: add --leads I II III"),
         (["mine.npy", "--leads", *LEADS, "--out", "f.npy"], "mine.npy does not say its rate: add --rate 500"),
         ([*ARRAY[:-1], "VX", "--out", "f.npy"], "lead missing: V6; not known: VX; the 12 are"),

@@ -163,7 +163,7 @@ def test_what_cannot_be_exported_is_one_line_and_writes_nothing(
         ("pmq --released a --to x", "takes either NAME"),
         ("--released a --seed 3 --to x", "takes neither --seed nor --code"),
         ("--released a --to x", "--released a: there is no such file"),
-        ("pmq --to file", "--to file is a file; name a folder"),
+        ("pmq --to file", "--to: 'file' is a file: name a folder"),
         ("pmq --to full", "--to full is a folder with other files; name a new one"),
     ):
         assert main(["export", *words.split(), "--results", str(results)]) == USAGE

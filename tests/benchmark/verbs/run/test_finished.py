@@ -63,7 +63,7 @@ def arguments(tmp_path: Path) -> Namespace:
 def ended(tmp_path: Path) -> Ended:
     config = {"methods": ["pmq"], "ablate": ["w/o queue"], "ratios": [0.1]}
     sheets = {"plain": [[[["", ""]], []]], "starred": []}
-    return Ended("p", config, ["a", "b"], ["e"], [tmp_path / "data"], ["2 done"], sheets, ["", "healthy"])
+    return Ended("p", config, ["a", "b"], ["e"], [tmp_path / "data"], ["2 done"], sheets, {"warnings": ["healthy"]})
 
 
 def test_the_same_command_is_told_what_was_printed(arguments: Namespace, ended: Ended) -> None:
