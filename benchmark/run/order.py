@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from benchmark.results.failures import End
 from benchmark.results.store import Store
@@ -11,7 +12,7 @@ from benchmark.run.apart.attempt import Attempt
 from benchmark.run.apart.code import digests_of_code
 from benchmark.run.engines.engine import Not, Order, Tell
 from benchmark.run.engines.engine import Task as EngineTask
-from benchmark.run.grid.cells import Cell, Pretraining
+from benchmark.run.grid.cells import Cell, Pretraining, task_name
 from benchmark.run.machine import in_ranks
 from benchmark.run.pretraining import PretrainingJob
 from benchmark.run.work.jobs import Job, cell_job, configs_of, groups_of, name_of, pretraining_job, run_job, tasks_of
@@ -63,12 +64,17 @@ def attempt_of(left: Left, setup: Setup) -> Attempt:
 
 
 def engine_task(job: Job, expected: Expected) -> EngineTask[Job]:
-    """A job as engines know it: a cell waits for its own pretraining, and for no other."""
-    first, *_ = tasks_of(job)
+    """A job as engines know it."""
+    return as_engine_task(tasks_of(job), job, expected)
+
+
+def as_engine_task(tasks: Sequence[Pretraining | Cell], work: Any, expected: Expected) -> EngineTask[Any]:
+    """Tasks that run at once as engines know them: a cell waits for its own pretraining, and for no other."""
+    first, *_ = tasks
     after = first.pretrain_key if isinstance(first, Cell) else ""
-    seconds = sum(map(expected, tasks_of(job)))
-    keys = tuple(task.key for task in tasks_of(job))
-    return EngineTask(first.key, name_of(job), job, after, seconds, isinstance(job, PretrainingJob), keys)
+    keys = tuple(task.key for task in tasks)
+    whole = isinstance(first, Pretraining)
+    return EngineTask(first.key, task_name(first), work, after, sum(map(expected, tasks)), whole, keys)
 
 
 def begin(task: EngineTask[Job], left: Left, setup: Setup, *, keep: bool) -> EngineTask[Job] | Not:

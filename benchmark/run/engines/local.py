@@ -20,6 +20,7 @@ from benchmark.machine.memory import keep_freed_memory
 from benchmark.machine.stop import GRACE_SECONDS, STOPPED, Stopped, stops_on_signals
 from benchmark.machine.workers import closing_pool, open_pool, terminate
 from benchmark.run.engines.engine import Ended, Order, Result, Task, Tell, Waiting, Work
+from benchmark.run.engines.places import Place, next_task
 
 USE_FEWER = "if memory ran out, use fewer jobs (--jobs-per-device)"
 SIGNAL_SECONDS = 0.5
@@ -55,22 +56,14 @@ class Local:
             return
         shares = [{"CUDA_VISIBLE_DEVICES": name} for name in self.devices] or [{}]
         each = max(1, (self.jobs if self.devices else jobs) // len(shares))
-        yield from _side_by_side(order, waiting, [_Place(each, environment) for environment in shares])
+        yield from _side_by_side(order, waiting, [_Device(each, environment=own) for own in shares])
 
 
 @dataclass(eq=False)
-class _Place:
-    """A device, and the tasks that run there."""
+class _Device(Place):
+    """A device with the environment of its processes."""
 
-    jobs: int
-    environment: Mapping[str, str]
-    running: int = 0
-    whole: int = 0
-
-    def count(self, task: Task[Any], change: int) -> None:
-        """Count a task that begins (1) or ends (-1)."""
-        self.running += change
-        self.whole += change * task.whole
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def _one_by_one(order: Order[Work, Result], waiting: Waiting[Work, Result]) -> Iterator[Ended[Work, Result]]:
@@ -95,7 +88,7 @@ def _attempt(order: Order[Work, Result], task: Task[Work]) -> Ended[Work, Result
 
 
 def _side_by_side(
-    order: Order[Work, Result], waiting: Waiting[Work, Result], places: list[_Place]
+    order: Order[Work, Result], waiting: Waiting[Work, Result], places: list[_Device]
 ) -> Iterator[Ended[Work, Result]]:
     """Open pools until no task is left; if a pool takes no task, the first that waits fails."""
     first = waiting.take()
@@ -115,10 +108,10 @@ class _Pools(Generic[Work, Result]):
 
     order: Order[Work, Result]
     waiting: Waiting[Work, Result]
-    places: list[_Place]
+    places: list[_Device]
     told: SimpleQueue[Any] = field(default_factory=lambda: get_context("spawn").SimpleQueue())
     pools: list[ProcessPoolExecutor] = field(default_factory=list)
-    running: dict[Future[Result], tuple[Task[Work], _Place]] = field(default_factory=dict)
+    running: dict[Future[Result], tuple[Task[Work], _Device]] = field(default_factory=dict)
     taken: int = 0
     broken: bool = False
 
@@ -171,13 +164,11 @@ class _Pools(Generic[Work, Result]):
         """Submit tasks while processes are free, `held` first; returns one that could not be submitted."""
         function: Any = self.order.function
         while not self.broken:
-            free = [place for place in self.places if place.running < place.jobs]
-            roomy = [place for place in free if place.whole < self.order.abreast]
-            held = held or (self.waiting.take(whole=bool(roomy)) if free else None)
-            if held is None:
+            found = next_task(self.waiting, self.places, self.order.abreast, held)
+            if found is None:
                 return None
-            place = min(roomy if held.whole and roomy else free, key=lambda own: own.running)
-            pool = self.pools[self.places.index(place)]
+            held, number = found
+            place, pool = self.places[number], self.pools[number]
             try:
                 future = pool.submit(_work, function, held.work, self.order.threads(held))
             except BrokenProcessPool:

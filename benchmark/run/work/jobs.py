@@ -80,10 +80,13 @@ def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
     """Groups of cells that run in one process: probes by encoder and dataset, every other cell alone."""
     groups: dict[tuple[str, str], list[CellJob]] = {}
     for job in jobs:
-        cell = job.cell
-        together = (cell.pretrain_key, cell.dataset) if is_probe(cell) else (cell.key, "")
-        groups.setdefault(together, []).append(job)
+        groups.setdefault(together(job.cell), []).append(job)
     return [tuple(group) for group in groups.values()]
+
+
+def together(cell: Cell) -> tuple[str, str]:
+    """What the cells of a group have in common."""
+    return (cell.pretrain_key, cell.dataset) if is_probe(cell) else (cell.key, "")
 
 
 def is_probe(cell: Cell) -> bool:

@@ -39,12 +39,22 @@ Seconds = Callable[[Task], float]
 def seconds_of(
     config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], abreast: int
 ) -> tuple[str, Seconds]:
-    """Source of the estimate, and the expected seconds of a task; of a pretraining beside `abreast` - 1 others."""
+    """Source of the estimate, and the expected seconds of a task; of a pretraining beside `abreast` - 1 others.
+
+    Several ranks are taken to share the work of a pretraining evenly and to exchange at no cost.
+    """
     found = {label: seconds_on(own, speed_file, machine, sizes, abreast) for label, own in by_encoder(config).items()}
     of_label = {label: seconds for label, (_, seconds) in found.items()}
     of_label.setdefault("", next(iter(of_label.values())))  # of rows without an encoder
     sources = dict.fromkeys(source for source, _ in found.values())
-    return " and ".join(sources), lambda task: of_label[task.variant.encoder](task)
+    shared = f", a pretraining {machine.ranks} times as fast on its {machine.ranks} ranks (assumed)"
+    source = " and ".join(sources) + (shared if machine.ranks > 1 else "")
+    return source, lambda task: of_label[task.variant.encoder](task) / ranks_of(task, machine)
+
+
+def ranks_of(task: Task, machine: Machine) -> int:
+    """Processes that share a task."""
+    return machine.ranks if isinstance(task, Pretraining) and task.method.trains else 1
 
 
 def seconds_on(

@@ -31,6 +31,7 @@ from benchmark.screen.console import Console, note
 from benchmark.screen.tables import print_table
 from benchmark.screen.tally import duration
 from benchmark.verbs.run.costs import Seconds, abreast_of, equal_probes_once, seconds_of, summed
+from benchmark.verbs.run.makespan import makespan_lines
 from methods.base import PretrainMethod
 
 GIB = 2**30
@@ -224,6 +225,7 @@ def cost_lines(
     at_once = f"{abreast_of(work, machine)} pretrainings or {machine.jobs} cells at a time"
     yield f"estimate for {machine.device.type} in {machine.precision}, {at_once}, {source}:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
+    yield from makespan_lines(config, work, seconds, machine)
     yield from gate_lines(config, work, seconds, machine.jobs)
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
 

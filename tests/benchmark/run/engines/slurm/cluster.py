@@ -1,4 +1,4 @@
-"""A SLURM of one node and two CPUs on this machine, for tests: munge, controller and node daemon under a folder."""
+"""A SLURM of one node on this machine, for tests and docs/scaling: munge, controller and node daemon under a folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MinJobAge=300
 MaxArraySize={most}
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 JobSubmitPlugins=lua
-NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=100000 State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=100000 State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
 LIMIT = """
@@ -124,8 +124,11 @@ def why_not() -> str:
 
 
 @contextmanager
-def started(folder: Path) -> Iterator[Cluster]:
-    """A SLURM under a folder, killed at the end. Raises RuntimeError with its logs if it does not start."""
+def started(folder: Path, cpus: int = 2) -> Iterator[Cluster]:
+    """A SLURM under a folder, killed at the end. Raises RuntimeError with its logs if it does not start.
+
+    cpus: jobs of one CPU that run at a time; the machine may have fewer.
+    """
     for name in ("munge", "state", "spool"):
         (folder / name).mkdir(mode=0o711 if name == "munge" else 0o755)
     key = folder / "munge" / "key"
@@ -134,7 +137,8 @@ def started(folder: Path) -> Iterator[Cluster]:
     port, node_port = free_ports(2)
     host = socket.gethostname().partition(".")[0]
     config = folder / "slurm.conf"
-    config.write_text(CONFIG.format(folder=folder, host=host, port=port, node_port=node_port, most=MOST_IN_AN_ARRAY))
+    ports = {"port": port, "node_port": node_port}
+    config.write_text(CONFIG.format(folder=folder, host=host, cpus=cpus, most=MOST_IN_AN_ARRAY, **ports))
     (folder / "job_submit.lua").write_text(LIMIT.format(folder=folder))
     before = dict(os.environ)
     os.environ |= {"SLURM_CONF": str(config), "PATH": f"{os.environ['PATH']}:{PATHS}"}
