@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Any
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import EVALUATION_FACTS, HEARTBEAT, takes_shots
+from benchmark.results.names import EVALUATION_FACTS, HEARTBEAT, is_untrained, takes_shots
 from benchmark.results.plan import Plan, PlannedCell, labels_of
 from reports.runs.failures import unfinished
 from reports.runs.planned_tables import Layout, role_of
@@ -90,8 +90,7 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
     yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield (
         f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}{preset_text(plan)}, "
-        f"{labels_of(plan)} labels. Data: {', '.join(map(_source_text, datasets))}; pretraining on "
-        f"{_source_text(plan.pretraining)}{used_text(plan)}."
+        f"{labels_of(plan)} labels. Data: {', '.join(map(_source_text, datasets))}; {corpus_text(plan)}."
     )
     yield from signals_text(plan)
     yield from _coverage(run, cells)
@@ -160,6 +159,13 @@ def _cells_line(run: Run, cells: Sequence[PlannedCell]) -> str:
 
 def _source_text(facts: Mapping[str, Any]) -> str:
     return f"{_title(facts)} ({'simulated' if facts.get('simulated') else 'real'})"
+
+
+def corpus_text(plan: Plan) -> str:
+    """'pretraining on MIMIC-IV-ECG (real), 30 of its 90 recordings, of 9 patients'; no row may be pretrained."""
+    if all(is_untrained(method) for method in plan.config.get("methods", [""])):
+        return "nothing is pretrained"
+    return f"pretraining on {_source_text(plan.pretraining)}{used_text(plan)}"
 
 
 def used_text(plan: Plan) -> str:

@@ -88,6 +88,11 @@ def test_what_is_pretrained_on_is_counted(write_store: Callable[..., Path]) -> N
     assert footers(root)[1].endswith(told)
 
 
+def test_untrained_rows_alone_are_pretrained_on_nothing(write_store: Callable[..., Path]) -> None:
+    root = write_store(alter_plan=lambda plan: replace(plan, config=plan.config | {"methods": ["random"]}))
+    assert footers(root)[1].endswith("Chapman (real); nothing is pretrained.")
+
+
 def test_signals_that_are_not_the_papers_are_told(write_store: Callable[..., Path]) -> None:
     def told(**data: object) -> list[str]:
         def altered(plan: Plan) -> Plan:
