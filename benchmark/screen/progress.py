@@ -165,7 +165,7 @@ class GridProgress:
 
     def _say(self, line: str) -> None:
         self._spoke = self._clock()
-        self._console.print(harmless(line))
+        self._console.print(harmless(line), soft_wrap=not self._live)
 
 
 def _live_bars(console: Console) -> Progress:
