@@ -35,25 +35,30 @@ CORPUS = 480
 TEST_PATIENTS = 1000
 """Patients of the labelled cohort; a tenth of them is tested."""
 ROWS = {
-    "pmq": "PMQ",
-    "pmq:w/o masks": "PMQ without masks",
-    "moco": "MoCo",
-    "pclr": "PCLR",
-    "clocs": "CLOCS",
+    "PMQ": ("pmq", "random"),
+    "PMQ w/o masks": ("pmq:w/o masks", "random"),
+    "MoCo": ("moco", "random"),
+    "PCLR": ("pclr", "random"),
+    "CLOCS": ("clocs", "random"),
+    "PMQ − MoCo": ("pmq", "moco"),
 }
-"""Rows of the config, all against Random."""
+"""Name of a difference -> the rows of the config between which it is."""
 LEVEL = 0.05
 HEAD = """# When does a patient memory pay?
 
-Gain of frozen features over those of the same untrained encoder, on simulated corpora that differ in how many
-recordings a patient has, in whether his findings stay over them (`persistence`), and in how far patients differ by
-build (`anatomy`). Written by `python docs/when/make.py`; the config is `benchmark/config/configs/when.yaml`.
+Gain of frozen features over those of the same untrained encoder, and of PMQ over MoCo, on simulated corpora that differ
+in how many recordings a patient has, in whether his findings stay over them (`persistence`), and in how far patients
+differ by build (`anatomy`). Written by `python docs/when/make.py`; the config is `benchmark/config/configs/when.yaml`.
 
 Each corpus has about {corpus} recordings, so more recordings per patient are fewer patients. With one recording per
 patient persistence has no meaning and is run once. Score: macro AUROC per recording on {patients} simulated PTB-XL
 patients with 10 % of the labels, linear probe, five pretrainings per row, each with a labelled subset of its
-own. Bold: beyond chance at 5 % by Holm's correction over the {cells} corpora of a row. Intervals are of seeds and test
-patients.
+own. Bold, and a star in the figure: beyond chance at 5 % by Holm's correction over the {cells} corpora of a
+panel. Intervals are of seeds and test patients.
+
+The labelled cohort is drawn with the same persistence and anatomy as the corpus. So the corpora of one persistence and
+anatomy share test patients, labelled subsets and the scores of Random, six cohorts in all: a column of one sign in the
+figure is one observation of Random, not many of the methods. PMQ − MoCo does not rest on Random.
 
 Nothing here is about real ECGs: how long findings stay and how far patients differ there, the simulator does not know.
 """
@@ -104,9 +109,9 @@ def gains(work: Path) -> pd.DataFrame:
         if not (work / arm.name() / "runs").is_dir():
             continue
         column = column_of(Ran(open_run(work / arm.name() / "runs"), (), 0.0))
-        for row in ROWS:
-            found = difference(column, row, "random")
-            gain = {"row": row, "gain": found.mean, "low": found.low, "high": found.high, "p": found.p}
+        for name, (row, other) in ROWS.items():
+            found = difference(column, row, other)
+            gain = {"row": name, "gain": found.mean, "low": found.low, "high": found.high, "p": found.p}
             lines.append(arm._asdict() | gain)
     return pd.DataFrame(lines)
 
@@ -121,12 +126,28 @@ def page(found: pd.DataFrame) -> Iterator[str]:
     """The page: for each row and anatomy a table of recordings per patient x persistence."""
     yield HEAD.format(corpus=CORPUS, patients=TEST_PATIENTS, cells=len(list(arms())))
     yield "\n![Gain over Random](when/gains.png)\n"
-    for row, title in ROWS.items():
-        yield f"\n## {title}\n\n| anatomy | recordings per patient | {' | '.join(map(named, PERSISTENCE))} |\n"
+    yield "\n## What it says\n\n"
+    yield from (f"- {line}\n" for line in said(found))
+    for row in ROWS:
+        yield f"\n## {row}\n\n| anatomy | recordings per patient | {' | '.join(map(named, PERSISTENCE))} |\n"
         yield f"| --- | --- |{' --- |' * len(PERSISTENCE)}\n"
         for anatomy, recordings in product(ANATOMY, RECORDINGS_PER_PATIENT):
             shown = [entry(found, row, Arm(recordings, persistence, anatomy)) for persistence in PERSISTENCE]
             yield f"| {anatomy:g} | {recordings} | {' | '.join(shown)} |\n"
+
+
+def said(found: pd.DataFrame) -> Iterator[str]:
+    """What the intervals allow to say, one line for each difference."""
+    for name, own in found.groupby("row", sort=False):
+        sure, half = own[own["sure"]], (own["high"] - own["low"]) / 2
+        above, below = int((sure["gain"] > 0).sum()), int((sure["gain"] < 0).sum())
+        stays = own[own["persistence"] == 1]["gain"]
+        text = (
+            f"**{name}**: of {len(own)} corpora {above} beyond chance above 0, {below} below; intervals reach "
+            f"{half.median():.3f} to either side (median). "
+            f"Where findings stay {stays.min():+.3f} to {stays.max():+.3f}."
+        )
+        yield text.replace("-", "−")
 
 
 def named(persistence: float) -> str:
@@ -153,7 +174,7 @@ def draw(found: pd.DataFrame, file: Path) -> None:
     """Heat maps of the gain: a column per row of the table, anatomy below anatomy; a star where it is beyond chance."""
     most = float(np.abs(found["gain"]).max())
     with rc_context(SETTINGS):
-        figure = Figure(figsize=(TWO_COLUMNS, 3.4), layout="constrained")
+        figure = Figure(figsize=(TWO_COLUMNS, 3.2), layout="constrained")
         panels = figure.subplots(len(ANATOMY), len(ROWS), sharex=True, sharey=True, squeeze=False)
         for (line, anatomy), (column, row) in product(enumerate(ANATOMY), enumerate(ROWS)):
             shown = [[of_arm(found, row, Arm(r, p, anatomy)) for p in PERSISTENCE] for r in RECORDINGS_PER_PATIENT]
@@ -167,7 +188,7 @@ def draw(found: pd.DataFrame, file: Path) -> None:
             sns.heatmap(np.array(values), annot=np.array(words), fmt="", ax=axes, annot_kws={"size": 6}, **heat)
             axes.set_xticklabels([f"{p:g}" for p in PERSISTENCE])
             axes.set_yticklabels([str(r) for r in RECORDINGS_PER_PATIENT], rotation=0)
-            axes.set_title(ROWS[row] if line == 0 else "")
+            axes.set_title(row if line == 0 else "")
             axes.set_ylabel(f"anatomy {anatomy:g}\nrecordings per patient" if column == 0 else "")
             axes.set_xlabel("persistence" if line == len(ANATOMY) - 1 else "")
         figure.savefig(file, dpi=200)

@@ -12,6 +12,8 @@ import torch
 from benchmark.training import linear_fix
 from benchmark.training.linear_fix import fitted, log_loss, probe
 
+STOPPED = 1e-4
+"""lbfgs stops at a gradient of 1e-4: on another kind of CPU it ends up to 8e-5 away, on the reference's within 1e-5."""
 EXPECTED = {"full": (True, 0.1, None), "10pct": (False, 0.1, None)}
 
 
@@ -28,7 +30,7 @@ def test_it_equals_the_reference(shared_reference: Path, name: str) -> None:
     found, choice = probe(*(case[part] for part in ("x_train", "y_train", "x_val", "y_val", "x_test")))
     assert choice == EXPECTED[name]
     assert str(choice) == str(case["best"])
-    np.testing.assert_allclose(found, case["test_prob"], atol=1e-5)
+    np.testing.assert_allclose(found, case["test_prob"], atol=STOPPED)
 
 
 def test_the_log_loss_of_every_setting_equals_the_reference(shared_reference: Path) -> None:

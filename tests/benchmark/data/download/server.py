@@ -123,16 +123,14 @@ class _Handler(BaseHTTPRequestHandler):
         end = len(body) * 2 // 3 if drop else min(len(body), length)
         for place in range(0, end, PIECE):
             piece = body[place : min(place + PIECE, end)]
-            self.wfile.write(piece)
-            with home.lock:
+            with home.lock:  # counted before it goes: who has read it may ask at once
                 home.sent[path] += len(piece)
+                home.whole[path] += start == 0 and place + len(piece) == len(content) and length == len(body)
+            self.wfile.write(piece)
             if home.delay:
                 time.sleep(home.delay)
         if drop or length != len(body):
             self.close_connection = True
-        elif start == 0:
-            with home.lock:
-                home.whole[path] += 1
 
     def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
