@@ -21,7 +21,7 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
