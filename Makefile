@@ -27,7 +27,7 @@ test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 reliability: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability docs/RELIABILITY.md
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability=docs/RELIABILITY.md tests
 
 mutants: $(STAMP)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)
