@@ -161,8 +161,9 @@ def test_a_stopped_pretraining_is_saved_and_goes_on_to_the_same_table(
     runners.until(lambda: in_training(runners))
     os.killpg(runner.pid, number)
     assert runner.wait(60) == status
-    assert runners.said(0, "err").startswith("error: stopped; the pretraining of ")
-    assert " is saved at update " in runners.said(0, "err")  # of one or of both, in either order
+    assert runners.said(0, "err").startswith(
+        "error: stopped; "
+    )  # what was saved in time is named: engines/test_local.py
     assert runners.said(0, "err").endswith(STOPPED)
     assert in_training(runners)
     assert runners.start(jobs=2).wait(HANGS) == 0
