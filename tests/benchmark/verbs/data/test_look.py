@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("sound")
     for name, patients in PATIENTS.items():
         write_cohort(name, root / name, CohortSettings(patients, recordings_per_patient=2.0), seed=1)
+    for path in root.rglob("*"):
+        os.utime(path, (1, 1))  # a file that changed within two seconds is read again by each command
     return root
 
 
