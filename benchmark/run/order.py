@@ -15,7 +15,7 @@ from benchmark.run.engines.engine import Task as EngineTask
 from benchmark.run.grid.cells import Cell, Pretraining, task_name
 from benchmark.run.machine import in_ranks
 from benchmark.run.pretraining import PretrainingJob
-from benchmark.run.work.jobs import Job, cell_job, configs_of, groups_of, name_of, pretraining_job, run_job, tasks_of
+from benchmark.run.work.jobs import Job, cell_jobs, configs_of, name_of, pretraining_job, run_job, tasks_of
 from benchmark.run.work.left import Left, claimed, is_free, release
 from benchmark.run.work.setup import Setup
 from benchmark.run.work.stored import failed, failure_file, is_finished
@@ -41,7 +41,7 @@ def order_of(left: Left, setup: Setup, expected: Expected, *, apart: bool) -> Or
     if in_ranks(machine):
         own, cells = (), left.ready()
     pretrainings = [pretraining_job(task, configs, setup) for task in own]
-    jobs: list[Job] = [*pretrainings, *groups_of([cell_job(cell, configs, setup) for cell in cells])]
+    jobs: list[Job] = [*pretrainings, *cell_jobs(cells, configs, setup)]
     abreast = machine.abreast(sum(job.task.method.trains for job in pretrainings))
     threads = machine.pretraining_threads(abreast)
     function: Callable[[Job, Tell], list[End] | Not | None] = attempt_of(left, setup) if apart else run_job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from benchmark.config.change import with_settings
 from benchmark.config.config import Config
@@ -35,6 +35,11 @@ def pretraining_job(task: Pretraining, configs: Mapping[str, Config], setup: Set
     ranks = machine.ranks if task.method.trains else 1
     how = str(machine.device), machine.precision, machine.compiled, ranks
     return PretrainingJob(task, config, folders_of(setup), folder, *how)
+
+
+def cell_jobs(cells: Iterable[Cell], configs: Mapping[str, Config], setup: Setup) -> list[tuple[CellJob, ...]]:
+    """The jobs of some cells, those that run in one process together."""
+    return [tuple(cell_job(cell, configs, setup) for cell in group) for group in groups_of(cells)]
 
 
 def cell_job(cell: Cell, configs: Mapping[str, Config], setup: Setup) -> CellJob:
@@ -76,12 +81,12 @@ def killed(job: Job, error: Exception, store: Store) -> list[End]:
     return [End(task.key, 0.0, None if is_finished(task, store) else failure) for task in tasks_of(job)]
 
 
-def groups_of(jobs: Sequence[CellJob]) -> list[tuple[CellJob, ...]]:
+def groups_of(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Groups of cells that run in one process: probes by encoder and dataset, every other cell alone."""
-    groups: dict[tuple[str, str], list[CellJob]] = {}
-    for job in jobs:
-        groups.setdefault(together(job.cell), []).append(job)
-    return [tuple(group) for group in groups.values()]
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(together(cell), []).append(cell)
+    return list(groups.values())
 
 
 def together(cell: Cell) -> tuple[str, str]:

@@ -8,10 +8,9 @@ from itertools import groupby
 from benchmark.config.config import Config
 from benchmark.run.engines.engine import Task
 from benchmark.run.engines.makespan import Makespan, as_local, as_slurm
-from benchmark.run.grid.cells import Cell
 from benchmark.run.machine import Machine
 from benchmark.run.order import as_engine_task
-from benchmark.run.work.jobs import together
+from benchmark.run.work.jobs import groups_of
 from benchmark.run.work.missing import Work
 from benchmark.screen.tally import duration
 from benchmark.verbs.run.costs import Seconds, abreast_of
@@ -21,11 +20,8 @@ DEVICES = (1, 2, 4, 8)
 
 def planned_tasks(work: Work, seconds: Seconds) -> list[Task[None]]:
     """The tasks that an engine is given for the missing work, with the seconds that each is expected to take."""
-    groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in work.cells:
-        groups.setdefault(together(cell), []).append(cell)
     alone = [as_engine_task([own], None, seconds) for own in work.pretrainings]
-    return alone + [as_engine_task(group, None, seconds) for group in groups.values()]
+    return alone + [as_engine_task(group, None, seconds) for group in groups_of(work.cells)]
 
 
 def makespan_lines(config: Config, work: Work, seconds: Seconds, machine: Machine) -> Iterator[str]:

@@ -18,7 +18,7 @@ from benchmark.run.engines.engine import Not
 from benchmark.run.pretraining import PretrainingJob
 from benchmark.run.work import jobs as jobs_module
 from benchmark.run.work.claims import CLAIMS, Claims
-from benchmark.run.work.jobs import Job, cell_job, configs_of, groups_of, pretraining_job
+from benchmark.run.work.jobs import Job, cell_jobs, configs_of, pretraining_job
 from tests.benchmark.run.bench import Bench
 
 
@@ -27,7 +27,7 @@ def jobs_of(bench: Bench) -> tuple[dict[str, PretrainingJob], list[tuple[CellJob
     grid, setup = bench.grid, bench.setup(bench.heard.watch())
     configs = configs_of(bench.config, grid.cells)
     pretrainings = {task.method.name: pretraining_job(task, configs, setup) for task in grid.pretrainings}
-    return pretrainings, groups_of([cell_job(cell, configs, setup) for cell in grid.cells])
+    return pretrainings, cell_jobs(grid.cells, configs, setup)
 
 
 def attempt(bench: Bench, job: Job, **further: float) -> list[End] | Not:

@@ -23,19 +23,19 @@ def test_linear_probes_of_an_encoder_go_together_and_every_other_cell_alone(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
     bench = Bench(small_config({"ratios": [0.5, 0.2]}), cohorts, Store(tmp_path / "runs"))
-    groups = groups_of(jobs_of(bench))
+    groups = groups_of(bench.grid.cells)
     assert sorted(len(group) for group in groups) == [1, 1, 1, 1, 2, 2]
     for group in groups:
-        assert len({(job.cell.pretrain_key, job.cell.evaluation) for job in group}) == 1
-    assert sorted(job.cell.key for group in groups for job in group) == sorted(cell.key for cell in bench.grid.cells)
+        assert len({(cell.pretrain_key, cell.evaluation) for cell in group}) == 1
+    assert sorted(cell.key for group in groups for cell in group) == sorted(cell.key for cell in bench.grid.cells)
 
 
 def test_probes_of_all_kinds_share_the_features_of_an_encoder(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
     every = {"evaluate": [*EVALUATIONS], "few_shot.shots": [1], "gates": ["features", "supervised"], "ratios": [0.5]}
-    groups = groups_of(jobs_of(Bench(small_config(every), cohorts, Store(tmp_path / "runs"))))
-    together = sorted(sorted({job.cell.evaluation for job in group}) for group in groups)
+    groups = groups_of(Bench(small_config(every), cohorts, Store(tmp_path / "runs")).grid.cells)
+    together = sorted(sorted({cell.evaluation for cell in group}) for group in groups)
     probes = ["few-shot", "knn", "linear", "linear-fix"]
     assert together == [["features"], probes, probes, ["finetune"], ["finetune"], ["supervised"]]
 
