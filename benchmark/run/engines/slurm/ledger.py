@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmark.results.files.read import read_json
 from benchmark.results.files.write import write_atomic
 
 JOBS = "jobs"
@@ -27,7 +28,7 @@ def records(folder: Path) -> dict[str, list[str]]:
     found = {}
     for file in sorted(folder.glob("*.json")):
         try:
-            found[file.stem] = [str(key) for key in json.loads(file.read_bytes())["keys"]]
+            found[file.stem] = [str(key) for key in read_json(file)["keys"]]
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return found

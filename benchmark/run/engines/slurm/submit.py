@@ -7,10 +7,12 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import redirect_stderr
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmark.results.files.read import MEBIBYTE, read_regular
+from benchmark.results.plain_text import harmless
 from benchmark.run.engines.slurm.cluster import ClusterError
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 CHECKOUT = Path(__file__).resolve().parents[4]
 LIMIT = re.compile(r"Max\w*Submit|Max\w*Job|submit limit|Invalid job array|temporarily unable", re.IGNORECASE)
 """What sbatch says where the cluster takes no more jobs, or no array of this size."""
+
+LARGEST_OUTCOME = MEBIBYTE
+"""Bytes of what a job leaves: keys of tasks, or a traceback."""
 
 
 class Full(ClusterError):
@@ -75,13 +80,26 @@ def submit(
 
 
 def outcome_of(folder: Path, job: str) -> tuple[str, Any] | None:
-    """('success', what the job returned) or ('error', traceback) of a job that ended by itself; None if it was killed.
+    """('success', keys that the job returned) or ('error', traceback) of a job that ended by itself; None if killed.
 
-    None, too, as long as its file is not seen.
+    None, too, as long as its file is not seen, and of a file with anything else in it: a store may come from others.
     """
     try:
-        with open(folder / f"{job}_0_result.pkl", "rb") as file:
-            kind, value = pickle.load(file)
-    except (OSError, EOFError, pickle.UnpicklingError):
+        content = read_regular(folder / f"{job}_0_result.pkl", LARGEST_OUTCOME)
+        outcome = PlainUnpickler(BytesIO(content)).load()
+    except Exception:  # a damaged pickle raises errors of a dozen kinds
         return None
-    return kind, value
+    match outcome:
+        case ("success", [*keys]) if all(isinstance(key, str) for key in keys):
+            return "success", keys
+        case ("error", str(said)):
+            return "error", harmless(said)
+    return None
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads tuples, lists and texts; it imports nothing and so runs no code of the file."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Raise UnpicklingError: nothing of a module is read."""
+        raise pickle.UnpicklingError(f"{module}.{name} in the outcome of a job")
