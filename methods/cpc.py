@@ -43,13 +43,13 @@ def cpc_loss(predicted: Tensor, encoded: Tensor, negatives: Tensor, steps: int, 
     """InfoNCE of each position's prediction: 0-d, mean over the batch and *sum* over positions (CPC, Eq. 4).
 
     predicted, encoded: (B, T, E), raw dot products; position i predicts encoded step i + `steps`. negatives:
-    (T - steps, B, N) int64, wrong candidates of each prediction as rows of `encoded.reshape(-1, E)`.
+    (T - steps, B, N) integers, wrong candidates of each prediction as rows of `encoded.reshape(-1, E)`.
     """
     precision = torch.promote_types(encoded.dtype, torch.float32)
     encoded, predicted = encoded.to(precision), predicted.to(precision)
     positions = encoded.shape[1] - steps
     right = encoded[:, steps:].transpose(0, 1).unsqueeze(2)  # (T - steps, B, 1, E)
-    candidates = torch.cat([right, encoded.flatten(0, 1)[negatives]], 2)  # (T - steps, B, 1 + N, E)
+    candidates = torch.cat([right, encoded.flatten(0, 1)[negatives.long()]], 2)  # (T - steps, B, 1 + N, E)
     queries = predicted[:, :positions].transpose(0, 1).unsqueeze(2)  # (T - steps, B, 1, E)
     logits = (queries * candidates).sum(-1) / temperature  # (T - steps, B, 1 + N)
     return -logits.log_softmax(-1)[..., 0].mean(1).sum()

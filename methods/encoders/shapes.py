@@ -12,13 +12,13 @@ from torch import Tensor
 
 from methods.encoders.base import Encoder
 
-SHORTEST, LONGEST = 300, 10_000
+LENGTHS = (*range(300, 10_000), *range(1, 300))
 """Samples of the windows looked at, from the paper's heartbeat on."""
 
 
 def width_of(encoder: Encoder, read: Callable[[Tensor], Tensor]) -> int:
     """Width of what `read`, e.g. `encoder.embed`, makes of a window. Draws nothing and changes no state."""
-    samples = next(n for n in range(SHORTEST, LONGEST) if not encoder.config.unfit(n))
+    samples = next(n for n in LENGTHS if not encoder.config.unfit(n))
     training = encoder.training
     encoder.eval()
     with torch.no_grad():

@@ -30,7 +30,7 @@ def test_equals_the_official_loss(shared_reference: Path, form: str) -> None:
     setting = str(arrays[f"cpc_{form}/setting"])
     steps = int(re.findall(r"steps_predicted=(\d+)", setting)[0])
     temperature = float((re.findall(r"temperature=(\d+\.\d+)", setting) or ["1"])[0])
-    negatives = torch.from_numpy(arrays[f"cpc_{form}/negatives_flat_index"]).long()
+    negatives = torch.from_numpy(arrays[f"cpc_{form}/negatives_flat_index"])
 
     def loss(predicted: Tensor, encoded: Tensor) -> Tensor:
         if "normalize=True" in setting:

@@ -236,6 +236,7 @@ def write_predictions(tmp_path: Path) -> Callable[..., Path]:
         name: str = "predicted",
         not_run: Collection[tuple[str, str, float, int]] = (),
         protocol: str = "paper",
+        pool: str = "mean",
     ) -> Path:
         store, (model, *_) = Store(tmp_path / name), planned()
         cells, own = [], plan()
@@ -248,7 +249,7 @@ def write_predictions(tmp_path: Path) -> Callable[..., Path]:
                 store.save_row(replace(row, key=key, **where), found)
         datasets = {dataset: own.datasets["ptb-xl"] | {"title": dataset.upper()} for _, dataset, _, _ in predictions}
         variants = {variant: variant.upper() for variant, _, _, _ in predictions}
-        config = own.config | {"protocol": protocol}
+        config = own.config | {"protocol": protocol, "data": own.config["data"] | {"pool": pool}}
         store.save_plan(replace(own, config=config, variants=variants, datasets=datasets, cells=cells))
         return tmp_path / name
 

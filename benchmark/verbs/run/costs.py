@@ -14,7 +14,7 @@ from benchmark.config.change import by_encoder
 from benchmark.config.config import Config
 from benchmark.machine.device import device_facts
 from benchmark.results.cards import BadCard
-from benchmark.results.names import LINEAR
+from benchmark.results.names import EVALUATION_FACTS
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.cell import stored_row
 from benchmark.run.estimate import Size, cell_seconds, passes, seconds_per_pass
@@ -29,6 +29,8 @@ from methods.encoders.base import Encoder
 
 PRETRAINING = "pretraining"
 """Kind of the pretrainings; that of a cell is its evaluation."""
+PROBED_ONCE = {name for name, facts in EVALUATION_FACTS.items() if facts.frozen and not facts.shots}
+"""Evaluations whose outcome cells of equal encoder and labels share; shots are drawn anew for each seed."""
 MOST_READ = 20
 """Stored results of a kind that its earlier speed is taken from."""
 
@@ -105,16 +107,16 @@ def from_a_pass(timed: tuple[float, float], config: Config, sizes: Mapping[str, 
 
 
 def equal_probes_once(seconds: Seconds, cells: Iterable[Cell], protocol: str) -> Seconds:
-    """The expected seconds with a linear probe counted in the first of the cells that share its outcome.
+    """The expected seconds with a probe counted in the first of the cells that share its outcome.
 
     Under `paper` all seeds have the same labelled windows, and a probe of one encoder has no other chance.
     """
     if protocol != "paper":
         return seconds
-    probes = [cell for cell in cells if cell.evaluation == LINEAR]
-    first: dict[tuple[str, str, float], str] = {}
+    probes = [cell for cell in cells if cell.evaluation in PROBED_ONCE]
+    first: dict[tuple[str, str, str, float], str] = {}
     for cell in probes:
-        first.setdefault((cell.pretrain_key, cell.dataset, cell.ratio), cell.key)
+        first.setdefault((cell.pretrain_key, cell.evaluation, cell.dataset, cell.ratio), cell.key)
     shared = {cell.key for cell in probes} - set(first.values())
     return lambda task: 0.0 if task.key in shared else seconds(task)
 

@@ -36,7 +36,8 @@ def sizes_of(official: Mapping[str, Tensor]) -> dict[str, Any]:
     first = linear if convolutions is None else convolutions
     even = 2 * (len(official["s4_layers.0.kernel.kernel.omega"]) - 1)
     real, imaginary = official["s4_layers.0.kernel.kernel.omega"][1].tolist()
-    odd = abs(2 * math.pi / (even + 1) - math.atan2(-imaginary, real)) < 1e-6  # the first root after 1
+    angle = math.atan2(-imaginary, real)  # of the first root after 1
+    odd = abs(2 * math.pi / (even + 1) - angle) < abs(2 * math.pi / even - angle)
     return {
         "leads": width if first is None else first.shape[1],
         "output": width,

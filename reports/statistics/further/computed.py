@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import METRICS, NO_WINDOW
-from benchmark.results.names import HEARTBEAT
+from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.plan import PlannedCell
 from benchmark.results.rows import Predictions
 from benchmark.results.scoring.lines import Lines
@@ -23,7 +23,8 @@ def computed(run: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequenc
         if cell.key not in run.rows:
             continue
         place = {name: getattr(cell, name) for name in CELL} | {"unit": unit}
-        found = lines_of(run.store.predictions(cell.key), unit, multi=run.rows[cell.key].labels == "multi")
+        multi = run.rows[cell.key].labels == "multi"
+        found = lines_of(run.store.predictions(cell.key), unit, multi=multi, pool=run.plan.pool)
         for metric in metrics:
             value = float(METRICS[metric].of(found)) if len(found.truth) else float("nan")
             reason = METRICS[metric].undefined if len(found.truth) else NO_WINDOW
@@ -31,9 +32,9 @@ def computed(run: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequenc
     return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
 
 
-def lines_of(predictions: Predictions, unit: str, *, multi: bool) -> Lines:
-    """The lines of a test set: its windows, or its recordings with their mean probabilities."""
+def lines_of(predictions: Predictions, unit: str, *, multi: bool, pool: Pool) -> Lines:
+    """The lines of a test set: its windows, or its recordings with their pooled probabilities."""
     if unit == HEARTBEAT or not len(predictions.truth):
         return Lines(predictions.truth, predictions.probability, multi)
-    probability, truth, _ = per_recording(predictions.probability, predictions.truth, predictions.recording)
+    probability, truth, _ = per_recording(predictions.probability, predictions.truth, predictions.recording, pool)
     return Lines(truth, probability, multi)

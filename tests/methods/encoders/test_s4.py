@@ -78,6 +78,13 @@ def test_the_front_is_that_of_ecg_cpc(shared_reference: Path) -> None:
     assert sum(p.numel() for p in S4().parameters()) == front + int(official["n_params"]) == 2_932_736
 
 
+@pytest.mark.parametrize("length", [999, 1000, 2507, 2508, 5000, 5001])
+def test_the_length_follows_from_the_roots_of_unity(shared_reference: Path, length: int) -> None:
+    official = arrays_of(shared_reference / "backbones_s4_dev.npz", "ecg_cpc")
+    found = load_official("s4", state_of(official, "conv_") | whole_state(official, length))
+    assert found.config == S4Config(length=length)
+
+
 @pytest.mark.parametrize("front", ["convolutions", "linear"])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_a_causal_step_sees_no_later_one(front: str, bidirectional: bool) -> None:

@@ -7,6 +7,7 @@ import torch
 
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from methods.encoders.s4 import S4, S4Config
 from methods.encoders.shapes import output_step, refuse_single, width_of
 from tests.methods.tokens import Patches, PatchesConfig
 
@@ -23,6 +24,8 @@ def test_a_width_is_read_without_a_trace() -> None:
 def test_windows_of_a_length_that_the_encoder_takes_are_read() -> None:
     encoder = Patches(PatchesConfig(patch=7))
     assert width_of(encoder, encoder.patches) == 7 * 12
+    short = S4(S4Config(output=8, depth=1, states=4, length=40))
+    assert width_of(short, short) == 8
     assert width_of(Dilated(DilatedConfig(hidden=3)), Dilated(DilatedConfig(hidden=3)).embed) == 3
 
 

@@ -26,6 +26,7 @@ from benchmark.screen.tally import Cost
 from benchmark.verbs.run import costs as costs_module
 from benchmark.verbs.run.costs import (
     PRETRAINING,
+    PROBED_ONCE,
     costs_of,
     earlier_rates,
     equal_probes_once,
@@ -83,7 +84,9 @@ def test_a_probe_whose_outcome_another_cell_has_is_counted_once(
     small_config: Callable[..., Config], protocol: str, probes: dict[str, float] | float
 ) -> None:
     """Two ratios and two seeds: the untrained encoder is another for each seed, the pretrained one is the same."""
-    config = small_config({"gates": [], "evaluate": ["finetune", "linear"], "ratios": [0.5, 0.1], "seeds": [41, 42]})
+    config = small_config(
+        {"gates": [], "evaluate": ["finetune", *PROBED_ONCE], "ratios": [0.5, 0.1], "seeds": [41, 42]}
+    )
     mode = {"device": "cpu", "precision": "float32"}
     cells = expand(config, corpus="corpus", fingerprints={"chapman": "data"}, mode=mode).cells
     seconds = equal_probes_once(lambda task: 1.0, cells, protocol)
@@ -91,7 +94,8 @@ def test_a_probe_whose_outcome_another_cell_has_is_counted_once(
         own = [cell for cell in cells if cell.variant.name == variant]
         assert sum(seconds(cell) for cell in own if cell.evaluation == "finetune") == 4.0
         expected = probes if isinstance(probes, float) else probes[variant]
-        assert sum(seconds(cell) for cell in own if cell.evaluation == "linear") == expected
+        for probe in ("linear", "linear-fix", "knn"):
+            assert sum(seconds(cell) for cell in own if cell.evaluation == probe) == expected
 
 
 def test_stored_results_of_the_grid_tell_the_pace_of_their_kind(
