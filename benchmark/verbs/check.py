@@ -81,7 +81,7 @@ def print_verdicts(verdicts: Iterable[Verdict], count: int, name: str, page: str
 
     page: where the contract stands.
     """
-    about = "about a minute" if count > QUICK and page != ELSEWHERE_PAGE else "a few seconds"
+    about = "less than a minute" if count > QUICK and page == METHOD_PAGE else "a few seconds"
     note(console, f"{name}: {count} promises to test, {about} on an idle core")
     kept = []
     with step(console, name) as progress:

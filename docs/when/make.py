@@ -32,8 +32,8 @@ PERSISTENCE = (0.0, 0.5, 1.0)
 ANATOMY = (0.5, 1.0)
 CORPUS = 480
 """Recordings of the pretraining corpus, about: each patient has a random number of them with the mean asked for."""
-TEST_PATIENTS = 1000
-"""Patients of the labelled cohort; a tenth of them is tested."""
+PATIENTS = 1000
+"""Patients of the labelled cohort; `gains` tells how many of them are scored."""
 ROWS = {
     "PMQ": ("pmq", "random"),
     "PMQ w/o masks": ("pmq:w/o masks", "random"),
@@ -51,10 +51,10 @@ in how many recordings a patient has, in whether his findings stay over them (`p
 differ by build (`anatomy`). Written by `python docs/when/make.py`; the config is `benchmark/config/configs/when.yaml`.
 
 Each corpus has about {corpus} recordings, so more recordings per patient are fewer patients. With one recording per
-patient persistence has no meaning and is run once. Score: macro AUROC per recording on {patients} simulated PTB-XL
-patients with 10 % of the labels, linear probe, five pretrainings per row, each with a labelled subset of its
-own. Bold, and a star in the figure: beyond chance at 5 % by Holm's correction over the {cells} corpora of a
-panel. Intervals are of seeds and test patients.
+patient persistence has no meaning and is run once. Score: macro AUROC per recording on {tested} test patients of
+{patients:,} that a simulated PTB-XL has, with 10 % of the labels, linear probe, five pretrainings per row, each with a
+labelled subset of its own. Bold, and a star in the figure: beyond chance at 5 % by Holm's correction over the {cells}
+corpora of a panel. Intervals are of seeds and test patients.
 
 The labelled cohort is drawn with the same persistence and anatomy as the corpus. So the corpora of one persistence and
 anatomy share test patients, labelled subsets and the scores of Random, six cohorts in all: a column of one sign in the
@@ -79,7 +79,7 @@ class Arm(NamedTuple):
         """Its config keys, as `--set` takes them."""
         return [
             f"data.simulation.patients.mimic-iv-ecg={CORPUS // self.recordings}",
-            f"data.simulation.patients.ptb-xl={TEST_PATIENTS}",
+            f"data.simulation.patients.ptb-xl={PATIENTS}",
             f"data.simulation.recordings_per_patient={self.recordings}",
             f"data.simulation.persistence={self.persistence}",
             f"data.simulation.anatomy={self.anatomy}",
@@ -103,7 +103,7 @@ def run(arm: Arm, work: Path) -> None:
 
 
 def gains(work: Path) -> pd.DataFrame:
-    """One line per finished corpus and row: gain, low, high, p of the row minus Random."""
+    """One line per finished corpus and row: test patients; gain, low, high, p of the row minus Random."""
     lines = []
     for arm in arms():
         if not (work / arm.name() / "runs").is_dir():
@@ -112,7 +112,7 @@ def gains(work: Path) -> pd.DataFrame:
         for name, (row, other) in ROWS.items():
             found = difference(column, row, other)
             gain = {"row": name, "gain": found.mean, "low": found.low, "high": found.high, "p": found.p}
-            lines.append(arm._asdict() | gain)
+            lines.append(arm._asdict() | {"patients": column.patients} | gain)
     return pd.DataFrame(lines)
 
 
@@ -124,7 +124,8 @@ def with_holm(found: pd.DataFrame) -> pd.DataFrame:
 
 def page(found: pd.DataFrame) -> Iterator[str]:
     """The page: for each row and anatomy a table of recordings per patient x persistence."""
-    yield HEAD.format(corpus=CORPUS, patients=TEST_PATIENTS, cells=len(list(arms())))
+    tested = " or ".join(map(str, sorted(found["patients"].unique())))
+    yield HEAD.format(corpus=CORPUS, patients=PATIENTS, tested=tested, cells=len(list(arms())))
     yield "\n![Gain over Random](when/gains.png)\n"
     yield "\n## What it says\n\n"
     yield from (f"- {line}\n" for line in said(found))

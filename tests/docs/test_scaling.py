@@ -53,6 +53,16 @@ def test_what_was_measured_is_on_the_page_beside_what_was_predicted() -> None:
     assert [own["devices"] for own in FOUND["naps"]["lines"]] == [1, 2, 4, 8]
 
 
+def test_the_section_on_what_was_measured_is_made_of_what_was_measured() -> None:
+    heading = "## Predicted and measured\n"
+    (_, template), (_, section) = (text.split(heading) for text in (page.TEXT.read_text(encoding="utf-8"), TEXT))
+    assert template.format(**page.measured(FOUND)) == section
+
+
+def test_no_line_but_those_of_tables_is_wider_than_the_code() -> None:
+    assert [line for line in TEXT.splitlines() if len(line) > 120 and not line.startswith("|")] == []
+
+
 @pytest.mark.slow
 def test_the_page_is_what_the_code_writes() -> None:
     assert page.page(FOUND) == TEXT

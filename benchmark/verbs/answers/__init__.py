@@ -30,7 +30,7 @@ KNOWN_ANSWERS = Verb(
     {
         "--only": Flag(
             WHAT,
-            "these answers; size, which takes long, runs only if it is named",
+            "these answers; size runs only if it is named",
             how={"nargs": "+", "metavar": "ANSWER"},
         ),
         "--work": Flag(
@@ -43,7 +43,7 @@ KNOWN_ANSWERS = Verb(
         ),
     },
     examples={
-        "known-answers": "all but size, on one core",
+        "known-answers": "all but size, about an hour on one core",
         "known-answers --only leak power": "two of them",
     },
 )  # fmt: skip

@@ -91,5 +91,5 @@ class Answer:
     arms: Mapping[str, Arm]
     check: Callable[[Mapping[str, Ran]], Sequence[Finding]]
     """Finished arms by name -> findings."""
-    quick: bool = True
-    """Takes a few minutes at most; the others run when they are named, or with `--all`."""
+    by_default: bool = True
+    """Runs where `--only` names no answer; the others run where it names them."""

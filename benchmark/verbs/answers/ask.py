@@ -19,14 +19,14 @@ from benchmark.verbs.answers.pipeline import ArmFailed, finished, run_arm
 
 
 def ask(names: Sequence[str], work: Path, file: Path, console: Console) -> int:
-    """Run the named answers, all quick ones without a name, and write the page of all; returns the exit status.
+    """Run the named answers, without a name those of `by_default`, and write the page of all; returns the exit status.
 
     Raises ConfigError for an unknown name.
     """
     for name in names:
         if name not in ANSWERS:
             raise ConfigError(unknown("known answer", name, ANSWERS))
-    asked = [ANSWERS[name] for name in names] or [answer for answer in ANSWERS.values() if answer.quick]
+    asked = [ANSWERS[name] for name in names] or [answer for answer in ANSWERS.values() if answer.by_default]
     broken = [answer.name for answer in asked if not run_answer(answer, work, console)]
     outcomes = [outcome_of(answer, work) for answer in ANSWERS.values()]
     write_atomic(file, page(outcomes).encode())

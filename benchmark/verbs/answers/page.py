@@ -17,6 +17,8 @@ python run_benchmark.py known-answers
 python run_benchmark.py known-answers --only size
 ```
 
+The first command runs all answers but size, about an hour on one core.
+
 Each answer is one or more runs through the suite's own pipeline: simulate, alter the cohort where the truth needs it,
 prepare, audit, pretrain, evaluate, and the statistics of the reports. What must come out was written into
 `benchmark/verbs/answers/entries/` before the runs. All ECGs are simulated (`SIMULATOR_VERSION` {SIMULATOR_VERSION}),

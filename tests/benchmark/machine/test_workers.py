@@ -7,9 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+
+from benchmark.machine import workers
 
 ROOT = Path(__file__).resolve().parents[3]
 OPEN_AND_SLEEP = """
@@ -52,3 +58,33 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path, how: signal.Si
     while any(map(alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(map(alive, workers))
+
+
+@dataclass
+class Deaf:
+    """A process that never ends, on a clock that only waiting moves."""
+
+    clock: list[float]
+    waited: list[float] = field(default_factory=list)
+
+    def terminate(self) -> None: ...
+
+    def join(self, timeout: float) -> None:
+        self.waited.append(timeout)
+        self.clock[0] += timeout
+
+
+@dataclass
+class Pool:
+    """What is looked at of a pool."""
+
+    _processes: dict[int, Deaf]
+
+
+def test_all_processes_together_are_waited_for_as_long_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(workers, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    deaf = [Deaf(clock) for _ in range(4)]
+    pools = [Pool(dict(enumerate(half))) for half in (deaf[:2], deaf[2:])]
+    workers.terminate(cast(list[ProcessPoolExecutor], pools), 4.5)
+    assert [own.waited for own in deaf] == [[4.5], [0.0], [0.0], [0.0]]

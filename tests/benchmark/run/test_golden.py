@@ -7,7 +7,7 @@ anew, and refuses to for a subject whose versions are as they were.
 Learning rates, weight decay and momenta are far from any default, so that a few updates show them. Values are losses
 and mean probabilities, which move little where an argmax or a score would jump; for the same reason all windows vote
 in `knn`. The evaluations, whose code knows no method, are looked at from the untrained encoder; `linear` also shows
-that every pretraining is what it was.
+that every pretraining is what it was. Each encoder beside the default has a grid of its own: untrained, and one method.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
+from benchmark.config.encoder import NOT_ASKED
 from benchmark.data.corpus.text import TEXT_VERSION
 from benchmark.data.prepared.cache_key import PIPELINE_VERSION
 from benchmark.data.prepared.load import Prepared
@@ -33,7 +34,7 @@ from benchmark.data.tasks.split import SPLIT_VERSION
 from benchmark.data.tasks.task import make_task
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
-from benchmark.run.grid.cells import Cell, Pretraining
+from benchmark.run.grid.cells import Cell, Grid, Pretraining
 from benchmark.run.grid.make import make_grid
 from benchmark.run.machine import Machine
 from benchmark.run.runner import do
@@ -44,6 +45,7 @@ from benchmark.training.classical.features import FEATURES_VERSION
 from benchmark.training.evaluations.registry import evaluation_named
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import METHODS
+from methods.encoders import DEFAULT, ENCODERS
 from tests.basic import ANYWHERE
 
 FILE = Path(__file__).with_name("golden.json")
@@ -72,6 +74,13 @@ TINY: dict[str, Any] = {
     **QUEUES,
     **COLD,
 }
+ON_TOKENS = [name for name in METHODS if name not in ANYWHERE]
+OTHER_ENCODERS = {name: ["simclr"] for name in ENCODERS if name != DEFAULT} | {"vit1d": ["simclr", *ON_TOKENS]}
+"""Encoder -> the methods of its grid, beside the untrained encoder."""
+LONG_TOKENS = {"vit1d": {"patch": 10}, "st-mem": {"patch": 50}}
+"""Knobs in place of an encoder's small ones: attention over the tokens of two samples takes minutes and gigabytes."""
+CALM = {"lr": 1e-4, "weight_decay": 3.0, "batch_size": 16}
+"""At `TINY`'s rate and batches a hundred layers with batch normalisation move by a percent without vectors."""
 Subject = dict[str, Any]
 """`versions` that vouch for the values, and `values`: numbers or texts."""
 VERSIONS_OF_DATA = {"SIMULATOR_VERSION": SIMULATOR_VERSION, "PIPELINE_VERSION": PIPELINE_VERSION}
@@ -113,12 +122,16 @@ def defaults_of(name: str) -> dict[str, Any]:
     return config
 
 
-@pytest.fixture(scope="module")
-def found(
-    cohorts: dict[str, Prepared], small_config: Callable[..., Config], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Subject]:
-    """What today's code gives, in the order of the stages, so that the first that moved is the cause."""
-    config, store = small_config(TINY), Store(tmp_path_factory.mktemp("golden") / "runs")
+def config_of_encoder(name: str) -> dict[str, Any]:
+    """What the grid of another encoder than the default has in place of `TINY`."""
+    sizes = {knob: value for knob, value in asdict(ENCODERS[name].Config.small()).items() if knob not in NOT_ASKED}
+    own = {"methods": ["random", *OTHER_ENCODERS[name]], "gates": [], "sweeps": {}, "evaluate": [LINEAR]}
+    own |= {"pretrain.epochs": 2, "pretrain.recipe": CALM}
+    return TINY | own | {"encoder": {"name": name, **sizes, **LONG_TOKENS.get(name, {})}, "data.datasets": ["chapman"]}
+
+
+def run_grid(config: Config, cohorts: dict[str, Prepared], store: Store) -> tuple[Grid, tuple[Cell, ...]]:
+    """Run a grid but for the cells that are not looked at; returns it with those that are."""
     machine = Machine(CPU, "float32", 1)
     grid = make_grid(config, cohorts, machine)
     failed: list[str] = []
@@ -134,13 +147,30 @@ def found(
     work = replace(missing(grid, store), cells=cells)
     do(work, Setup(config, cohorts, store, machine, watch))
     assert failed == []
+    return grid, cells
+
+
+def subjects_of_grid(config: Config, cohorts: dict[str, Prepared], store: Store, where: str = "") -> dict[str, Subject]:
+    """Pretrainings, then cells, of a grid that is run now; `where` ends the name of each."""
+    grid, cells = run_grid(config, cohorts, store)
+    subjects = {f"pretrain {p.variant.name}{where}": subject_of_pretraining(p, store) for p in grid.pretrainings}
+    return subjects | {f"{c.evaluation} {c.variant.name}{where}": subject_of_cell(c, store) for c in cells}
+
+
+@pytest.fixture(scope="module")
+def found(
+    cohorts: dict[str, Prepared], small_config: Callable[..., Config], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Subject]:
+    """What today's code gives, in the order of the stages, so that the first that moved is the cause."""
+    store = Store(tmp_path_factory.mktemp("golden") / "runs")
     subjects = {f"data {name}": subject_of_data(data) for name, data in cohorts.items()}
     for name in ("ptb-xl", "chapman", "cpsc2018"):
         for spec in (TaskSpec(6, "single", "paper"), TaskSpec(6, "single", "strict"), TaskSpec(1, "multi", "strict")):
             if name != "chapman" or spec.labels == "single":
                 subjects[f"split {name} {spec.labels} {spec.protocol}"] = subject_of_split(cohorts[name], spec)
-    subjects |= {f"pretrain {p.variant.name}": subject_of_pretraining(p, store) for p in grid.pretrainings}
-    subjects |= {f"{cell.evaluation} {cell.variant.name}": subject_of_cell(cell, store) for cell in cells}
+    subjects |= subjects_of_grid(small_config(TINY), cohorts, store)
+    for name in OTHER_ENCODERS:
+        subjects |= subjects_of_grid(small_config(config_of_encoder(name)), cohorts, store, f" on {name}")
     return subjects
 
 
@@ -162,7 +192,7 @@ def why_not(found: dict[str, Subject], golden: dict[str, Subject]) -> str:
     raised = {name for name, own in found.items() if own["versions"] != golden.get(name, {}).get("versions")}
     data = any(name.startswith(("data", "split")) for name in raised)
     for name, own in found.items():
-        excused = data or bool({name, f"pretrain {name.split()[1]}"} & raised)
+        excused = data or bool({name, f"pretrain {name.partition(' ')[2]}"} & raised)
         if not excused and not near(name, own["values"], golden[name]["values"]):
             return (
                 f"{name} moved, from {golden[name]['values']} to {own['values']}: raise {' or '.join(own['versions'])}"
@@ -188,6 +218,16 @@ def test_defaults_are_those_that_were_written_down() -> None:
         FILE.write_text(json.dumps(golden | {"defaults": found}, indent=1) + "\n")
     else:
         assert found == golden["defaults"], f"a default of a paper's recipe changed; if it is meant: {COMMAND}"
+
+
+def test_every_method_and_every_encoder_has_golden_values() -> None:
+    valued = {name for name, own in json.loads(FILE.read_text())["subjects"].items() if own["values"]}
+    pretrained = {name.removeprefix("pretrain ") for name in valued if name.startswith("pretrain ")}
+    methods = {name.partition(" on ")[0] for name in pretrained}
+    assert [name for name, kind in METHODS.items() if kind.trains and name not in methods] == []
+    assert {name.partition(" on ")[2] or DEFAULT for name in pretrained} == set(ENCODERS)
+    untrained = {name for name in valued if name.partition(" on ")[0] == f"{LINEAR} random"}
+    assert {name.partition(" on ")[2] or DEFAULT for name in untrained} == set(ENCODERS)
 
 
 def test_what_moved_and_what_was_raised_is_told() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from benchmark.config.command_line.verb import FAILED, OK, USAGE
+from benchmark.screen.console import open_console
+from benchmark.verbs.check import ELSEWHERE_PAGE, ENCODER_PAGE, QUICK, print_verdicts
+from benchmark.verbs.contract.check import PROMISES, Verdict
 from run_benchmark import main
 
 FAULTY = """
@@ -27,6 +31,25 @@ def test_a_method_that_keeps_its_promises(capsys: pytest.CaptureFixture[str]) ->
     assert heading == "random: 3 promises to test, a few seconds on an idle core"
     assert [line.split(":")[0] for line in lines] == ["kept   builds", "kept   name", "kept   encoder"]
     assert end.startswith("random: 3 in ")
+
+
+def test_a_method_that_trains_is_said_to_take_less_than_a_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdicts = [Verdict(promise, True, "so it is") for promise in PROMISES]
+    monkeypatch.setattr("benchmark.verbs.contract.check.check_method", lambda kind, encoder: iter(verdicts))
+    assert main(["check-method", "pmq"]) == OK
+    heading, *lines, end = capsys.readouterr().out.splitlines()
+    assert heading == f"pmq: {len(PROMISES)} promises to test, less than a minute on an idle core"
+    assert lines == [f"kept   {promise.name}: so it is" for promise in PROMISES]
+    assert end.startswith(f"pmq: {len(PROMISES)} in ")
+
+
+def test_an_encoder_is_said_to_take_seconds() -> None:
+    for page in (ENCODER_PAGE, ELSEWHERE_PAGE):
+        shown = StringIO()
+        assert print_verdicts([], QUICK + 1, "mine", page, open_console(shown)) == OK
+        assert shown.getvalue().startswith(f"mine: {QUICK + 1} promises to test, a few seconds on an idle core")
 
 
 def test_a_method_in_a_file_that_does_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

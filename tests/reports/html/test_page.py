@@ -284,3 +284,19 @@ def test_figures_fit_the_page_and_turn_dark_with_it() -> None:
     (image,) = re.findall(r"^\.paper img \{([^}]*)\}", style, re.MULTILINE)
     assert "max-width: 100%" in image
     assert "filter: var(--turned)" in image
+
+
+def test_every_table_scrolls_in_its_own_box(
+    parts: Any, store_root: Path, parts_of: Any, parse: Callable[[str], Any]
+) -> None:
+    key = next(iter(parts.run.rows.values())).pretrain_key
+    write_atomic(store_root / "pretrained" / key / "pretraining.json", json.dumps(CARD).encode())
+    tree = parse(parts_of(store_root).page())
+    boxes = [own for own in tree.all("div") if own.attributes.get("class") == "scroll"]
+    held = [table for box in boxes for table in box.all("table")]
+    assert "health" in {table.attributes["class"] for table in held}
+    assert len(held) == len(tree.all("table"))
+    assert {(box.attributes["role"], box.attributes["tabindex"]) for box in boxes} == {("region", "0")}  # for keys too
+    (style,) = re.findall(r"^\.scroll \{([^}]*)\}", (TEMPLATES / "report.css").read_text(), re.MULTILINE)
+    assert "overflow-x: auto" in style
+    assert "max-width: 100%" in style

@@ -74,5 +74,5 @@ SIZE = Answer(
     expected="The statistics tell the two names apart in 2 to 8 % of the repeats at the 5 % level.",
     arms={f"cohort {cohort}": arm(cohort) for cohort in COHORTS},
     check=check,
-    quick=False,
+    by_default=False,
 )

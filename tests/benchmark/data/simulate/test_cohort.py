@@ -9,8 +9,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from benchmark.data.readers.registry import source_of
 from benchmark.data.readers.simulated import SIMULATED_MARK
 from benchmark.data.simulate import COHORTS, SIMULATOR_VERSION, CohortSettings, cohort, write_cohort
+
+VERSION_2 = {
+    "mimic-iv-ecg": "2f11ba8962cf6052",
+    "ptb-xl": "0426132afad09e5f",
+    "chapman": "a0f7109208bc5649",
+    "cpsc2018": "4036d495a6ef71db",
+}
+"""Cohort of version 2 of the simulator -> digest of twelve patients, from a run of that version's code."""
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -30,6 +39,21 @@ def test_same_seed_same_bytes_and_a_larger_cohort_begins_alike(tmp_path: Path, n
     assert not {d for p, d in signals.items() if p.endswith((".dat", ".mat"))} & set(other.values())
     mark = json.loads((tmp_path / "a" / SIMULATED_MARK).read_text())
     assert (mark["simulator_version"], mark["cohort"], mark["seed"]) == (SIMULATOR_VERSION, name, 3)
+
+
+@pytest.mark.parametrize("name", VERSION_2)
+def test_signals_labels_and_reports_at_the_defaults_are_those_of_version_2(tmp_path: Path, name: str) -> None:
+    write_cohort(name, tmp_path / name, CohortSettings(12), seed=7)
+    found = hashlib.sha256()
+    for path in sorted((tmp_path / name).rglob("*")):
+        found.update(path.read_bytes() if path.suffix in (".dat", ".mat", ".hea") else b"")
+    dataset = source_of(name)(tmp_path / name)
+    said = [
+        [own.recording, own.patient, own.path, [dataset.classes[label] for label in own.labels], own.report, own.fold]
+        for own in dataset.listing().entries
+    ]
+    found.update(json.dumps(said).encode())
+    assert found.hexdigest()[:16] == VERSION_2[name]
 
 
 def test_the_dial_of_reports_leaves_the_signals_alone(tmp_path: Path) -> None:

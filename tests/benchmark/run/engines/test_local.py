@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 import torch
 
-from benchmark.machine.stop import Stopped, postponed, stopped, stops_on_signals
+from benchmark.machine import workers
+from benchmark.machine.stop import GRACE_SECONDS, Stopped, postponed, stopped, stops_on_signals
 from benchmark.machine.workers import open_pool
 from benchmark.results.failures import Failure
 from benchmark.run.engines import local
@@ -183,6 +184,33 @@ def test_a_stop_waits_for_what_running_tasks_save_and_says_it(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_tasks_that_never_end_are_killed_when_the_time_to_save_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[tuple[float, float]] = []
+
+    def terminate(pools: Iterable[ProcessPoolExecutor], patience: float) -> None:
+        began = time.monotonic()
+        workers.terminate(pools, patience)
+        waits.append((patience, time.monotonic() - began))
+
+    monkeypatch.setattr(local, "SAVING_SECONDS", 0.2)
+    monkeypatch.setattr(local, "terminate", terminate)
+    asked = run(never_end, [(tmp_path, "one"), (tmp_path, "two")], jobs=2)
+    threading.Thread(target=stop_when, args=(tmp_path, 2), daemon=True).start()
+    with pytest.raises(Stopped) as stop, stops_on_signals(lambda: None):
+        next(asked)
+    assert (stop.value.status, stop.value.saved) == (128 + signal.SIGTERM, "")
+    ((patience, took),) = waits
+    assert patience == 0.2 <= took
+    wait_until(lambda: not active_children())
+
+
+def test_a_stop_takes_no_longer_than_is_promised() -> None:
+    assert GRACE_SECONDS < local.SAVING_SECONDS < 5  # a task has its grace, and a moment to say what it saved
+
+
+@pytest.mark.slow
 def test_a_consumer_that_leaves_lets_running_tasks_save(tmp_path: Path) -> None:
     ended = run(save_on_stop, [(tmp_path, "quick"), (tmp_path, "one")], jobs=2)
     assert next(ended).task == (tmp_path, "quick")
@@ -309,6 +337,14 @@ def leave_or_sleep(task: float) -> None:
     if isinstance(task, int):
         os._exit(task)
     time.sleep(task)
+
+
+def never_end(task: tuple[Path, str]) -> None:
+    """Begin, and hear no stop."""
+    folder, name = task
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    (folder / name).touch()
+    time.sleep(600)
 
 
 def save_on_stop(task: tuple[Path, str]) -> None:

@@ -18,11 +18,12 @@ from benchmark.verbs.answers.answer import Answer, Arm, Finding, Ran
 ARM = Arm({})
 
 
-def answers(found: bool, *, quick: bool = True) -> dict[str, Answer]:
+def answers(found: bool, *, by_default: bool = True) -> dict[str, Answer]:
     def check(ran: Mapping[str, Ran]) -> list[Finding]:
         return [Finding("number", "1", "1", found)]
 
-    return {name: Answer(name, "planted.", "expected.", {"arm": ARM}, check, quick) for name in ("first", "second")}
+    arms, names = {"arm": ARM}, ("first", "second")
+    return {name: Answer(name, "planted.", "expected.", arms, check, by_default) for name in names}
 
 
 @pytest.fixture
@@ -57,8 +58,8 @@ def test_a_truth_that_is_not_found_fails(ran: list[Path], tmp_path: Path, monkey
     assert verb.ask([], tmp_path, tmp_path / "page.md", open_console(StringIO())) == FAILED
 
 
-def test_a_long_answer_runs_only_by_name(ran: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb, "ANSWERS", answers(True, quick=False))
+def test_an_answer_may_run_only_by_name(ran: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verb, "ANSWERS", answers(True, by_default=False))
     assert verb.ask([], tmp_path, tmp_path / "page.md", open_console(StringIO())) == OK
     assert ran == []
     assert "Not run yet." in (tmp_path / "page.md").read_text()

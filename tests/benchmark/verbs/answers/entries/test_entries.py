@@ -11,8 +11,8 @@ from benchmark.verbs.answers.ask import outcome_of
 from benchmark.verbs.answers.entries import ANSWERS
 from benchmark.verbs.answers.pipeline import config_of, key_of, run_arm
 
-FAST = ("one-recording", "severity")
-"""Minutes in all on a quiet core. The others run by `known-answers`."""
+FAST = ("one-recording", "severity", "labels", "anatomy")
+"""Two and a half minutes of one core in all. The others run by `known-answers`."""
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -1,0 +1,79 @@
+"""docs/WHEN.md and docs/SQUEEZED.md are what their scripts write from the tables beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.config.load import load_config
+from docs.squeezed import make as squeezed
+from docs.when import make as when
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def table(name: str) -> pd.DataFrame:
+    """A table beside a page, to the last bit of its numbers."""
+    return pd.read_csv(DOCS / name, float_precision="round_trip")
+
+
+def squeezed_rows(changed: dict[str, dict[str, float]]) -> pd.DataFrame:
+    """The table of docs/SQUEEZED.md with other values in some rows."""
+    rows = table("squeezed/rows.csv").set_index("row", drop=False)
+    for row, values in changed.items():
+        for column, value in values.items():
+            rows.loc[row, column] = value
+    return rows.reset_index(drop=True)
+
+
+def test_when_is_what_its_script_writes_from_its_table() -> None:
+    found = table("when/gains.csv")
+    assert "".join(when.page(found)) == (DOCS / "WHEN.md").read_text(encoding="utf-8")
+    own = found.drop(columns="sure")
+    assert when.with_holm(own)["sure"].equals(found["sure"])
+    assert {*zip(found["recordings"], found["persistence"], found["anatomy"], strict=True)} == set(when.arms())
+    assert list(found["row"].unique()) == list(when.ROWS)
+
+
+def test_when_says_how_many_patients_are_tested_and_how_many_there_are() -> None:
+    found = table("when/gains.csv")
+    assert found["patients"].max() < when.PATIENTS / 10
+    simulation = load_config("when").data.simulation
+    assert simulation is not None
+    assert simulation.patients["ptb-xl"] == when.PATIENTS
+    assert "on 70 or 88 test patients of\n1,000 that a simulated PTB-XL has" in "".join(when.page(found))
+
+
+def test_squeezed_is_what_its_script_writes_from_its_table() -> None:
+    found = table("squeezed/rows.csv")
+    assert "".join(squeezed.page(found)) == (DOCS / "SQUEEZED.md").read_text(encoding="utf-8")
+    own = found[[column for column in found if not column.endswith(" sure")]]
+    for column in found.columns[found.columns.str.endswith(" sure")]:
+        assert squeezed.with_holm(own.copy())[column].equals(found[column])
+    config = load_config("squeezed")
+    assert config.data.simulation is not None
+    assert config.data.simulation.patients["ptb-xl"] == 1000
+    assert set(found["pretrainings"]) == {len(config.seeds)}
+
+
+def said(changed: dict[str, dict[str, float]]) -> str:
+    return "\n".join(squeezed.sentences(squeezed_rows(changed)))
+
+
+def test_a_change_within_the_spread_over_pretrainings_is_not_named() -> None:
+    assert "PMQ's features by both measures" in said({})
+    assert "w/o predictor" not in said({})  # the lowest mean cosine of PMQ, by a fifth of its deviation
+    lower = {"cosine": 0.5, "cosine std": 0.05}
+    assert "mean cosine lower with `w/o predictor` (0.50); effective rank lower with `one layer`" in said(
+        {"pmq:w/o predictor": lower}
+    )
+    assert "mean cosine moved by no change" in said({"pmq:w/o predictor": lower | {"cosine std": 0.5}})
+
+
+@pytest.mark.parametrize(("rank", "spreads"), [(14.0, True), (9.6, False), (4.0, False)])
+def test_what_spreads_features_lowers_their_cosine_and_raises_their_rank(rank: float, spreads: bool) -> None:
+    text = said({"pmq:w/o predictor": {"cosine": 0.3, "cosine std": 0.05, "rank": rank, "rank std": 0.5}})
+    assert ("So `w/o predictor` spreads PMQ's features" in text) == spreads
+    assert ("So no change spreads PMQ's features" in text) != spreads
