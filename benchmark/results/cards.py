@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.results.files.read import LARGEST_JSON, bounded, read_regular
+from benchmark.results.files.read import LARGEST_JSON, SHOWN, bounded, read_regular
 from benchmark.results.keys import digest
+from benchmark.results.plain_text import harmless
 from benchmark.results.schema import check_card
 
 OWN_DIGEST = "card_sha256"
@@ -42,18 +43,27 @@ def read_card_file(path: Path) -> dict[str, Any]:
         raise BadCard(f"{path}: {error}") from None
     except RecursionError:
         raise BadCard(f"{path}: nested too deeply") from None
-    key = path.parent.name
-    if vouched(card) or "key" in card:
-        if _digest({name: value for name, value in card.items() if name != OWN_DIGEST}) != card.get(OWN_DIGEST):
-            raise BadCard(f"{path}: the card does not match its digest")
-        if card.get("key") != key:
-            raise BadCard(f"{path}: this is the card of {card.get('key')}")
-        if "key_content" in card and digest(card["key_content"]) != key:
-            raise BadCard(f"{path}: what the card says of its key does not give the key")
-        for name in ("method", "seed"):
-            if name in card and card[name] != card.get("key_content", card).get(name, card[name]):
-                raise BadCard(f"{path}: the card's {name} is not that of its key")
+    if problem := _own_problem(card, path.parent.name):
+        raise BadCard(f"{path}: {problem}")
     return dict(read)
+
+
+def _own_problem(card: Mapping[str, Any], key: str) -> str:
+    """Why a card is not that of a key; '' if it is, or if it was written before cards held their key."""
+    if not vouched(card) and "key" not in card:
+        return ""
+    if _digest({name: value for name, value in card.items() if name != OWN_DIGEST}) != card.get(OWN_DIGEST):
+        return "the card does not match its digest"
+    if card.get("key") != key:
+        return harmless(f"this is the card of {str(card.get('key'))[:SHOWN]}").replace("\n", " ")
+    try:
+        if "key_content" in card and digest(card["key_content"]) != key:
+            return "what the card says of its key does not give the key"
+    except ValueError as error:  # NaN
+        return f"what the card says of its key has no digest: {error}"
+    content = card.get("key_content", card)
+    wrong = [name for name in ("method", "seed") if name in card and card[name] != content.get(name, card[name])]
+    return f"the card's {wrong[0]} is not that of its key" if wrong else ""
 
 
 def vouched(card: Mapping[str, Any]) -> bool:

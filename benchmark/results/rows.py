@@ -18,6 +18,7 @@ from benchmark.results.files.read import MEBIBYTE
 from benchmark.results.keys import digest
 from benchmark.results.schema import (
     OPEN,
+    CellContent,
     Count,
     Device,
     Evaluated,
@@ -31,6 +32,7 @@ from benchmark.results.schema import (
     Name,
     Protocol,
     Score,
+    Source,
     Unit,
     shaped,
 )
@@ -64,15 +66,15 @@ class Provenance(TypedDict, total=False):
     """What reports print of a row's origin."""
 
     config: dict[str, Any]
-    data: dict[Line, Any]
+    data: Source
     versions: dict[Line, Line | None]
     git: Git | None
     device: Device | None
     precision: Line | None
     compiled: bool | None
     results_versions: dict[Line, Count]
-    corpus: dict[Line, Any]
-    key_content: dict[str, Any] | None
+    corpus: Source
+    key_content: CellContent | None
 
 
 @dataclass(frozen=True)

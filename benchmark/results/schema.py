@@ -113,10 +113,49 @@ class Git(TypedDict, total=False):
 
 
 @with_config(OPEN)
+class Source(TypedDict, total=False):
+    """The data that something was computed on."""
+
+    fingerprint: Line
+
+
+@with_config(OPEN)
+class CellContent(TypedDict, total=False):
+    """What the key of a cell is the digest of."""
+
+    settings: dict[Line, Any]
+    task: list[Any]
+    mode: dict[Line, Any]
+
+
+@with_config(OPEN)
+class CodeFile(TypedDict, total=False):
+    """The file of a user's own method."""
+
+    source: Line
+    modules: dict[Line, Line]
+
+
+@with_config(OPEN)
+class PretrainContent(TypedDict, total=False):
+    """What the key of a pretraining is the digest of."""
+
+    encoder: dict[Line, Any]
+    config: dict[Line, Any]
+    recipe: dict[Line, Any]
+    mode: dict[Line, Any]
+    file: CodeFile
+    budget: dict[Line, Any]
+    stable: dict[Line, Any]
+    text: dict[Line, Any]
+
+
+@with_config(OPEN)
 class Card(TypedDict, total=False):
     """What reports read of a pretraining's card."""
 
     encoder: dict[str, Any]
+    key_content: PretrainContent
     method: Line
     seed: Count
     parameters: Count

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import logging
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from pickle import UnpicklingError
@@ -18,10 +19,14 @@ import torch
 from benchmark.machine.ranks import of_leader
 from benchmark.results.files.seals import seal, unseal
 from benchmark.results.files.write import write_atomic
+from benchmark.results.schema import checked
 from methods.base import PretrainMethod
 from methods.parts.gather import rank_and_ranks
 
 log = logging.getLogger(__name__)
+STEP = "step"
+MOMENTS = {STEP, "exp_avg", "exp_avg_sq"}
+"""What Adam and AdamW keep of a parameter."""
 
 
 @dataclass
@@ -104,18 +109,57 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
     except UnpicklingError:  # objects that are no tensors and numbers: not this suite's
         log.warning("%s holds more than numbers and is not read; training begins with the first epoch", path)
         return None
+    except Exception as error:  # torch raises any kind of error for a file that it did not write
+        log.warning("%s is no checkpoint (%s); training begins with the first epoch", path, type(error).__name__)
+        return None
     return state
 
 
 def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
     """Restore a checkpoint's state, if it is usable; returns the epoch under way, None between two.
 
-    Of several ranks the first one reads the file.
+    One that does not fit is left out with a warning, and nothing is restored. Of several ranks the first one reads the
+    file.
     """
-    state = of_leader(load_checkpoint(path) if rank_and_ranks()[0] == 0 else None)
+    leads = rank_and_ranks()[0] == 0
+    state = of_leader(load_checkpoint(path) if leads else None)
     if state is None:
         return None
-    method.load_state_dict(state["method"])
-    optimiser.load_state_dict(state["optimiser"])
-    vars(history).update(state["history"] | {"updates": history.updates})  # a stem's total is another
-    return Epoch(**state["epoch"]) if state["epoch"] else None
+    fresh = deepcopy(method.state_dict()), deepcopy(optimiser.state_dict())
+    try:
+        found = checked(History, state["history"] | {"updates": history.updates})  # a stem's total is another
+        epoch = epoch_of(state["epoch"], history) if state["epoch"] else None
+        method.load_state_dict(state["method"])
+        optimiser.load_state_dict(state["optimiser"])
+        require_fit(optimiser, fresh[1])
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        method.load_state_dict(fresh[0])
+        optimiser.load_state_dict(fresh[1])
+        if leads:
+            line = str(error).partition("\n")[0]
+            log.warning("%s does not fit this pretraining (%s); training begins with the first epoch", path, line)
+        return None
+    vars(history).update(vars(found))
+    return epoch
+
+
+def epoch_of(state: dict[str, Any], history: History) -> Epoch:
+    """The epoch under way in a checkpoint. Raises ValueError or TypeError if it has another form than `history` has."""
+    epoch, n = Epoch(**state), history.windows_per_epoch // history.batch_size
+    if epoch.losses.shape != (n,) or epoch.positives.shape != (n, 3) or not 0 <= epoch.step <= n:
+        raise ValueError(f"its epoch has other sums than those of {n} updates")
+    return epoch
+
+
+def require_fit(optimiser: torch.optim.Optimizer, fresh: dict[str, Any]) -> None:
+    """Raise ValueError if an optimiser has other settings than a fresh one, or moments of another shape than their
+    parameter: loading lets both pass."""
+    for group, expected in zip(optimiser.param_groups, fresh["param_groups"], strict=True):
+        if group.keys() != expected.keys():
+            raise ValueError("its optimiser has other settings")
+        for parameter in group["params"]:
+            own = optimiser.state.get(parameter, {})
+            if own and own.keys() != MOMENTS:
+                raise ValueError("its optimiser is of another kind")
+            if any(value.shape != parameter.shape for name, value in own.items() if name != STEP):
+                raise ValueError("the moments of its optimiser are of other parameters")

@@ -16,6 +16,7 @@ from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
 from benchmark.results.cards import BadCard, card_bytes, read_card_file
+from benchmark.results.files.read import MEBIBYTE, read_regular
 from benchmark.results.files.write import write_atomic
 from benchmark.results.names import CARD
 from methods.encoders import DEFAULT, identity
@@ -26,6 +27,8 @@ from methods.from_file import sources_of, text_of
 WEIGHTS = "encoder.safetensors"
 SOURCE = "encoder.py"
 CHECKPOINT = "checkpoint.pt"
+LARGEST_WEIGHTS = 16 * 1024 * MEBIBYTE
+"""Bytes: four thousand million parameters."""
 NOT_SIZES = ("name", "source", "modules")
 """Entries of a card's encoder that are no fields of its config."""
 
@@ -68,7 +71,7 @@ def checked_card(folder: Path) -> dict[str, Any] | None:
         raise BadCard(f"{folder / CARD}: the card lacks {error}") from None
     for name, own in files.items():
         try:
-            content = (folder / name).read_bytes()
+            content = read_regular(folder / name, LARGEST_WEIGHTS)
         except OSError as error:
             raise BadCard(f"{folder / name}: {error.strerror}") from None
         if hashlib.sha256(content).hexdigest() != own:

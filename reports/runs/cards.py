@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.results.cards import BadCard, vouched
+from benchmark.results.files.read import MEBIBYTE, read_regular
 from benchmark.results.health import measured_elsewhere
 from benchmark.results.names import CARD, ILLUSTRATION
 from benchmark.results.store import Store
@@ -23,6 +24,8 @@ SPENT = ("seconds", "updates", "encoder_passes", "peak_memory_gib", "joules")
 """Facts of a card that are costs."""
 HEALTH = ("health", "health_sample")
 """Facts of a card that are health."""
+LARGEST_ILLUSTRATION = 256 * MEBIBYTE
+"""Bytes."""
 
 Card = Mapping[str, Any]
 Cards = Mapping[str, Mapping[str, Card]]
@@ -73,12 +76,15 @@ def read_cards(store: Store, keys: Iterable[str]) -> tuple[dict[str, Card], list
 def illustration_of(store: Store, key: str, card: Card) -> bytes | None:
     """Content of the file of a pretraining's illustration; None without one.
 
-    Raises BadCard if it is not the file whose digest its card holds.
+    Raises BadCard if it is not the file whose digest its card holds, or cannot be read.
     """
     file = store.pretrained / key / ILLUSTRATION
     if not file.is_file():
         return None
-    body = file.read_bytes()
+    try:
+        body = read_regular(file, LARGEST_ILLUSTRATION)
+    except OSError as error:
+        raise BadCard(f"{file}: {error.strerror}") from None
     if vouched(card) and hashlib.sha256(body).hexdigest() != card.get("illustration_sha256"):
         raise BadCard(f"{file}: the file does not match the digest in its card")
     return body

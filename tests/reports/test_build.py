@@ -109,6 +109,7 @@ def test_score_unit_follows_the_protocol_unless_asked(
     assert {table.unit for table in report.tables} == units
 
 
+@pytest.mark.attack("full disks and read-only places")
 def test_a_full_disk_leaves_the_old_files_together(
     write_store: Callable[..., Path], disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_full_disk_leaves_the_old_files_together(
     assert files_of(out) == before
 
 
+@pytest.mark.attack("a report killed while it is written")
 def test_new_tables_never_stand_beside_an_old_page(
     store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +146,7 @@ def test_new_tables_never_stand_beside_an_old_page(
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.attack("full disks and read-only places")
 def test_tables_come_without_files_where_nothing_can_be_written(store_root: Path, disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     report = build_report(open_run(store_root), disk / "out")

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from benchmark.data.readers.base import Dataset, Entry
+from benchmark.data.readers.base import Dataset, Entry, Unusable
 from benchmark.data.readers.chapman import FIGSHARE_TABLES, Chapman
 from benchmark.data.readers.files.sheets import read_workbook
+from benchmark.data.readers.files.wfdb_record import header_text
 from benchmark.data.readers.ptb_xl import PTBXL
 
 Person = tuple[str, float | None]
@@ -57,13 +59,14 @@ def _of_figshare(path: Path) -> Iterator[tuple[str, Person]]:
 
 
 def _of_headers(files: Sequence[Path]) -> Person:
-    """The person of the comments `# Age: 63` and `#Sex: Female` of a recording's WFDB header."""
+    """The person of the comments `# Age: 63` and `#Sex: Female` of a recording's WFDB header, if it can be read."""
     said: dict[str, str] = {}
-    for header in (path for path in files if path.suffix == ".hea" and path.is_file()):
-        for line in header.read_bytes().decode("ascii", errors="replace").splitlines():
-            name, _, stated = line.lstrip("# \t").partition(":")
-            if line.startswith("#"):
-                said.setdefault(name.strip().lower(), stated.strip())
+    for header in (path for path in files if path.suffix == ".hea"):
+        with suppress(Unusable):
+            for line in header_text(header).splitlines():
+                name, _, stated = line.lstrip("# \t").partition(":")
+                if line.startswith("#"):
+                    said.setdefault(name.strip().lower(), stated.strip())
     return said.get("sex", ""), years_of(said.get("age", ""))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
-from benchmark.data.readers.base import Dataset, Entry
+from benchmark.data.readers.base import Dataset, Entry, Unusable
+from benchmark.data.readers.files.wfdb_record import header_text
 
 SIMULATED_MARK = "SIMULATED.json"
 """File in the root of a dataset that was simulated."""
@@ -18,10 +20,16 @@ def is_marked(dataset: Dataset) -> bool:
 
 
 def is_simulated(dataset: Dataset, entries: Iterable[Entry]) -> bool:
-    """Whether a dataset's folder has the simulator's mark or the header of one of the entries its note."""
+    """Whether a dataset's folder has the simulator's mark or the header of one of the entries its note.
+
+    A header that no recording is read from, e.g. one that is too large, is passed over.
+    """
     return is_marked(dataset) or any(_noted(dataset, entry) for entry in entries)
 
 
 def _noted(dataset: Dataset, entry: Entry) -> bool:
-    headers = [path for path in dataset.files(entry) if path.suffix == ".hea" and path.is_file()]
-    return any(f"#{SIMULATED_NOTE}".encode() in path.read_bytes().splitlines() for path in headers)
+    for header in (path for path in dataset.files(entry) if path.suffix == ".hea"):
+        with suppress(Unusable):
+            if f"#{SIMULATED_NOTE}" in header_text(header).splitlines():
+                return True
+    return False

@@ -10,6 +10,7 @@ from typing import Any
 from benchmark.config.declared import is_code
 from benchmark.config.load import validate
 from benchmark.results.cards import BadCard
+from benchmark.results.failures import CorruptRow
 from benchmark.results.keys import flat
 from benchmark.results.names import FEATURES
 from benchmark.results.plan import Plan
@@ -23,10 +24,15 @@ from benchmark.training.evaluations.registry import evaluation_named
 MOST_PLANS = 20
 """Latest plans whose cells are compared."""
 MOST_LINES, MOST_PARTS = 5, 4
+LONGEST_PART = 500
+"""Characters of a part with its values."""
 
 Parts = dict[str, Any]
 """Name of a part of a key, as a reader knows it, -> value."""
 UNKNOWN = "made before the contents of keys were kept"
+UNREADABLE = "damaged, or of another version"
+ODD = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
+"""Errors of a foreign content in a form that no version wrote."""
 HIDDEN = ("data fingerprint", "source of", "module", "encoder.source", "encoder.modules", "encoder.weights")
 """Parts whose values are digests: only their names are printed."""
 
@@ -56,9 +62,9 @@ def unmatched_lines(cells: Sequence[Cell], grid: Grid, store: Store) -> list[str
 
 def latest_plans(store: Store) -> list[Plan]:
     """The latest readable plans."""
-    files = sorted(store.plans.glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)[:MOST_PLANS]
+    files = [path for path in store.plans.glob("*.json") if path.is_file()]
     plans = []
-    for file in files:
+    for file in sorted(files, key=lambda path: -path.stat().st_mtime_ns)[:MOST_PLANS]:
         try:
             plans.append(store.load_plan(file.stem))
         except NoResults:
@@ -80,17 +86,21 @@ def lines_of(reasons: Counter[tuple[str, ...]]) -> list[str]:
 def differences(cell: Cell, key: str, plan: Plan, store: Store) -> tuple[str, ...]:
     """The parts in which a cell's key differs from that of a stored row: 'pretrain.epochs 60, was 30'."""
     try:
-        row = json.loads((store.cells / f"{key}.json").read_bytes())["row"]
-        content = row["provenance"].get("key_content")
-        before = (store.card(row["pretrain_key"]) or {}).get("key_content")
+        row = store.load_row(key)
+        card = store.card(row.pretrain_key) if row and row.pretrain_key else None
+    except (CorruptRow, BadCard):
+        row = None
+    if row is None:
+        return (UNREADABLE,)
+    try:
+        content, before = row.provenance.get("key_content"), (card or {}).get("key_content")
         if not content or (cell.pretraining and not before):
-            content, before = contents_of_config(cell, row["provenance"], plan)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration, BadCard):
+            content, before = contents_of_config(cell, row.provenance, plan)
+        old = parts_of_cell(cell, content) | (parts_of_pretraining(cell, before or {}) if cell.pretraining else {})
+    except ODD:
         return (UNKNOWN,)
-    ours, old = parts_of_cell(cell, cell.content), parts_of_cell(cell, content)
-    if cell.pretraining:
-        ours |= parts_of_pretraining(cell, cell.pretraining.content)
-        old |= parts_of_pretraining(cell, before or {})
+    ours = parts_of_cell(cell, cell.content)
+    ours |= parts_of_pretraining(cell, cell.pretraining.content) if cell.pretraining else {}
     return compared(ours, old) or (UNKNOWN,)
 
 
@@ -179,10 +189,16 @@ def compared(ours: Parts, old: Parts) -> tuple[str, ...]:
     """The parts that differ: name, today's value and the stored one."""
     ours, old = (json.loads(json.dumps(parts)) for parts in (ours, old))
     return tuple(
-        name if name.startswith(HIDDEN) else f"{name} {shown(ours.get(name))}, was {shown(old.get(name))}"
+        one_line(name if name.startswith(HIDDEN) else f"{name} {shown(ours.get(name))}, was {shown(old.get(name))}")
         for name in dict.fromkeys([*ours, *old])
         if ours.get(name) != old.get(name)
     )
+
+
+def one_line(text: str) -> str:
+    """A part and its values without line breaks, not longer than a line: stored texts may be of others."""
+    whole = " ".join(text.splitlines())
+    return whole if len(whole) <= LONGEST_PART else f"{whole[:LONGEST_PART]} ..."
 
 
 def shown(value: object) -> str:

@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from benchmark.machine.process import Process, runs, this_process
+from benchmark.results.files.read import parse_json, require_regular
 from benchmark.results.files.write import write_atomic
 
 CLAIMS = "claims"
@@ -34,6 +35,10 @@ BEAT_SECONDS = 30.0
 STALE_SECONDS = 180.0
 """Longer than network file systems keep a file's modification time in their caches."""
 TOKEN_DIGITS = 16
+LARGEST_CLAIM = 65536
+"""Bytes."""
+MOST_PROCESSES = 2**31
+"""Above any process id."""
 
 
 class Sight(NamedTuple):
@@ -174,13 +179,14 @@ class Claims:
 
 
 def look(path: Path) -> Sight | None:
-    """A claim's file, empty if it cannot be read; None if there is none.
+    """A claim's file, empty if it cannot be read or is no claim; None if there is none.
 
     It is opened each time, because network file systems then ask the server for its modification time.
     """
     try:
+        require_regular(path, path.stat(), LARGEST_CLAIM)  # before it is opened: opening a FIFO waits for its writer
         with open(path, "rb") as file:
-            return Sight(file.read(), os.fstat(file.fileno()).st_mtime_ns)
+            return Sight(file.read(LARGEST_CLAIM), os.fstat(file.fileno()).st_mtime_ns)
     except FileNotFoundError:
         return None
     except OSError:
@@ -188,12 +194,14 @@ def look(path: Path) -> Sight | None:
 
 
 def owner_in(content: bytes) -> Process | None:
-    """The process in a claim's content; None if it is not whole."""
+    """The process in a claim's content; None if it is not whole or no process."""
     try:
-        found = json.loads(content)
-        return Process(**{name: found[name] for name in Process._fields})
+        found = parse_json(content)
+        owner = Process(**{name: found[name] for name in Process._fields})
     except (ValueError, KeyError, TypeError):
         return None
+    texts = all(isinstance(text, str) for text in (owner.host, owner.boot, owner.namespace, owner.started))
+    return owner if texts and isinstance(owner.pid, int) and 0 < owner.pid < MOST_PROCESSES else None
 
 
 @contextmanager

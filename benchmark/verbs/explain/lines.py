@@ -35,7 +35,8 @@ def explained(found: Found, store: Store) -> Iterator[str]:
             width = max(map(len, values))
             yield ""
             yield heading
-            yield from (f"  {name:<{width}}  {text_of(value)}" for name, value in values.items())
+            for name, value in values.items():
+                yield " ".join(f"  {name:<{width}}  {text_of(value)}".splitlines())  # stored texts may be of others
     yield ""
     yield f"to run it again: {command()} reproduce {found.key} --results {store.root}"
 

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmark.config.command_line.values import Place, device_of
 from benchmark.config.config import Config
+from benchmark.config.declared import is_code
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import validate
 from benchmark.data.prepared.load import Prepared
@@ -36,7 +37,7 @@ from benchmark.run.data.datasets import open_data, prepare_data
 from benchmark.run.grid.cells import Cell
 from benchmark.run.grid.earlier_keys import as_stored, stored_pretrainings
 from benchmark.run.grid.expand import expand
-from benchmark.run.grid.unmatched import differences, names_code
+from benchmark.run.grid.unmatched import differences
 from benchmark.run.pretraining import PretrainingJob, run_to_end
 from benchmark.screen.console import Console
 from benchmark.screen.progress import step
@@ -44,7 +45,8 @@ from benchmark.training.compiled import require_compiler
 from benchmark.training.weights import CHECKPOINT, checked_card
 from benchmark.verbs.explain.find import Found
 
-CODE = ".py"
+MOST_THREADS = 4096
+FINGERPRINT = "fingerprint"
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def asked_of(found: Found, store: Store, arguments: Namespace) -> Asked:
     if arguments.keep is not None and arguments.keep.exists() and any(arguments.keep.iterdir()):
         raise ConfigError(f"--keep {arguments.keep} is not empty; name another folder")
     config = config_of(row, arguments.code)
+    require_circumstances(row)
     cell = cell_of(found, config, store)
     device = device_for(row, arguments)
     if config.compile and arguments.pretraining:
@@ -85,7 +88,7 @@ def config_of(row: Row, code: Path | None) -> Config:
     if not stored:
         raise ConfigError(f"the row {row.key} holds no config: it is of a version that cannot be run again")
     files = code_in(stored)
-    if names_code(stored) and code is None:
+    if files and code is None:
         raise ConfigError(
             f"the row's config names {', '.join(files)}; code that a store names is not loaded: give the file, "
             f"--code {files[0]}"
@@ -95,13 +98,26 @@ def config_of(row: Row, code: Path | None) -> Config:
     return validate(renamed(stored, files[0], str(code)) if files else stored)
 
 
+def require_circumstances(row: Row) -> None:
+    """Raise ConfigError where a row does not tell its device, precision or data, as those of the first versions."""
+    told = {
+        "device": (row.provenance.get("device") or {}).get("type"),
+        "precision": precision_of(row),
+        "data": row.provenance.get("data", {}).get(FINGERPRINT),
+    }
+    if lacking := [name for name, value in told.items() if not value]:
+        raise ConfigError(
+            f"the row {row.key} does not tell its {' and '.join(lacking)}: it is of a version that cannot be run again"
+        )
+
+
 def code_in(stored: Any) -> list[str]:
-    """The .py files that a config names, as keys or values."""
+    """The files of code, or cards of encoders, that a config names, as keys or values."""
     if isinstance(stored, Mapping):
         return list(dict.fromkeys(name for pair in stored.items() for part in pair for name in code_in(part)))
     if isinstance(stored, list):
         return list(dict.fromkeys(name for part in stored for name in code_in(part)))
-    return [stored] if isinstance(stored, str) and stored.endswith(CODE) else []
+    return [stored] if isinstance(stored, str) and is_code(stored) else []
 
 
 def renamed(stored: Any, old: str, new: str) -> Any:
@@ -122,8 +138,8 @@ def cell_of(found: Found, config: Config, store: Store) -> Cell:
     mode: dict[str, str | int] = {"device": told["device"]["type"], "precision": precision_of(row)}
     grid = expand(
         config,
-        corpus=str(told.get("corpus", {}).get("fingerprint", "")),
-        fingerprints={row.dataset: told["data"]["fingerprint"]},
+        corpus=told.get("corpus", {}).get(FINGERPRINT, ""),
+        fingerprints={row.dataset: told["data"][FINGERPRINT]},
         mode=mode | ({"compiled": True} if config.compile else {}),
         form=partial(as_stored, stored=stored_pretrainings(store)),
     )
@@ -138,8 +154,9 @@ def cell_of(found: Found, config: Config, store: Store) -> Cell:
 
 
 def precision_of(row: Row) -> str:
-    """The precision that a row was computed in."""
-    return str(row.provenance.get("precision") or row.provenance["key_content"]["mode"]["precision"])
+    """The precision that a row was computed in; '' if it does not tell."""
+    mode = (row.provenance.get("key_content") or {}).get("mode", {})
+    return str(row.provenance.get("precision") or mode.get("precision", ""))
 
 
 def device_for(row: Row, arguments: Namespace) -> torch.device:
@@ -147,6 +164,8 @@ def device_for(row: Row, arguments: Namespace) -> torch.device:
     kind = str(row.provenance["device"]["type"])
     if arguments.device != "auto":
         return device_of(arguments)
+    if kind not in ("cpu", "cuda"):
+        raise ConfigError(f"the row {row.key} was made on a device of the unknown type {kind!r}; --device cpu runs it")
     if kind == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
             f"the row {row.key} was made on a GPU ({row.provenance['device'].get('name')}), and torch sees none here; "
@@ -205,9 +224,10 @@ def data_of(asked: Asked, place: Place, console: Console) -> dict[str, Prepared]
     trains = asked.pretraining and asked.cell.pretraining is not None and asked.cell.pretraining.method.trains
     names = dict.fromkeys([column.dataset, *([config.data.pretrain] if trains else [])])
     prepared = {name: prepare_data(open_data(config, name, place, console), config, place, console) for name in names}
-    wanted = [(of_task(prepared[column.dataset], column), told["data"]["fingerprint"], column.dataset)]
+    wanted = [(of_task(prepared[column.dataset], column), told["data"][FINGERPRINT], column.dataset)]
     if trains:
-        wanted.append((prepared[config.data.pretrain], told["corpus"]["fingerprint"], config.data.pretrain))
+        corpus = told.get("corpus", {}).get(FINGERPRINT, "not told")
+        wanted.append((prepared[config.data.pretrain], corpus, config.data.pretrain))
     for data, fingerprint, name in wanted:
         if data.fingerprint != fingerprint:
             raise ConfigError(
@@ -239,8 +259,14 @@ def encoder_for(asked: Asked, store: Store, fresh: Store, folders: Mapping[str, 
 
 
 def threads_of(device: Mapping[str, Any] | None) -> int:
-    """Threads of a stored device; of an older one that does not tell, those of this process."""
-    return int((device or {}).get("threads") or torch.get_num_threads())
+    """Threads of a stored device; of an older one that does not tell, those of this process.
+
+    Raises ConfigError for a number that no machine has.
+    """
+    threads = int((device or {}).get("threads") or torch.get_num_threads())
+    if threads > MOST_THREADS:
+        raise ConfigError(f"its row or card tells of {threads} threads, more than any machine has")
+    return threads
 
 
 @contextmanager

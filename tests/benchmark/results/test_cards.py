@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,10 @@ def test_a_flipped_bit_in_any_byte_is_noticed(tmp_path: Path) -> None:
         (lambda card: json.dumps(card | {"seconds": 0.1}), "the card does not match its digest"),
         (lambda card: card_bytes(card | {"key": "another"}).decode(), "this is the card of another"),
         (lambda card: card_bytes(card | {"key_content": {}}).decode(), "what the card says of its key"),
+        (lambda card: card_bytes(card | {"key_content": {"x": math.nan}}).decode(), "has no digest"),
+        (lambda card: card_bytes(card | {"key_content": [1]}).decode(), "key_content: input should be a valid dict"),
+        (lambda card: card_bytes(card | {"key_content": {"file": 3}}).decode(), "file: input should be a valid dict"),
+        (lambda card: card_bytes(card | {"key": "x\n\x1b[2J"}).decode(), "this is the card of x"),
         (lambda card: "[]", "this is no card"),
         (lambda card: "", "Expecting value"),
     ],

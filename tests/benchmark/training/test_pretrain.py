@@ -196,6 +196,7 @@ def test_a_last_epoch_may_end_early(corpus: PairSource, tmp_path: Path) -> None:
     assert same(resumed, part)
 
 
+@pytest.mark.attack("checkpoints that are damaged or do not fit")
 def test_a_checkpoint_of_another_pretraining_is_not_resumed(
     corpus: PairSource, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -227,6 +228,7 @@ def test_a_run_stopped_within_an_epoch_goes_on_with_the_next_update_to_the_same_
     assert same(resumed, whole)
 
 
+@pytest.mark.attack("a run killed at any moment")
 def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +275,7 @@ def test_a_checkpoint_never_holds_a_loss_that_is_not_finite(
     assert all(value.isfinite().all() for value in saved["method"].values())
 
 
+@pytest.mark.attack("full disks and read-only places")
 def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +289,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
 
 
+@pytest.mark.attack("checkpoints that are damaged or do not fit")
 @pytest.mark.parametrize("damage", [cut, flip, empty])
 def test_a_damaged_checkpoint_starts_over_to_the_same_bits(
     damage: Callable[[Path], None], corpus: PairSource, tmp_path: Path
@@ -403,6 +407,7 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy(corpus: PairSourc
     assert all(value.isfinite().all() for value in saved["method"].values())
 
 
+@pytest.mark.attack("memory that runs out")
 def test_a_full_gpu_stops_with_the_batch_size_and_the_remedy(corpus: PairSource, tmp_path: Path) -> None:
     with pytest.raises(TrainingStopped, match=r"full at batch size 4; .* methods.watched.recipe.batch_size=2\)"):
         train(Watched(error=torch.OutOfMemoryError("CUDA out of memory")), corpus, tmp_path / "file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,15 @@ import torch
 
 from benchmark.results.cards import BadCard, card_bytes
 from benchmark.results.names import CARD
-from benchmark.training.weights import SOURCE, WEIGHTS, checked_card, load_encoder, read_card, save_encoder
+from benchmark.training.weights import (
+    LARGEST_WEIGHTS,
+    SOURCE,
+    WEIGHTS,
+    checked_card,
+    load_encoder,
+    read_card,
+    save_encoder,
+)
 from methods.encoders import ENCODERS, get_encoder
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -76,6 +85,7 @@ def test_the_same_weights_give_the_same_file(folder: Path, encoder: Dilated, tmp
     assert (tmp_path / "again" / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
 
 
+@pytest.mark.attack("cards edited, swapped or damaged")
 @pytest.mark.parametrize("name", [WEIGHTS, CARD])
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "flipped"])
 def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damage: str) -> None:
@@ -96,6 +106,7 @@ def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damage: str) 
         load_encoder(folder, Dilated)
 
 
+@pytest.mark.attack("cards edited, swapped or damaged")
 def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Path) -> None:
     torch.manual_seed(4)
     save_encoder(tmp_path / "other", Dilated(SIZE), {})
@@ -106,6 +117,20 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     for name in (WEIGHTS, CARD):
         (tmp_path / "other" / name).replace(folder / name)
     with pytest.raises(BadCard, match="this is the card of other"):
+        checked_card(folder)
+    assert read_card(folder) is None
+
+
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
+@pytest.mark.parametrize("kind", ["pipe", "device", "huge"])
+def test_weights_that_are_no_plain_file_are_not_read(folder: Path, kind: str) -> None:
+    file = folder / WEIGHTS
+    if kind == "huge":
+        os.truncate(file, LARGEST_WEIGHTS + 1)
+    else:
+        file.unlink()
+        os.mkfifo(file) if kind == "pipe" else file.symlink_to("/dev/zero")
+    with pytest.raises(BadCard, match=f"{file}: (not a regular file|larger than 16384 MiB)"):
         checked_card(folder)
     assert read_card(folder) is None
 

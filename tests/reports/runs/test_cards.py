@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from benchmark.results.cards import card_bytes
 from benchmark.results.keys import digest
 from benchmark.training.illustrate import write_illustration
 from reports.build import build_report
 from reports.figures.illustrations import illustrations_of
-from reports.runs.cards import Costs, costs, courses, machine_of
+from reports.runs.cards import LARGEST_ILLUSTRATION, Costs, costs, courses, machine_of
 from reports.runs.run import open_run
 
 GPU = {"device": {"type": "cuda", "name": "H200", "threads": 8}, "precision": "bf16"}
@@ -49,6 +51,7 @@ def test_health_of_the_windows_of_another_config_is_left_out_with_a_line(write_s
     assert run.left_out == ["health of 1 pretraining: measured on the data of another config, and not comparable"]
 
 
+@pytest.mark.attack("cards edited, swapped or damaged")
 def test_costs_of_an_edited_card_and_of_one_without_a_digest_are_left_out_with_a_line(
     write_store: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -68,6 +71,17 @@ def test_costs_of_an_edited_card_and_of_one_without_a_digest_are_left_out_with_a
     report = build_report(run, tmp_path / "out")
     assert {edited, old} <= set(report.problems)
     assert not (tmp_path / "out" / "costs.md").exists()
+
+
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
+def test_a_huge_illustration_is_not_read(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    write_card(root, digest("pmq"), card_bytes({"key": digest("pmq")}).decode())
+    file = root / "pretrained" / digest("pmq") / "illustration.npz"
+    file.touch()
+    os.truncate(file, LARGEST_ILLUSTRATION + 1)
+    run = open_run(root)
+    assert run.left_out == [f"pretrained/{digest('pmq')}/illustration.npz: larger than 256 MiB"]
 
 
 def test_an_illustration_of_another_pretraining_is_not_drawn(write_store: Callable[..., Path]) -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import csv
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmark.results.cards import card_bytes
 from benchmark.results.names import CARD
 from benchmark.results.plain_text import csv_cell
 from benchmark.results.plan import Plan
@@ -33,35 +32,9 @@ from reports.tables.costs import cost_files, cost_lines
 from reports.tables.latex import latex
 from reports.tables.table import make_table
 from reports.tables.text import long_csv, markdown
+from tests.damage import BOUNDED, BYTES, EDITS, Edits, Replacements, edited, replaced
 
 pytestmark = pytest.mark.slow
-BOUNDED = settings(
-    max_examples=300,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-DEEP = json.loads("[" * 60 + "]" * 60)
-VALUES: list[Any] = [
-    None, True, -1, 0, 7, 1.5, 1e308, float("inf"), float("nan"), 2**31, 2**70, "", "7", "../../x", "/etc/passwd", ".",
-    "x" * 5000, "\x1b[2J", "\x9b", "\u202ex", "\u2066", "=1+1", "@x", "a\nb", "\ud800", "é", "$x^{", "\\input{x}",
-    "<script>", [], {}, DEEP, ["x"], [1, 2], {"x": 1}, {"../x": {}}, [{}], [[]],
-]  # fmt: skip
-Edits = list[tuple[float, str, Any]]
-EDITS = st.lists(
-    st.tuples(st.floats(0, 0.9999), st.sampled_from(["set", "set", "drop", "add", "rename"]), st.sampled_from(VALUES)),
-    min_size=1,
-    max_size=3,
-)
-"""Which place of a JSON value, what is done there, and what comes instead."""
-BYTES = st.lists(
-    st.tuples(
-        st.floats(0, 0.9999), st.integers(0, 9), st.binary(max_size=6) | st.sampled_from([b"[" * 3000, b'"', b"9"])
-    ),
-    min_size=1,
-    max_size=3,
-)
 CARD_BODY = {
     "encoder": {"name": "dilated", "output": 64}, "method": "pmq", "seed": 42, "parameters": 1000, "loss": [3.0, 2.0],
     "seconds": 5.5, "windows_per_epoch": 10, "updates": 4, "batch_size": 5, "joules": None, "precision": "float32",
@@ -102,38 +75,6 @@ def root(write_store: Callable[..., Path]) -> Path:
         (store.pretrained / key).mkdir(parents=True)
         (store.pretrained / key / CARD).write_text(json.dumps(CARD_BODY))
     return root
-
-
-def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
-    """(container, key or index) of every value within a JSON value."""
-    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        yield value, key
-        yield from places_in(value[key])
-
-
-def edited(body: Any, edits: Edits) -> Any:
-    body = copy.deepcopy(body)
-    for place, what, come in edits:
-        value, places = copy.deepcopy(come), list(places_in(body))
-        if not places:
-            return value
-        holder, key = places[int(place * len(places))]
-        if what == "drop":
-            del holder[key]
-        elif what == "rename" and isinstance(holder, dict):
-            holder[str(value)[:5000]] = holder.pop(key)
-        elif what == "add" and isinstance(holder[key], list):
-            holder[key].append(value)
-        else:
-            holder[key] = value
-    return body
-
-
-def replaced(content: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
-    for place, gone, come in edits:
-        at = int(place * len(content))
-        content = content[:at] + come + content[at + gone :]
-    return content
 
 
 def assert_harmless(text: str) -> None:
@@ -209,6 +150,15 @@ def test_any_card(edits: Edits, root: Path) -> None:
         break
 
 
+@pytest.mark.attack("random changes of a card under a valid digest")
+@BOUNDED
+@given(edits=EDITS)
+def test_any_card_that_vouches_for_itself(edits: Edits, root: Path) -> None:
+    for file in root.glob(f"pretrained/*/{CARD}"):
+        written(file, card_bytes(edited(CARD_BODY, edits) | {"key": file.parent.name}), root)
+        break
+
+
 @pytest.mark.attack("random changes of a stored failure")
 @settings(BOUNDED, max_examples=100)
 @given(edits=EDITS)
@@ -225,7 +175,7 @@ def test_any_failure(edits: Edits, root: Path) -> None:
 @pytest.mark.parametrize("name", ["plans/latest", "plans/plan-of-the-test.json", "row", "npz", "card"])
 @settings(BOUNDED, max_examples=100)
 @given(edits=BYTES)
-def test_any_bytes(name: str, edits: list[tuple[float, int, bytes]], root: Path) -> None:
+def test_any_bytes(name: str, edits: Replacements, root: Path) -> None:
     found = {
         "row": row_file(root),
         "npz": row_file(root).with_suffix(".npz"),
@@ -245,7 +195,7 @@ def opened_or_refused(capsule: Path) -> None:
 @pytest.mark.attack("random bytes in a capsule")
 @BOUNDED
 @given(edits=BYTES)
-def test_any_bytes_of_a_capsule(edits: list[tuple[float, int, bytes]], root: Path, tmp_path: Path) -> None:
+def test_any_bytes_of_a_capsule(edits: Replacements, root: Path, tmp_path: Path) -> None:
     capsule = tmp_path / "results.zip"
     pack(open_run(root), capsule)
     capsule.write_bytes(replaced(capsule.read_bytes(), edits))

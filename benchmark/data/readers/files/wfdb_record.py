@@ -105,12 +105,16 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
 
     Raises Unusable if the header cannot be read.
     """
-    lines = [line.lstrip("# \t").partition(":") for line in _header_text(record).splitlines() if line.startswith("#")]
+    lines = [
+        line.lstrip("# \t").partition(":")
+        for line in header_text(record_files(record, "")[0]).splitlines()
+        if line.startswith("#")
+    ]
     return tuple(text.strip(" \t\0") for own, _, text in lines if own.strip().lower() == name.strip().lower())
 
 
-def _header_text(record: Path) -> str:
-    header = record_files(record, "")[0]
+def header_text(header: Path) -> str:
+    """The text of a header's file. Raises Unusable if it is missing, too large or cannot be read."""
     return _content(header).decode("ascii", errors="replace")  # comments may hold any byte
 
 
@@ -125,7 +129,7 @@ def _content(path: Path) -> bytes:
 
 def _checked_header(record: Path) -> list[str]:
     """The lines of a header without comments. Raises Unusable if wfdb could misread them."""
-    text = _header_text(record)
+    text = header_text(record_files(record, "")[0])
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     first = RECORD_LINE.fullmatch(lines[0]) if lines else None
     if first is None:

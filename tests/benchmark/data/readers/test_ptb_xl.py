@@ -56,6 +56,7 @@ def test_a_row_becomes_an_entry(root: Path):
     assert [path.name for path in PTBXL(root).files(first)] == ["00001_hr.hea", "00001_hr.dat"]
 
 
+@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
 @pytest.mark.parametrize(
     ("low", "high", "form"),
     [
@@ -80,6 +81,7 @@ def test_one_rate_is_read_alone_500_hz_unless_most_of_it_is_missing(
     assert listing.warnings == ((told,) if form == "records100" and high else ())
 
 
+@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
 def test_a_few_missing_500_hz_files_are_skipped_and_counted(root: Path, make_ecg: MakeECG, write_record: WriteRecord):
     for ecg_id in (1, 2, 3):
         write_record(root / f"records100/00000/0000{ecg_id}_lr", make_ecg(fs=100), fs=100)
@@ -90,6 +92,7 @@ def test_a_few_missing_500_hz_files_are_skipped_and_counted(root: Path, make_ecg
     assert [(skip.recording, skip.reason) for skip in prepared.skipped] == [("2", "file missing: header")]
 
 
+@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
 @pytest.mark.parametrize("fs", [100, 250, 1000])
 def test_a_header_of_another_rate_is_skipped_with_its_reason(
     root: Path, make_ecg: MakeECG, write_record: WriteRecord, fs: int
@@ -103,6 +106,7 @@ def test_a_header_of_another_rate_is_skipped_with_its_reason(
     assert [(skip.recording, skip.reason) for skip in prepared.skipped] == [("2", reason)]
 
 
+@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
 def test_a_header_of_another_recording_is_skipped(root: Path, make_ecg: MakeECG, write_record: WriteRecord):
     for ecg_id in (1, 2, 3):
         write_record(root / f"records500/00000/0000{ecg_id}_hr", make_ecg())

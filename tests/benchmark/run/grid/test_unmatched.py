@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmark.results.keys import digest
 from benchmark.results.store import Store
 from benchmark.run.grid.cells import Grid
-from benchmark.run.grid.unmatched import MOST_LINES, unmatched_lines
+from benchmark.run.grid.unmatched import MOST_LINES, compared, unmatched_lines
 from benchmark.training.evaluations import finetune
 from methods.pmq import PMQ
 from tests.benchmark.run.grid.kept import MODE, grid_of, keep
@@ -24,6 +28,45 @@ def why(grid: Grid, store: Store) -> list[str]:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "runs")
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change a row under a valid digest and, where it holds the content of its key, under a valid key.
+
+    The row then lies under that key, and the plans name it.
+    """
+    envelope = json.loads(path.read_text())
+    row = envelope["row"]
+    change(row)
+    content, old = row["provenance"].get("key_content"), row["key"]
+    row["key"] = digest([content, row["ratio"], row["seed"]]) if content else old
+    envelope["row_sha256"] = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(envelope))
+    for file in (path, path.with_suffix(".npz")):
+        file.rename(file.with_stem(row["key"]))
+    for plan in path.parent.parent.glob("plans/*.json"):
+        plan.write_text(plan.read_text().replace(old, row["key"]))
+
+
+def fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def deep(path: Path) -> None:
+    path.write_text("[" * 100_000)
+
+
+def unsealed(path: Path) -> None:
+    path.write_text(path.read_text().replace('"seed": 41', '"seed": 43'))
+
+
+def without_predictions(path: Path) -> None:
+    path.with_suffix(".npz").unlink()
+
+
+def foreign_key(path: Path) -> None:
+    path.write_text(path.read_text().replace('"pretrain_key": "', '"pretrain_key": "../../'))
 
 
 CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -84,18 +127,16 @@ def test_one_row_stands_for_all_ratios_and_seeds(store: Store, monkeypatch: pyte
     many = {"seeds": list(range(10)), "ratios": [0.5, 0.3, 0.1]}
     keep(grid_of(many), store, many)
     read = []
-    original = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.parent.name) or original(path))
+    original = Store.load_row
+    monkeypatch.setattr(Store, "load_row", lambda *given: read.append(given[1]) or original(*given))
     why(grid_of(many | {"encoder.hidden": 8}), store)
-    assert read.count("cells") == 2
+    assert len(read) == 2
 
 
 def test_a_row_of_which_nothing_is_known_is_told_of_as_such(store: Store) -> None:
     keep(grid_of({"pretrain.epochs": 9}), store, contents=False)
     for path in store.cells.glob("*.json"):
-        body = json.loads(path.read_text())
-        body["row"]["provenance"] = {}
-        path.write_text(json.dumps(body))
+        rewrite(path, lambda row: row.update(provenance={}))
     assert why(grid_of(), store) == ["4 stored cells do not match: made before the contents of keys were kept"]
 
 
@@ -107,11 +148,54 @@ def test_code_that_the_config_of_a_row_names_is_not_loaded(store: Store, tmp_pat
     code.write_text(f"open({str(tmp_path / 'acted')!r}, 'w').close()")
     named = {"methods": [str(code)], "encoder": {"name": str(code)}}.get(place, {str(code): {}})
     for path in store.cells.glob("*.json"):
-        body = json.loads(path.read_text())
-        body["row"]["provenance"]["config"][place] = named
-        path.write_text(json.dumps(body))
+        rewrite(path, lambda row: row["provenance"]["config"].update({place: named}))
     assert why(grid_of(), store) == ["4 stored cells do not match: made before the contents of keys were kept"]
     assert not (tmp_path / "acted").exists()
+
+
+UNREADABLE = [fifo, deep, unsealed, without_predictions, foreign_key]
+
+
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_a_row_that_cannot_be_read_is_told_of_in_a_line(store: Store, damage: Callable[[Path], None]) -> None:
+    keep(grid_of({"pretrain.epochs": 9}), store)
+    for path in store.cells.glob("*.json"):
+        damage(path)
+    assert why(grid_of(), store) == ["4 stored cells do not match: damaged, or of another version"]
+
+
+CONTENTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "one entry": (lambda row: row["provenance"].update(key_content={"x": 1}), "another version"),
+    "settings of a number": (lambda row: row["provenance"]["key_content"].update(settings=3), "another version"),
+    "a task of text": (lambda row: row["provenance"]["key_content"].update(task="x"), "another version"),
+    "no task": (lambda row: row["provenance"]["key_content"].pop("task"), "made before"),
+    "no settings": (lambda row: row["provenance"]["key_content"].pop("settings"), "made before"),
+}
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize("change", CONTENTS)
+def test_a_sealed_row_of_another_form_is_told_of_in_a_line(store: Store, change: str) -> None:
+    alter, said = CONTENTS[change]
+    keep(grid_of({"pretrain.epochs": 9}), store)
+    for path in sorted(store.cells.glob("*.json")):
+        rewrite(path, alter)
+    (line,) = why(grid_of(), store)
+    assert said in line
+
+
+def test_a_plan_that_is_gone_is_passed_over(store: Store) -> None:
+    keep(grid_of({"pretrain.epochs": 9}), store)
+    (store.plans / "gone.json").symlink_to(store.plans / "nowhere")
+    assert why(grid_of(), store) == ["4 stored cells do not match: pretrain.epochs 3, was 9"]
+
+
+def test_a_stored_text_is_told_in_one_line_of_bounded_length() -> None:
+    assert compared({"knob": 1}, {"knob": "a\nb"}) == ("knob 1, was a b",)
+    (line,) = compared({}, {"x" * 2000: 1})
+    assert len(line) < 600
+    assert line.endswith(" ...")
 
 
 def test_many_reasons_are_summed_up(store: Store) -> None:

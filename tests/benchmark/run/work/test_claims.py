@@ -14,7 +14,7 @@ import pytest
 
 from benchmark.machine.process import Process, this_process
 from benchmark.run.work import claims as claims_module
-from benchmark.run.work.claims import STALE_SECONDS, Claims, Sight, alone
+from benchmark.run.work.claims import LARGEST_CLAIM, STALE_SECONDS, Claims, Sight, alone, look, owner_in
 
 HERE = Process("here", "boot", "pid:[1]", 10, "100")
 THERE = Process("there", "other boot", "pid:[1]", 10, "100")
@@ -237,6 +237,47 @@ def test_a_claim_that_is_not_whole_is_judged_by_its_heart(world: World) -> None:
     assert runner.holder("a") == "another runner"
     assert not world.watches(runner, STALE_SECONDS - 1)
     assert world.watches(runner, 1)
+
+
+WHOLE = {"host": "here", "boot": "boot", "namespace": "pid:[1]", "pid": 10, "started": "100"}
+FOREIGN = {
+    "a text as pid": WHOLE | {"pid": "10"},
+    "no pid": WHOLE | {"pid": -1},
+    "a pid beyond all": WHOLE | {"pid": 2**40},
+    "a list as host": WHOLE | {"host": ["here"]},
+    "a list": [WHOLE],
+    "null": None,
+}
+
+
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
+@pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
+def test_a_claim_of_no_process_has_no_owner(content: object) -> None:
+    assert owner_in(json.dumps(WHOLE).encode()) == HERE
+    assert owner_in(json.dumps(content).encode()) is None
+
+
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
+@pytest.mark.parametrize("name", ["pipe", "device", "huge", "deep", "folder"])
+def test_what_is_no_claim_is_not_read_and_becomes_stale(name: str, world: World) -> None:
+    world.folder.mkdir()
+    file = world.folder / "a.json"
+    if name == "pipe":
+        os.mkfifo(file)
+    elif name == "device":
+        file.symlink_to("/dev/zero")
+    elif name == "folder":
+        file.mkdir()
+    else:
+        file.write_text("[" * (LARGEST_CLAIM + 1 if name == "huge" else LARGEST_CLAIM))
+    sight = look(file)
+    assert sight is not None
+    assert len(sight.content) <= LARGEST_CLAIM
+    assert owner_in(sight.content) is None
+    runner = world.runner(HERE)
+    assert not runner.take("a")
+    assert world.watches(runner, STALE_SECONDS + 1)
+    assert name == "folder" or runner.holder("a") == "here:10"
 
 
 @pytest.mark.attack("claims of dead, slow and distant runners")

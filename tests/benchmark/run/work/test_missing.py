@@ -51,6 +51,7 @@ def test_task_names_are_unique(bench: Bench, small_config: SmallConfig) -> None:
     assert len({task_name(task) for task in tasks}) == len(tasks) == 20
 
 
+@pytest.mark.attack("rows damaged, cut or gone")
 @pytest.mark.parametrize("damage", ["gone", "cut json", "cut npz", "no npz"])
 def test_a_damaged_row_is_done_again_alone(finished: Bench, damage: str) -> None:
     rows, before = finished.rows(), stamps(finished.store)
@@ -70,6 +71,7 @@ def test_a_damaged_row_is_done_again_alone(finished: Bench, damage: str) -> None
     assert finished.rows() == rows
 
 
+@pytest.mark.attack("cards edited, swapped or damaged")
 @pytest.mark.parametrize("name", [WEIGHTS, CARD])
 def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, name: str) -> None:
     cell = cell_of(finished, "pmq")
@@ -85,6 +87,7 @@ def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, 
     assert finished.rows() == rows
 
 
+@pytest.mark.attack("cards edited, swapped or damaged")
 def test_swapped_encoders_are_made_again_and_told(finished: Bench) -> None:
     folders = [finished.store.pretrained / cell_of(finished, name).pretrain_key for name in ("pmq", "random")]
     rows, weights = finished.rows(), [(folder / WEIGHTS).read_bytes() for folder in folders]

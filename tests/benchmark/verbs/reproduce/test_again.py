@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from argparse import Namespace
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ import torch
 
 from benchmark.config.command_line.verb import FAILED, OK, USAGE
 from benchmark.config.errors import ConfigError
+from benchmark.results.cards import card_bytes
+from benchmark.results.names import CARD
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from benchmark.run.cell import CellJob, run_together
@@ -141,6 +144,59 @@ def test_a_row_of_an_earlier_results_version_is_refused_with_what_differs(
     assert "SPLIT_VERSION 99, was 1" in error
 
 
+def rewritten(told_bench: Bench, store: Store, **provenance: Any) -> Row:
+    """PMQ's probe with another provenance under a valid digest; None takes an entry away."""
+    key = cell_of(told_bench, "pmq", "linear").key
+    row = store.load_row(key)
+    assert row is not None
+    told = {name: value for name, value in (row.provenance | provenance).items() if value is not None}
+    store.save_row(replace(row, provenance=told), store.predictions(key))
+    return row
+
+
+LACKING: dict[str, tuple[dict[str, Any], str]] = {
+    "device": ({"device": None}, "does not tell its device: it is of a version that cannot be run again"),
+    "type": ({"device": {"threads": 1}}, "does not tell its device"),
+    "precision": ({"precision": None, "key_content": None}, "does not tell its precision"),
+    "data": ({"data": None, "key_content": None}, "does not tell its data"),
+    "fingerprint": ({"data": {"name": "chapman"}, "key_content": None}, "does not tell its data"),
+    "config": ({"config": None}, "holds no config"),
+    "all": (
+        {"device": None, "precision": None, "data": None, "key_content": None},
+        "its device and precision and data",
+    ),
+    "kind": ({"device": {"type": "quantum"}}, "device quantum, was cpu"),
+    "threads": ({"device": {"type": "cpu", "threads": 10**9}}, "tells of 1000000000 threads"),
+}
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize("what", LACKING)
+def test_a_row_that_lacks_what_it_takes_is_refused_in_a_line(
+    told_bench: Bench, store: Store, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes, said = LACKING[what]
+    row = rewritten(told_bench, store, **changes)
+    assert run(store, row.key) == USAGE
+    error = capsys.readouterr().err
+    assert said in error
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+def test_stored_weights_of_other_tensors_are_told_of(
+    told_bench: Bench, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = cell_of(told_bench, "pmq").pretrain_key
+    card = store.card(key)
+    assert card is not None
+    body = b"no tensors"
+    (store.pretrained / key / WEIGHTS).write_bytes(body)
+    sums = {"sha256": hashlib.sha256(body).hexdigest()}
+    (store.pretrained / key / CARD).write_bytes(card_bytes(card | sums))
+    assert run(store, "pmq", "linear", "--pretraining") == FAILED
+    assert "encoder: the stored weights have other tensors" in capsys.readouterr().out.splitlines()
+
+
 def test_a_failure_is_a_line(store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("benchmark.run.cell.learn", lambda *given: 1 / 0)
     assert run(store, "pmq", "linear") == USAGE
@@ -159,6 +215,8 @@ def test_a_row_of_a_gpu_is_run_elsewhere_only_on_demand(told_bench: Bench) -> No
         with pytest.raises(ConfigError, match=r"was made on a GPU \(H100\), and torch sees none here; --device cpu"):
             device_for(made_on(row, "cuda"), Namespace(device="auto"))
     assert device_for(made_on(row, "cuda"), Namespace(device="cpu")) == torch.device("cpu")
+    with pytest.raises(ConfigError, match="on a device of the unknown type 'quantum'; --device cpu runs it"):
+        device_for(made_on(row, "quantum"), Namespace(device="auto"))
 
 
 def test_code_that_a_store_names_is_not_loaded_unless_the_user_names_it(told_bench: Bench, tmp_path: Path) -> None:
@@ -174,7 +232,14 @@ def test_code_that_a_store_names_is_not_loaded_unless_the_user_names_it(told_ben
     with pytest.raises(ConfigError, match=r"names /theirs/mine\.py; code that a store names is not loaded"):
         config_of(theirs, None)
     assert config_of(theirs, own).compared() == ["random", "mine"]
+    card = replace(row, provenance=row.provenance | {"config": config | {"methods": ["/theirs/card.yaml"]}})
+    with pytest.raises(ConfigError, match=r"names /theirs/card\.yaml; code that a store names is not loaded"):
+        config_of(card, None)
+    assert config_of(card, own).compared() == ["mine"]
     two = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.py"]}})
     with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.py\)"):
         config_of(two, own)
+    both = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.yaml"]}})
+    with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.yaml\)"):
+        config_of(both, own)
     assert renamed({"a.py": [1, {"x": "a.py"}]}, "a.py", "b.py") == {"b.py": [1, {"x": "b.py"}]}

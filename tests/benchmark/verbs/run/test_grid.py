@@ -169,6 +169,7 @@ def test_a_finished_run_is_told_again_without_torch_and_what_is_lost_is_written_
     assert "nothing is written again" in again()
 
 
+@pytest.mark.attack("full disks and read-only places")
 def test_a_finished_grid_on_a_read_only_store_prints_its_tables(
     argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], disk: Path
 ) -> None:
@@ -235,6 +236,7 @@ def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
     assert table(tmp_path) == expected
 
 
+@pytest.mark.attack("a run killed at any moment")
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "time_of_death"), [("checkpoint.pt", 2), ("cells/.*json", 3)])
 def test_a_killed_run_goes_on_to_the_same_bytes(
