@@ -181,6 +181,15 @@ def test_results_need_no_torch(file: str) -> None:
     assert not {name for name in imports_of(file) if within(name, "torch")}
 
 
+@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("benchmark/run/engines/")])
+def test_engines_know_nothing_of_ecg(file: str) -> None:
+    """They know tasks, claims, files and processes: any other import of the suite is one of what the tasks are."""
+    known = "benchmark.run.engines", "benchmark.run.work.claims", "benchmark.machine", "benchmark.results.files"
+    words = "benchmark.results.plain_text", "benchmark.config.errors", "benchmark.config.sections.engine"
+    ours = {name for name in imports_of(file) if within(name, "benchmark") or within(name, "methods")}
+    assert {name for name in ours if not any(within(name, own) for own in (*known, *words))} == set()
+
+
 @pytest.mark.parametrize("library", OWNERS)
 def test_a_library_has_one_owner(library: str) -> None:
     users = [file for file in FILES if any(within(name, library) for name in imports_of(file))]

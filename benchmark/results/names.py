@@ -14,7 +14,8 @@ PAPER = ("random", "moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-
 BEYOND = ("simclr", "vicreg", "barlow", "simsiam", "ts2vec", "cpc", "jepa", "mae", "clip-report")
 METHODS = (*PAPER, *BEYOND)
 ENCODERS = ("dilated", "resnet1d", "xresnet1d101", "vit1d", "s4", "st-mem")
-ENGINES = ("local", "slurm")
+EngineName = Literal["local", "slurm"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 """Names in `benchmark.run.engines.registry`."""
 DATASETS = ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018", "ningbo")
 """Names in `methods.METHODS`, `methods.encoders.ENCODERS` and the readers' registry, which load torch and pandas: a

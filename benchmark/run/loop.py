@@ -59,7 +59,7 @@ def make_trials(work: Work, setup: Setup) -> None:
 
 def run_free(left: Left, setup: Setup, engine: Engine, expected: Expected) -> None:
     """Run what is free."""
-    with closing(engine.run(order_of(left, setup, expected, apart=engine.apart))) as ends:
+    with closing(engine.run(order_of(left, setup, expected, apart=engine.apart, detached=engine.detached))) as ends:
         for ended in ends:
             outcomes = killed(ended.task.work, ended.error, setup.store) if ended.error else ended.result or []
             for end in outcomes:

@@ -18,6 +18,7 @@ from benchmark.run.pretraining import PretrainingJob
 from benchmark.run.work.jobs import Job, cell_jobs, configs_of, name_of, pretraining_job, run_job, tasks_of
 from benchmark.run.work.left import Left, claimed, is_free, release
 from benchmark.run.work.setup import Setup
+from benchmark.run.work.silence import seems_left
 from benchmark.run.work.stored import failed, failure_file, is_finished
 
 Expected = Callable[[Pretraining | Cell], float]
@@ -29,10 +30,12 @@ def at_once(task: Pretraining | Cell) -> float:
     return 0.0
 
 
-def order_of(left: Left, setup: Setup, expected: Expected, *, apart: bool) -> Order[Job, list[End]]:
+def order_of(
+    left: Left, setup: Setup, expected: Expected, *, apart: bool, detached: bool = False
+) -> Order[Job, list[End]]:
     """What is left: pretrainings first, each cell as soon as its own encoder is there.
 
-    Several ranks have done the pretrainings that are free before (`benchmark.run.ranks`). apart: as of an engine.
+    Several ranks have done the pretrainings that are free before (`benchmark.run.ranks`). apart, detached: as engines.
     """
     machine, watch = setup.machine, setup.watch
     configs = configs_of(setup.config, [*left.pretrainings.values(), *left.cells.values()])
@@ -50,7 +53,7 @@ def order_of(left: Left, setup: Setup, expected: Expected, *, apart: bool) -> Or
         function,
         threads=lambda task: threads if task.whole else machine.cell_threads(),
         abreast=machine.abreast_on_a_device(abreast),
-        begin=lambda task: begin(task, left, setup, keep=not apart),
+        begin=lambda task: begin(task, left, setup, keep=not apart, once=detached),
         found=lambda task: found(task.work, left, setup.store),
         on_start=lambda task: watch.started(name_of(task.work)),
         on_told=lambda news: watch.note(news) if isinstance(news, str) else watch.told(news),
@@ -77,13 +80,16 @@ def as_engine_task(tasks: Sequence[Pretraining | Cell], work: Any, expected: Exp
     return EngineTask(first.key, task_name(first), work, after, sum(map(expected, tasks)), whole, keys)
 
 
-def begin(task: EngineTask[Job], left: Left, setup: Setup, *, keep: bool) -> EngineTask[Job] | Not:
+def begin(task: EngineTask[Job], left: Left, setup: Setup, *, keep: bool, once: bool = False) -> EngineTask[Job] | Not:
     """What of an engine's task is to be done by this runner, which claims it; without `keep` the task's process will.
 
-    Not.YET: other runners hold what is left of it; Not.EVER: nothing is left.
+    once: it is not asked again, so that no claim can be watched: what a runner seems to have left is begun too, and
+    the task's process watches the claim. Not.YET: other runners hold what is left of it; Not.EVER: nothing is left.
     """
     open_tasks = [own for own in tasks_of(task.work) if left.has(own)]
     free = {own.key for own in open_tasks if is_free(own, left, setup)}
+    if once:
+        free |= {own.key for own in open_tasks if left.has(own) and is_left(own, left)}
     if not keep:
         release([key for own in open_tasks if own.key in free for key in claimed(own)], left.claims)
     if not free:
@@ -92,6 +98,11 @@ def begin(task: EngineTask[Job], left: Left, setup: Setup, *, keep: bool) -> Eng
         return task
     own = tuple(own for own in task.work if own.cell.key in free)
     return replace(task, work=own, parts=tuple(job.cell.key for job in own))
+
+
+def is_left(task: Pretraining | Cell, left: Left) -> bool:
+    """Whether whoever holds a task seems to have ended."""
+    return all(seems_left(key, left.claims) for key in claimed(task))
 
 
 def found(job: Job, left: Left, store: Store) -> list[End] | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from benchmark.config.sections.section import Count, Section
+from benchmark.results.names import EngineName
 
 
 class EngineSection(Section):
     """Where tasks run. It enters no key and is in no stored config."""
 
-    name: Literal["local", "slurm"] = "local"
+    name: EngineName = "local"
     """local: this machine; slurm: jobs of a cluster (docs/CLUSTER.md). The other keys are those of its jobs."""
     partition: str | None = None
     """None: the cluster's default."""
@@ -36,3 +37,11 @@ class EngineSection(Section):
     """Before the time limit, for saving."""
     options: dict[str, str] = {}
     """Further options of sbatch, e.g. {constraint: a100, qos: long}."""
+
+    @field_validator("warning_seconds")
+    @classmethod
+    def _leaves_time_to_work(cls, value: int, found: ValidationInfo) -> int:
+        minutes = found.data.get("minutes")
+        if minutes and value > minutes * 30:
+            raise ValueError(f"at most {minutes * 30}: half of engine.minutes={minutes} is for work")
+        return value

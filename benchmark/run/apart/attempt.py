@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -18,7 +18,7 @@ from benchmark.run.apart.code import refuse_other_code
 from benchmark.run.engines.engine import Not, Tell
 from benchmark.run.grid.cells import Cell, Pretraining
 from benchmark.run.pretraining import PretrainingJob, in_step
-from benchmark.run.work.claims import CLAIMS, Claims
+from benchmark.run.work.claims import CLAIMS, Claims, Watched
 from benchmark.run.work.jobs import Job, run_job, tasks_of
 from benchmark.run.work.left import take
 from benchmark.run.work.stored import Failed, failed, failure_file, is_finished, is_made, save_failure
@@ -40,11 +40,13 @@ class Attempt:
     cell_threads: int | None = 1
     """Threads of a cell; None, as for a pretraining: those that its process was started with."""
     late_seconds: float = LATE_SECONDS
+    seen: dict[str, Watched] = field(default_factory=dict, compare=False)
+    """Claims of others over the calls of one process: one of a dead host is taken over after watching it."""
 
     def __call__(self, job: Job, tell: Tell) -> list[End] | Not:
         """Do what is free of a job; Not.YET if another runner holds a part, or its encoder is not there."""
         store = Store(self.results)
-        with Claims(store.root / CLAIMS) as claims:
+        with Claims(store.root / CLAIMS, seen=self.seen) as claims:
             mine = [task for task in tasks_of(job) if self._is_open(task, store) and take(task, claims)]
             mine = [task for task in mine if self._is_open(task, store)]  # ended while it was being claimed
             try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -59,6 +59,18 @@ class Ended(Generic[Work, Result]):
     task: Task[Work]
     result: Result | None
     error: Exception | None
+
+
+class Submitted(NamedTuple):
+    """A job in the queue of a cluster."""
+
+    id: str
+    state: str
+    """In words; '' where the cluster cannot be asked from here."""
+    keys: Sequence[str]
+    """Of what is done in it."""
+    since: int
+    """When it was submitted, ns, by the clock of the store's file system."""
 
 
 @dataclass(frozen=True)

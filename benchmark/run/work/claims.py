@@ -69,7 +69,9 @@ class Claims:
         process: Process | None = None,
         runs: Callable[[Process], bool | None] = runs,
         clock: Callable[[], float] = time.monotonic,
+        seen: dict[str, Watched] | None = None,
     ) -> None:
+        """seen: what was seen of others' claims before, by an earlier object of this process; it is gone on with."""
         self.folder = folder
         self.unshared = ""
         """Why no claim can be made in the folder; '' if claims work."""
@@ -77,7 +79,7 @@ class Claims:
         self._content = json.dumps(own).encode()
         self._runs, self._clock = runs, clock
         self._held: set[str] = set()
-        self._seen: dict[str, Watched] = {}
+        self._seen: dict[str, Watched] = {} if seen is None else seen
         self._closed = threading.Event()
         self._heart = threading.Thread(target=self._beat_until_closed, daemon=True)
 

@@ -20,7 +20,8 @@ def reproduce(arguments: Namespace, console: Console) -> int:
     """
     from benchmark.results.store import Store  # here, because torch loads slowly
     from benchmark.verbs.explain.find import find_cell
-    from benchmark.verbs.reproduce.again import asked_of, run_again
+    from benchmark.verbs.reproduce.again import run_again
+    from benchmark.verbs.reproduce.asked import asked_of
     from benchmark.verbs.reproduce.compare import told
 
     device_of(arguments)  # what cannot be is refused before the store is read

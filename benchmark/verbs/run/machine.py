@@ -20,7 +20,7 @@ from benchmark.training.compiled import require_compiler
 def machine_of(arguments: Namespace, config: Config) -> Machine:
     """The machine of a run. Raises ConfigError if a device is missing or torch.compile fails on it."""
     takes_engine = "engine" in arguments
-    if takes_engine and config.engine.name != "local":
+    if takes_engine and ENGINES[config.engine.name].cluster:
         return machine_of_jobs(arguments, config)
     devices, ranks = devices_of(arguments) if takes_engine else (), read_ranks()
     if devices and ranks.size > 1:
@@ -53,14 +53,23 @@ def machine_of_jobs(arguments: Namespace, config: Config) -> Machine:
         raise ConfigError(
             "--precision auto cannot be told here, without a GPU: give float32, or bf16 for A100 and later"
         )
-    return Machine(device, pick_precision(config.precision, device), 1, config.compile, max(1, config.engine.gpus))
+    precision = pick_precision(config.precision, device)
+    if config.precision == "auto" and kind == "cpu" and precision != "float32":
+        raise ConfigError(
+            f"--precision auto is {precision} by this host's CPU, and the nodes may have others: give float32, or "
+            f"{precision} where all of them compute in it"
+        )
+    return Machine(device, precision, 1, config.compile, max(1, config.engine.gpus))
 
 
 def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:
     """The engine of a run. Raises ConfigError if it is not there."""
     devices, detach = devices_of(arguments), bool(vars(arguments).get("detach"))
-    if detach and config.engine.name == "local":
-        raise ConfigError("--detach is of a cluster: with --engine local the work ends with this process")
+    kind = ENGINES[config.engine.name]
+    if detach and not kind.cluster:
+        raise ConfigError(
+            f"--detach is of a cluster: with --engine {config.engine.name} the work ends with this process"
+        )
     place = place_of(arguments)
     asked = Asked(config.engine, machine.jobs, devices, arguments.results, [place.cache], detach)
-    return ENGINES[config.engine.name](asked)
+    return kind.open(asked)

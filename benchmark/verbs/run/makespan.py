@@ -7,7 +7,8 @@ from itertools import groupby
 
 from benchmark.config.config import Config
 from benchmark.run.engines.engine import Task
-from benchmark.run.engines.makespan import Makespan, as_local, as_slurm
+from benchmark.run.engines.makespan import Makespan
+from benchmark.run.engines.registry import ENGINES, Devices
 from benchmark.run.machine import Machine
 from benchmark.run.order import as_engine_task
 from benchmark.run.work.jobs import groups_of
@@ -26,13 +27,13 @@ def planned_tasks(work: Work, seconds: Seconds) -> list[Task[None]]:
 
 def makespan_lines(config: Config, work: Work, seconds: Seconds, machine: Machine) -> Iterator[str]:
     """'from start to end: 3 h on 1 device, 1 h 40 min on 2', and what bounds it; none for ranks under torchrun."""
-    slurm = config.engine.name == "slurm"
-    if not work.cells or (machine.ranks > 1 and not slurm):
+    cluster = ENGINES[config.engine.name].cluster
+    if not work.cells or (machine.ranks > 1 and not cluster):
         return
     tasks = planned_tasks(work, seconds)
     found = {count: of_devices(config, tasks, machine, work, count) for count in counts(config, machine)}
     (least, first), *more = found.items()
-    unit = "device" if slurm or machine.device.type != "cpu" else "machine like this"
+    unit = "device" if cluster or machine.device.type != "cpu" else "machine like this"
     each = [f"{duration(first.seconds)} on {least} {unit if least == 1 else unit.replace('device', 'devices')}"]
     each += [f"{duration(own.seconds)} on {count}" for count, own in more]
     yield f"  from start to end, simulated with the engine's own rules: {', '.join(each)}"
@@ -44,13 +45,11 @@ def makespan_lines(config: Config, work: Work, seconds: Seconds, machine: Machin
 
 def counts(config: Config, machine: Machine) -> list[int]:
     """Numbers of devices to tell of: powers of two that a pretraining fits on, and what the command asks for."""
-    least = max(1, config.engine.gpus) if config.engine.name == "slurm" else 1
+    least = max(1, config.engine.gpus) if ENGINES[config.engine.name].cluster else 1
     return sorted({max(count, least) for count in (*DEVICES, machine.devices)})
 
 
 def of_devices(config: Config, tasks: list[Task[None]], machine: Machine, work: Work, count: int) -> Makespan:
     """The makespan on `count` devices under the config's engine; each has as many tasks at a time as the machine's."""
-    if config.engine.name == "slurm":
-        return as_slurm(tasks, count, config.engine)
     jobs, abreast = max(1, machine.jobs // machine.devices), machine.abreast_on_a_device(abreast_of(work, machine))
-    return as_local(tasks, count, jobs=jobs, abreast=abreast)
+    return ENGINES[config.engine.name].makespan(tasks, Devices(count, jobs, abreast, config.engine))

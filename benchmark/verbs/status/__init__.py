@@ -16,12 +16,13 @@ LOOK_SECONDS = 5.0
 def status(arguments: Namespace, console: Console) -> int:
     """Print the state of the latest plan, with --watch until nothing is left. Raises NoResults without a plan."""
     from benchmark.results.store import Store
+    from benchmark.verbs.status.held import Sights
     from benchmark.verbs.status.look import look
     from benchmark.verbs.status.show import as_line, show
 
-    store, told = Store(arguments.results), ""
+    store, sights, told = Store(arguments.results), Sights(), ""
     while True:
-        state = look(store)
+        state = look(store, sights)
         if arguments.watch and console.is_terminal:
             console.clear()
         if not arguments.watch or console.is_terminal:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmark.machine.process import runs
 from benchmark.results.store import Store
-from benchmark.run.engines.slurm import cluster
-from benchmark.run.engines.slurm.ledger import JOBS, records
-from benchmark.run.work.claims import CLAIMS, owner_in
-from benchmark.run.work.claims import look as look_at_claim
+from benchmark.run.engines.engine import Submitted
+from benchmark.run.engines.registry import ENGINES
+from benchmark.verbs.status.held import Held, Sights
 
 DONE, RUNNING, QUEUED, FAILED, MISSING = "done", "running", "queued", "failed", "to do"
 STATES = (DONE, RUNNING, QUEUED, FAILED, MISSING)
@@ -37,6 +35,8 @@ class State:
     """Title of each row -> number of its cells per state; a cell that is in several tables counts once."""
     running: Mapping[str, str]
     """Key of what is being done, pretrainings too -> 'host:pid'."""
+    silent: Mapping[str, Held]
+    """Key of what is claimed -> a claim that is no longer renewed: its process has most likely ended."""
     jobs: tuple[Job, ...]
     failures: Mapping[str, str]
     """Cell or pretraining -> its error in one line."""
@@ -52,13 +52,15 @@ class State:
         return sum(count for state, count in self.total.items() if state not in (DONE, FAILED))
 
 
-def look(store: Store) -> State:
-    """The state of a store's latest plan. Raises NoResults if there is none."""
+def look(store: Store, sights: Sights | None = None) -> State:
+    """The state of a store's latest plan; `sights`: kept from look to look. Raises NoResults if there is none."""
     plan = store.load_plan()
     cells = {cell.key: cell for cell in plan.cells}
-    running, known = held(store), submitted(store)
-    jobs = told_by_cluster(known, cells)
-    queued = {key for job in jobs for key in known[job.id]}
+    held, submitted = (sights or Sights()).held(store), in_queues(store)
+    running = {key: claim for key, claim in held.items() if claim.lives}
+    jobs = tuple(Job(job.id, job.state, len(cells.keys() & set(job.keys))) for job in submitted)
+    queued = {key: job.since for job in submitted for key in job.keys}
+    begun = {key: max(queued.get(key, 0), running[key].renewed if key in running else 0) for key in cells}
     done = set(store.row_keys())
     failures = store.failures(key for key in cells if key not in done)
     rows: dict[str, Counter[str]] = {}
@@ -67,9 +69,9 @@ def look(store: Store) -> State:
             state
             for state, so in (
                 (DONE, key in done),
+                (FAILED, key in failures and failed_at(key, store) > begun[key]),
                 (RUNNING, key in running),
                 (QUEUED, key in queued),
-                (FAILED, key in failures),
                 (MISSING, True),
             )
             if so
@@ -81,37 +83,18 @@ def look(store: Store) -> State:
         for key in failures
     }
     errors = {names[key]: failure.line for key, failure in failures.items()}
-    return State(plan.key, rows, running, jobs, errors)
+    silent = {key: claim for key, claim in held.items() if not claim.lives}
+    return State(plan.key, rows, {key: claim.holder for key, claim in running.items()}, silent, jobs, errors)
 
 
-def held(store: Store) -> dict[str, str]:
-    """Key of each task that a process claims -> 'host:pid'; not of processes of this host that have ended."""
-    found = {}
-    for file in sorted((store.root / CLAIMS).glob("*.json")):
-        sight = look_at_claim(file)
-        owner = owner_in(sight.content) if sight else None
-        if owner and runs(owner) is not False:
-            found[file.stem] = f"{owner.host}:{owner.pid}"
-    return found
-
-
-def submitted(store: Store) -> dict[str, list[str]]:
-    """Job of a cluster -> keys of its tasks, of all that have a record."""
-    folders = sorted(path for path in (store.root / JOBS).glob("*") if path.is_dir())
-    return {job: keys for folder in folders for job, keys in records(folder).items()}
-
-
-def told_by_cluster(jobs: Mapping[str, list[str]], cells: Iterable[str]) -> tuple[Job, ...]:
-    """The jobs that are in the queue; all that have a record where the cluster cannot be asked."""
-    known = set(cells)
+def failed_at(key: str, store: Store) -> int:
+    """When a cell's failure was stored, ns, by the store's clock; 0 if it is gone."""
     try:
-        states = cluster.queued(jobs)
-    except cluster.ClusterError:
-        return tuple(Job(job, "", len(known & set(keys))) for job, keys in jobs.items())
-    return tuple(Job(job, in_words(states[job]), len(known & set(keys))) for job, keys in jobs.items() if job in states)
+        return store.failure_file(key).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
-def in_words(job: cluster.Queued) -> str:
-    """State of a job, with its node or the reason why it waits."""
-    why = job.node or (job.reason if job.reason != "None" else "")
-    return f"{job.state.lower()} ({why})" if why else job.state.lower()
+def in_queues(store: Store) -> list[Submitted]:
+    """The jobs of a store in the queues of clusters."""
+    return [job for kind in ENGINES.values() for job in kind.queue(store.root)]

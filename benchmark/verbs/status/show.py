@@ -19,6 +19,13 @@ def show(console: Console, state: State) -> None:
     print_table(console, columns, [rows])
     listed(console, [f"job {job.id}: {job.state or 'submitted'}, {what(job.cells)}" for job in state.jobs])
     listed(console, [f"running: {key} ({holder})" for key, holder in state.running.items()])
+    listed(
+        console,
+        [
+            f"held: {key} by {claim.holder}, not renewed for {claim.silent:.0f} s: it has most likely ended"
+            for key, claim in state.silent.items()
+        ],
+    )
     listed(console, [f"failed: {name}: {error}" for name, error in state.failures.items()])
     if state.total[FAILED]:
         note(console, "the command that began this grid tries again what has failed")

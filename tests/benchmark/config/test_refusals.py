@@ -38,6 +38,10 @@ from benchmark.data.readers.registry import DATASETS
         ({"knobs.pmq.momentun": 0.5}, ["momentun", "methods.pmq.momentum"]),
         ({"ablations.pmq": {"half": {"momentum": 2}}}, ["methods.pmq.momentum", "got 2"]),
         ({"sweeps.pmq.queue_size": [-1]}, ["methods.pmq.queue_size", "got -1"]),
+        (
+            {"engine.minutes": 15, "engine.warning_seconds": 451},
+            ["engine.warning_seconds", "engine.minutes=15", "at most 450", "got 451"],
+        ),
         ({"methods": ["mae"], "encoder.name": "dilated"}, ["methods", "mae", "dilated"]),
     ],
 )

@@ -33,6 +33,8 @@ AGAIN_SECONDS = 60.0
 GRACE_SHARE = 0.8
 """Of the warning before the time limit that a job may take to save."""
 HELD = ("held", "Held")
+REQUEUED_ENOUGH = "timed-out too many times"
+"""What submitit says of a job that may not go back to the queue again."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class _Watch(Generic[Work, Result]):
     """Job that has left the queue -> when this was seen."""
     begun: set[str] = field(default_factory=set)
     noted: set[str] = field(default_factory=set)
-    refused: bool = False
-    """Whether the cluster took no more jobs when it was last asked."""
+    refused: str = ""
+    """Why the cluster took no more jobs when it was last asked; '' if it took them."""
     offer_again: float = 0.0
 
     # Submitting
@@ -97,7 +99,7 @@ class _Watch(Generic[Work, Result]):
             free = self.free_tasks(inside)
             settings = self.engine.settings
             batches = batches_of(free, most=settings.tasks_per_job, minutes=settings.minutes)
-            self.refused = False
+            self.refused = ""
             for array in arrays_of(batches, self.engine.most):
                 self.submit_array(array, inside, alive=bool(live))
                 if self.refused:
@@ -149,8 +151,8 @@ class _Watch(Generic[Work, Result]):
                     raise ClusterError(
                         f"{full}; none of these jobs is in the queue, so it is not that it is full"
                     ) from None
-                self.refused, self.offer_again = True, time.monotonic() + AGAIN_SECONDS
-                self.note_once("the cluster takes no more jobs now; the rest follows as jobs end")
+                self.refused, self.offer_again = str(full), time.monotonic() + AGAIN_SECONDS
+                self.note_once(f"the cluster takes no more jobs now ({full}); the rest follows as jobs end")
                 return
             for job, batch in zip(ids, now, strict=True):
                 record(self.engine.folder, job, batch.keys, batch.tasks[0].name)
@@ -177,7 +179,7 @@ class _Watch(Generic[Work, Result]):
             f"{there} tasks are in {len(self.flying)} jobs; `status` shows them, the same command goes on from there"
         )
         if self.waiting:
-            why = "the cluster takes no more jobs now" if self.refused else "other runners hold them"
+            why = f"the cluster takes no more jobs now, {self.refused}" if self.refused else "other runners hold them"
             self.note(f"{len(self.waiting)} tasks are not submitted ({why}): run the same command again later")
 
     # Watching
@@ -233,7 +235,7 @@ class _Watch(Generic[Work, Result]):
         if waited < late * (LOST_SHARE if outcome or state in LOST else 1.0):
             return None
         if outcome:
-            return RuntimeError(f"its job {job} failed: {str(outcome[1]).strip().splitlines()[-1]}; log: {log}")
+            return RuntimeError(f"its job {job} {why(str(outcome[1]), self.engine.settings)}; log: {log}")
         if not log.is_file():
             return RuntimeError(
                 f"its job {job} ended ({state or 'unknown'}) and left no log in {log.parent}: do all nodes see this "
@@ -248,3 +250,14 @@ class _Watch(Generic[Work, Result]):
         if line not in self.noted:
             self.noted.add(line)
             self.note(line)
+
+
+def why(traceback: str, settings: EngineSection) -> str:
+    """How a job has failed, in words that follow its name."""
+    last = (traceback.strip().splitlines() or ["no error text"])[-1]
+    if REQUEUED_ENOUGH in last:
+        return (
+            f"reached its time limit more than engine.requeues={settings.requeues} times; what it saved stays, and the "
+            f"same command goes on from there: give it more than engine.minutes={settings.minutes}, or more requeues"
+        )
+    return f"failed: {last}"

@@ -30,7 +30,8 @@ END_SECONDS = 600
 """Most that a job that was asked to end waits for its end."""
 TOLD_SECONDS = 60.0
 """Between two lines about a running task in the log."""
-LOWEST_PORT, PORTS = 20_000, 20_000
+LOWEST_PORT, PORTS = 20_000, 12_000
+"""Below those that Linux gives to outgoing connections, 32,768 and above."""
 
 
 @dataclass(frozen=True)

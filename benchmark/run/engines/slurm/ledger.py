@@ -34,6 +34,14 @@ def records(folder: Path) -> dict[str, list[str]]:
     return found
 
 
+def recorded_at(folder: Path, job: str) -> int:
+    """When a job was noted, ns, by the clock of the file system; 0 if its record is gone."""
+    try:
+        return (folder / f"{job}.json").stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
 def forget(folder: Path, jobs: Iterable[str]) -> None:
     """Remove the records of jobs that have left the queue."""
     for job in jobs:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 LIMIT = re.compile(r"Max\w*Submit|Max\w*Job|submit limit|Invalid job array|temporarily unable", re.IGNORECASE)
-"""What sbatch says where the cluster takes no more jobs, or no array of this size."""
+"""What sbatch says where the cluster takes no more jobs, or no array of this size.
+
+One sentence of SLURM is of all limits, also of those that no waiting ends ('Job violates accounting/QOS policy (job
+submit limit, user's size and/or time limits)'): what it said is told.
+"""
 
 LARGEST_OUTCOME = MEBIBYTE
 """Bytes of what a job leaves: keys of tasks, or a traceback."""
@@ -74,9 +78,15 @@ def submit(
         with redirect_stderr(StringIO()), executor.batch():  # what sbatch says is in the error
             submitted = [executor.submit(job) for job in jobs]
     except FailedJobError as error:
-        said = " ".join(str(error).split())
+        said = said_by_sbatch(str(error))
         raise (Full if LIMIT.search(said) else ClusterError)(f"sbatch: {said}") from None
     return [str(job.job_id) for job in submitted]
+
+
+def said_by_sbatch(text: str) -> str:
+    """What sbatch says, in one line."""
+    lines = (" ".join(line.removeprefix("sbatch: ").removeprefix("error: ").split()) for line in text.splitlines())
+    return "; ".join(dict.fromkeys(filter(None, lines)))
 
 
 def outcome_of(folder: Path, job: str) -> tuple[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from benchmark.run.apart.code import digests_of_code
 from benchmark.run.cell import CellJob
 from benchmark.run.engines.engine import Not
 from benchmark.run.pretraining import PretrainingJob
+from benchmark.run.work import claims as claims_module
 from benchmark.run.work import jobs as jobs_module
 from benchmark.run.work.claims import CLAIMS, Claims
 from benchmark.run.work.jobs import Job, cell_jobs, configs_of, pretraining_job
@@ -56,6 +58,23 @@ def test_what_is_done_is_not_done_again_and_what_another_holds_is_left_to_it(
     assert attempt(bench, job) == []
     monkeypatch.setattr(jobs_module, "run_to_end", lambda *arguments: pytest.fail("it is done already"))
     assert attempt(bench, job) == []
+
+
+def test_what_a_dead_host_holds_is_taken_over_after_watching_it_over_several_calls(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims_module, "STALE_SECONDS", 0.3)
+    pretrainings, _ = jobs_of(bench)
+    job = pretrainings["random"]
+    other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
+    assert other.take(job.task.key)
+    own = pickle.loads(pickle.dumps(Attempt(bench.store.root, {}, digests_of_code())))
+    assert own(job, lambda news: None) is Not.YET
+    time.sleep(0.2)
+    assert own(job, lambda news: None) is Not.YET
+    time.sleep(0.2)
+    assert own(job, lambda news: None) == []
+    assert bench.store.card(job.task.key) is not None
 
 
 def test_a_cell_waits_for_its_encoder_and_fails_with_it(bench: Bench) -> None:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from benchmark.config.command_line.values import config_of
+from benchmark.config.command_line.verb import parse
 from benchmark.config.sections.engine import EngineSection
 from benchmark.results.names import ENGINES as NAMES
+from benchmark.results.store import Store
+from benchmark.run.engines.engine import Ended, Order, Result, Submitted, Work
 from benchmark.run.engines.local import Local
-from benchmark.run.engines.registry import ENGINES, Asked
+from benchmark.run.engines.makespan import as_local
+from benchmark.run.engines.registry import ENGINES, Asked, Kind
+from benchmark.verbs import VERBS
+from benchmark.verbs.run.machine import engine_of, machine_of
+from benchmark.verbs.run.makespan import counts
+from benchmark.verbs.status.look import in_queues
 
 
 def test_the_registry_has_the_names_of_the_flag_and_of_the_config() -> None:
@@ -17,4 +30,32 @@ def test_the_registry_has_the_names_of_the_flag_and_of_the_config() -> None:
 
 def test_local_has_the_jobs_and_devices_that_were_asked_for() -> None:
     asked = Asked(EngineSection(), 4, ("0", "1"), Path("runs"), [], detach=False)
-    assert ENGINES["local"](asked) == Local(4, ("0", "1"))
+    assert ENGINES["local"].open(asked) == Local(4, ("0", "1"))
+
+
+@dataclass(frozen=True)
+class Third:
+    """An engine of another queue, which hands over and waits for nothing."""
+
+    apart: bool = True
+    detached: bool = True
+
+    def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
+        yield from ()
+
+
+def test_a_third_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every part that asks an engine anything asks the table: machine, makespan, what is in the queue."""
+    job = Submitted("9", "waiting", ["a"], 5)
+    kind = Kind(
+        lambda asked: Third(), lambda tasks, on: as_local(tasks, on.number), cluster=True, queue=lambda results: [job]
+    )
+    monkeypatch.setitem(ENGINES, "third", kind)
+    arguments = parse(VERBS, ["--precision", "float32", "--detach", "--set", "engine.gpus=2"])[1]
+    config = config_of(arguments)
+    config = config.model_copy(update={"engine": config.engine.model_copy(update={"name": "third"})})
+    machine = machine_of(arguments, config)
+    assert machine.mode() == {"device": "cuda", "precision": "float32", "ranks": 2}
+    assert engine_of(arguments, config, machine) == Third()
+    assert counts(config, machine) == [2, 4, 8]
+    assert in_queues(Store(tmp_path)) == [job]

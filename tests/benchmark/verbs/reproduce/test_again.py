@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,18 +14,19 @@ import pytest
 import torch
 
 from benchmark.config.command_line.verb import FAILED, OK, USAGE
-from benchmark.config.errors import ConfigError
 from benchmark.results.cards import card_bytes
 from benchmark.results.names import CARD
 from benchmark.results.rows import Row
 from benchmark.results.store import Store
+from benchmark.run import order
 from benchmark.run.cell import CellJob, run_together
 from benchmark.run.grid import keys
+from benchmark.run.plan import make_plan
+from benchmark.run.work import jobs
 from benchmark.training.weights import WEIGHTS
 from benchmark.verbs.reproduce import again
-from benchmark.verbs.reproduce.again import config_of, device_for, renamed
 from run_benchmark import main
-from tests.benchmark.run.bench import Bench, cell_of, stamps
+from tests.benchmark.run.bench import MACHINE, Bench, Cohorts, SmallConfig, cell_of, stamps
 
 EQUAL = "equal: {}6 scores and the predictions of"
 
@@ -103,6 +103,43 @@ def test_an_encoder_that_is_gone_is_pretrained_again_or_refused(
     assert "the encoder is gone; --pretraining makes it again" in capsys.readouterr().err
     assert run(store, "pmq", "finetune", "--pretraining") == OK
     assert EQUAL.format("(the stored encoder is gone) ") in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.fixture
+def of_ranks(
+    cohorts: Cohorts, small_config: SmallConfig, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Store:
+    """PMQ as two ranks pretrain it, run here as one process: key and card are those of two."""
+    own = Bench(
+        small_config(
+            {"evaluate": ["linear"], "pretrain.batch_norm": "per-rank", "data.simulation.recordings_per_patient": 2.0}
+        ),
+        cohorts,
+        Store(tmp_path / "ranks"),
+        replace(MACHINE, ranks=2),
+    )
+    made = jobs.pretraining_job
+    monkeypatch.setattr(order, "pretraining_job", lambda *given: replace(made(*given), ranks=1))
+    own.store.save_plan(make_plan(own.config, cohorts, own.grid))
+    assert own.work_off() == 0
+    monkeypatch.chdir(data)
+    return own.store
+
+
+def test_a_cell_whose_encoder_several_ranks_have_pretrained_is_equal_too(
+    of_ranks: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(of_ranks, "pmq", "linear") == OK
+    assert EQUAL.format("") in capsys.readouterr().out.splitlines()[-1]
+    assert run(of_ranks, "pmq", "linear", "--pretraining") == USAGE
+    assert (
+        "2 processes have pretrained the encoder of pmq linear chapman 0.5 seed 41 together, and this command has 1: "
+        "torchrun --standalone --nproc-per-node 2 run_benchmark.py reproduce ... --pretraining"
+    ) in capsys.readouterr().err
+    for folder in of_ranks.pretrained.iterdir():
+        shutil.rmtree(folder)
+    assert run(of_ranks, "pmq", "linear") == USAGE
+    assert "the encoder is gone; --pretraining makes it again" in capsys.readouterr().err
 
 
 def test_the_threads_are_those_of_the_row(
@@ -201,45 +238,3 @@ def test_a_failure_is_a_line(store: Store, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr("benchmark.run.cell.learn", lambda *given: 1 / 0)
     assert run(store, "pmq", "linear") == USAGE
     assert "failed when it was run again: ZeroDivisionError: division by zero" in capsys.readouterr().err
-
-
-def made_on(row: Row, device: str) -> Row:
-    return replace(row, provenance=row.provenance | {"device": {"type": device, "name": "H100", "threads": 1}})
-
-
-def test_a_row_of_a_gpu_is_run_elsewhere_only_on_demand(told_bench: Bench) -> None:
-    row = told_bench.store.load_row(cell_of(told_bench, "pmq").key)
-    assert row is not None
-    assert device_for(row, Namespace(device="auto")) == torch.device("cpu")
-    if not torch.cuda.is_available():
-        with pytest.raises(ConfigError, match=r"was made on a GPU \(H100\), and torch sees none here; --device cpu"):
-            device_for(made_on(row, "cuda"), Namespace(device="auto"))
-    assert device_for(made_on(row, "cuda"), Namespace(device="cpu")) == torch.device("cpu")
-    with pytest.raises(ConfigError, match="on a device of the unknown type 'quantum'; --device cpu runs it"):
-        device_for(made_on(row, "quantum"), Namespace(device="auto"))
-
-
-def test_code_that_a_store_names_is_not_loaded_unless_the_user_names_it(told_bench: Bench, tmp_path: Path) -> None:
-    row = told_bench.store.load_row(cell_of(told_bench, "pmq").key)
-    assert row is not None
-    own = tmp_path / "mine.py"
-    own.write_text(
-        "import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n",
-        encoding="utf-8",
-    )
-    config = row.provenance["config"] | {"methods": ["random", "/theirs/mine.py"]}
-    theirs = replace(row, provenance=row.provenance | {"config": config})
-    with pytest.raises(ConfigError, match=r"names /theirs/mine\.py; code that a store names is not loaded"):
-        config_of(theirs, None)
-    assert config_of(theirs, own).compared() == ["random", "mine"]
-    card = replace(row, provenance=row.provenance | {"config": config | {"methods": ["/theirs/card.yaml"]}})
-    with pytest.raises(ConfigError, match=r"names /theirs/card\.yaml; code that a store names is not loaded"):
-        config_of(card, None)
-    assert config_of(card, own).compared() == ["mine"]
-    two = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.py"]}})
-    with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.py\)"):
-        config_of(two, own)
-    both = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.yaml"]}})
-    with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.yaml\)"):
-        config_of(both, own)
-    assert renamed({"a.py": [1, {"x": "a.py"}]}, "a.py", "b.py") == {"b.py": [1, {"x": "b.py"}]}

@@ -13,6 +13,7 @@ from benchmark.run.engines.local import Local
 from benchmark.run.grid.keys import pretrain_content
 from benchmark.run.machine import Machine
 from benchmark.verbs import VERBS
+from benchmark.verbs.run import machine as machine_module
 from benchmark.verbs.run.machine import engine_of, machine_of
 
 CPU = "--device cpu --precision float32"
@@ -93,6 +94,21 @@ def test_a_job_has_the_device_of_its_cluster_and_not_of_this_host(monkeypatch: p
     _, arguments = parse(VERBS, ["--engine", "slurm", "--set", "engine.gpus=1", "--precision", "bf16"])
     machine = machine_of(arguments, config_of(arguments))
     assert machine.mode() == {"device": "cuda", "precision": "bf16"}
+
+
+@pytest.mark.parametrize("precision", ["bf16", "float32"])
+def test_the_precision_of_jobs_on_cpus_is_not_picked_by_the_cpu_of_this_host(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_module, "pick_precision", lambda name, device: precision if name == "auto" else name)
+    arguments = parse(VERBS, ["--engine", "slurm"])[1]
+    if precision == "float32":
+        assert machine_of(arguments, config_of(arguments)).precision == "float32"
+        return
+    with pytest.raises(ConfigError, match=r"^--precision auto is bf16 by this host's CPU, and the nodes may have"):
+        machine_of(arguments, config_of(arguments))
+    arguments = parse(VERBS, ["--engine", "slurm", "--precision", "bf16"])[1]
+    assert machine_of(arguments, config_of(arguments)).precision == "bf16"
 
 
 def test_several_gpus_of_a_job_are_ranks_and_the_key_says_so() -> None:

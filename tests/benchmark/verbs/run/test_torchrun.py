@@ -36,12 +36,11 @@ precision: float32
 LIMIT = 240
 
 
-def start(folder: Path, *flags: str) -> subprocess.Popen[str]:
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     (folder / "tiny.yaml").write_text(CONFIG)
     of_torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", *flags]
     return subprocess.Popen(
-        [sys.executable, *of_torchrun, str(ROOT / "run_benchmark.py"), *command],
+        [sys.executable, *of_torchrun, str(ROOT / "run_benchmark.py"), *words, "--device", "cpu", "--workers", "1"],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
@@ -64,7 +63,7 @@ def cards(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_two_ranks_do_a_grid_and_go_on_after_a_signal(tmp_path: Path) -> None:
-    first = start(tmp_path)
+    first = start(tmp_path, "--config", "tiny.yaml")
     checkpoints = lambda: list((tmp_path / "runs" / "pretrained").glob(f"*/{CHECKPOINT}"))  # noqa: E731
     until(lambda: checkpoints() or first.poll() is not None)
     first.send_signal(signal.SIGTERM)
@@ -72,7 +71,7 @@ def test_two_ranks_do_a_grid_and_go_on_after_a_signal(tmp_path: Path) -> None:
     assert said.count("the pretraining of pmq is saved at update") == 1, said
     assert len(checkpoints()) == 1
 
-    again = start(tmp_path)
+    again = start(tmp_path, "--config", "tiny.yaml")
     said, _ = again.communicate(timeout=LIMIT)
     assert again.returncode == 0, said
     assert not checkpoints()
@@ -81,3 +80,8 @@ def test_two_ranks_do_a_grid_and_go_on_after_a_signal(tmp_path: Path) -> None:
     assert "mode" not in ours["random"]["key_content"]
     assert len(list((tmp_path / "runs" / "cells").glob("*.json"))) == 2
     assert said.count("2 cells on 2 encoders") == 1, "the second rank prints nothing"
+
+    alike = start(tmp_path, "reproduce", "pmq", "--pretraining")
+    said, _ = alike.communicate(timeout=LIMIT)
+    assert alike.returncode == 0, said
+    assert "equal: the encoder, 6 scores and the predictions of" in said

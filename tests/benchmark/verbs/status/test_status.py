@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,11 @@ from benchmark.results.store import Store
 from benchmark.run.engines.slurm import cluster
 from benchmark.run.engines.slurm.cluster import ClusterError, Queued
 from benchmark.run.engines.slurm.ledger import JOBS, forget, record, records
-from benchmark.run.work.claims import CLAIMS, Claims
+from benchmark.run.work.claims import CLAIMS, STALE_SECONDS, Claims
 from benchmark.screen.console import open_console
 from benchmark.verbs import status as status_module
+from benchmark.verbs.status import held as held_module
+from benchmark.verbs.status.held import Sights
 from benchmark.verbs.status.look import look
 from benchmark.verbs.status.show import show
 from run_benchmark import main
@@ -76,6 +80,49 @@ def test_a_claim_of_a_process_that_has_ended_and_a_job_that_left_the_queue_count
     monkeypatch.setattr(cluster, "queued", lambda jobs: {})
     assert look(store).total == {"done": 1, "failed": 1, "to do": 3}
     assert "the command that began this grid tries again what has failed" in shown(store)
+
+
+def set_back(file: Path, seconds: float) -> None:
+    """Make a file older."""
+    then = time.time() - seconds
+    os.utime(file, (then, then))
+
+
+def test_a_stored_failure_is_not_hidden_by_an_older_claim_or_job(store: Store, claims: Claims) -> None:
+    assert claims.take("failed")
+    set_back(store.failure_file("failed"), 20.0)
+    assert look(store).total["running"] == 1, "it is tried again"
+    set_back(store.root / CLAIMS / "failed.json", 40.0)
+    assert look(store).total == {"done": 1, "queued": 2, "failed": 1, "to do": 1}
+    store.save_failure("waits", "it", "ValueError: out of luck")
+    assert look(store).total == {"done": 1, "queued": 1, "failed": 2, "to do": 1}
+
+
+def test_a_claim_of_another_host_that_is_no_longer_renewed_is_not_running(store: Store, claims: Claims) -> None:
+    assert claims.take("failed")
+    assert claims.take("nobody")
+    set_back(store.failure_file("failed"), 1000.0)
+    for key in ("failed", "nobody"):
+        set_back(store.root / CLAIMS / f"{key}.json", 500.0)
+    state = look(store)
+    assert state.total == {"done": 1, "queued": 2, "failed": 1, "to do": 1}
+    assert state.running == {}
+    assert "held: nobody by there:7, not renewed for 500 s: it has most likely ended\n" in shown(store)
+
+
+def test_where_nothing_can_be_written_a_claim_is_judged_by_watching_it(
+    store: Store, claims: Claims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(held_module, "store_time", lambda folder: None)
+    assert claims.take("nobody")
+    set_back(store.root / CLAIMS / "nobody.json", 500.0)
+    sights = Sights(lambda: now[0])
+    assert look(store, sights).total["running"] == 1
+    now[0] += STALE_SECONDS
+    assert look(store, sights).total["running"] == 0
+    claims.renew()
+    assert look(store, sights).total["running"] == 1
 
 
 def test_where_the_cluster_cannot_be_asked_what_was_submitted_is_shown(

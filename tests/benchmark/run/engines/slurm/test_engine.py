@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +74,24 @@ def test_a_job_without_a_log_asks_whether_the_folder_is_shared(made_up: MadeUp, 
     )
 
 
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (
+            "submitit.core.utils.UncompletedJobError: Job not requeued because: timed-out too many times.",
+            "reached its time limit more than engine.requeues=100 times; what it saved stays, and the same command goes"
+            " on from there: give it more than engine.minutes=240, or more requeues",
+        ),
+        ("ValueError: out of luck", "failed: ValueError: out of luck"),
+        ("", "failed: no error text"),
+    ],
+)
+def test_how_a_job_failed_is_told_with_what_to_change(made_up: MadeUp, tmp_path: Path, last: str, words: str) -> None:
+    (tmp_path / "1_0_0_result.pkl").write_bytes(pickle.dumps(("error", last and f"Traceback:\n  a line\n{last}\n")))
+    (end,) = engine(tmp_path).run(order([], Task("a", "a", 1)))
+    assert str(end.error) == f"its job 1_0 {words}; log: {tmp_path / '1_0_0_log.out'}"
+
+
 def test_jobs_wait_for_their_own_pretraining_and_arrays_are_split(made_up: MadeUp, tmp_path: Path) -> None:
     whole = [Task(name, name, 1, whole=True) for name in "pqrst"]
     cells = [Task(f"{name} {number}", "", 1, name, 1e5) for name in "ps" for number in range(2)]
@@ -129,6 +148,21 @@ def test_a_held_job_and_a_silent_cluster_are_told_once(made_up: MadeUp, tmp_path
     ]
     assert len(looks) == 2
     assert running.flying.keys() == {"1_0"}
+
+
+def test_a_full_cluster_is_told_in_its_own_words(
+    made_up: MadeUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "sbatch: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+    record(tmp_path, "7", ["theirs"], "of another runner")
+    made_up.states["7"] = WAITS
+    made_up.refusal = Full(words)
+    list(engine(tmp_path, detached=True).run(order(told := [], Task("a", "a", 1))))
+    assert told == [
+        f"the cluster takes no more jobs now ({words}); the rest follows as jobs end",
+        "0 tasks are in 0 jobs; `status` shows them, the same command goes on from there",
+        f"1 tasks are not submitted (the cluster takes no more jobs now, {words}): run the same command again later",
+    ]
 
 
 @pytest.mark.parametrize("refusal", [Full("sbatch: too many"), ClusterError("sbatch: invalid account")])

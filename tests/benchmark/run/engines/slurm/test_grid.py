@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.sections.engine import EngineSection
 from benchmark.data.prepared.prepare import Prepared
 from benchmark.results.store import Store
+from benchmark.run.engines.slurm import open as open_module
 from benchmark.run.engines.slurm.engine import Slurm
 from benchmark.run.engines.slurm.ledger import JOBS, records
 from benchmark.run.engines.slurm.open import open_slurm
@@ -21,6 +23,7 @@ from benchmark.run.plan import make_plan
 from benchmark.run.runner import do
 from benchmark.training.weights import CHECKPOINT, WEIGHTS
 from benchmark.verbs.status.look import look
+from run_benchmark import main
 from tests.benchmark.run.bench import Bench, Cohorts, Heard, SmallConfig
 from tests.benchmark.run.engines.slurm.cluster import MOST_IN_AN_ARRAY, Cluster, wait_until
 
@@ -39,6 +42,21 @@ class {name}(methods.pmq.PMQ):
     def after_step(self):
         super().after_step()
         time.sleep(0.1 if "SLURM_JOB_ID" in os.environ else 0.0)  # in a job it lasts until the test has seen it
+"""
+TINY = """
+methods: [random, pmq]
+data:
+  datasets: [chapman]
+  simulation: {patients: {mimic-iv-ecg: 8, chapman: 30}, recordings_per_patient: 2}
+encoder: {hidden: 4, depth: 2, output: 8}
+knobs: {pmq: {queue_size: 16}}
+pretrain: {epochs: 1, recipe: {batch_size: 8}}
+evaluate: [linear]
+ratios: [0.5]
+seeds: [41]
+gates: []
+precision: float32
+engine: {memory_gb: 0.5, minutes: 30}
 """
 ONE_EPOCH = {"pretrain.epochs": 1, "evaluate": ["linear"]}
 
@@ -160,6 +178,36 @@ def with_folder(data: Prepared, folder: Path) -> Prepared:
     """Prepared data that lie in another folder."""
     shutil.copytree(data.folder, folder)
     return replace(data, folder=folder)
+
+
+def test_a_command_hands_a_grid_over_and_the_same_command_prints_its_tables(
+    slurm: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(open_module, "Slurm", partial(Slurm, poll_seconds=0.5))
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(TINY)
+    words = ["--config", "tiny.yaml", "--workers", "1", "--engine", "slurm"]
+    with slurm.closed():
+        assert main([*words, "--detach"]) == 0
+        said = capsys.readouterr().out
+        assert len(slurm.queue()) == 4
+    assert "4 tasks are in 4 jobs; `status` shows them, the same command goes on from there" in said
+    assert "AUROC" not in said
+    assert not Path("out", "results.csv").exists()
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "AUROC" in said
+    assert "submitted" not in said
+    logs = [file.read_text() for file in Path("runs", JOBS, "bench").glob("*_0_log.out")]
+    begun = [line for log in logs for line in log.splitlines() if line.endswith(" begins")]
+    assert sorted(begun) == [
+        "pmq linear chapman 0.5 seed 41 begins",
+        "pmq pretrain seed 42 begins",
+        "random linear chapman 0.5 seed 41 begins",
+        "random pretrain seed 41 begins",
+    ]
+    assert len(Store(Path("runs")).row_keys()) == 2
+    assert Path("out", "results.csv").is_file()
 
 
 def test_what_the_cluster_has_not_is_refused_in_one_line(slurm: Cluster, tmp_path: Path) -> None:

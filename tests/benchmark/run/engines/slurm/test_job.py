@@ -37,7 +37,7 @@ def test_a_process_of_several_is_told_its_rank_as_torchrun_does() -> None:
         "LOCAL_RANK": "2",
         "LOCAL_WORLD_SIZE": "4",
         "MASTER_ADDR": "node7",
-        "MASTER_PORT": "25678",
+        "MASTER_PORT": "29678",
     }
     assert rank_variables(ENVIRONMENT | {"SLURM_NTASKS": "1"}) == {}
 
@@ -45,6 +45,12 @@ def test_a_process_of_several_is_told_its_rank_as_torchrun_does() -> None:
 def test_two_jobs_on_a_node_have_two_ports() -> None:
     ports = {rank_variables(ENVIRONMENT | {"SLURM_JOB_ID": str(job)})["MASTER_PORT"] for job in range(100, 200)}
     assert len(ports) == 100
+
+
+def test_no_port_is_one_that_an_outgoing_connection_may_have() -> None:
+    ports = [int(rank_variables(ENVIRONMENT | {"SLURM_JOB_ID": str(job)})["MASTER_PORT"]) for job in range(0, 70000, 7)]
+    assert min(ports) > 1024
+    assert max(ports) < 32_768
 
 
 def test_what_another_runner_holds_is_tried_again_and_left_to_it_in_the_end(

@@ -39,7 +39,8 @@ def test_more_cells_than_the_cluster_takes_jobs_and_more_jobs_than_an_array_hold
     assert sorted(end.task.key for end in ended) == sorted(f"cell {number}" for number in range(100))
     assert [end.error for end in ended if end.error] == []
     assert begun(tmp_path) == sorted(f"cell {number}" for number in range(100))
-    assert "the cluster takes no more jobs now; the rest follows as jobs end" in told
+    refused = "the cluster takes no more jobs now (sbatch: AssocMaxSubmitJobLimit; Batch job submission failed: "
+    assert any(line.startswith(refused) and line.endswith("; the rest follows as jobs end") for line in told), told
     submitted = [line.partition(": ")[2] for line in told if line.startswith("submitted")]
     assert submitted == ["75 tasks", "cell 3"], "four jobs are more than an array holds, and more than the queue takes"
 
@@ -71,6 +72,26 @@ def test_a_cancelled_and_a_killed_job_fail_their_own_tasks_and_no_other(slurm: C
     )
     assert f"its job {jobs['killed']} ended without a result (FAILED)" in ended["killed"]
     assert "failed: ValueError: out of luck; log: " in ended["fails"]
+
+
+def test_a_job_that_may_not_go_back_to_the_queue_again_fails_with_what_to_change(
+    slurm: Cluster, tmp_path: Path
+) -> None:
+    own = engine(tmp_path, requeues=1)
+    ended: dict[str, str] = {}
+    asked = order(tmp_path, [task(tmp_path, "long", "waits")], [])
+    work = threading.Thread(target=note_ends, args=(own, asked, ended), daemon=True)
+    work.start()
+    for count in (1, 2):
+        wait_until(lambda count=count: len(begun(tmp_path)) == count)  # type: ignore[misc]
+        ((job, _),) = records(own.folder).items()
+        slurm.say("scancel", "--signal=USR2", job)
+    work.join(60)
+    assert ended == {
+        "long": f"its job {job} reached its time limit more than engine.requeues=1 times; what it saved stays, and the "
+        "same command goes on from there: give it more than engine.minutes=5, or more requeues; log: "
+        + str(own.folder / f"{job}_0_log.out")
+    }
 
 
 def note_ends(own: Slurm, asked: Order[Chore, str], ended: dict[str, str]) -> None:
@@ -148,8 +169,9 @@ def test_a_detached_runner_returns_at_once_and_says_what_to_do_next(slurm: Clust
         assert len(slurm.queue()) == 2
     assert told[-2:] == [
         "2 tasks are in 2 jobs; `status` shows them, the same command goes on from there",
-        "1 tasks are not submitted (the cluster takes no more jobs now): run the same command again later",
+        told[-1],
     ]
+    assert told[-1].startswith("1 tasks are not submitted (the cluster takes no more jobs now, sbatch: AssocMaxSubmit")
     wait_until(lambda: slurm.queue() == {})
     assert [end.task.key for end in engine(tmp_path).run(order(tmp_path, tasks, told))] == ["alone"]
     assert begun(tmp_path) == ["alone", "of one", "one"]

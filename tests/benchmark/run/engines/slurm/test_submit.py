@@ -1,15 +1,117 @@
-"""What a job leaves is read as texts alone: the folder of jobs is in the store, and a store may come from others."""
+"""What is asked of the cluster, and what a job leaves: read as texts alone, since a store may come from others."""
 
 from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
-from benchmark.run.engines.slurm.submit import LARGEST_OUTCOME, outcome_of
+from benchmark.config.sections.engine import EngineSection
+from benchmark.run.engines.slurm.cluster import ClusterError
+from benchmark.run.engines.slurm.job import SlurmJob
+from benchmark.run.engines.slurm.submit import CHECKOUT, LARGEST_OUTCOME, Full, outcome_of, submit
+
+submitit = pytest.importorskip("submitit")
+
+
+class Executor:
+    """What is asked of submitit."""
+
+    asked: ClassVar[dict[str, Any]] = {}
+    jobs: ClassVar[list[SlurmJob]] = []
+    refusal: ClassVar[str] = ""
+
+    def __init__(self, folder: Path, max_num_timeout: int) -> None:
+        Executor.asked = {"folder": folder, "max_num_timeout": max_num_timeout}
+        Executor.jobs = []
+
+    def update_parameters(self, **asked: Any) -> None:
+        Executor.asked |= asked
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        yield
+        if self.refusal:
+            raise submitit.core.utils.FailedJobError(self.refusal)
+
+    def submit(self, job: SlurmJob) -> SimpleNamespace:
+        self.jobs.append(job)
+        return SimpleNamespace(job_id=f"9_{len(self.jobs) - 1}")
+
+
+@pytest.fixture
+def executor(monkeypatch: pytest.MonkeyPatch) -> type[Executor]:
+    monkeypatch.setattr(submitit, "SlurmExecutor", Executor)
+    monkeypatch.setattr(Executor, "refusal", "")
+    return Executor
+
+
+JOBS = [SlurmJob(b"", 1.0), SlurmJob(b"", 2.0)]
+FULL = {
+    "partition": "gpu", "account": "lab", "minutes": 90, "memory_gb": 2.5, "gpus": 4, "cpus": 8, "at_once": 7,
+    "requeues": 3, "warning_seconds": 60, "options": {"constraint": "a100", "qos": "long"},
+}  # fmt: skip
+
+
+def test_all_that_the_section_engine_says_is_asked_of_the_cluster(executor: type[Executor], tmp_path: Path) -> None:
+    settings = EngineSection(name="slurm", **FULL)
+    assert submit(JOBS, tmp_path, settings, "ecg-1", "12_0", ranks=4) == ["9_0", "9_1"]
+    assert executor.jobs == JOBS
+    setup = executor.asked.pop("setup")
+    assert executor.asked == {
+        "folder": tmp_path,
+        "max_num_timeout": 3,
+        "job_name": "ecg-1",
+        "time": 90,
+        "nodes": 1,
+        "ntasks_per_node": 4,
+        "cpus_per_task": 8,
+        "mem": "2560MB",
+        "gpus_per_node": 4,
+        "partition": "gpu",
+        "account": "lab",
+        "array_parallelism": 7,
+        "signal_delay_s": 60,
+        "srun_args": ["--cpus-per-task=8"],
+        "additional_parameters": {
+            "requeue": True, "constraint": "a100", "qos": "long", "dependency": "afterany:12_0"
+        },
+    }  # fmt: skip
+    assert setup == [f"export PYTHONPATH={CHECKOUT} OMP_NUM_THREADS=8"]
+
+
+def test_a_job_of_cells_has_one_gpu_and_what_is_left_out_is_left_to_the_cluster(
+    executor: type[Executor], tmp_path: Path
+) -> None:
+    submit(JOBS, tmp_path, EngineSection(name="slurm", gpus=4), "ecg-1", "", ranks=1)
+    assert (executor.asked["ntasks_per_node"], executor.asked["gpus_per_node"]) == (1, 1)
+    submit(JOBS, tmp_path, EngineSection(name="slurm"), "ecg-1", "", ranks=1)
+    assert executor.asked.keys().isdisjoint({"partition", "account", "gpus_per_node"})
+    assert executor.asked["additional_parameters"] == {"requeue": True}
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: no", Full),
+        ("sbatch: error: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", Full),
+        ("sbatch: error: Invalid account", ClusterError),
+    ],
+)
+def test_what_sbatch_says_is_told_in_one_line(
+    executor: type[Executor], tmp_path: Path, said: str, kind: type[ClusterError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "refusal", said)
+    with pytest.raises(ClusterError) as error:
+        submit(JOBS, tmp_path, EngineSection(name="slurm"), "ecg-1", "", ranks=1)
+    assert type(error.value) is kind
+    assert str(error.value) == "sbatch: " + said.replace("sbatch: error: ", "").replace("\n", "; ")
 
 
 class Attack:
