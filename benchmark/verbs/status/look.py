@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from benchmark.results.plan import PlannedCell
 from benchmark.results.store import Store
 from benchmark.run.engines.engine import Submitted
 from benchmark.run.engines.registry import ENGINES
@@ -34,9 +35,9 @@ class State:
     rows: Mapping[str, Counter[str]]
     """Title of each row -> number of its cells per state; a cell that is in several tables counts once."""
     running: Mapping[str, str]
-    """Key of what is being done, pretrainings too -> 'host:pid'."""
+    """What is being done, pretrainings too -> 'host:pid'."""
     silent: Mapping[str, Held]
-    """Key of what is claimed -> a claim that is no longer renewed: its process has most likely ended."""
+    """What is claimed -> a claim that is no longer renewed: its process has most likely ended."""
     jobs: tuple[Job, ...]
     failures: Mapping[str, str]
     """Cell or pretraining -> its error in one line."""
@@ -77,14 +78,17 @@ def look(store: Store, sights: Sights | None = None) -> State:
             if so
         )
         rows.setdefault(plan.variants[cell.variant], Counter())[state] += 1
-    names = {
-        key: f"{cells[key].variant} {cells[key].evaluation} {cells[key].dataset} {cells[key].ratio:g} "
-        f"seed {cells[key].seed}"
-        for key in failures
-    }
-    errors = {names[key]: failure.line for key, failure in failures.items()}
-    silent = {key: claim for key, claim in held.items() if not claim.lives}
-    return State(plan.key, rows, {key: claim.holder for key, claim in running.items()}, silent, jobs, errors)
+    errors = {name_of(key, cells): failure.line for key, failure in failures.items()}
+    holders = {name_of(key, cells): claim.holder for key, claim in running.items()}
+    silent = {name_of(key, cells): claim for key, claim in held.items() if not claim.lives}
+    return State(plan.key, rows, holders, silent, jobs, errors)
+
+
+def name_of(key: str, cells: Mapping[str, PlannedCell]) -> str:
+    """'pmq linear chapman 0.1 seed 41'; of what is no cell of the plan: 'pretraining KEY'."""
+    if (cell := cells.get(key)) is None:
+        return f"pretraining {key}"
+    return f"{cell.variant} {cell.evaluation} {cell.dataset} {cell.ratio:g} seed {cell.seed}"
 
 
 def failed_at(key: str, store: Store) -> int:

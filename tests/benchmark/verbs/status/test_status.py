@@ -68,7 +68,7 @@ def test_each_state_is_counted_and_named(store: Store, claims: Claims) -> None:
     assert "1 of 5 cells done, 1 running, 1 queued, 1 failed, 1 to do\n" in text
     assert "job 12_0: pending (Resources), 2 cells\n" in text
     assert "job 13: running (node7), a pretraining\n" in text
-    assert "running: runs (there:7)\n" in text
+    assert "running: pmq linear chapman 0.5 seed 1 (there:7)\n" in text
     assert "failed: pmq linear chapman 0.5 seed 3: ValueError: out of luck\n" in text
 
 
@@ -107,7 +107,9 @@ def test_a_claim_of_another_host_that_is_no_longer_renewed_is_not_running(store:
     state = look(store)
     assert state.total == {"done": 1, "queued": 2, "failed": 1, "to do": 1}
     assert state.running == {}
-    assert "held: nobody by there:7, not renewed for 500 s: it has most likely ended\n" in shown(store)
+    assert "held: pmq linear chapman 0.5 seed 4 by there:7, not renewed for 500 s: it has most likely ended\n" in shown(
+        store
+    )
 
 
 def test_where_nothing_can_be_written_a_claim_is_judged_by_watching_it(
