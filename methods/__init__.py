@@ -16,6 +16,7 @@ from methods.elsewhere import as_method
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
+from methods.encoders.shapes import TWO_OF
 from methods.etp import ETP
 from methods.from_file import find_class
 from methods.jepa import JEPA
@@ -75,7 +76,7 @@ NEEDS = {
 def refusal(method: type[PretrainMethod], encoder: type[Encoder]) -> str:
     """Why a method cannot pretrain an encoder, and which encoders it can; '' where it can."""
     for need in method.needs:
-        if not getattr(encoder, need):
+        if need not in TWO_OF and not getattr(encoder, need):
             able = [name for name, kind in ENCODERS.items() if getattr(kind, need)]
             served = f"--encoder {' or '.join(able)}" if able else "one of your own"
             return f"{NEEDS[need].format(method=method.name, encoder=encoder.name)}; use {served}, or leave it out"

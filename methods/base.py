@@ -82,7 +82,7 @@ class PretrainMethod(nn.Module):
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
     needs: ClassVar[tuple[str, ...]] = ()
-    """Attributes that an encoder must have, 'tokens' or 'timed'; another is refused (`methods.refusal`)."""
+    """What an encoder must have: 'tokens', 'timed', two steps 'embedded' or 'output'; another is refused."""
     encoder_passes: ClassVar[float] = 4.0
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
     brings: ClassVar[type[PretrainedEncoder] | None] = None

@@ -43,7 +43,7 @@ def cpc_loss(predicted: Tensor, encoded: Tensor, negatives: Tensor, steps: int, 
     """InfoNCE of each position's prediction: 0-d, mean over the batch and *sum* over positions (CPC, Eq. 4).
 
     predicted, encoded: (B, T, E), raw dot products; position i predicts encoded step i + `steps`. negatives:
-    (T - steps, B, N) integers, wrong candidates of each prediction as rows of `encoded.reshape(-1, E)`.
+    (T - steps, B, N) whole numbers, wrong candidates of each prediction as rows of `encoded.reshape(-1, E)`.
     """
     precision = torch.promote_types(encoded.dtype, torch.float32)
     encoded, predicted = encoded.to(precision), predicted.to(precision)
@@ -68,7 +68,7 @@ class CPC(PretrainMethod):
     name: ClassVar[str] = "cpc"
     title: ClassVar[str] = "CPC"
     Config: ClassVar[type[MethodConfig]] = CPCConfig
-    needs: ClassVar[tuple[str, ...]] = ("timed",)
+    needs: ClassVar[tuple[str, ...]] = ("timed", "embedded")
 
     def __init__(self, encoder: Encoder, config: CPCConfig) -> None:
         super().__init__(encoder, config)

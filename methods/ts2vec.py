@@ -19,15 +19,13 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
 from methods.encoders.base import Encoder
-from methods.encoders.shapes import refuse_single
+from methods.encoders.shapes import output_stretch, refuse_single
+from methods.parts.dropout import dropout
 from methods.parts.ema import RunningAverage
 from methods.parts.gather import gather_with_gradient, of_first_rank
 from methods.parts.losses import two_view_nce
-from methods.parts.masks import Mask, time_mask
+from methods.parts.masks import time_mask
 from methods.parts.spaces import Choice, TimeMask
-
-FEWEST = 2
-"""Steps in the overlap of the crops."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,8 @@ class TS2Vec(PretrainMethod):
     name: ClassVar[str] = "ts2vec"
     title: ClassVar[str] = "TS2Vec"
     Config: ClassVar[type[MethodConfig]] = TS2VecConfig
-    needs: ClassVar[tuple[str, ...]] = ("timed",)
+    version: ClassVar[int] = 2
+    needs: ClassVar[tuple[str, ...]] = ("timed", "embedded", "output")
     encoder_passes: ClassVar[float] = 8.0  # measured at its batch of 16; the losses grow with the batch
 
     def __init__(self, encoder: Encoder, config: TS2VecConfig) -> None:
@@ -90,18 +89,18 @@ class TS2Vec(PretrainMethod):
     def forward(self, batch: Batch) -> Tensor:
         """The loss on the steps that both crops see. Raises ValueError if the encoder gives a single step."""
         a, b, c, d = draw_crops()
-        h1 = self.encoder(batch.x1, self.view(a, c))  # (B, S', K)
-        h2 = self.encoder(batch.x2, self.view(b, d))  # (B, S', K)
-        steps = h1.shape[1]
-        refuse_single(self.name, steps)
-        start = min(math.floor(b * steps), steps - FEWEST)
-        stop = min(max(math.ceil(c * steps), start + FEWEST), steps)
-        h1, h2 = (gather_with_gradient(h[:, start:stop]) for h in (h1, h2))  # (B, overlap, K)
+        embedded = self.encoder.embed(batch.x1)  # (B, T, D)
+        h1 = self.outputs(embedded, a, c)  # (B, S', K)
+        h2 = self.outputs(self.encoder.embed(batch.x2), b, d)  # (B, S', K)
+        refuse_single(self.name, min(embedded.shape[1], h1.shape[1]))
+        shared = output_stretch(b, c, embedded.shape[1], h1.shape[1])
+        h1, h2 = (gather_with_gradient(h[:, shared]) for h in (h1, h2))  # (B, overlap, K)
         return hierarchical_loss(h1, h2, self.config.instance_weight)
 
-    def view(self, start: float, stop: float) -> Mask:
-        """A crop of the embedded input, of which a share of the steps is then hidden."""
-        return lambda x: time_mask(crop(x, start, stop), self.config.time_mask)
+    def outputs(self, embedded: Tensor, start: float, stop: float) -> Tensor:
+        """What the encoder makes of a crop, of which a share of the steps is then hidden: (B, T, D) -> (B, S', K)."""
+        seen = time_mask(crop(embedded, start, stop), self.config.time_mask)  # (B, T, D)
+        return dropout(self.encoder.steps(seen), self.encoder.dropout, self.training)  # (B, S', K)
 
     def positives(self, batch: Batch) -> Positives:
         """The window's other crop."""

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from benchmark.config.change import by_encoder, refuse_unswept
 from benchmark.config.encoder import labels_of, refuse_unfit, sized
 from benchmark.config.errors import unknown
 from methods import refusal
+from methods.encoders.shapes import TWO_OF, refuse_single, steps_of
 
 if TYPE_CHECKING:
     from benchmark.config.config import Config
@@ -26,6 +29,7 @@ def refuse(config: Config) -> None:
     refuse_repeats(config)
     refuse_columns(config)
     refuse_unserved(config)
+    refuse_few_steps(config)
 
 
 def refuse_encoders(config: Config) -> None:
@@ -109,3 +113,18 @@ def refuse_unserved(config: Config) -> None:
         for name in (*config.methods, *config.sweeps):
             if refused := refusal(config.method_class(name), sized(section)[0]):
                 raise ValueError(f"methods: {refused}")
+
+
+def refuse_few_steps(config: Config) -> None:
+    """A method that needs two steps per window, on an encoder that gives one."""
+    methods = [config.method_class(name) for name in (*config.methods, *config.sweeps)]
+    if not any(need in method.needs for method in methods for need in TWO_OF):
+        return
+    for section in (config.encoder, *config.encoders):
+        kind, sizes = sized(section)
+        with torch.random.fork_rng(devices=[]):
+            steps = steps_of(kind(sizes), config.data.cut().samples)
+        for method in methods:
+            for need in TWO_OF:
+                if need in method.needs:
+                    refuse_single(f"methods: {method.name}", steps[need])

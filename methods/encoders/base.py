@@ -72,6 +72,11 @@ class Encoder(nn.Module):
 
     config: EncoderConfig
 
+    @property
+    def groups(self) -> int:
+        """Groups of tokens of equal size, one after another, of each of which MAE hides the same share."""
+        return 1
+
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__()
         self.config = config or self.Config()  # type: ignore[call-arg]

@@ -66,6 +66,11 @@ class STMEM(TokenEncoder):
         self.blocks = blocks_of(self.config)
         self.norm = nn.LayerNorm(width)
 
+    @property
+    def groups(self) -> int:
+        """The leads."""
+        return self.config.leads
+
     def cut(self, x: Tensor) -> Tensor:
         """Lead after lead: (B, S, L) -> (B, L * S / patch, patch)."""
         return x.mT.reshape(x.shape[0], -1, self.config.patch)  # (B, N, P)

@@ -11,7 +11,8 @@ import torch
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from methods.base import Batch
-from methods.mae import MAE, MAEConfig, positions, reconstruction_loss
+from methods.encoders.st_mem import STMEM, STMEMConfig
+from methods.mae import MAE, MAEConfig, kept_tokens, positions, reconstruction_loss
 from tests.basic import BASIC
 from tests.methods.official import arrays_of
 from tests.methods.tokens import Patches, PatchesConfig
@@ -87,3 +88,31 @@ def test_an_encoder_without_tokens_is_refused_before_any_work(encoder: str) -> N
 def test_an_encoder_of_tokens_is_taken() -> None:
     file = str(Path(__file__).with_name("tokens.py"))
     assert load_config(BASIC, {"methods": ["mae"], "encoder": {"name": file}}).methods == ["mae"]
+
+
+def test_the_same_share_of_each_group_is_hidden() -> None:
+    torch.manual_seed(0)
+    kept = kept_tokens(5, 24, 3, 0.75, torch.device("cpu"))  # (5, 6)
+    of_group = torch.nn.functional.one_hot(kept // 8, 3).sum(1)  # (5, 3)
+    assert of_group.tolist() == [[2, 2, 2]] * 5
+    assert all(len(set(row)) == 6 for row in kept.tolist())
+    assert len({tuple(row) for row in (kept % 8).tolist()}) > 1
+
+
+def test_one_group_is_hidden_as_before_groups() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(4, 20).argsort(1)[:, :5]
+    torch.manual_seed(0)
+    assert torch.equal(kept_tokens(4, 20, 1, 0.75, torch.device("cpu")), expected)
+
+
+def test_of_each_lead_of_st_mem_a_quarter_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    method, seen = MAE(STMEM(STMEMConfig.small()), SMALL), []
+    whole = method.encoder.kept_steps
+    monkeypatch.setattr(
+        method.encoder, "kept_steps", lambda embedded, kept: (seen.append(kept), whole(embedded, kept))[1]
+    )
+    method(make_batch(40)).backward()
+    (kept,) = seen
+    assert [torch.bincount(row // 20, minlength=12).tolist() for row in kept] == [[5] * 12] * 4

@@ -11,6 +11,7 @@ import torch
 from methods.base import Batch
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from methods.encoders.vit1d import ViT1d, ViT1dConfig
 from methods.ts2vec import TS2Vec, TS2VecConfig, crop, draw_crops, hierarchical_loss
 from tests.methods.official import agrees, arrays_of
 
@@ -69,3 +70,16 @@ def test_the_running_average_is_handed_on() -> None:
     exported = method.exported()
     assert exported is not method.encoder
     torch.testing.assert_close(exported.input.weight, torch.stack(weights).mean(0))  # type: ignore[union-attr]
+
+
+def test_the_tokens_that_both_crops_see_are_contrasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    method = TS2Vec(ViT1d(ViT1dConfig.small()), TS2VecConfig(time_mask=0.0)).eval()
+    batch, contrasted = make_batch(40), []
+    monkeypatch.setattr("methods.ts2vec.draw_crops", lambda: (0.0, 0.0, 0.5, 1.0))
+    monkeypatch.setattr("methods.ts2vec.hierarchical_loss", lambda h1, h2, alpha: contrasted.append((h1, h2)))
+    method(batch)
+    ((h1, h2),) = contrasted
+    left = method.encoder(batch.x1, lambda x: crop(x, 0.0, 0.5))
+    torch.testing.assert_close(h1, left[:, 1:11])  # ten of the twenty tokens, not the class token
+    torch.testing.assert_close(h2, method.encoder(batch.x2)[:, 1:11])

@@ -24,7 +24,7 @@ def computed(run: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequenc
             continue
         place = {name: getattr(cell, name) for name in CELL} | {"unit": unit}
         multi = run.rows[cell.key].labels == "multi"
-        found = lines_of(run.store.predictions(cell.key), unit, multi=multi, pool=run.plan.pool)
+        found = lines_of(run.store.predictions(cell.key), unit, run.plan.pool, multi=multi)
         for metric in metrics:
             value = float(METRICS[metric].of(found)) if len(found.truth) else float("nan")
             reason = METRICS[metric].undefined if len(found.truth) else NO_WINDOW
@@ -32,8 +32,8 @@ def computed(run: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequenc
     return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
 
 
-def lines_of(predictions: Predictions, unit: str, *, multi: bool, pool: Pool) -> Lines:
-    """The lines of a test set: its windows, or its recordings with their pooled probabilities."""
+def lines_of(predictions: Predictions, unit: str, pool: Pool, *, multi: bool) -> Lines:
+    """The lines of a test set: its windows, or its recordings with the pooled probabilities of their windows."""
     if unit == HEARTBEAT or not len(predictions.truth):
         return Lines(predictions.truth, predictions.probability, multi)
     probability, truth, _ = per_recording(predictions.probability, predictions.truth, predictions.recording, pool)

@@ -128,6 +128,31 @@ def test_packaged_configs_are_valid_and_say_what_they_are(name: str) -> None:
     assert name == "literature" or not {*load_config(name).methods} & {*BEYOND}
 
 
+def test_the_ptb_xl_benchmark_is_trained_as_the_benchmark_trains() -> None:
+    config = load_config("ptbxl-benchmark")
+    data, cut = config.data, config.data.cut()
+    assert data.task == ["all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm"]
+    assert (cut.kind, cut.rate, cut.samples, cut.stride) == ("recordings", 100, 250, 125)
+    assert (data.pool, data.standardise, data.datasets) == ("max", "dataset", ["ptb-xl"])
+    recipe = config.supervised
+    assert (recipe.epochs, recipe.lr, recipe.weight_decay, recipe.batch_size) == (50, 1e-2, 1e-2, 128)
+    assert "supervised" in config.gates
+    assert [encoder["name"] for encoder in (config.encoder, *config.encoders)] == ["xresnet1d101", "resnet1d"]
+    assert (config.protocol, config.ratios) == ("strict", [1.0])
+    assert config.printed == ["strodthoff-2021", "ecg-fm-benchmarking-2026"]
+
+
+def test_the_literature_is_judged_by_the_probe_of_fix() -> None:
+    config = load_config("literature")
+    cut = config.data.cut()
+    assert (cut.kind, cut.rate, cut.samples) == ("recordings", 100, 250)
+    assert config.data.task == ["superdiagnostic", "rhythm"]
+    assert config.evaluate[0] == "linear-fix"
+    assert config.ratios == [1.0, 0.1, 0.01]
+    assert {*BEYOND} - {*config.methods} == {"barlow", "simsiam", "mae"}
+    assert config.printed == ["strodthoff-2021", "ecg-fm-benchmarking-2026", "melp-2025"]
+
+
 def test_the_default_and_the_papers_grid_are_there() -> None:
     assert {"demo", "small", "laptop", "paper"} <= set(config_names())
     demo, paper = load_config("demo"), load_config("paper")

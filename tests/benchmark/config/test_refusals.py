@@ -43,6 +43,21 @@ from benchmark.data.readers.registry import DATASETS
             ["engine.warning_seconds", "engine.minutes=15", "at most 450", "got 451"],
         ),
         ({"methods": ["mae"], "encoder.name": "dilated"}, ["methods", "mae", "dilated"]),
+        *[
+            (
+                {"methods": [method], "encoder": {"name": "vit1d", "patch": 300, "length": 300}},
+                [f"methods: {method}", "the encoder gives 1 step per window", "2 are needed"],
+            )
+            for method in ("ts2vec", "cpc", "mae")
+        ],
+        (
+            {
+                "methods": ["random"],
+                "sweeps.cpc.horizon": [4],
+                "encoder": {"name": "vit1d", "patch": 300, "length": 300},
+            },
+            ["methods: cpc", "the encoder gives 1 step per window"],
+        ),
     ],
 )
 def test_a_config_that_cannot_be_meant_is_refused_in_one_line(overrides: dict[str, Any], words: list[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from benchmark.config.load import config_names
@@ -17,6 +19,15 @@ def test_list_names_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     words = capsys.readouterr().out.split()
     assert [name for name in (*METHODS, *ENCODERS, *DATASETS, *TASKS, *config_names()) if name not in words] == []
     assert {"637,952", "439,040"} <= set(words)
+
+
+def test_each_encoder_has_its_parameters_multiplications_and_step(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["list"])
+    told = capsys.readouterr().out.partition("encoders (--encoder)")[2].partition("datasets (--datasets")[0]
+    lines = {line.split()[0]: line for line in told.splitlines()[1:]}
+    assert lines.keys() == ENCODERS.keys()
+    for line in lines.values():
+        assert re.search(r"[\d,]+ parameters, [\d,]+ M multiplications, [\d.,]+ ms$", line), line
 
 
 def test_methods_beyond_the_paper_are_a_group_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,12 @@ def test_gives_the_official_kernels_and_outputs(official: Arrays, state: State) 
     np.testing.assert_allclose(out, official["y"], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [2508, 4999, 5000, 5001])
+def test_long_convolutions_keep_their_length(shared_reference: Path, length: int) -> None:
+    official = arrays_of(shared_reference / "backbones_s4_dev.npz", "s4_causal")
+    assert load_official("s4", whole_state(official, length)).config.length == length  # type: ignore[attr-defined]
+
+
 def test_has_the_official_size_of_what_learns(official: Arrays, state: State) -> None:
     encoder = load_official("s4", state)
     assert sum(p.numel() for p in encoder.parameters()) == int(official["n_params"])

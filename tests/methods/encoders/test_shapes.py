@@ -8,7 +8,9 @@ import torch
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.encoders.s4 import S4, S4Config
-from methods.encoders.shapes import output_step, refuse_single, width_of
+from methods.encoders.shapes import output_step, output_stretch, refuse_single, steps_of, width_of
+from methods.encoders.st_mem import STMEM, STMEMConfig
+from methods.encoders.vit1d import ViT1d, ViT1dConfig
 from tests.methods.tokens import Patches, PatchesConfig
 
 
@@ -24,9 +26,14 @@ def test_a_width_is_read_without_a_trace() -> None:
 def test_windows_of_a_length_that_the_encoder_takes_are_read() -> None:
     encoder = Patches(PatchesConfig(patch=7))
     assert width_of(encoder, encoder.patches) == 7 * 12
-    short = S4(S4Config(output=8, depth=1, states=4, length=40))
-    assert width_of(short, short) == 8
     assert width_of(Dilated(DilatedConfig(hidden=3)), Dilated(DilatedConfig(hidden=3)).embed) == 3
+
+
+def test_encoders_of_windows_shorter_than_a_heartbeat_are_read() -> None:
+    tokens = ViT1d(ViT1dConfig(patch=25, length=250, output=16, depth=1, heads=2, head_width=8, hidden=8))
+    assert width_of(tokens, tokens.patches) == 25 * 12
+    steps = S4(S4Config(output=8, depth=1, states=4, length=100, front="linear"))
+    assert width_of(steps, steps.embed) == 8
 
 
 @pytest.mark.parametrize(
@@ -46,3 +53,25 @@ def test_two_steps_are_enough() -> None:
     refuse_single("cpc", 2)
     with pytest.raises(ValueError, match="cpc: the encoder gives 1 step"):
         refuse_single("cpc", 1)
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "embedded", "output", "expected"),
+    [
+        (0.25, 0.5, 20, 20, slice(5, 10)),
+        (0.0, 1.0, 12, 13, slice(1, 13)),  # a class token in front
+        (0.5, 0.75, 12, 13, slice(7, 10)),
+        (0.25, 0.5, 300, 75, slice(18, 38)),
+        (0.99, 0.99, 20, 20, slice(18, 20)),
+        (1.0, 1.0, 20, 20, slice(18, 20)),
+    ],
+)
+def test_a_stretch_is_that_of_the_embedded_steps(
+    start: float, stop: float, embedded: int, output: int, expected: slice
+) -> None:
+    assert output_stretch(start, stop, embedded, output) == expected
+
+
+def test_steps_of_one_group_are_counted() -> None:
+    assert steps_of(ViT1d(ViT1dConfig.small()), 40) == {"embedded": 20, "output": 21}
+    assert steps_of(STMEM(STMEMConfig.small()), 40) == {"embedded": 20, "output": 20}

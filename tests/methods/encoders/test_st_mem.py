@@ -62,6 +62,9 @@ def test_has_the_official_size_with_its_positions(official: Arrays, state: State
     assert sum(value.numel() for value in encoder.state_dict().values()) == int(official["n_params"])
     small = STMEM(STMEMConfig(patch=75, length=2250))
     assert sum(value.numel() for value in small.state_dict().values()) == 21_341_718
+    with torch.device("meta"):
+        base = STMEM(STMEMConfig(patch=75, length=2250, output=768, heads=12, hidden=3072))
+    assert sum(value.numel() for value in base.state_dict().values()) == 85_150_614
 
 
 @torch.no_grad()

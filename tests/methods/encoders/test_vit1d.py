@@ -56,6 +56,19 @@ def test_the_small_module_of_the_paper_is_loaded_whole(shared_reference: Path) -
     np.testing.assert_allclose(pooled, official["encoding"], rtol=1e-5, atol=1e-5)
 
 
+def test_the_small_module_has_the_official_gradient(shared_reference: Path) -> None:
+    official = arrays_of(shared_reference / "backbones_vit_dev.npz", "vit_small")
+    gradient = gradient_of(load_official("vit1d", state_of(official)).eval(), official["x"], "pooled")  # (B, L, S)
+    theirs = official["grad_x_of_sum_y_cos_every5th_step"]
+    np.testing.assert_allclose(gradient[:, :, ::5], theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_the_base_module_has_the_official_size() -> None:
+    with torch.device("meta"):
+        base = ViT1d(ViT1dConfig(patch=75, length=2250, output=768, heads=12, hidden=3072))
+    assert sum(p.numel() for p in base.parameters()) == 85_775_880
+
+
 def test_tokens_that_are_left_out_have_no_influence() -> None:
     encoder = ViT1d(ViT1dConfig.small()).eval()
     x = torch.randn(3, 20, 12)

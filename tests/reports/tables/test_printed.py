@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmark.results.plan import Plan
 from benchmark.results.printed.numbers import Printed, Source
+from reports.build import build_report
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
 from reports.tables import printed
@@ -62,3 +65,16 @@ def test_without_a_source_in_the_config_the_table_is_as_it_was(
     run = open_run(store_root)
     plain = make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
     assert table_with(store_root, monkeypatch, []) == plain
+
+
+def test_it_is_in_no_file_of_statistics(write_store: Callable[..., Path], tmp_path: Path) -> None:
+    def with_printed(plan: Plan) -> Plan:
+        return replace(plan, config=plan.config | {"printed": ["strodthoff-2021"]})
+
+    root = write_store(complete=True, alter_plan=with_printed)
+    build_report(open_run(root), tmp_path / "out")
+    out = {file.name: file.read_text() for file in (tmp_path / "out").rglob("*.csv")}
+    for name in ("pairwise.csv", "intervals.csv"):
+        assert "pmq" in out[name]
+        assert "printed" not in out[name]
+        assert "strodthoff" not in out[name]

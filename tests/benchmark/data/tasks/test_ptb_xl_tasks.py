@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.data.readers.ptb_xl import PTBXL
 from benchmark.data.readers.scp import SCP_STATEMENTS
+from benchmark.data.tasks.columns import TASKS
 from benchmark.data.tasks.ptb_xl_tasks import PTB_XL_TASKS, class_of_code, statements
 
 CLASSES = {"all": 71, "diagnostic": 44, "subdiagnostic": 23, "superdiagnostic": 5, "form": 19, "rhythm": 12}
@@ -44,6 +46,28 @@ def test_labels_and_classes_are_the_official_ones(task: str, shared_ecgs: Path, 
     folds = table.set_index("ecg_id").strat_fold[ids].to_numpy()
     np.testing.assert_array_equal(folds, official["strat_fold"])
     assert [(folds <= 8).sum(), (folds == 9).sum(), (folds == 10).sum()] == counts.tolist()
+
+
+@pytest.mark.parametrize("task", PTB_XL_TASKS)
+def test_a_run_reads_the_official_labels_and_folds(task: str, shared_ecgs: Path, shared_reference: Path) -> None:
+    """On the path of a run: reader, statements of an entry, labels of a task, fold."""
+    folder = shared_ecgs / "ptb-xl"
+    half = pd.read_csv(folder / "ptbxl_database.csv").ecg_id.iloc[::2]
+    entries = {int(entry.recording): entry for entry in PTBXL(folder).listing().entries}
+    named = TASKS["ptb-xl"][task]
+    with np.load(shared_reference / "protocol_dev.npz") as stored:
+        official = {name: stored[f"ptbxl_{task}_min0/{name}"] for name in ("ecg_id", "classes", "strat_fold", "y")}
+    classes = official["classes"].tolist()
+    there = [number for number in half if number in entries]
+    assert len(there) > 0.9 * len(half)
+    labels = {number: [named.classes[index] for index in named.labels(entries[number])] for number in there}
+    listed = {*official["ecg_id"].tolist()} & {*there}
+    assert {number for number, own in labels.items() if own} == listed
+    hot = np.unpackbits(official["y"], axis=1)[:, : len(classes)]
+    for number, row, fold in zip(official["ecg_id"].tolist(), hot, official["strat_fold"], strict=True):
+        if number in listed:
+            assert labels[number] == [classes[index] for index in np.flatnonzero(row)]
+            assert entries[number].fold == fold
 
 
 def test_the_statements_are_those_of_the_release(shared_ecgs: Path) -> None:

@@ -26,7 +26,6 @@ from benchmark.screen.tally import Cost
 from benchmark.verbs.run import costs as costs_module
 from benchmark.verbs.run.costs import (
     PRETRAINING,
-    PROBED_ONCE,
     costs_of,
     earlier_rates,
     equal_probes_once,
@@ -79,14 +78,14 @@ def test_each_task_has_its_kind_and_the_cells_run_abreast(
     assert summed(work, seconds, MACHINE)[1] == pytest.approx(cells / 3)
 
 
+@pytest.mark.parametrize("probe", ["linear", "linear-fix", "knn"])
 @pytest.mark.parametrize(("protocol", "probes"), [("paper", {"random": 4.0, "pmq": 2.0}), ("strict", 4.0)])
 def test_a_probe_whose_outcome_another_cell_has_is_counted_once(
-    small_config: Callable[..., Config], protocol: str, probes: dict[str, float] | float
+    small_config: Callable[..., Config], protocol: str, probes: dict[str, float] | float, probe: str
 ) -> None:
     """Two ratios and two seeds: the untrained encoder is another for each seed, the pretrained one is the same."""
-    config = small_config(
-        {"gates": [], "evaluate": ["finetune", *PROBED_ONCE], "ratios": [0.5, 0.1], "seeds": [41, 42]}
-    )
+    evaluate = ["finetune", probe, "few-shot"]
+    config = small_config({"gates": [], "evaluate": evaluate, "ratios": [0.5, 0.1], "seeds": [41, 42]})
     mode = {"device": "cpu", "precision": "float32"}
     cells = expand(config, corpus="corpus", fingerprints={"chapman": "data"}, mode=mode).cells
     seconds = equal_probes_once(lambda task: 1.0, cells, protocol)
@@ -94,8 +93,9 @@ def test_a_probe_whose_outcome_another_cell_has_is_counted_once(
         own = [cell for cell in cells if cell.variant.name == variant]
         assert sum(seconds(cell) for cell in own if cell.evaluation == "finetune") == 4.0
         expected = probes if isinstance(probes, float) else probes[variant]
-        for probe in ("linear", "linear-fix", "knn"):
-            assert sum(seconds(cell) for cell in own if cell.evaluation == probe) == expected
+        assert sum(seconds(cell) for cell in own if cell.evaluation == probe) == expected
+        few = [cell for cell in own if cell.evaluation == "few-shot"]
+        assert sum(map(seconds, few)) == len(few) > 0
 
 
 def test_stored_results_of_the_grid_tell_the_pace_of_their_kind(

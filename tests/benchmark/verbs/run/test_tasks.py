@@ -9,6 +9,8 @@ import pytest
 
 from benchmark.config.command_line.verb import OK, USAGE
 from benchmark.results.macro_classes import UNTESTED
+from benchmark.results.names import SUPERVISED
+from benchmark.results.rows import Row
 from benchmark.results.store import Store
 from run_benchmark import main
 
@@ -89,3 +91,45 @@ def test_simulated_cohorts_have_every_task(
     out = capsys.readouterr().out
     assert "to do: 0 of 8 cells" in out
     assert main(["data", "check", "--datasets", "ptb-xl", "--tasks", "rhythm", "form", "--set", *sizes]) == OK
+
+
+NAMED = [
+    *("--methods", "random", "simclr", "vicreg", "pmq", "--encoder", "dilated", "resnet1d"),
+    *("--tasks", "superdiagnostic", "rhythm", "--datasets", "ptb-xl"),
+]
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """The rows of a run in a folder."""
+    store = Store(folder / "runs")
+    return [row for path in store.cells.glob("*.json") if (row := store.load_row(path.stem))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ecgs", ["simulated", "real"])
+def test_objectives_on_two_encoders_under_two_tasks(
+    ecgs: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    simulated = [f"data.simulation.patients.{name}=60" for name in ("ptb-xl", "mimic-iv-ecg")]
+    tiny = ["pretrain.epochs=1", "pretrain.recipe.batch_size=32", "methods.pmq.queue_size=64"]
+    where = ["--set", *simulated] if ecgs == "simulated" else request.getfixturevalue("real")
+    assert main([*where, *NAMED, *SMALL[2:], "--set", *tiny]) == OK
+    rows = rows_of(tmp_path)
+    assert {row.dataset for row in rows} == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
+    methods = {"random", "simclr", "vicreg", "pmq"}
+    assert {row.variant for row in rows} == methods | {f"{method}+resnet1d" for method in methods}
+    assert len(rows) == 16
+    assert all(row.scores["recording"]["auroc"] is not None for row in rows)
+
+
+@pytest.mark.slow
+def test_supervised_rows_of_the_ptb_xl_benchmark_on_real_recordings(real: list[str], tmp_path: Path) -> None:
+    few = ["--tasks", "superdiagnostic", "--evaluate", "linear", "--seeds", "41", "--gates", "supervised"]
+    quick = ["--device", "cpu", "--workers", "1", "--jobs-per-device", "1", "--set", "supervised.epochs=1"]
+    assert main(["--config", "ptbxl-benchmark", *real, *few, *quick]) == OK
+    rows = [row for row in rows_of(tmp_path) if row.evaluation == SUPERVISED]
+    assert {row.variant for row in rows} == {"supervised", "supervised+resnet1d"}
+    assert all(len(row.training["loss"]) == 1 for row in rows)
+    assert all(row.scores["recording"]["auroc"] is not None for row in rows)
+    assert "ecg-fm-benchmarking-2026" in (tmp_path / "out" / "results.md").read_text()

@@ -1,39 +1,59 @@
-"""Scores from stored predictions: of windows, and of recordings pooled as the run pools them."""
+"""Scores computed from stored predictions pool the windows of a recording as the run does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import Pool
+from benchmark.results.names import RECORDING
 from benchmark.results.rows import Predictions
 from benchmark.results.scoring.lines import Lines
 from benchmark.results.scoring.pooling import per_recording
-from reports.runs.run import open_run
+from benchmark.results.store import Store
+from reports.runs.run import Run, open_run
 from reports.statistics.further.computed import computed
 
-PLACE = ("pmq", "ptb-xl", 0.1, 41)
+SCORES = ["auprc", "brier", "ece", "sens90"]
 
 
-@pytest.mark.parametrize("pool", ["mean", "max"])
-def test_recordings_are_pooled_as_the_plan_says(
+@pytest.fixture
+def folder(
     simulate_predictions: Callable[..., dict[tuple[int, int], Predictions]],
     scatter: Callable[..., object],
     write_predictions: Callable[..., Path],
-    pool: Pool,
-) -> None:
-    design = {"patients": 40, "scatter": scatter(), "advantage": 1.5}
-    found = simulate_predictions(np.random.default_rng(2), methods=1, seeds=1, **design)[0, 0]
-    recordings = np.array([f"r{n // 3}" for n in range(len(found.truth))])
-    truth = found.truth[np.argsort(found.truth.argmax(axis=1), kind="stable")]  # a recording's windows share a class
-    found = Predictions(found.probability, truth, recordings, recordings)
-    run = open_run(write_predictions({PLACE: found}, pool=pool))
-    (line,) = computed(run, run.plan.cells, "recording", ["brier"]).to_dict("records")
-    probability, truth, _ = per_recording(found.probability, found.truth, recordings, pool)
-    assert line["value"] == METRICS["brier"].of(Lines(truth, probability, False))
-    other, _, _ = per_recording(found.probability, found.truth, recordings, "max" if pool == "mean" else "mean")
-    assert line["value"] != METRICS["brier"].of(Lines(truth, other, False))
+) -> Path:
+    found = simulate_predictions(np.random.default_rng(3), methods=1, seeds=1, patients=60, scatter=scatter())
+    return write_predictions({("m0", "ptb-xl", 0.1, 41): found[0, 0]})
+
+
+def pooling(folder: Path, pool: str) -> Run:
+    store = Store(folder)
+    plan = store.load_plan()
+    data = {**plan.config["data"], "pool": pool}
+    store.save_plan(replace(plan, config={**plan.config, "data": data}))
+    return open_run(folder)
+
+
+@pytest.mark.parametrize("pool", ["mean", "max"])
+def test_recordings_are_pooled_as_the_plan_says(folder: Path, pool: str) -> None:
+    run = pooling(folder, pool)
+    (cell,) = run.plan.cells
+    stored = run.store.predictions(cell.key)
+    probability, truth, _ = per_recording(stored.probability, stored.truth, stored.recording, run.plan.pool)
+    assert len(truth) < len(stored.truth)
+    found = computed(run, [cell], RECORDING, SCORES).set_index("metric").value
+    for name in SCORES:
+        assert found[name] == pytest.approx(METRICS[name].of(Lines(truth, probability, False)))
+
+
+def test_the_pool_moves_the_scores(folder: Path) -> None:
+    of_pool = [
+        computed(run, run.plan.cells, RECORDING, ["brier"]).value.item()
+        for run in (pooling(folder, "mean"), pooling(folder, "max"))
+    ]
+    assert of_pool[0] != of_pool[1]

@@ -89,3 +89,29 @@ def score_of(run: Run, variant: str, seed: int, name: str) -> float:
     key = next(cell.key for cell in run.plan.cells if (cell.variant, cell.seed) == (variant, seed))
     found = run.store.predictions(key)
     return float(METRICS[name].of(Lines(found.truth, found.probability, False)))
+
+
+@pytest.mark.parametrize("untested", [0, 1])
+def test_a_class_without_both_signs_has_dashes_and_is_told(
+    simulate_predictions: Callable[..., dict[tuple[int, int], Predictions]],
+    scatter: Callable[..., object],
+    write_predictions: Callable[..., Path],
+    untested: int,
+) -> None:
+    """Of the second class no test window is; the third is in all of them, as one of several labels."""
+    found = simulate_predictions(np.random.default_rng(2), methods=1, seeds=2, patients=60, scatter=scatter())
+    places = {}
+    for (_, seed), own in found.items():
+        truth = own.truth.copy()
+        if untested:
+            truth[:, 1], truth[:, 2] = 0, 1
+        places["m0", "ptb-xl", 0.1, 41 + seed] = Predictions(own.probability, truth, own.recording, own.patient)
+    run = open_run(write_predictions(places))
+    (table,) = Further(run.plan, class_tables(run, ["heartbeat"]), []).by_class
+    dashes = {line[0]: line.count("–") for line in table.lines}
+    whole = len(table.header) - 4
+    lacking = {"class 2", "class 3"} if untested else set()
+    assert dashes == {f"class {c}: M0": whole * (f"class {c}" in lacking) for c in (1, 2, 3, 4)}
+    told = "Dashes: every or no test heartbeat is of class 2, class 3."
+    assert (told in table.caption) == bool(untested)
+    assert ("Dashes:" in table.caption) == bool(untested)
