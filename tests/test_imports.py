@@ -7,7 +7,9 @@ import each other in a circle.
 from __future__ import annotations
 
 import ast
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +78,9 @@ OWNERS = {
     "torch.distributed": ("methods/parts/gather.py", "benchmark/machine/ranks.py"),
 }
 """Library -> the only files that import it."""
+DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn", "pynvml": "nvidia-ml-py", "mlflow": "mlflow-skinny"}
+DISTRIBUTION |= {"typing_extensions": "typing-extensions"}
+"""Library -> the distribution that brings it, where their names differ."""
 REGISTRIES = ("methods", "methods/encoders")
 """Folders of one file per name of a table, as many as there are names: a file is added there, nothing is looked for."""
 MOST_MODULES, MOST_LINES_OF_A_FUNCTION, MOST_LINES_OF_A_METHOD = 14, 60, 120
@@ -194,6 +199,43 @@ def test_engines_know_nothing_of_ecg(file: str) -> None:
 def test_a_library_has_one_owner(library: str) -> None:
     users = [file for file in FILES if any(within(name, library) for name in imports_of(file))]
     assert [file for file in users if not file.startswith(OWNERS[library])] == []
+
+
+def required(source: str) -> tuple[set[str], set[str]]:
+    """Top names of what a source imports when it is loaded, and of what its functions import when they are called."""
+    tree = ast.parse(source)
+    late = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for name in loaded_by(ast.unparse(node))
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [ast.Pass()]
+    return {name.partition(".")[0] for name in loaded_by(ast.unparse(tree))}, late
+
+
+def names_in(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=!~; ]", own)[0].lower() for own in requirements}
+
+
+@pytest.mark.parametrize("file", [*FILES, "run_benchmark.py"])
+def test_every_library_is_declared(file: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    always = names_in(project["dependencies"])
+    extras = set().union(*map(names_in, project["optional-dependencies"].values()))
+    ours = {*PACKAGES, "run_benchmark", "docs", *sys.stdlib_module_names}
+    early, late = (
+        {DISTRIBUTION.get(name, name) for name in names - ours} for names in required((ROOT / file).read_text())
+    )
+    assert early <= always, "a library of an extra is imported in a function"
+    assert late <= always | extras
+
+
+def test_the_time_of_an_import_is_told() -> None:
+    source = "import yaml.x\nif TYPE_CHECKING:\n    import wfdb\nclass A:\n    def f(self):\n        import onnx\n"
+    assert required(source) == ({"yaml"}, {"onnx"})
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -15,6 +15,7 @@ from typing import Any
 from benchmark.data.audit.overlaps import HOLDS, known_as
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import Entry
+from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import TaskSpec
 from benchmark.data.tasks.split import split_or_none
 from benchmark.results.plan import Answer
@@ -42,11 +43,30 @@ class Source:
             return f"{self.name} (folds {', '.join(map(str, sorted(self.folds)))})"
         return self.name if self.recordings is None else f"{self.name} ({len(self.recordings)} recordings)"
 
-    def saw(self, entry: Entry) -> bool:
-        """Whether it holds a recording of its dataset."""
+    def saw(self, held: Collection[Entry], column: Prepared) -> Answer:
+        """Whether it holds one of a column's recordings, all of them of a cohort that it has.
+
+        Folds are compared where the column is its dataset and has the publisher's: those of cards and of ecgbench are
+        1, 9 and 10 for the sides. Names are, where some of them are the column's: they may be in another spelling.
+        """
+        if not held:
+            return "no"
+        if self.folds is None and self.recordings is None:
+            return "yes"
+        if not self.is_of(column):
+            return "not known"
         if self.folds is not None:
-            return entry.fold in self.folds
-        return self.recordings is None or entry.recording in self.recordings
+            known = column.dataset_name in DATASETS and self.folds <= {entry.fold for entry in column.entries}
+            found = known and any(entry.fold in self.folds for entry in held)
+        else:
+            names = self.recordings or frozenset()
+            known = any(entry.recording in names for entry in column.entries)
+            found = known and any(entry.recording in names for entry in held)
+        return "yes" if found else "no" if known else "not known"
+
+    def is_of(self, column: Prepared) -> bool:
+        """Whether it is the column's dataset, by any spelling of its name."""
+        return letters(self.name) in (letters(column.dataset_name), letters(known_as(column)))
 
 
 def sources_of(kind: type[PretrainedEncoder]) -> tuple[Source, ...] | None:
@@ -115,15 +135,15 @@ def saw(kind: type[PretrainedEncoder], column: Prepared, spec: TaskSpec) -> Answ
     tested = {column.entries[r].patient for r in split_or_none(column, spec)[0].test}
     of_tested = [entry for entry in column.entries if entry.patient in tested]
     own = HOLDS.get(known_as(column), {})
+    answers: set[Answer] = {"no"}
     for source in sources:
         if source.is_other:
             continue
-        same = letters(source.name) in (letters(column.dataset_name), letters(known_as(column)))
         shared = [own[cohort] for cohort in cohorts_of(source.name) if cohort in own]
+        same = source.is_of(column)
         held = [entry for entry in of_tested if same or any(entry.path.startswith(begin) for begin in shared)]
-        if any(source.saw(entry) for entry in held):
-            return "yes"
-    return "no"
+        answers.add(source.saw(held, column))
+    return "yes" if "yes" in answers else "not known" if "not known" in answers else "no"
 
 
 def words_of(kind: type[PretrainedEncoder]) -> str:

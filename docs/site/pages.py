@@ -42,6 +42,7 @@ OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`", "To
 INTERFACES = {
     "Method": ["methods.base", "methods.parts.losses", "methods.parts.multi_positive", "methods.parts.queue"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
+    "Use": ["benchmark.embedding.encode", "benchmark.embedding.estimator", "methods.encoders.pretrained"],
     "Dataset": ["benchmark.data.readers.base"],
     "Statistics": ["reports.statistics.interval", "reports.statistics.pairwise", "reports.statistics.bootstrap"],
     "Results": ["benchmark.results.rows", "benchmark.results.store", "benchmark.results.metrics"],

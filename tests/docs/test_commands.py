@@ -32,7 +32,7 @@ SMALL_ENCODER = {"": ("hidden=4", "depth=1", "output=8"), "resnet1d": ("output=8
 OF_CONFIG = {"ptbxl-benchmark": "xresnet1d101", "literature": "resnet1d"}
 """`--config` -> the encoder that it names."""
 ELSEWHERE = ("known-answers", "speed")
-"""Verbs whose commands take hours or minutes, and are run by slow tests of their own (tests/benchmark/verbs)."""
+"""Verbs whose commands take hours or minutes: tests/benchmark/verbs runs the short answers, and `speed --quick`."""
 RUN = (
     "--methods pmq moco --ratios 0.3 0.1 0.01",
     "tune --config small --trials 8",

@@ -12,6 +12,8 @@ from benchmark.config.command_line.verb import OK
 from benchmark.config.yaml_text import values_of
 from benchmark.data.download.catalogue import MOST_CONNECTIONS, catalogue_of, shipped
 from benchmark.data.download.labels import MOST_DIFFERENT
+from benchmark.data.readers.registry import DATASETS
+from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.verbs.data import DOWNLOAD
 from run_benchmark import main
 
@@ -27,6 +29,21 @@ def said(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_is_understood(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(command, tmp_path, capsys).count("  licence  ") == command.count(" --subset paper") * 3 + 1
+
+
+def test_what_was_fetched_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (command,) = re.findall(r"^python run_benchmark.py (data check .*)$", TEXT, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    for name, patients in {"mimic-iv-ecg": 20, "ptb-xl": 60, "chapman": 60, "cpsc2018": 60}.items():
+        root = tmp_path / "data" / DATASETS[name].folders[0]
+        root.parent.mkdir(exist_ok=True)
+        write_cohort(name, root, CohortSettings(patients), seed=3)
+    assert main(shlex.split(command.replace("/data", str(tmp_path / "data")))) == OK
+    out = capsys.readouterr().out
+    for name in ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018"):
+        assert f"({name})" in out
 
 
 def test_the_sizes_are_those_that_a_dry_run_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

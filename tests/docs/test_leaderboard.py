@@ -1,13 +1,20 @@
-"""The commands of docs/LEADERBOARD.md are commands, and its reasons are those of the code."""
+"""The commands of docs/LEADERBOARD.md lead to a page, and its reasons are those of the code."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
-from benchmark.config.command_line.verb import parse, refuse_unknown
+import pytest
+
+from benchmark.config.command_line.verb import OK, parse, refuse_unknown
 from benchmark.verbs import VERBS
+from run_benchmark import main
+from tests.reports.leaderboard.conftest import Entry, few_resamples, submit
+
+__all__ = ["few_resamples", "submit"]  # fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "LEADERBOARD.md").read_text(encoding="utf-8")
@@ -20,6 +27,23 @@ def test_its_commands_are_understood() -> None:
         verb, arguments = parse(VERBS, shlex.split(command))
         refuse_unknown(verb, arguments)
         assert arguments.capsule or arguments.leaderboard
+
+
+def test_its_commands_lead_from_two_stores_to_a_page(
+    submit: Callable[[Entry], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pack, rank = (shlex.split(command) for command in re.findall(r"^python run_benchmark.py (.*)$", TEXT, re.MULTILINE))
+    submit(Entry("bob", {"random": 0.0, "pmq": 3.0}))
+    submit(Entry("of-alice", {"random": 0.0, "moco": 2.0}))
+    assert main([*pack, "--results", "stores/of-alice"]) == OK
+    Path("alice.zip").rename("capsules/alice.zip")
+    Path("capsules/of-alice.zip").unlink()
+    assert main([*rank[:2], *sorted(map(str, Path().glob(rank[2]))), *rank[3:]]) == OK
+    for file in ("leaderboard.html", "leaderboard.md", "leaderboard.csv"):
+        text = Path("out", file).read_text(encoding="utf-8")
+        assert "alice" in text
+        assert "bob" in text
 
 
 def test_its_reasons_are_those_of_the_board() -> None:

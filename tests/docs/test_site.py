@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -11,7 +13,16 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra [docs]: pip install -c constraints.txt -e '.[docs]'")
-from docs.site.pages import commands_page, config_page, notebook_page, rebased  # after the check that mkdocs is there
+from benchmark.config import sections
+from benchmark.config.sections.section import Section
+from docs.site.pages import (  # after the check that mkdocs is there
+    INTERFACES,
+    SECTIONS,
+    commands_page,
+    config_page,
+    notebook_page,
+    rebased,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +32,17 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    assert "pretrain.budget" in (tmp_path / "site" / "reference" / "config.html").read_text(encoding="utf-8")
+    reference = tmp_path / "site" / "reference"
+    assert "pretrain.budget" in (reference / "config.html").read_text(encoding="utf-8")
+    use = (reference / "use.html").read_text(encoding="utf-8")
+    of_encode = "benchmark.embedding.encode"
+    for name in (
+        f"{of_encode}.load_encoder",
+        f"{of_encode}.SavedEncoder.encode",
+        "benchmark.embedding.estimator.EcgEmbedder",
+    ):
+        assert f'id="{name}"' in use
+    assert 'id="methods.encoders.pretrained.PretrainedEncoder"' in use
 
 
 def test_every_key_has_a_meaning() -> None:
@@ -35,6 +56,18 @@ def test_every_key_has_a_meaning() -> None:
 def test_keys_of_several_encoders_stand_under_the_names_of_all() -> None:
     _, _, own = config_page().partition("### `vit1d` and `st-mem`")
     assert "| `encoder.head_width` |" in own.partition("###")[0]
+
+
+def test_every_section_of_a_config_is_on_the_page_of_keys() -> None:
+    for module in pkgutil.iter_modules(sections.__path__):
+        importlib.import_module(f"{sections.__name__}.{module.name}")
+    shown = {name.rpartition(".")[2] for name in SECTIONS.values()}
+    assert {kind.__name__ for kind in Section.__subclasses__() if kind.__module__.startswith("benchmark.")} <= shown
+
+
+@pytest.mark.parametrize("title", INTERFACES)
+def test_every_interface_is_in_the_navigation(title: str) -> None:
+    assert f"reference/{title.lower()}.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
 def test_every_verb_has_its_help() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def kind_of(pretraining: Any, folder: Path) -> type[PretrainedEncoder]:
         ([{"other": "CODE-15"}], "ptb-xl", "no"),
         ([{"dataset": "ptb-xl", "folds": [1, 2, 3, 4, 5, 6, 7, 8]}], "ptb-xl", "no"),
         ([{"dataset": "ptb-xl", "folds": [9, 10]}], "ptb-xl", "yes"),
+        ([{"dataset": "ptb-xl", "folds": [0, 1, 2]}], "ptb-xl", "not known"),
+        ([{"dataset": "ptb-xl", "folds": [1, 2]}], "chapman", "no"),
+        ([{"dataset": "chapman", "folds": [1, 2]}], "chapman", "not known"),
+        ([{"dataset": "ecgbench:challenge2021", "folds": [1]}], "chapman", "not known"),
+        ([{"dataset": "chapman", "folds": [1, 2]}, "ptb-xl"], "chapman", "not known"),
+        ([{"dataset": "chapman", "folds": [1, 2]}, "chapman"], "chapman", "yes"),
     ],
 )
 def test_what_the_card_says_decides(
@@ -60,6 +67,28 @@ def test_a_list_of_recordings_tells_to_the_patient(tmp_path: Path, cohorts: Coho
     assert words_of(kind) == f"ptb-xl ({len(others)} recordings)"
     (tmp_path / "seen.txt").write_text("\n".join([*others, tested]))
     assert saw(kind, column, SPEC) == "yes"
+
+
+def test_names_of_another_dataset_or_in_another_spelling_tell_nothing(tmp_path: Path, cohorts: Cohorts) -> None:
+    column = cohorts["ptb-xl"]
+    (tmp_path / "seen.txt").write_text("\n".join(entry.recording for entry in column.entries))
+    kind = kind_of([{"dataset": "challenge2021", "recordings": "seen.txt"}], tmp_path)
+    assert saw(kind, column, SPEC) == "not known"
+    (tmp_path / "seen.txt").write_text("\n".join(f"{int(entry.recording):05d}_hr" for entry in column.entries))
+    kind = kind_of([{"dataset": "ptb-xl", "recordings": "seen.txt"}], tmp_path)
+    assert saw(kind, column, SPEC) == "not known"
+
+
+def test_the_sides_of_a_card_or_of_ecgbench_are_not_the_folds_of_the_publisher(
+    tmp_path: Path, cohorts: Cohorts
+) -> None:
+    sides = tuple(replace(entry, fold={9: 9, 10: 10}.get(entry.fold or 0, 1)) for entry in cohorts["ptb-xl"].entries)
+    for name, form in (("theirs", "ecgbench:ptbxl, wfdb"), ("ours", "card")):
+        column = replace(cohorts["ptb-xl"], name=name, form=form, entries=sides)
+        given = "ptb-xl" if name == "theirs" else name
+        for folds in ([3], [1], [10]):
+            kind = kind_of([{"dataset": given, "folds": folds}], tmp_path)
+            assert saw(kind, column, SPEC) == "not known"
 
 
 @pytest.mark.parametrize(

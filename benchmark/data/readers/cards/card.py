@@ -66,7 +66,7 @@ class Signals(Part):
     ids_name: Word | None = None
     """Name of the entry of a stacked HDF5 file with the identifiers of its rows; by default these are 0, 1, ..."""
     derive: bool = False
-    """Compute III, aVR, aVL and aVF from I and II where a file lacks all four (Einthoven's and Goldberger's laws)."""
+    """Compute limb leads that a file lacks from two that it has (Einthoven's and Goldberger's laws)."""
 
     @field_validator("files")
     @classmethod

@@ -113,6 +113,21 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
     return tuple(text.strip(" \t\0") for own, _, text in lines if own.strip().lower() == name.strip().lower())
 
 
+def signal_files(record: Path) -> tuple[Path, ...]:
+    """The files beside a record's header, named without extension, that its signal lines name; each once.
+
+    Raises Unusable if the header cannot be read.
+    """
+    lines = [
+        line.split()
+        for line in header_text(record_files(record, "")[0]).splitlines()
+        if line.strip() and line.lstrip()[0] != "#"
+    ]
+    return tuple(
+        dict.fromkeys(record.with_name(words[0]) for words in lines[1:] if re.fullmatch(r"[-\w]+\.\w+", words[0]))
+    )
+
+
 def header_text(header: Path) -> str:
     """The text of a header's file. Raises Unusable if it is missing, too large or cannot be read."""
     return _content(header).decode("ascii", errors="replace")  # comments may hold any byte

@@ -63,6 +63,44 @@ def test_an_array_is_embedded_row_by_row(here: Path, capsys: pytest.CaptureFixtu
     assert "wrote features.npy: 3 rows of 6 numbers\n" in shown
 
 
+def test_no_file_but_an_own_table_is_replaced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("mine.npy", recording()[None])
+    Path("labels.csv").write_text("recording,label\n0,AF\n")
+    np.save("alone.npy", np.zeros((1, 6), np.float32))
+    before = {file: file.read_bytes() for file in here.iterdir() if file.is_file()}
+    words = ["mine.npy", "--rate", "500", "--leads", *LEADS, "--out"]
+    for out, kept in (
+        ("labels.npy", "labels.csv"),
+        ("mine.npy", "mine.npy"),
+        ("./mine.npy", "mine.npy"),
+        ("alone.npy", "alone.npy"),
+    ):
+        assert embed(*words, out) == USAGE
+        said = capsys.readouterr().err
+        assert f"{kept} is there and no table that `embed` wrote: name another file" in said
+        assert len(said.splitlines()) == 1
+    assert {file: file.read_bytes() for file in here.iterdir() if file.is_file()} == before
+    for further in ([], [], ["--per-window"], []):
+        assert embed(*words, "own.npy", *further) == OK, "its own table is made anew"
+    shutil.copy("mine.npy", "own.npy")
+    assert embed(*words, "own.npy") == USAGE, "three axes are signals"
+
+
+def test_no_parquet_but_an_own_table_is_replaced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyarrow", reason="the extra `embed` is not installed")
+    np.save("mine.npy", recording()[None])
+    words = ["mine.npy", "--rate", "500", "--leads", *LEADS, "--out"]
+    pd.DataFrame({"recording": ["0"], "label": ["AF"]}).to_parquet("labels.parquet")
+    Path("broken.parquet").write_bytes(b"PAR1")
+    for out in ("labels.parquet", "broken.parquet"):
+        before = Path(out).read_bytes()
+        assert embed(*words, out) == USAGE
+        assert f"{out} is there and no table that `embed` wrote" in capsys.readouterr().err
+        assert Path(out).read_bytes() == before
+    for further in ([], [], ["--per-window"]):
+        assert embed(*words, "own.parquet", *further) == OK, "its own table is made anew"
+
+
 def test_windows_are_rows_if_asked_for(here: Path) -> None:
     np.save("mine.npy", np.stack([recording(), np.zeros((5000, 12)), recording(1)]))
     assert embed("mine.npy", "--rate", "500", "--leads", *LEADS, "--out", "w.npy", "--per-window") == OK

@@ -127,6 +127,21 @@ def test_a_published_checkpoint_says_what_is_unknown(
     assert found.shape == (1, 6)
 
 
+def test_a_published_checkpoint_embeds_as_its_authors_code_does(tmp_path: Path, shared_reference: Path) -> None:
+    arrays = np.load(shared_reference / "encoder_small.npz")
+    state = {name[3:]: torch.from_numpy(arrays[name]) for name in arrays.files if name.startswith("sd.")}
+    torch.save(state, tmp_path / "theirs.pth")
+    assert main(["export", "--released", str(tmp_path / "theirs.pth"), "--to", str(tmp_path / "theirs")]) == OK
+    encoder = load_encoder(tmp_path / "theirs")
+    with torch.no_grad():
+        pooled = encoder.encoder.pooled(torch.from_numpy(arrays["x"]).float()).numpy()  # (B, K)
+    np.testing.assert_allclose(pooled, arrays["pooled"], rtol=1e-4, atol=1e-6)
+    np.save(tmp_path / "mine.npy", recording()[None])
+    words = [str(tmp_path / "mine.npy"), "--rate", "500", "--leads", *LEADS, "--workers", "1"]
+    assert main(["embed", *words, "--encoder", str(tmp_path / "theirs"), "--out", str(tmp_path / "f.npy")]) == OK
+    assert np.array_equal(np.load(tmp_path / "f.npy"), encoder.encode(recording()[None], 500, LEADS))
+
+
 def test_an_encoder_of_the_users_goes_with_its_source(
     results: Path, tmp_path: Path, encoder_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

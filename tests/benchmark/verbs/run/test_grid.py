@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from benchmark.run.cell import CellJob, run_cell
 from benchmark.training.linear import Known
 from benchmark.verbs.run import finished
 from methods.pmq import PMQ
+from reports import build
 from tests.basic import ANYWHERE
 
 torch.set_num_threads(1)
@@ -234,6 +236,52 @@ def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
     assert run_benchmark.main(argv) == 0
     assert "1 done, 3 to do" in capsys.readouterr().out
     assert table(tmp_path) == expected
+
+
+def test_ctrl_c_in_the_report_loses_no_cell_and_leaves_no_half_of_it(
+    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(build, "report_html", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+            assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not (tmp_path / "out" / "results.md").exists()
+    assert not list(tmp_path.rglob("*.tmp"))
+    cells = stamps(tmp_path / "runs" / "cells")
+    capsys.readouterr()
+    assert run_benchmark.main(argv) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert stamps(tmp_path / "runs" / "cells") == cells
+    assert table(tmp_path) == expected
+
+
+@pytest.mark.slow
+def test_a_grid_grows_by_what_is_new_and_its_store_moves(
+    argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = ["--seeds", "41", "42", "--datasets", "chapman", "cpsc2018", "--ratios", "0.5", "0.3"]
+    steps = {(0, 4): ["--seeds", "41"], (4, 8): whole[:3], (8, 16): whole[:6], (16, 32): whole}
+    enough = ["--set", "data.simulation.patients.cpsc2018=60"]
+    before: dict[Path, int] = {}
+    for (done, cells), words in steps.items():
+        assert run_benchmark.main([*argv, *words, *enough]) == 0
+        shown = capsys.readouterr().out
+        assert re.search(rf"\b{cells} cells on \d+ encoders: {done} done, {cells - done} to do", shown), shown
+        now = stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained")
+        assert {path: now.get(path) for path in before} == before, "what was there is not computed again"
+        before = now
+    grown = table(tmp_path)
+    fresh = ["--results", str(tmp_path / "fresh"), "--out", str(tmp_path / "at-once")]
+    assert run_benchmark.main([*argv, *fresh, *whole, *enough]) == 0
+    assert (tmp_path / "at-once" / "results.md").read_text() == grown
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "runs").rename(tmp_path / "elsewhere" / "runs")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run_benchmark.main(["report"]) == 0
+    assert Path("out", "results.md").read_text() == grown
 
 
 @pytest.mark.attack("a run killed at any moment")

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from benchmark.config.command_line.verb import OK
 from benchmark.config.config import Config
 from benchmark.run.machine import Machine
 from benchmark.verbs.speed import measure
 from benchmark.verbs.speed.measure import FULL, QUICK, Effort
 from benchmark.verbs.speed.record import Speed, load_speed
+from methods.encoders.dilated import Dilated
 from run_benchmark import main
+from tests.basic import BASIC
 
 
 @pytest.mark.parametrize(("flags", "effort"), [([], FULL), (["--quick"], QUICK)])
@@ -41,3 +44,22 @@ def test_what_is_measured_is_kept_and_tells_the_hours(
     assert hours.startswith("the grid of demo at this speed: pretraining ")
     assert wrote == "wrote o/speed.json"
     assert [path.name for path in tmp_path.iterdir()] == ["o"]
+
+
+@pytest.mark.slow
+def test_a_quick_measurement_is_made_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(measure, "ENCODERS", {"dilated": Dilated})  # the others at full size take minutes
+    small = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=6", "pretrain.recipe.batch_size=8"]
+    patients = [f"data.simulation.patients.{name}={count}" for name, count in (("mimic-iv-ecg", 20), ("ptb-xl", 40))]
+    words = ["speed", "--quick", "--config", BASIC, "--methods", "pmq", "--datasets", "ptb-xl", "--device", "cpu"]
+    assert main([*words, "--jobs-per-device", "1", "--set", *small, *patients]) == OK
+    found = load_speed(tmp_path / "out" / "speed.json")
+    assert found is not None
+    assert [step.name for step in found.steps] == ["pmq"]
+    assert all(seconds > 0 for seconds in found.steps[0].seconds.values())
+    said = capsys.readouterr().out
+    assert "the grid of basic at this speed: pretraining " in said
+    assert "wrote out/speed.json" in said

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from benchmark.data.readers.base import DatasetError
+from benchmark.data.readers.base import LEADS, DatasetError
 from benchmark.data.readers.cards.card import RECORDING, SUFFIXES
+from benchmark.data.readers.cards.forms.text_files import are_names, first_line
 
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 FEW = 4
-"""So many text files of one folder may all be tables; more are signals."""
+"""So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
+LOWERED = {lead.lower() for lead in LEADS}
 MOST_FILES = 1_000_000
 
 
@@ -27,6 +29,8 @@ class Seen(NamedTuple):
     names: tuple[str, ...]
     """What {recording} is in each of the paths."""
     tables: tuple[str, ...]
+    others: tuple[str, ...]
+    """Paths of signals with the suffix in other capitals, which the pattern does not find."""
 
 
 def look(folder: Path) -> Seen:
@@ -38,15 +42,29 @@ def look(folder: Path) -> Seen:
         raise DatasetError(f"{folder} has more than {MOST_FILES:,} files: name the folder of one dataset")
     tables = {path for path in paths if PurePosixPath(path).suffix.lower() in TABLES}
     crowded = Counter(PurePosixPath(path).parent for path in tables)
-    tables = {path for path in tables if crowded[PurePosixPath(path).parent] <= FEW}
+    tables = {
+        path for path in tables if crowded[PurePosixPath(path).parent] <= FEW and not _is_of_samples(folder / path)
+    }
     signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix.lower() in SUFFIXES]
-    most = Counter(PurePosixPath(path).suffix.lower() for path in signals).most_common(1)
-    if not most:
+    kinds = Counter(PurePosixPath(path).suffix for path in signals)
+    if not kinds:
         raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
-    suffix = ".hea" if any(path.lower().endswith(".hea") for path in signals) else most[0][0]
-    chosen = tuple(path for path in signals if path.lower().endswith(suffix))
+    suffix = max(kinds, key=lambda own: (own.lower() == ".hea", kinds[own]))
+    chosen = tuple(path for path in signals if path.endswith(suffix))
+    others = tuple(path for path in signals if path.lower().endswith(suffix.lower()) and not path.endswith(suffix))
     pattern, names = pattern_of(chosen)
-    return Seen(pattern, chosen, names, tuple(sorted(tables)))
+    return Seen(pattern, chosen, names, tuple(sorted(tables)), others)
+
+
+def _is_of_samples(path: Path) -> bool:
+    """Whether a text file begins with a line of numbers, or with names of which two are leads."""
+    if path.suffix.lower() not in SUFFIXES:
+        return False
+    try:
+        cells, separator = first_line(path)
+    except (OSError, ValueError):
+        return False
+    return not are_names(cells, separator) or sum(cell.lower() in LOWERED for cell in cells) > 1
 
 
 def pattern_of(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:

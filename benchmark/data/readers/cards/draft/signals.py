@@ -11,7 +11,7 @@ from benchmark.data.readers.base import LEADS, DatasetError, Unusable
 from benchmark.data.readers.cards.card import ARRAYS, NO_UNITS, PATIENT, RECORDING, SUFFIXES, Format, Signals
 from benchmark.data.readers.cards.draft.line import Line, asked, told
 from benchmark.data.readers.cards.forms.formats import READERS
-from benchmark.data.readers.cards.forms.stored import DERIVED, Stored
+from benchmark.data.readers.cards.forms.stored import Stored, derivable
 from benchmark.data.readers.files.wfdb_record import MILLIVOLTS
 
 LOOKED_AT = 3
@@ -20,9 +20,11 @@ ANY = Signals.model_construct(files="", leads=None, array=None, rate_name=None)
 """Of a card that says nothing of its signals."""
 
 
-def signal_lines(folder: Path, pattern: str, paths: Sequence[str]) -> Iterator[Line]:
-    """The lines of `signals`. Raises DatasetError where the files cannot be read."""
-    if RECORDING in pattern and len({Path(path).name for path in paths}) < len(paths):
+def signal_lines(folder: Path, pattern: str, paths: Sequence[str], others: Sequence[str] = ()) -> Iterator[Line]:
+    """The lines of `signals`; `others`: suffix in other capitals. Raises DatasetError where none can be read."""
+    if others:
+        yield asked("files", f"{pattern} finds {len(paths)} files, not {len(others)} such as {others[0]}: rename these")
+    elif RECORDING in pattern and len({Path(path).name for path in paths}) < len(paths):
         yield asked("files", f"{pattern} finds several files of one name: use {PATIENT}/{RECORDING}, or narrow it")
     else:
         yield told("files", pattern, f"{len(paths)} files")
@@ -58,10 +60,9 @@ def lead_lines(stored: Stored) -> Iterator[Line]:
         yield asked("leads", f"names of the {stored.signal.shape[1]} columns in their order, '-' for one not used")
         return
     there = {name.strip().lower() for name in stored.leads}
-    lacking = [lead for lead in LEADS if lead.lower() not in there]
-    if lacking == list(DERIVED):
-        yield told("derive", True, "the files hold I, II and V1 to V6; the other four follow from I and II")
-    elif lacking:
+    if computed := derivable(stored.leads):
+        yield told("derive", True, f"the files lack {', '.join(computed)}, which follow from the other limb leads")
+    elif any(lead.lower() not in there for lead in LEADS):
         yield asked("leads", f"a map {{name in the files: lead}}; the files have {', '.join(stored.leads)[:300]}")
 
 

@@ -35,7 +35,7 @@ def draft(folder: Path, file: str) -> str:
     seen = look(folder)
     table, columns, match = best_table(folder, seen)
     pattern = seen.pattern.replace(RECORDING, "*") if match and match.key == "path" else seen.pattern
-    sections: dict[str, list[Line]] = {"signals": list(signal_lines(folder, pattern, seen.signals))}
+    sections: dict[str, list[Line]] = {"signals": list(signal_lines(folder, pattern, seen.signals, seen.others))}
     labels: list[Line] = []
     if table:
         sections["table"] = list(table_lines(table, columns, match))

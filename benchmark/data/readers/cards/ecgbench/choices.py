@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 FOR_FOLDS = re.compile(
-    r"stratify\w*|primary_superclass|primary_rhythm|primary_diagnosis|primary_disease_group|diagnosis_family"
+    r"stratify\w*|primary_superclass|primary_rhythm|primary_diagnosis|primary_disease_group|diagnosis_family|primary_artery_territory"
 )
 """Columns that are reductions to one label a recording, for folds; ECGBench says not to train on them."""
 
@@ -67,6 +67,8 @@ CHOICES: dict[str, Choice] = {
         tuple(f"aha_primary_{part}" for part in AHA),
         separators={f"aha_{kind}_{part}": ";" for kind in ("primary", "modifier") for part in AHA},
     ),
+    "staffiii": Choice(("recording_type", "artery_territory"), separators={"artery_territory": ";"}),
+    "wctecgdb": NONE,
     "zzu_pecg": Choice(
         ("aha_codes", "aha_base_codes", "ecg_findings", "disease_groups", "icd10_codes"),
         separators={"ecg_findings": ";"}
@@ -74,7 +76,7 @@ CHOICES: dict[str, Choice] = {
         | dict.fromkeys(("disease_groups", "icd10_codes"), ","),
     ),
 }
-"""The datasets whose files hold twelve leads, or the eight that determine the others."""
+"""The datasets whose files hold twelve leads, or as many as determine the others."""
 
 
 def codebook(dataset: str, field: str) -> Sequence[str]:

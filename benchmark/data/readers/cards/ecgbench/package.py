@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
@@ -20,14 +20,13 @@ import pandas as pd
 
 from benchmark.data.readers.base import LEADS, DatasetError
 from benchmark.data.readers.cards.cells import FOLDS, identifier
+from benchmark.data.readers.cards.forms.stored import derivable
 
 PACKAGE = "ecgbench"
 ITS_TABLE = "ecgbench_metadata.csv"
 """What the package caches in a dataset's folder; it is made anew, since it may be older than the data."""
 FOLD_SEED = 42
 """Of the package's published folds (`ecgbench splits`)."""
-EIGHT = ("I", "II", "V1", "V2", "V3", "V4", "V5", "V6")
-"""Leads that determine the other four."""
 SIDES = {"train": "train", "val": "validation", "test": "test"}
 
 
@@ -69,19 +68,17 @@ def config_of(dataset: str) -> Any:
 
 
 def refusal(config: Any) -> str:
-    """Why a dataset cannot be used: '' if its files hold twelve leads, or the eight that determine the others."""
-    names = {name.strip().lower() for name in config.lead_names or ()}
-    lacking = [lead for lead in LEADS if lead.lower() not in names]
-    if not lacking or is_eight(config):
+    """Why a dataset cannot be used: '' if its files hold twelve leads, or as many as determine the others."""
+    names = config.lead_names or ()
+    if holds_twelve(names) or derivable(names):
         return ""
-    named = ", ".join(config.lead_names or ["not named"])[:60]
+    named = ", ".join(names or ["not named"])[:60]
     return f"not the twelve leads: {config.leads} ({named})"
 
 
-def is_eight(config: Any) -> bool:
-    """Whether the files hold I, II and V1 to V6 of the twelve leads, and no others."""
-    names = {name.strip().lower() for name in config.lead_names or ()}
-    return {lead for lead in LEADS if lead.lower() in names} == set(EIGHT)
+def holds_twelve(names: Collection[str]) -> bool:
+    """Whether all of the twelve leads are among these names, in any case."""
+    return {lead.lower() for lead in LEADS} <= {name.strip().lower() for name in names}
 
 
 def about(config: Any) -> str:

@@ -10,9 +10,8 @@ import numpy as np
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.cards.card import Format, Signals
-from benchmark.data.readers.cards.ecgbench.package import is_eight
 from benchmark.data.readers.cards.forms import hdf5_files, numpy_files, text_files, wfdb
-from benchmark.data.readers.cards.forms.stored import Stored, recording_of, samples_by_leads
+from benchmark.data.readers.cards.forms.stored import Stored, derivable, recording_of, samples_by_leads
 from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file
 
 SUFFIXES: dict[str, Format] = {"wfdb": "wfdb", "hdf5": "hdf5", "npy": "numpy", "csv": "csv", "csv_lead_rows": "numpy"}
@@ -48,7 +47,7 @@ def reference_of(text: str, form: str) -> Reference:
 def meaning_of(config: Any) -> Signals:
     """What the numbers of a dataset's files mean, as the card of a folder says it."""
     form = SUFFIXES[config.signal_format]
-    derive = is_eight(config)
+    derive = bool(derivable(config.lead_names or ()))
     if form == "wfdb":  # the headers state leads, units and rate
         return Signals(files="*.hea", format=form, derive=derive)
     rate, gain = float(config.default_sampling_rate), 1 / config.signal_unit_scale

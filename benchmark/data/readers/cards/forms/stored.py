@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +14,15 @@ from benchmark.data.readers.cards.card import NO_LEAD, Signals
 from benchmark.data.readers.checks import check_extent, checked_recording
 from benchmark.data.readers.files.wfdb_record import MILLIVOLTS, lead_columns
 
-DERIVED = ("III", "aVR", "aVL", "aVF")
-"""Leads that I and II determine."""
+LIMB = {
+    "I": (1.0, 0.0),
+    "II": (0.0, 1.0),
+    "III": (-1.0, 1.0),
+    "aVR": (-0.5, -0.5),
+    "aVL": (1.0, -0.5),
+    "aVF": (-0.5, 1.0),
+}
+"""Limb lead -> its shares of I and II, by Einthoven's and Goldberger's laws. Any two determine the other four."""
 SAME_RATE = 1e-4
 """Relative difference up to which two rates are one."""
 
@@ -61,27 +68,48 @@ def recording_of(stored: Stored, signals: Signals) -> Recording:
     return checked_recording(np.stack([_lead(name, measured) for name in LEADS], axis=1), fs)
 
 
+def derivable(names: Collection[str]) -> list[str]:
+    """The leads that lack among the twelve, where these leads, in any case, determine them; else none."""
+    lowered = {name.strip().lower() for name in names}
+    lacking = [lead for lead in LEADS if lead.lower() not in lowered]
+    return lacking if set(lacking) <= set(LIMB) and len(lacking) <= len(LIMB) - 2 else []
+
+
 def _lead(name: str, measured: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """A measured lead (n,), or one that I and II determine by Einthoven's and Goldberger's laws."""
+    """A measured lead (n,), or one that two limb leads determine by Einthoven's and Goldberger's laws."""
     if name in measured:
         return measured[name]
-    one, two = measured["I"], measured["II"]
-    laws = {"III": two - one, "aVR": -(one + two) / 2, "aVL": one - two / 2, "aVF": two - one / 2}
+    one, two = _plane(measured)
+    laws = {"I": one, "II": two, "III": two - one, "aVR": -(one + two) / 2, "aVL": one - two / 2, "aVF": two - one / 2}
     return laws[name]
 
 
+def _plane(measured: dict[str, NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """I and II (n,): measured, or solved for from the first two limb leads that are."""
+    first, second = [lead for lead in LIMB if lead in measured][:2]
+    (a, b), (c, d) = LIMB[first], LIMB[second]
+    x, y = measured[first], measured[second]
+    of_both = a * d - b * c
+    one = measured["I"] if "I" in measured else (d * x - b * y) / of_both
+    two = measured["II"] if "II" in measured else (a * y - c * x) / of_both
+    return one, two
+
+
 def _computed(names: Sequence[str], signals: Signals) -> Sequence[str]:
-    """The leads to be computed: all of `DERIVED` or none. Raises Unusable where leads lack that the card could give."""
+    """The leads to be computed. Raises Unusable where leads lack that the card could give."""
     lowered = {name.strip().lower() for name in names}
     lacking = [lead for lead in LEADS if lead.lower() not in lowered]
-    if lacking == list(DERIVED):
-        if not signals.derive:
-            raise Unusable("leads III, aVR, aVL and aVF not in the file; set signals.derive to true in the card")
-        return DERIVED
-    if lacking:
+    if not lacking:
+        return ()
+    computed = derivable(names)
+    if computed and not signals.derive:
+        told = " and ".join(filter(None, [", ".join(computed[:-1]), computed[-1]]))
+        word = "leads" if len(computed) > 1 else "lead"
+        raise Unusable(f"{word} {told} not in the file; set signals.derive to true in the card")
+    if not computed:
         there = ", ".join(filter(None, names))[:200]
         raise Unusable(f"lead missing; name the file's leads in signals.leads: {', '.join(lacking)}, not in {there!r}")
-    return ()
+    return computed
 
 
 def _rate(stated: float | None, signals: Signals) -> float:

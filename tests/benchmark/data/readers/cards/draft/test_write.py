@@ -76,6 +76,27 @@ def test_text_files_without_a_header_ask_for_leads(tmp_path: Path, make_ecg: Cal
     assert [line.partition(":")[0] for line in questions] == ["leads", "rate", "unit"]
 
 
+@pytest.mark.parametrize("header", [",".join(LEADS), ""], ids=["named", "unnamed"])
+def test_a_few_text_files_of_samples_are_no_tables(header: str, tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    (tmp_path / "ecg").mkdir()
+    for number in range(3):
+        file = tmp_path / "ecg" / f"r{number}.csv"
+        np.savetxt(file, make_ecg(seconds=2.0), delimiter=",", header=header, comments="")
+        file.write_text(file.read_text().removeprefix("\n"))
+    (tmp_path / "labels.csv").write_text("recording,rhythm\nr0,SR\nr1,AF\nr2,SR\n")
+    content, _ = drafted(tmp_path)
+    assert content["signals"]["files"] == "ecg/{recording}.csv"
+    assert (content["table"]["file"], content["table"]["recording"]) == ("labels.csv", "recording")
+
+
+def test_suffixes_in_other_capitals_are_counted(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    for name in ("a.npy", "b.npy", "c.NPY"):
+        np.save(tmp_path / "x.npy", make_ecg(seconds=2.0))
+        (tmp_path / "x.npy").rename(tmp_path / name)
+    _, questions = drafted(tmp_path)
+    assert "{recording}.npy finds 2 files, not 1 such as c.NPY: rename these" in questions[0]
+
+
 def test_eight_leads_are_told_to_make_twelve(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
     eight = [lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")]
     columns = [LEADS.index(lead) for lead in eight]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.data.readers.base import Unusable
+from benchmark.data.readers.base import LEADS, Unusable
 from benchmark.data.readers.cards.ecgbench.package import config_of
 from benchmark.data.readers.cards.ecgbench.signals import Reference, meaning_of, read_signal, reference_of
 
@@ -49,3 +49,18 @@ def test_eight_leads_determine_the_others(tmp_path: Path, make_ecg: Callable[...
     recording = read_signal(tmp_path, Reference("many.npy", None, 0), "npy", meaning_of(config_of("ikem")))
     np.testing.assert_allclose(recording.signal[:, [0, 1, 6, 11]], ecg[:, [0, 1, 6, 11]], atol=1e-6)
     np.testing.assert_allclose(recording.signal[:, 2], ecg[:, 1] - ecg[:, 0], atol=1e-6)
+
+
+def test_limb_electrodes_and_raw_copies_are_not_taken_for_leads(
+    tmp_path: Path, make_ecg: Callable[..., Any], write_record: Callable[..., Path]
+) -> None:
+    config = config_of("wctecgdb")
+    ecg = make_ecg(seconds=2.0, fs=800)
+    column = {name: LEADS.index(name) for name in config.lead_names if name in LEADS}
+    channels = [ecg[:, column[name]] if name in column else ecg[:, 5] * 3 for name in config.lead_names]
+    write_record(tmp_path / "seg01", np.stack(channels, axis=1), fs=800, leads=config.lead_names)
+    signal = read_signal(tmp_path, Reference("seg01.hea"), "wfdb", meaning_of(config)).signal  # (n, 12)
+    measured = list(column.values())
+    assert len(measured) == 9
+    np.testing.assert_allclose(signal[:, measured], ecg[:, measured], atol=2e-3)
+    np.testing.assert_allclose(signal[:, 3], -(signal[:, 0] + signal[:, 1]) / 2, atol=1e-6)

@@ -128,3 +128,36 @@ def test_a_damaged_array_is_refused(tmp_path: Path, ecg: Any) -> None:
     two = hdf5(tmp_path / "two.h5", {"a": ecg, "b": ecg})
     assert refusal(two, leads=leads).endswith("name it in signals.array: a, b")
     assert "there are a, b" in refusal(two, leads=leads, array="c")
+
+
+def lines_of(array: Any, separator: str, end: str = "", point: str = ".") -> list[str]:
+    return [separator.join(f"{own:.12g}".replace(".", point) for own in row) + end for row in array]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_separator_at_the_end_of_every_line_makes_no_header_and_no_lead(
+    separator: str, tmp_path: Path, ecg: Any
+) -> None:
+    file = tmp_path / "r.csv"
+    file.write_text("\n".join(lines_of(ecg, separator, end=separator)))
+    np.testing.assert_allclose(read(file, leads=list(LEADS)).signal, ecg, atol=1e-6)
+    file.write_text("\n".join([separator.join(LEADS) + separator, *lines_of(ecg, separator, end=separator)]))
+    np.testing.assert_allclose(read(file).signal, ecg, atol=1e-6)
+    file.write_text("\n".join([separator.join(LEADS), *lines_of(ecg, separator, end=separator)]))
+    assert refusal(file) == "lines have more cells than the first: correct the files"
+
+
+def test_a_blank_cell_of_the_first_sample_makes_no_header(tmp_path: Path, ecg: Any) -> None:
+    first, *rest = lines_of(ecg, ",")
+    (tmp_path / "r.csv").write_text("\n".join([first.partition(",")[2].join([",", ""]), *rest]))
+    assert "NaN" in refusal(tmp_path / "r.csv", leads=list(LEADS))
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas_are_read(separator: str, header: bool, tmp_path: Path, ecg: Any) -> None:
+    names = [separator.join(LEADS)] if header else []
+    (tmp_path / "r.csv").write_text("\n".join([*names, *lines_of(ecg, separator, point=",")]))
+    found = read(tmp_path / "r.csv", leads=None if header else list(LEADS))
+    np.testing.assert_allclose(found.signal, ecg, atol=1e-6)
+    assert len(found.signal) == len(ecg)

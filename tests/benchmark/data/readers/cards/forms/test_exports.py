@@ -31,8 +31,9 @@ WRITERS: dict[str, tuple[Callable[..., None], float]] = {
     "philips.xml": (written.philips, 5.0),
     "philips_xli.xml": (written.philips_xli, 5.0),
     "r.ecg": (written.ishne, 2500),
+    "r.mwf": (written.mfer, 2500),
 }
-"""File -> its writer, and the scale in microvolts (nanovolts for SCP-ECG and ISHNE)."""
+"""File -> its writer, and the scale in microvolts (nanovolts for SCP-ECG, ISHNE and MFER)."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def write(folder: Path, file: str, counts: Any) -> tuple[Path, float]:
     """The file, and its millivolts per count."""
     writer, scale = WRITERS[file]
     writer(folder / file, counts, FS, scale)
-    return folder / file, scale / (1e6 if file.endswith((".scp", ".ecg")) else 1e3)
+    return folder / file, scale / (1e6 if file.endswith((".scp", ".ecg", ".mwf")) else 1e3)
 
 
 @pytest.mark.parametrize("file", WRITERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -56,3 +57,52 @@ def test_names_of_leads_are_mapped(made: Callable[..., Any]) -> None:
         made(file_leads=names)
     named = dict(zip(names, LEADS, strict=True))
     assert np.array_equal(made(file_leads=names, leads=named), made())
+
+
+CHEST = LEADS[6:]
+PAIRS = list(combinations(LEADS[:6], 2))
+
+
+@pytest.fixture
+def twelve(make_ecg: Callable[..., Any]) -> Any:
+    """(n, 12) in mV whose limb leads obey the laws: III = II - I, aVR = -(I + II) / 2 and so on."""
+    ecg = make_ecg(seconds=2.0)
+    one, two = ecg[:, 0], ecg[:, 1]
+    ecg[:, 2:6] = np.stack([two - one, -(one + two) / 2, one - two / 2, two - one / 2], axis=1)
+    return ecg
+
+
+def derived(ecg: Any, names: Sequence[str]) -> Any:
+    signals = Signals(files="*.hea", format="wfdb", derive=True)
+    columns = ecg[:, [LEADS.index(name) for name in names]]
+    return recording_of(Stored(columns, names, ["mV"] * len(names), 500.0), signals).signal
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_any_two_limb_leads_determine_the_other_four(pair: tuple[str, str], twelve: Any) -> None:
+    found = derived(twelve, [*CHEST, *pair])
+    np.testing.assert_allclose(found, twelve, atol=1e-6)
+    for lead in (*pair, *CHEST):
+        assert np.array_equal(found[:, LEADS.index(lead)], twelve[:, LEADS.index(lead)].astype(np.float32)), lead
+
+
+@pytest.mark.parametrize("lacking", LEADS[:6])
+def test_a_single_limb_lead_that_lacks_is_computed(lacking: str, twelve: Any) -> None:
+    np.testing.assert_allclose(derived(twelve, [lead for lead in LEADS if lead != lacking]), twelve, atol=1e-6)
+
+
+def test_a_file_with_nine_leads_says_how_the_others_are_had(made: Callable[..., Any], make_ecg: Any) -> None:
+    nine, signals = ["I", "II", "III", *CHEST], Signals(files="*.hea", format="wfdb")
+    ecg = make_ecg(seconds=2.0)[:, :9]
+    with pytest.raises(
+        Unusable, match=r"^leads aVR, aVL and aVF not in the file; set signals\.derive to true in the ca"
+    ):
+        recording_of(Stored(ecg, nine, ["mV"] * 9, 500.0), signals)
+    with pytest.raises(Unusable, match=r"^lead aVF not in the file; set signals\.derive to true"):
+        made(file_leads=[lead if lead != "aVF" else "ECG" for lead in LEADS])
+
+
+@pytest.mark.parametrize("names", [["II", *CHEST], [lead for lead in LEADS if lead != "V3"]], ids=["one", "chest"])
+def test_what_two_limb_leads_do_not_determine_is_missing(names: list[str], twelve: Any) -> None:
+    with pytest.raises(Unusable, match=r"^lead missing; name the file's leads in signals\.leads: "):
+        derived(twelve, names)

@@ -85,6 +85,32 @@ def _huffman(samples: NDArray[np.int64]) -> bytes:
     return int(bits.ljust(8 * size, "0"), 2).to_bytes(size, "big")
 
 
+def mfer(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
+    """MFER (ISO 22077-1): definitions of tag, length and value, big-endian; a block of each lead after another."""
+    codes = (1, 2, 61, 62, 63, 64, 3, 4, 5, 6, 7, 8)
+    n, leads = counts.shape
+
+    def definition(tag: int, value: bytes) -> bytes:
+        size = len(value)
+        return bytes([tag]) + (bytes([size]) if size < 128 else b"\x84" + size.to_bytes(4, "big")) + value
+
+    content = [
+        definition(0x40, b"MFR ".ljust(32)),
+        definition(0x01, b"\0"),  # big-endian
+        definition(0x08, (1).to_bytes(2, "big")),  # standard 12-lead ECG
+        definition(0x0B, struct.pack(">BbH", 0, 0, fs)),  # Hz times a power of ten
+        definition(0x0C, struct.pack(">BbH", 0, -9, nanovolts)),  # volts times a power of ten
+        definition(0x0A, b"\0"),  # int16
+        definition(0x04, n.to_bytes(4, "big")),
+        definition(0x05, leads.to_bytes(2, "big")),
+        definition(0x06, (1).to_bytes(2, "big")),
+        *(b"\x3f" + bytes([lead, 4, 0x09, 2]) + codes[lead].to_bytes(2, "big") for lead in range(leads)),
+        definition(0x1E, np.ascontiguousarray(counts.T).astype(">i2").tobytes()),
+        b"\x80",
+    ]
+    path.write_bytes(b"".join(content))
+
+
 def _scp(path: Path, n: int, fs: int, nanovolts: int, content: list[bytes], differences: int) -> None:
     leads = len(content)
     codes = {"I": 1, "II": 2, "V1": 3, "V2": 4, "V3": 5, "V4": 6, "V5": 7, "V6": 8}
