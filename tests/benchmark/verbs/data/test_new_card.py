@@ -65,6 +65,8 @@ def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Sa
     card.write_text(card.read_text().replace("signals:\n", "signals:\n  rate: 500\n"))
     renamed = ours / "waveforms" / f"{table.loc[3, 'recording']}.hea"
     renamed.write_text(renamed.read_text().replace("aVF", "AVX"))
+    renamed = ours / "waveforms" / f"{table.loc[4, 'recording']}.hea"
+    renamed.write_text(renamed.read_text().replace("V6", "C6"))
     status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
     assert status == OK
     for line in (
@@ -72,7 +74,9 @@ def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Sa
         "cannot be used: file in no row of the table; add its row or narrow signals.files (JS00001)",
         "cannot be used: label is no class; add it to labels.values or set labels.others to ignore (JS00002)",
         "cannot be used: unknown unit; give signals.unit or signals.gain in the card (JS00003)",
-        "cannot be used: lead missing; name the file's leads in signals.leads (JS00004)",
+        "cannot be used: lead aVF not in the file; set signals.derive to true in the card, or name the file's leads in "
+        "signals.leads (JS00004)",
+        "cannot be used: lead missing; name the file's leads in signals.leads (JS00005)",
     ):
         assert line in out
     card.write_text(card.read_text().replace("rate: 500", "rate: 250"))

@@ -105,7 +105,10 @@ def _computed(names: Sequence[str], signals: Signals) -> Sequence[str]:
     if computed and not signals.derive:
         told = " and ".join(filter(None, [", ".join(computed[:-1]), computed[-1]]))
         word = "leads" if len(computed) > 1 else "lead"
-        raise Unusable(f"{word} {told} not in the file; set signals.derive to true in the card")
+        naming = (
+            ", or name the file's leads in signals.leads" if lowered - {lead.lower() for lead in LEADS} - {""} else ""
+        )
+        raise Unusable(f"{word} {told} not in the file; set signals.derive to true in the card{naming}")
     if not computed:
         there = ", ".join(filter(None, names))[:200]
         raise Unusable(f"lead missing; name the file's leads in signals.leads: {', '.join(lacking)}, not in {there!r}")
