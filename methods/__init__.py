@@ -18,7 +18,7 @@ from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.encoders.shapes import TWO_OF
 from methods.etp import ETP
-from methods.from_file import find_class
+from methods.external.from_file import find_class
 from methods.jepa import JEPA
 from methods.mae import MAE
 from methods.moco import MoCo

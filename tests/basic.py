@@ -9,3 +9,18 @@ from methods import METHODS
 BASIC = str(Path(__file__).with_name("basic.yaml"))
 ANYWHERE = [name for name, kind in METHODS.items() if "tokens" not in kind.needs]
 """Methods that every encoder serves."""
+TINY = """
+methods: [random, pmq]
+data:
+  datasets: [chapman]
+  simulation: {patients: {mimic-iv-ecg: 8, chapman: 30}, recordings_per_patient: 2}
+encoder: {hidden: 4, depth: 2, output: 8}
+knobs: {pmq: {queue_size: 16}}
+pretrain: {epochs: 1, recipe: {batch_size: 8}}
+evaluate: [linear]
+ratios: [0.5]
+seeds: [41]
+gates: []
+precision: float32
+"""
+"""A grid of seconds, for tests that start processes or jobs."""

@@ -13,7 +13,7 @@ from benchmark.elsewhere.onnx_file import OnnxFile
 from benchmark.elsewhere.torchscript import TorchScriptFile
 from methods import METHODS
 from methods.encoders.pretrained import Signals
-from methods.from_file import NAME
+from methods.external.from_file import NAME
 
 KINDS: dict[str, type[ModelFile]] = {".onnx": OnnxFile, ".pt": TorchScriptFile, ".ts": TorchScriptFile}
 """Ending of a file -> how it is run."""

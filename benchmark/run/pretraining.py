@@ -42,7 +42,7 @@ from benchmark.training.weights import CHECKPOINT, load_brought, save_encoder
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.from_file import file_digest, sources_of
+from methods.external.from_file import file_digest, sources_of
 from methods.parts.gather import rank_and_ranks
 
 STEMS = "stems"

@@ -22,7 +22,7 @@ from benchmark.results.names import CARD
 from methods.encoders import DEFAULT, identity
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
-from methods.from_file import sources_of, text_of
+from methods.external.from_file import sources_of, text_of
 
 WEIGHTS = "encoder.safetensors"
 SOURCE = "encoder.py"

@@ -17,7 +17,7 @@ from methods.encoders.s4 import S4
 from methods.encoders.st_mem import STMEM
 from methods.encoders.vit1d import ViT1d
 from methods.encoders.xresnet1d101 import XResNet1d101
-from methods.from_file import find_class, sources_of
+from methods.external.from_file import find_class, sources_of
 
 ENCODERS: dict[str, type[Encoder]] = {
     "dilated": Dilated,

@@ -26,7 +26,7 @@ from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.schedule import DECAY_SHARE, WARMUP_EPOCHS
 from methods.base import MethodConfig, PretrainMethod
 from methods.encoders import identity
-from methods.from_file import sources_of
+from methods.external.from_file import sources_of
 
 Mode = Mapping[str, str | int]
 """`Machine.mode()`."""

@@ -49,10 +49,7 @@ class Found:
     @property
     def name(self) -> str:
         """'pmq finetune chapman 0.3 seed 41'."""
-        if self.planned is not None:
-            return describe(self.planned)
-        row = self.row
-        return f"{row.variant} {row.evaluation} {row.dataset} {row.ratio:g} seed {row.seed}"
+        return describe(self.planned or self.row)
 
 
 def find_cell(results: Path, asked: str) -> Found:
@@ -144,7 +141,7 @@ def fits(words: tuple[str, ...], parts: tuple[Names, ...]) -> bool:
     )
 
 
-def describe(cell: PlannedCell) -> str:
+def describe(cell: PlannedCell | Row) -> str:
     """Name of a cell, as it can be given."""
     return f"{cell.variant} {cell.evaluation} {cell.dataset} {cell.ratio:g} seed {cell.seed}"
 

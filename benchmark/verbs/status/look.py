@@ -10,6 +10,7 @@ from benchmark.results.plan import PlannedCell
 from benchmark.results.store import Store
 from benchmark.run.engines.engine import Submitted
 from benchmark.run.engines.registry import ENGINES
+from benchmark.verbs.explain.find import describe
 from benchmark.verbs.status.held import Held, Sights
 
 DONE, RUNNING, QUEUED, FAILED, MISSING = "done", "running", "queued", "failed", "to do"
@@ -88,7 +89,7 @@ def name_of(key: str, cells: Mapping[str, PlannedCell]) -> str:
     """'pmq linear chapman 0.1 seed 41'; of what is no cell of the plan: 'pretraining KEY'."""
     if (cell := cells.get(key)) is None:
         return f"pretraining {key}"
-    return f"{cell.variant} {cell.evaluation} {cell.dataset} {cell.ratio:g} seed {cell.seed}"
+    return describe(cell)
 
 
 def failed_at(key: str, store: Store) -> int:

@@ -16,7 +16,7 @@ from benchmark.embedding.saved import Description, save_folder
 from methods.encoders import identity
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.from_file import text_of
+from methods.external.from_file import text_of
 
 RATE = 500
 

@@ -15,24 +15,12 @@ from typing import Any
 import pytest
 
 from benchmark.training.weights import CHECKPOINT
+from tests.basic import TINY
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[4]
-CONFIG = """
-methods: [random, pmq]
-data:
-  datasets: [chapman]
-  simulation: {patients: {mimic-iv-ecg: 8, chapman: 30}, recordings_per_patient: 2}
-encoder: {hidden: 4, depth: 2, output: 8}
-knobs: {pmq: {queue_size: 16}}
-pretrain: {epochs: 12, recipe: {batch_size: 8}}
-evaluate: [linear]
-ratios: [0.5]
-seeds: [41]
-gates: []
-precision: float32
-"""
+CONFIG = TINY.replace("epochs: 1,", "epochs: 12,")
 LIMIT = 240
 
 

@@ -24,6 +24,7 @@ from benchmark.run.runner import do
 from benchmark.training.weights import CHECKPOINT, WEIGHTS
 from benchmark.verbs.status.look import look
 from run_benchmark import main
+from tests.basic import TINY
 from tests.benchmark.run.bench import Bench, Cohorts, Heard, SmallConfig
 from tests.benchmark.run.engines.slurm.cluster import MOST_IN_AN_ARRAY, Cluster, wait_until
 
@@ -43,21 +44,7 @@ class {name}(methods.pmq.PMQ):
         super().after_step()
         time.sleep(0.1 if "SLURM_JOB_ID" in os.environ else 0.0)  # in a job it lasts until the test has seen it
 """
-TINY = """
-methods: [random, pmq]
-data:
-  datasets: [chapman]
-  simulation: {patients: {mimic-iv-ecg: 8, chapman: 30}, recordings_per_patient: 2}
-encoder: {hidden: 4, depth: 2, output: 8}
-knobs: {pmq: {queue_size: 16}}
-pretrain: {epochs: 1, recipe: {batch_size: 8}}
-evaluate: [linear]
-ratios: [0.5]
-seeds: [41]
-gates: []
-precision: float32
-engine: {memory_gb: 0.5, minutes: 30}
-"""
+CONFIG = TINY + "engine: {memory_gb: 0.5, minutes: 30}\n"
 ONE_EPOCH = {"pretrain.epochs": 1, "evaluate": ["linear"]}
 
 
@@ -185,7 +172,7 @@ def test_a_command_hands_a_grid_over_and_the_same_command_prints_its_tables(
 ) -> None:
     monkeypatch.setattr(open_module, "Slurm", partial(Slurm, poll_seconds=0.5))
     monkeypatch.chdir(tmp_path)
-    Path("tiny.yaml").write_text(TINY)
+    Path("tiny.yaml").write_text(CONFIG)
     words = ["--config", "tiny.yaml", "--workers", "1", "--engine", "slurm"]
     with slurm.closed():
         assert main([*words, "--detach"]) == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from methods.local_modules import local_modules
+from methods.external.local_modules import local_modules
 
 T = TypeVar("T")
 NAME = re.compile(r"\w[\w .+-]{0,99}")

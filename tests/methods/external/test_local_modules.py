@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from methods import METHODS, get_method
-from methods.from_file import sources_of
+from methods.external.from_file import sources_of
 
 METHOD = """
 import torch, numpy, methods.pmq

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from methods.from_file import find_class, text_of
+from methods.external.from_file import find_class, text_of
 
 
 class Shape:
