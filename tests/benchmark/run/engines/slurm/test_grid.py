@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import submitit
 
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections.engine import EngineSection
@@ -45,6 +44,7 @@ class {name}(methods.pmq.PMQ):
         time.sleep(0.1 if "SLURM_JOB_ID" in os.environ else 0.0)  # in a job it lasts until the test has seen it
 """
 CONFIG = TINY + "engine: {memory_gb: 0.5, minutes: 30}\n"
+SAVED = "the pretraining of limited is saved at update"
 ONE_EPOCH = {"pretrain.epochs": 1, "evaluate": ["linear"]}
 
 
@@ -104,16 +104,19 @@ def test_time_limits_and_pre_emptions_change_no_byte(
     jobs = {key: job for job, keys in records(own.folder).items() for key in keys}
     killer = threading.Thread(target=pre_empt, args=(slurm, bench, own, jobs[preempted], preempted), daemon=True)
     killer.start()
-    since = 0
-    for timeout in (True, False):
+    log_file, since = own.folder / f"{jobs[limited]}_0_log.out", 0
+    for term_first in (False, True):
         since = wait_for_checkpoint(bench, limited, since)
-        submitit.SlurmJob(own.folder, jobs[limited])._interrupt(timeout=timeout)
+        if term_first:  # as submitit's own _interrupt, but the second signal only once the first was heard
+            slurm.say("scancel", "--signal=TERM", jobs[limited])
+            wait_until(lambda: log_file.read_text().count(SAVED) == 2)
+        slurm.say("scancel", "--signal=USR2", jobs[limited])
         wait_until(lambda: slurm.queue().get(jobs[limited]) == "PENDING")
     work.join(120)
     killer.join(60)
     assert failures == [0]
-    log = (own.folder / f"{jobs[limited]}_0_log.out").read_text()
-    assert log.count("the pretraining of limited is saved at update") == 2
+    log = log_file.read_text()
+    assert log.count(SAVED) == 2
     assert "by signal 12" in log
     assert "by signal 15" in log
     assert "is saved at update" in (own.folder / f"{jobs[preempted]}_0_log.out").read_text()
