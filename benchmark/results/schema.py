@@ -159,6 +159,8 @@ class Card(TypedDict, total=False):
     method: Line
     seed: Count
     parameters: Count
+    encoder_parameters: Count
+    encoder_multiplications: Number
     precision: Line
     compiled: bool
     device: Device

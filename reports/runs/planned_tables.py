@@ -34,6 +34,8 @@ class Layout:
     """The planned cells of its rows and label ratios, in plan order."""
     gates: frozenset[str] = frozenset()
     """Reference rows; left out of ranking and statistics."""
+    unchanged: str = ""
+    """Of ablations or a sweep, the row of the method's own settings, if it is there."""
 
     @property
     def ratios(self) -> tuple[float, ...]:
@@ -83,10 +85,20 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
         if roles[name]["role"] in (ABLATION, SWEEP):
             groups.setdefault((str(roles[name]["of"]), str(roles[name]["knob"])), []).append(name)
     for (base, knob), changed in groups.items():
-        rows = (*changed, *([base] if base in variants else []))
+        unchanged = _unchanged(cells, base, changed)
+        rows = tuple(dict.fromkeys((*changed, *([unchanged] if unchanged else []))))
         what = (f"{base}-{knob}", knob) if knob else (f"{base}-ablations", "ablations")
-        title = f"{plan.variants.get(base, base)}, {what[1]}"
-        yield Layout(evaluation, what[0], title, rows, CHANGES_SHOW, _at_changes(cells, rows, changed))
+        title, own = f"{plan.variants.get(base, base)}, {what[1]}", _at_changes(cells, rows, changed)
+        yield Layout(evaluation, what[0], title, rows, CHANGES_SHOW, own, unchanged=unchanged)
+
+
+def _unchanged(cells: Sequence[PlannedCell], base: str, changed: Sequence[str]) -> str:
+    """The row of the method's own settings: a swept value that is its own and has its cells, else the method's row."""
+    ratios = {cell.ratio for cell in cells if cell.variant in changed}
+    keys = {
+        name: {cell.key for cell in cells if cell.variant == name and cell.ratio in ratios} for name in (base, *changed)
+    }
+    return next((name for name in changed if keys[name] == keys[base]), base) if keys[base] else ""
 
 
 def _at_changes(cells: Sequence[PlannedCell], rows: Sequence[str], changed: Sequence[str]) -> tuple[PlannedCell, ...]:

@@ -1,7 +1,8 @@
 """Differences in Overall of a table's rows from one reference row: what the page says and draws first.
 
-The reference is the untrained encoder where it is compared, else the row with the highest mean Overall; of rows on a
-further encoder, the untrained one of that kind. Gates are not tested, so they have no difference here.
+The reference of ablations and of a sweep is the method as it is. Of the main table it is the untrained encoder where
+it is compared, else the row with the highest mean Overall; of rows on a further encoder, the untrained one of that
+kind. Gates are not tested, so they have no difference here.
 """
 
 from __future__ import annotations
@@ -42,8 +43,11 @@ class Differences:
     """In the order of the table, without the reference."""
 
 
-def differences(statistics: TableStatistics | None) -> list[Differences]:
-    """The differences in Overall from each reference at each ratio that has one, in the order of the table."""
+def differences(statistics: TableStatistics | None, unchanged: str = "") -> list[Differences]:
+    """The differences in Overall from each reference at each ratio that has one, in the order of the table.
+
+    unchanged: the row of a method's own settings, if the table is of changes of them (`Layout.unchanged`).
+    """
     if statistics is None or "pairwise" not in statistics.frames:
         return []
     intervals, pairs = (statistics.frames[what] for what in ("intervals", "pairwise"))
@@ -53,17 +57,20 @@ def differences(statistics: TableStatistics | None) -> list[Differences]:
         return []
     return [
         Differences(ratio, reference, rows)
-        for reference, variants in rows_of_references(scores, own).items()
+        for reference, variants in rows_of_references(scores, own, unchanged).items()
         for ratio in map(float, own["ratio"].unique())
         if (rows := tuple(_from_reference(own[own["ratio"] == ratio], reference, variants)))
     ]
 
 
-def rows_of_references(scores: pd.DataFrame, pairs: pd.DataFrame) -> dict[str, list[str]]:
+def rows_of_references(scores: pd.DataFrame, pairs: pd.DataFrame, unchanged: str = "") -> dict[str, list[str]]:
     """Reference -> the rows held against it, of the lines of `intervals` and `pairwise`; the first encoder's first."""
     variants = list(dict.fromkeys([*scores["variant"], *pairs["first"], *pairs["second"]]))
+    there = set(scores["variant"])
+    if unchanged in there:
+        return {unchanged: variants}
     first = UNTRAINED
-    if UNTRAINED not in set(scores["variant"]):
+    if first not in there:
         first = str(scores.groupby("variant", sort=False)["mean"].mean().idxmax())
     found: dict[str, list[str]] = {first: []}
     for variant in variants:

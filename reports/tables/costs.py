@@ -41,6 +41,7 @@ def cost_lines(cards: Cards, titles: Mapping[str, str]) -> list[tuple[str, ...]]
 
 def _line(cards: Sequence[Card]) -> Iterator[str]:
     pairs = [card["updates"] * card["batch_size"] for card in cards]
+    timed = [card for card in cards if card["seconds"] is not None]
     epochs = [seen / max(1, card["windows_per_epoch"]) for seen, card in zip(pairs, cards, strict=True)]
     yield from (
         _mean([card["parameters"] for card in cards]),
@@ -51,8 +52,8 @@ def _line(cards: Sequence[Card]) -> Iterator[str]:
         _mean([card["batch_size"] for card in cards]),
         _mean([card["updates"] for card in cards]),
         _mean([card["encoder_passes"] for card in cards if "encoder_passes" in card]),
-        _mean([card["seconds"] for card in cards]),
-        _mean([1000 * card["seconds"] / card["updates"] for card in cards], digits=1),
+        _mean([card["seconds"] for card in timed]),
+        _mean([1000 * card["seconds"] / card["updates"] for card in timed], digits=1),
         _mean([card["peak_memory_gib"] for card in cards], digits=2),
         _mean([card["joules"] / JOULES_PER_WH for card in cards if card.get("joules") is not None], digits=1),
         "; ".join(dict.fromkeys(map(machine_of, cards))),

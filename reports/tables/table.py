@@ -62,7 +62,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
             *printed_footers(printed),
         ),
         details=(*details_of(run, layout.cells), *(statistics.details if statistics else ())),
-        verdict=tuple(verdict(run.plan, statistics, layout.evaluation)),
+        verdict=tuple(verdict(run.plan, statistics, layout.evaluation, layout.unchanged)),
     )
 
 

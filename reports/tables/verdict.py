@@ -25,12 +25,12 @@ Ordered = tuple[str, str]
 """A row, and one significantly below it."""
 
 
-def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = "") -> Iterator[str]:
+def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = "", unchanged: str = "") -> Iterator[str]:
     """What is compared, the rows against the reference at each label ratio, the other pairs, and what is left open.
 
-    Nothing where no two rows have the scores for a comparison of Overall.
+    Nothing where no two rows have the scores for a comparison of Overall. unchanged: as in `differences`.
     """
-    found = differences(statistics)
+    found = differences(statistics, unchanged)
     if not found or statistics is None:
         return
     pairs = statistics.frames["pairwise"]

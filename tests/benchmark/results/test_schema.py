@@ -67,6 +67,8 @@ def test_a_card_with_updates_says_what_tables_of_costs_need() -> None:
     [
         ({"device": {"threads": -1}}, "device.threads: input should be greater than or equal to 0, got -1"),
         ({"loss": [1e16]}, "loss.0: beyond 1e\\+15"),
+        ({"encoder_parameters": None}, "encoder_parameters: input should be a valid integer, got None"),
+        ({"encoder_multiplications": "1"}, "encoder_multiplications.int: input should be a valid integer, got '1'"),
         ({"compiled": 1}, "compiled: input should be a valid boolean, got 1"),
         ({"health": [{"alignment": "high"}]}, "health.0.alignment: input should be a valid number"),
     ],

@@ -73,3 +73,29 @@ def test_a_sweep_has_a_table_at_the_ratios_it_was_run_at(write_store: WriteStore
     assert [block.ratio for block in first.blocks] == [0.3, 0.01]
     assert [block.ratio for block in second.blocks] == [0.01]
     assert second.name == "finetune-heartbeat-pmq-queue-size"
+
+
+def test_changes_are_held_against_the_method_as_it_is(store_root: Path) -> None:
+    stored = open_run(store_root).plan
+    plan = with_roles(mask=role("ablation", of="pmq"))(stored)
+    compared, ablations = layouts(plan, "finetune")
+    assert (compared.unchanged, ablations.unchanged) == ("", "pmq")
+    alone = replace(plan, cells=[cell for cell in plan.cells if cell.variant != "pmq"])
+    assert list(layouts(alone, "finetune"))[1].unchanged == ""
+
+
+def test_a_swept_value_that_is_the_methods_own_takes_its_row(store_root: Path) -> None:
+    stored = open_run(store_root).plan
+    places = {(cell.variant, cell.evaluation, cell.dataset, cell.ratio, cell.seed): cell.key for cell in stored.cells}
+    sweep = role("sweep", "pmq", "queue_size", 16)
+    shared = [
+        replace(cell, key=places["pmq", cell.evaluation, cell.dataset, cell.ratio, cell.seed])
+        if cell.variant == "pmq:w/o mask_t" and cell.ratio == 0.01
+        else cell
+        for cell in stored.cells
+        if cell.variant != "pmq:w/o mask_t" or cell.ratio == 0.01
+    ]
+    _, own = layouts(replace(stored, cells=shared, roles={"pmq:w/o mask_t": sweep}), "finetune")
+    assert (own.variants, own.unchanged) == (("pmq:w/o mask_t",), "pmq:w/o mask_t")
+    _, other = layouts(replace(stored, roles={"pmq:w/o mask_t": sweep}), "finetune")
+    assert (other.variants, other.unchanged) == (("pmq:w/o mask_t", "pmq"), "pmq")

@@ -47,6 +47,15 @@ def test_without_an_untrained_encoder_the_best_row_over_all_ratios_is_the_refere
     ]
 
 
+def test_changes_of_a_method_are_held_against_the_method_as_it_is() -> None:
+    found = statistics(
+        [(0.1, "overall", "pmq:w/o queue", "pmq", -0.03, -0.04, -0.02, 0.01)],
+        [(0.1, "overall", name, score) for name, score in (("pmq:w/o queue", 0.6), ("pmq", 0.5))],
+    )
+    assert [(own.reference, own.rows[0].mean) for own in differences(found, "pmq")] == [("pmq", -3.0)]
+    assert [own.reference for own in differences(found, "moco")] == ["pmq:w/o queue"], "the method has no score"
+
+
 def test_nothing_tested_is_no_difference() -> None:
     assert differences(None) == differences(TableStatistics()) == []
     assert differences(statistics([], [(0.3, "overall", "pmq", 0.5)])) == []

@@ -65,6 +65,13 @@ def test_a_row_has_the_means_of_its_pretrainings_and_shared_encoders_stand_once(
     ]
 
 
+def test_a_pretraining_whose_time_is_not_known_counts_for_the_rest() -> None:
+    (line,) = cost_lines({"pmq": {"b": card(), "c": card(seconds=None, updates=40)}}, {})
+    assert line[7:11] == ("30", "10,240", "90", "4,520.0")
+    (alone,) = cost_lines({"pmq": {"c": card(seconds=None)}}, {})
+    assert alone[9:11] == ("–", "–")
+
+
 def test_all_forms_hold_the_same_numbers() -> None:
     lines = cost_lines(CARDS, TITLES)
     found = list(csv.reader(StringIO(costs_csv(lines))))

@@ -101,6 +101,11 @@ def test_the_largest_open_difference_comes_with_what_it_would_take(
     assert words in last
 
 
+def test_of_changes_the_sentences_are_of_the_method_as_it_is(plan: Plan) -> None:
+    first, *_ = verdict(plan, found((0.1, "moco", "pmq", -0.02, 0.01, 0.001)), unchanged="pmq")
+    assert first.startswith("Overall minus that of PMQ in points")
+
+
 def test_without_two_rows_there_is_nothing_to_say(plan: Plan) -> None:
     assert list(verdict(plan, None)) == list(verdict(plan, TableStatistics())) == []
 
