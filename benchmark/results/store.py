@@ -66,6 +66,11 @@ class Store:
 
         place: fields of the row -> the values of the cell for which the row is read.
         """
+        found = self.load_sealed(key, place)
+        return found[0] if found else None
+
+    def load_sealed(self, key: str, place: Mapping[str, Any] | None = None) -> tuple[Row, str] | None:
+        """As `load_row`, with the digests of the row and of its predictions, which were compared."""
         path = self.cells / f"{key}.json"
         if not path.is_file():
             return None
@@ -87,7 +92,7 @@ class Store:
                 raise CorruptRow(f"{path}: {problem}")
         except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
             raise CorruptRow(f"{path}: {error}") from error
-        return row
+        return row, envelope["row_sha256"] + envelope["predictions_sha256"]
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
         """Card of a pretraining; None if missing. The weights are not checked.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from benchmark.results.plan import PlannedCell, with_todays_keys
@@ -51,12 +50,16 @@ def cell_data(run: Run) -> dict[str, Any]:
     """'cells', in the order of `Behind`, and 'origins', to which finished cells refer; all values are text."""
     planned = {cell.key: cell for cell in run.plan.cells}
     origins: dict[str, int] = {}
+    configs: dict[int, str] = {}
     cells = []
     for key in Behind(run).keys:
         told = _planned(run, planned[key])
         row = run.rows.get(key)
         if row is not None:
-            origin = json.dumps(origin_of(row, run.plan.config))
+            config = row.provenance.get("config")
+            if id(config) not in configs:  # equal configs of rows are one object (reports.runs.run)
+                configs[id(config)] = config_text(config, run.plan.config)
+            origin = json.dumps(origin_of(row, configs[id(config)]))
             told |= _finished(row) | {"origin": origins.setdefault(origin, len(origins))}
         cells.append(told)
     return {"cells": cells, "origins": [json.loads(origin) for origin in origins]}
@@ -99,8 +102,13 @@ def _score(row: Row, unit: str, metric: str, value: float | None) -> str:
     return f"– ({row.undefined.get(unit, {}).get(metric) or 'undefined'})"
 
 
-def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
-    """Provenance of a row: code, machine, versions, data, and differences from the plan's config."""
+def config_text(config: Mapping[str, Any] | None, plan: Mapping[str, Any]) -> str:
+    """Differences of a row's config from the plan's, for a reader; '' for a row without a config."""
+    return "" if config is None else "; ".join(config_differences(with_todays_keys(dict(config)), plan))
+
+
+def origin_of(row: Row, config: str) -> Facts:
+    """Provenance of a row: code, machine, versions, data, and the text of its config (`config_text`)."""
     told = row.provenance
     git, data = told.get("git") or {}, told.get("data") or {}
     commit = str(git.get("commit") or "not recorded")
@@ -111,24 +119,18 @@ def origin_of(row: Row, config: Mapping[str, Any]) -> Facts:
         "Machine": machine_of(told) if "device" in told else "",
         "Versions": ", ".join(f"{name} {version}" for name, version in (told.get("versions") or {}).items()),
         "Data": ", ".join(f"{name} {value}" for name, value in data.items()),
-        "Config": "; ".join(config_differences(with_todays_keys(told["config"]), config)) if "config" in told else "",
+        "Config": config,
     }
     return [[label, text or "not recorded"] for label, text in facts.items()]
 
 
 def config_differences(own: Mapping[str, Any], plan: Mapping[str, Any]) -> list[str]:
     """'pretrain.epochs: 5 (plan: 3)' for each dotted key that differs; "as the plan's" for none."""
-    return list(_differences(json.dumps(own), json.dumps(plan)))
-
-
-@lru_cache(maxsize=256)
-def _differences(own: str, plan: str) -> tuple[str, ...]:
-    """`config_differences` of two configs as JSON: the cells of a row have one config."""
-    cell, planned = (dict(dotted(json.loads(config))) for config in (own, plan))
+    cell, planned = dict(dotted(own)), dict(dotted(plan))
     names = [name for name in {**planned, **cell} if cell.get(name) != planned.get(name)]
     told = [f"{name}: {cell.get(name, 'not there')} (plan: {planned.get(name, 'not there')})" for name in names]
     rest = [f"and {len(told) - CONFIG_LIMIT} more"] if len(told) > CONFIG_LIMIT else []
-    return (*told[:CONFIG_LIMIT], *rest) or ("as the plan's",)
+    return [*told[:CONFIG_LIMIT], *rest] or ["as the plan's"]
 
 
 def dotted(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -70,10 +70,16 @@ def content_of(run: Run) -> str:
     """Digest of all that a report of the run rests on: plan, rows, predictions, failures, encoders, searches, code."""
     cells, pretrained = run.store.cells, run.store.pretrained
     encoders = sorted({row.pretrain_key for row in run.rows.values() if row.pretrain_key})
-    files = [cells / f"{key}.{kind}" for key in run.rows for kind in ("json", "npz")]
+    unknown = [key for key in run.rows if key not in run.digests]
+    files = [cells / f"{key}.{kind}" for key in unknown for kind in ("json", "npz")]
     files += [pretrained / key / name for key in encoders for name in (CARD, ILLUSTRATION)]
     files += [tuning_file(run.store.root, key) for key in run.plan.tunings]
-    known = [asdict(run.plan), [asdict(failure) for failure in run.failures.values()], dict(run.damaged)]
+    known = [
+        asdict(run.plan),
+        dict(run.digests),
+        [asdict(failure) for failure in run.failures.values()],
+        dict(run.damaged),
+    ]
     return _sha256([known, list(run.failures), [file_digest(file) for file in files], _code()])
 
 

@@ -7,7 +7,7 @@ share one key and one row.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,8 @@ class Run:
     """Error and traceback of the cells whose last attempt failed."""
     damaged: Mapping[str, str]
     """Errors of the rows left out."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Digests of rows and their predictions, by cell key, as far as they are known."""
 
     @cached_property
     def tidy(self) -> pd.DataFrame:
@@ -107,20 +109,37 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     """The run of a plan, stored or not, in a store; source: the path that the user named."""
     rows: dict[str, Row] = {}
     damaged: dict[str, str] = {}
+    digests: dict[str, str] = {}
+    parts: dict[tuple[str, str], Any] = {}
     first: dict[str, PlannedCell] = {}
     for cell in plan.cells:
         first.setdefault(cell.key, cell)
     for key, cell in first.items():
         try:
-            row = store.load_row(key, place_of(cell, plan))
+            found = store.load_sealed(key, place_of(cell, plan))
         except CorruptRow as error:
             damaged[key] = str(error)
             continue
-        if row is not None:
-            rows[key] = row
+        if found is not None:
+            rows[key], digests[key] = sharing(found[0], parts), found[1]
     missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
     plan = as_rows_say(plan, rows.values())
-    return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged)
+    return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged, digests)
+
+
+def sharing(row: Row, parts: dict[tuple[str, str], Any]) -> Row:
+    """The row, with parts that equal those of an earlier one on its dataset as the same objects: most of its memory.
+
+    parts: name and dataset -> the last part of that name.
+    """
+    told = {name: _shared(part, (name, row.dataset), parts) for name, part in row.provenance.items()}
+    return replace(row, provenance=told, coverage=_shared(row.coverage, ("coverage", row.dataset), parts))
+
+
+def _shared(part: Any, place: tuple[str, str], parts: dict[tuple[str, str], Any]) -> Any:
+    if place not in parts or parts[place] != part:
+        parts[place] = part
+    return parts[place]
 
 
 def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:

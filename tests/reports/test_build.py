@@ -265,12 +265,14 @@ def test_reports_need_neither_torch_nor_rich() -> None:
 def test_a_run_is_read_once(store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row and each card, whatever tables, figures and pages are made of them."""
     read: list[str] = []
-    for name in ("load_row", "card"):
+    for name in ("load_sealed", "card"):
         first = getattr(Store, name)
 
-        def counting(self: Store, key: str, name: str = name, first: Callable[..., object] = first) -> object:
-            read.append(f"{name} {key}")
-            return first(self, key)
+        def counting(
+            self: Store, key: str, *place: object, of: str = name, call: Callable[..., object] = first
+        ) -> object:
+            read.append(f"{of} {key}")
+            return call(self, key, *place)
 
         monkeypatch.setattr(Store, name, counting)
     assert main(["--results", str(store_root), "--out", str(tmp_path / "out"), "--unit", "both"]) == 0

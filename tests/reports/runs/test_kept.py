@@ -54,10 +54,13 @@ def test_the_content_is_that_of_rows_predictions_plan_and_code(
     root = write_store()
     run = open_run(root)
     contents = [content_of(run), content_of(replace(run, plan=replace(run.plan, warnings=["one"])))]
-    for kind in ("npz", "json"):
-        with (root / "cells" / f"{next(iter(run.rows))}.{kind}").open("ab") as file:
-            file.write(b"\n")
-        contents.append(content_of(run))
+    key, row = next(iter(run.rows.items()))
+    predictions = run.store.predictions(key)
+    run.store.save_row(row, replace(predictions, probability=predictions.probability[:, ::-1].copy()))
+    contents.append(content_of(open_run(root)))
+    run.store.save_row(replace(row, notes=["one"]), predictions)
+    contents.append(content_of(open_run(root)))
+    contents.append(content_of(replace(run, digests={})))
     (root / "pretrained" / next(iter(run.rows.values())).pretrain_key).mkdir(parents=True)
     (root / "pretrained" / next(iter(run.rows.values())).pretrain_key / "pretraining.json").touch()
     contents.append(content_of(run))

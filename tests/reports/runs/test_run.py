@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.plan import Plan
+from benchmark.results.rows import Row
 from benchmark.results.store import NoResults
 from reports.runs.run import TIDY, open_run, wide
 
@@ -76,3 +77,15 @@ def test_an_empty_folder_is_refused_in_one_line_with_a_remedy(tmp_path: Path) ->
 def test_an_unknown_plan_is_named(store_root: Path) -> None:
     with pytest.raises(NoResults, match="no plan 1234"):
         open_run(store_root, "1234")
+
+
+def test_equal_parts_of_rows_are_one_object(write_store: Callable[..., Path]) -> None:
+    def alter(row: Row) -> Row:
+        told = {"config": {"seeds": [41, 42]}, "git": {"commit": "a" * 40 if row.seed == 41 else "b" * 40}}
+        return replace(row, provenance=told)
+
+    rows = list(open_run(write_store(complete=True, alter=alter)).rows.values())
+    assert all(row.provenance == alter(row).provenance for row in rows)
+    of_a_dataset = [row for row in rows if row.dataset == "chapman"]
+    assert len({id(row.provenance["config"]) for row in of_a_dataset}) == 1 < len(of_a_dataset)
+    assert len({id(row.coverage) for row in of_a_dataset}) == 1
