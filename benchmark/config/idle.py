@@ -30,10 +30,12 @@ _HEARTBEATS = "it is of heartbeats; leave it out, or set data.segmentation=heart
 _LONG = "it is of windows and whole recordings; leave it out, or set data.segmentation=recordings"
 _CROPS = "it is of crops of whole recordings; leave it out, or set data.segmentation=recordings"
 _PRESETS = "its rows stand beside those of preset: unified; use e.g. --preset unified paper tuned"
+_SECONDS = "it is what windows cost under another budget; leave it out, or set pretrain.budget=seconds"
 _UNTRAINED = "this method trains nothing; leave it out"
 IDLE = (
     Idle("pretrain.recipe", "pretrain.preset", ("paper",), _RECIPE),
     Idle("pretrain.presets", "pretrain.preset", ("paper", "tuned"), _PRESETS),
+    Idle("pretrain.pair_milliseconds", "pretrain.budget", ("epochs", "windows", "passes", None), _SECONDS),
     Idle("pretrain.seed", "protocol", ("strict",), _SEED),
     Idle("data.window_seconds", "data.segmentation", ("heartbeats", None), _WINDOWS),
     Idle("data.window_stride", "data.segmentation", ("heartbeats", "windows", None), _CROPS),

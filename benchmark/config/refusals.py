@@ -12,6 +12,7 @@ import torch
 from benchmark.config.change import by_encoder, refuse_unswept
 from benchmark.config.encoder import labels_of, refuse_unfit, sized
 from benchmark.config.errors import unknown
+from benchmark.config.sections.pretrain import REFERENCE
 from methods import refusal
 from methods.encoders.shapes import TWO_OF, refuse_single, steps_of
 
@@ -29,7 +30,23 @@ def refuse(config: Config) -> None:
     refuse_repeats(config)
     refuse_columns(config)
     refuse_unserved(config)
+    refuse_untimed(config)
     refuse_few_steps(config)
+
+
+def refuse_untimed(config: Config) -> None:
+    """A budget of seconds for a method whose windows have no known cost, and a cost of a method that is not there."""
+    known = config.pretrain.pair_milliseconds
+    for name in known:
+        config.method_class(name)
+    if config.pretrain.budget != "seconds":
+        return
+    trained = [name for name in (*config.compared(), *config.sweeps) if config.method_class(name).trains]
+    if lacking := [name for name in dict.fromkeys((REFERENCE, *trained)) if name not in known]:
+        raise ValueError(
+            f"pretrain.pair_milliseconds: give the milliseconds per pair of windows of {', '.join(lacking)}, by which "
+            "pretrain.budget=seconds counts; `speed` prints them"
+        )
 
 
 def refuse_encoders(config: Config) -> None:

@@ -87,7 +87,7 @@ def pairs_trained(task: Pretraining, config: Config, sizes: Mapping[str, Size]) 
     there = size.windows / 2
     if config.data.segmentation == "recordings":
         there = size.recordings * pairs_of(config.task_spec(config.pretrain).per_trial)
-    pairs = pairs_bought(own.budget, own.epochs * there, task.method.encoder_passes)
+    pairs = pairs_bought(own.epochs * there, own.pair_costs(task.method))
     return DECAY_SHARE * pairs if task.stem and own.epochs < task.lengths[-1] else pairs
 
 

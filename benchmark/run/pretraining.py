@@ -243,7 +243,7 @@ def epochs_of(job: PretrainingJob, source: PairSource, epochs: float) -> float:
     spec = config.task_spec(config.pretrain)
     pairs = len(corpus_trials(opened(job.prepared[config.data.pretrain]), spec)) * pairs_of(spec.per_trial)
     shape = epoch_shape(source.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
-    return epochs_bought(config.pretrain.budget, epochs, shape, pairs, job.task.method.encoder_passes)
+    return epochs_bought(config.pretrain.budget, epochs, shape, pairs, config.pretrain.pair_costs(job.task.method))
 
 
 def stem_of(job: PretrainingJob, source: PairSource) -> Stem | None:

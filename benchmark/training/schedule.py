@@ -1,7 +1,7 @@
 """How long a pretraining is, and its learning rate at each update.
 
-`pretrain.budget` says what is equal among methods: epochs of their own batches, windows seen, or encoder passes. A
-number of epochs need not be whole: the last epoch then ends early.
+`pretrain.budget` says what is equal among methods: epochs of their own batches, windows seen, encoder passes, or
+seconds by a given speed. A number of epochs need not be whole: the last epoch then ends early.
 
 The schedule `stable` is a warm-up, a constant part and a linear decay over the last `DECAY_SHARE` of the updates
 (Hägele et al. 2024, "Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations", Section 3). Before the
@@ -14,7 +14,7 @@ import math
 
 from benchmark.config.sections.pretrain import Budget
 from benchmark.data.corpus.sampling import EpochShape
-from methods.base import PretrainMethod, Recipe
+from methods.base import Recipe
 
 WARMUP_SHARE = 0.05
 """Of the updates of `warmup-cosine`."""
@@ -22,23 +22,24 @@ WARMUP_EPOCHS = 0.25
 """Of `stable`, whose warm-up must not depend on the total."""
 DECAY_SHARE = 0.2
 """Of the updates of `stable`."""
-REFERENCE_PASSES = PretrainMethod.encoder_passes
-"""Encoder passes per pair of windows that the budget `passes` grants: those of MoCo and PMQ."""
+PairCosts = tuple[float, float]
+"""What a pair of windows costs the reference of the budget, and what it costs a method (`Pretrain.pair_costs`)."""
 
 
-def pairs_bought(budget: Budget, pairs: float, passes: float) -> float:
-    """Pairs of windows that a method sees for the budget of `pairs`; passes: encoder passes per pair of the method."""
-    return pairs * REFERENCE_PASSES / passes if budget == "passes" else pairs
+def pairs_bought(pairs: float, costs: PairCosts) -> float:
+    """Pairs of windows that a method sees for what `pairs` cost the reference."""
+    reference, own = costs
+    return pairs * reference / own
 
 
-def epochs_bought(budget: Budget, epochs: float, shape: EpochShape, pairs: int, passes: float) -> float:
+def epochs_bought(budget: Budget, epochs: float, shape: EpochShape, pairs: int, costs: PairCosts) -> float:
     """Epochs of a method for a budget of `epochs` epochs of a corpus of `pairs` pairs; shape: of the method's epoch.
 
     Under `epochs` these are the same number. A method may see fewer pairs an epoch than the corpus has.
     """
     if budget == "epochs":
         return epochs
-    return pairs_bought(budget, epochs * pairs, passes) / (shape.updates * shape.batch_size)
+    return pairs_bought(epochs * pairs, costs) / (shape.updates * shape.batch_size)
 
 
 def updates_of(epochs: float, per_epoch: int) -> int:

@@ -14,9 +14,11 @@ from pydantic import (
 
 from benchmark.config.sections.section import Epochs, Overrides, Section, Seed
 from benchmark.data.corpus.mapped import Streaming
-from methods.base import Recipe
+from methods.base import PretrainMethod, Recipe
 
-Budget = Literal["epochs", "windows", "passes"]
+Budget = Literal["epochs", "windows", "passes", "seconds"]
+REFERENCE = "pmq"
+"""The method whose cost of a window is the unit of the budgets `passes` and `seconds`."""
 BatchNorm = Literal["synchronised", "per-rank"]
 
 
@@ -30,7 +32,10 @@ class Pretrain(Section):
     """Need not be whole."""
     budget: Budget = "epochs"
     """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
-    encoder passes, as many as these windows cost PMQ (docs/BUDGETS.md)."""
+    encoder passes, as many as these windows cost PMQ; seconds: as many as these windows cost PMQ by `pair_milliseconds`
+    (docs/BUDGETS.md)."""
+    pair_milliseconds: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
+    """Method -> milliseconds per pair of windows, for `budget: seconds`; `speed` prints them."""
     snapshots: list[Epochs] = []
     """Further values of `epochs`: a row of each per method, at the smallest label ratio. Under `recipe.schedule:
     stable` they share the updates before the decay."""
@@ -70,10 +75,24 @@ class Pretrain(Section):
             raise ValueError(f"{values} names a value twice")
         return values
 
+    def pair_costs(self, method: type[PretrainMethod]) -> tuple[float, float]:
+        """What a pair of windows costs PMQ, and what it costs a method, in the budget's unit; 1 where all are."""
+        if self.budget == "passes":
+            return PretrainMethod.encoder_passes, method.encoder_passes
+        if self.budget == "seconds":
+            return self.pair_milliseconds[REFERENCE], self.pair_milliseconds[method.name]
+        return 1.0, 1.0
+
     @model_serializer(mode="wrap")
     def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Without later keys at their defaults: stored configs from before there were these are equal."""
         values: dict[str, Any] = as_dict(self)
-        later: dict[str, Any] = {"budget": "epochs", "snapshots": [], "presets": [], "tuned": {}}
+        later: dict[str, Any] = {
+            "budget": "epochs",
+            "pair_milliseconds": {},
+            "snapshots": [],
+            "presets": [],
+            "tuned": {},
+        }
         later |= {"batch_norm": "synchronised", "streaming": "auto"}
         return {name: value for name, value in values.items() if name not in later or value != later[name]}

@@ -66,6 +66,8 @@ def pretrain_content(
         if config.pretrain.budget != "epochs":  # absent by default, so that keys of earlier results stay valid
             content["budget"] = {"equal": config.pretrain.budget}
             content["budget"] |= {"passes": method.encoder_passes} if config.pretrain.budget == "passes" else {}
+            if config.pretrain.budget == "seconds":
+                content["budget"]["pair_milliseconds"] = config.pretrain.pair_costs(method)
         if mode.get("ranks") and config.pretrain.batch_norm != "synchronised":
             content["batch_norm"] = config.pretrain.batch_norm
         if config.data.source(config.data.pretrain).classes:  # an unlabelled corpus is pretrained on whole

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmark.config.declared import is_code
 from benchmark.config.load import validate
+from benchmark.config.sections.pretrain import REFERENCE
 from benchmark.results.cards import BadCard
 from benchmark.results.failures import CorruptRow
 from benchmark.results.keys import flat
@@ -175,6 +176,7 @@ def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
         "data.standardise": content.get("standardise"),
         "pretrain.budget": content.get("budget", {}).get("equal"),
         f"encoder passes of {method}": content.get("budget", {}).get("passes"),
+        f"milliseconds per pair of {REFERENCE} and {method}": content.get("budget", {}).get("pair_milliseconds"),
         **flat(content.get("stable", {}), "schedule stable: "),
         **flat(content.get("text", {}), "text."),
         f"source of method {method}": file.get("source"),

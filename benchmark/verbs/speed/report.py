@@ -42,6 +42,7 @@ def print_speed(console: Console, speed: Speed) -> None:
         growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth]),
         growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth]),
         preparation_line(speed.preparation),
+        budget_line(speed),
         *(streaming_lines(speed.streaming) if speed.streaming else ()),
         *(engine_line(speed.engine),) * bool(speed.engine),
     ):
@@ -114,6 +115,14 @@ def gib_text(gib: float | None) -> str:
 def growth_line(what: str, growths: Iterable[Growth], sizes: Iterable[int]) -> str:
     """'PMQ update by queue: 1024 0.10 s, 16384 0.12 s'."""
     return f"  {what}: " + ", ".join(f"{n} {growth.seconds:.3f} s" for growth, n in zip(growths, sizes, strict=True))
+
+
+def budget_line(speed: Speed) -> str:
+    """What `pretrain.budget=seconds` takes of the measured methods."""
+    each = (
+        f"pretrain.pair_milliseconds.{step.name}={1000 * step.per_window(speed.precision):.3g}" for step in speed.steps
+    )
+    return f"  equal seconds: --set pretrain.budget=seconds {' '.join(each)}"
 
 
 def preparation_line(preparation: PreparationSpeed) -> str:

@@ -42,6 +42,28 @@ from benchmark.data.readers.registry import DATASETS
             {"engine.minutes": 15, "engine.warning_seconds": 451},
             ["engine.warning_seconds", "engine.minutes=15", "at most 450", "got 451"],
         ),
+        (
+            {"methods": ["pmq", "moco", "random"], "pretrain.budget": "seconds"},
+            ["pretrain.pair_milliseconds", "of pmq, moco, by which", "`speed`"],
+        ),
+        (
+            {
+                "methods": ["moco"],
+                "sweeps.byol.momentum": [0.9],
+                "pretrain.budget": "seconds",
+                "pretrain.pair_milliseconds": {"moco": 1.0, "pmq": 1.0},
+            },
+            ["pretrain.pair_milliseconds", "of byol, by which"],
+        ),
+        (
+            {"pretrain.budget": "seconds", "pretrain.pair_milliseconds.moko": 1.0},
+            ["'moko'", "did you mean 'moco'"],
+        ),
+        (
+            {"pretrain.budget": "seconds", "pretrain.pair_milliseconds.moco": 0.0},
+            ["pretrain.pair_milliseconds.moco", "greater than 0"],
+        ),
+        ({"pretrain.pair_milliseconds.moco": 1.0}, ["pretrain.pair_milliseconds", "pretrain.budget=seconds"]),
         ({"methods": ["mae"], "encoder.name": "dilated"}, ["methods", "mae", "dilated"]),
         *[
             (

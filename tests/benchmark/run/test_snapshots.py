@@ -120,6 +120,16 @@ def test_a_budget_of_passes_rests_on_what_a_method_is_said_to_cost(monkeypatch: 
     assert [budget for budget in before if byol(budget) != before[budget]] == ["passes"]
 
 
+def test_a_budget_of_seconds_rests_on_the_costs_given_for_the_method_and_for_pmq() -> None:
+    def byol(**costs: float) -> str:
+        given = {"pmq": 2.0, "moco": 1.0, "byol": 4.0} | costs
+        seconds = {"pretrain.budget": "seconds", "pretrain.pair_milliseconds": given}
+        return by_name(grid_of({"methods": ["byol"], **seconds}))["byol"].key
+
+    assert byol() == byol(moco=3.0)
+    assert len({byol(), byol(byol=5.0), byol(pmq=2.5)}) == 3
+
+
 def test_the_shared_updates_are_done_once_and_give_the_bits_of_every_length_alone(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
@@ -173,17 +183,23 @@ def test_a_stem_that_another_runner_trains_is_waited_for(
     assert not list((store.root / CLAIMS).glob("*.json"))
 
 
-@pytest.mark.parametrize(("budget", "share"), [("windows", 1.0), ("passes", 0.5)])
+@pytest.mark.parametrize(("budget", "share"), [("windows", 1.0), ("passes", 0.5), ("seconds", 0.25)])
 def test_equal_budgets_give_each_method_its_number_of_updates(
     budget: str, share: float, cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
-    config = small_config({"methods": ["pmq", "byol", "pclr"], "pretrain.budget": budget, "pretrain.epochs": 8})
+    costs = {"pmq": 1.0, "byol": 4.0, "pclr": 2.0}
+    given = {"pretrain.pair_milliseconds": costs} if budget == "seconds" else {}
+    config = small_config({"methods": list(costs), "pretrain.budget": budget, "pretrain.epochs": 8, **given})
     grid, store, _ = worked_off(config, cohorts, tmp_path / "runs")
     cards = {name: store.card(own.key) or {} for name, own in by_name(grid).items()}
     seen = {name: card["updates"] * card["batch_size"] for name, card in cards.items()}
     assert seen["byol"] / seen["pmq"] == pytest.approx(share, rel=0.05)
     assert cards["pclr"]["windows_per_epoch"] < cards["pmq"]["windows_per_epoch"] + cards["pmq"]["batch_size"]
-    measured = seen if budget == "windows" else {name: card["encoder_passes"] for name, card in cards.items()}
+    measured = {
+        "windows": seen,
+        "passes": {name: card["encoder_passes"] for name, card in cards.items()},
+        "seconds": {name: pairs * costs[name] for name, pairs in seen.items()},
+    }[budget]
     assert list(measured.values()) == pytest.approx([measured["pmq"]] * 3, rel=0.05)
 
 

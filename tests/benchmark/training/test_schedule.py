@@ -6,9 +6,12 @@ from itertools import pairwise
 
 import pytest
 
+from benchmark.config.sections.pretrain import Budget, Pretrain
 from benchmark.data.corpus.sampling import EpochShape
 from benchmark.training.schedule import epochs_bought, learning_rate, stem_updates, updates_of
-from methods.base import Recipe
+from methods.base import PretrainMethod, Recipe
+from methods.byol import BYOL
+from methods.pmq import PMQ
 
 STABLE = Recipe(lr=0.5, schedule="stable")
 
@@ -51,11 +54,18 @@ def test_the_shortest_training_has_an_update_and_it_is_a_decay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "passes", "updates"),
-    [("epochs", 4.0, 3 * 9), ("epochs", 8.0, 3 * 9), ("windows", 8.0, 30), ("passes", 4.0, 30), ("passes", 8.0, 15)],
+    ("budget", "method", "updates"),
+    [
+        *(("epochs", method, 3 * 9) for method in (PMQ, BYOL)),
+        ("windows", BYOL, 30),
+        ("passes", PMQ, 30),
+        ("passes", BYOL, 15),
+        ("seconds", PMQ, 30),
+        ("seconds", BYOL, 12),
+    ],
 )
-def test_a_budget_is_equal_in_what_it_names(budget: str, passes: float, updates: int) -> None:
+def test_a_budget_is_equal_in_what_it_names(budget: Budget, method: type[PretrainMethod], updates: int) -> None:
     """The corpus has 100 pairs, of which an epoch of this method sees 90."""
     shape = EpochShape(9, 10)
-    found = updates_of(epochs_bought(budget, 3, shape, 100, passes), shape.updates)  # type: ignore[arg-type]
-    assert found == updates
+    costs = Pretrain(budget=budget, pair_milliseconds={"pmq": 2.0, "byol": 5.0}).pair_costs(method)
+    assert updates_of(epochs_bought(budget, 3, shape, 100, costs), shape.updates) == updates
