@@ -128,7 +128,7 @@ def costs(cards: Cards) -> Costs:
 
 def machine_of(card: Card) -> str:
     """Device, threads of a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 then 4 threads, float32'."""
-    device = card.get("device", {})
+    device = card.get("device") or {}
     counts = card.get("threads") or [device.get("threads")]
     threads = f", {' then '.join(map(str, counts))} thread{'' if counts == [1] else 's'}"
     threads = threads if device.get("type") == "cpu" else ""

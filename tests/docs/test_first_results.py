@@ -58,3 +58,26 @@ def table_of(text: str) -> dict[str, list[str]]:
 def test_tables_are_those_of_the_files(config: str, heading: str, ratios: list[str]) -> None:
     page = (DOCS / "FIRST_RESULTS.md").read_text()
     assert table_of(page[page.index(heading) :]) == expected(config, ratios)
+
+
+@pytest.mark.parametrize(
+    ("table", "unchanged", "word"),
+    [("pmq-ablations", "pmq", "w/o "), ("pmq-queue-size", "pmq:queue_size=1024", "M = ")],
+)
+def test_differences_from_pmq_are_those_of_the_file_and_none_is_significant(
+    table: str, unchanged: str, word: str
+) -> None:
+    page = (DOCS / "FIRST_RESULTS.md").read_text().partition("### Parts of PMQ")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
+    given = {cells[0].replace(",", ""): [cell for cell in cells[1:] if cell] for cells in rows if cells[0][:4] == word}
+    found: dict[str, list[str]] = {}
+    for line in lines_of("small-ablations.csv"):
+        if line["table"].endswith(table) and unchanged in (line["first"], line["second"]):
+            assert float(line["p_holm"]) >= LEVEL
+            sign = -1 if line["first"] == unchanged else 1
+            mean, *ends = (100 * sign * float(line[name]) for name in ("difference", "low", "high"))
+            name = (line["second"] if sign < 0 else line["first"]).partition(":")[2].replace("queue_size=", "M = ")
+            low, high = sorted(round(end, 1) + 0.0 for end in ends)
+            found.setdefault(name, []).append(f"{round(mean, 1) + 0.0:+.1f} ({low:.1f} to {high:.1f})")
+    assert {name: cells for name, cells in given.items() if name in found} == found
+    assert len(found) == 4

@@ -29,7 +29,7 @@ EDITS = st.lists(
 @pytest.mark.attack("random bytes in a config")
 @pytest.mark.parametrize("name", ["demo", "paper"])
 @settings(
-    max_examples=200,
+    max_examples=1000,
     deadline=None,
     derandomize=True,
     database=None,

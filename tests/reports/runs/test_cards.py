@@ -123,6 +123,7 @@ def test_seconds_are_means_on_the_machine_of_most_rows() -> None:
 def test_a_machine_is_its_device_precision_and_threads_where_they_matter() -> None:
     assert machine_of(GPU) == "H200, bf16"
     assert machine_of(CPU) == "x86_64, 2 threads, float32"
+    assert machine_of({**CPU, "device": None}) == "unknown device, float32"
     assert machine_of({**CPU, "device": CPU["device"] | {"threads": 1}}) == "x86_64, 1 thread, float32"
     assert machine_of({**CPU, "threads": [1]}) == "x86_64, 1 thread, float32"
     assert machine_of({**CPU, "threads": [1, 4]}) == "x86_64, 1 then 4 threads, float32"

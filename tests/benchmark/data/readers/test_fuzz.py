@@ -20,7 +20,7 @@ from benchmark.data.readers.ptb_xl import PTBXL
 
 pytestmark = pytest.mark.slow
 BOUNDED = settings(
-    max_examples=400,
+    max_examples=500,
     deadline=None,
     derandomize=True,
     database=None,
@@ -66,7 +66,7 @@ def edited(content: bytes, edits: Edits) -> bytes:
 
 
 @pytest.mark.attack("random changes of a WFDB header")
-@BOUNDED
+@settings(BOUNDED, max_examples=2000)
 @given(edits=EDITS)
 def test_any_header_is_read_or_refused(
     edits: Edits, tmp_path: Path, make_ecg: Callable[..., Any], write_record: Callable[..., Path]
