@@ -22,7 +22,7 @@ from benchmark.results.failures import CorruptRow as CorruptRow
 from benchmark.results.failures import Failure
 from benchmark.results.failures import NoResults as NoResults
 from benchmark.results.files.arrays import npz_bytes
-from benchmark.results.files.read import LARGEST_JSON, bounded, read_json, read_regular
+from benchmark.results.files.read import LARGEST_JSON, bounded_by_text, read_json, read_regular
 from benchmark.results.files.write import write_atomic
 from benchmark.results.keys import KEY
 from benchmark.results.names import CARD, ERROR, command
@@ -77,14 +77,15 @@ class Store:
         try:
             envelope = json.loads(read_regular(path, LARGEST_JSON))
             body = envelope["row"]
-            if hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() != envelope["row_sha256"]:
+            text = json.dumps(body, sort_keys=True)
+            if hashlib.sha256(text.encode()).hexdigest() != envelope["row_sha256"]:
                 raise CorruptRow(f"{path}: the row does not match its digest")
             arrays = read_regular(self.cells / f"{key}.npz", LARGEST_PREDICTIONS)
             if hashlib.sha256(arrays).hexdigest() != envelope["predictions_sha256"]:
                 raise CorruptRow(f"{path.with_suffix('.npz')}: the predictions do not match their digest")
             if body["format"] != ROW_FORMAT or set(body) != {f.name for f in fields(Row)}:
                 raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
-            row = checked(Row, bounded(body))
+            row = checked(Row, bounded_by_text(body, text))
             check_amount(row.evaluation, row.ratio)
             if row.key != key:
                 raise CorruptRow(f"{path}: this is no row of key {key}")

@@ -25,6 +25,10 @@ from reports.runs.cards import Card, read_cards
 from reports.runs.searches import read_searches
 from reports.runs.sources import as_rows_say
 
+MOST_PARTS = 16
+"""Different configs, versions, ... of rows that are compared with further ones."""
+Parts = dict[str, list[Any]]
+"""Name of a part of rows -> the different ones so far."""
 CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed")
 TIDY = (*CELL, "unit", "metric", "value", "reason")
 
@@ -110,7 +114,7 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     rows: dict[str, Row] = {}
     damaged: dict[str, str] = {}
     digests: dict[str, str] = {}
-    parts: dict[tuple[str, str], Any] = {}
+    parts: Parts = {}
     first: dict[str, PlannedCell] = {}
     for cell in plan.cells:
         first.setdefault(cell.key, cell)
@@ -127,19 +131,23 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged, digests)
 
 
-def sharing(row: Row, parts: dict[tuple[str, str], Any]) -> Row:
-    """The row, with parts that equal those of an earlier one on its dataset as the same objects: most of its memory.
+def sharing(row: Row, parts: Parts) -> Row:
+    """The row, with parts that equal those of an earlier one as the same objects: most of its memory."""
+    told = {
+        name: part if name == "key_content" else _shared(part, parts.setdefault(name, []))
+        for name, part in row.provenance.items()
+    }
+    return replace(row, provenance=told, coverage=_shared(row.coverage, parts.setdefault("coverage", [])))
 
-    parts: name and dataset -> the last part of that name.
-    """
-    told = {name: _shared(part, (name, row.dataset), parts) for name, part in row.provenance.items()}
-    return replace(row, provenance=told, coverage=_shared(row.coverage, ("coverage", row.dataset), parts))
 
-
-def _shared(part: Any, place: tuple[str, str], parts: dict[tuple[str, str], Any]) -> Any:
-    if place not in parts or parts[place] != part:
-        parts[place] = part
-    return parts[place]
+def _shared(part: Any, known: list[Any]) -> Any:
+    """An equal one of the parts known, else the part itself, which is known from then on."""
+    for own in known:
+        if own == part:
+            return own
+    if len(known) < MOST_PARTS:
+        known.append(part)
+    return part
 
 
 def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:

@@ -88,6 +88,26 @@ def bounded(value: Any, levels: int = DEEPEST) -> Any:
     return value
 
 
+def bounded_by_text(value: Any, text: str) -> Any:
+    """`bounded` of a JSON value, quick where its text (`json.dumps`, ASCII) has no character to replace."""
+    if "\\" in text or "\x7f" in text:  # an escape, or DEL, which has none
+        return bounded(value)
+    require_bounds([value], DEEPEST + 1)
+    return value
+
+
+def require_bounds(value: Any, levels: int) -> None:
+    """Raise ValueError for lists and objects nested deeper than so many levels, or an integer beyond 64 bits."""
+    if not levels:
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+    for own in value.values() if type(value) is dict else value:
+        kind = type(own)
+        if kind is dict or kind is list:
+            require_bounds(own, levels - 1)
+        elif kind is int and abs(own) >= LARGEST_INTEGER:
+            raise ValueError("an integer beyond 64 bits")
+
+
 def unfit_members(entries: Sequence[ZipInfo], *, most: int, limit: int) -> str:
     """Why the members of a zip are not unpacked: too many or too large, twice, links, folders; '' for none."""
     names = [entry.filename for entry in entries]

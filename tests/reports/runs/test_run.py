@@ -12,7 +12,7 @@ import pytest
 from benchmark.results.plan import Plan
 from benchmark.results.rows import Row
 from benchmark.results.store import NoResults
-from reports.runs.run import TIDY, open_run, wide
+from reports.runs.run import MOST_PARTS, TIDY, open_run, wide
 
 
 def test_one_line_per_cell_unit_and_metric(store_root: Path) -> None:
@@ -86,6 +86,14 @@ def test_equal_parts_of_rows_are_one_object(write_store: Callable[..., Path]) ->
 
     rows = list(open_run(write_store(complete=True, alter=alter)).rows.values())
     assert all(row.provenance == alter(row).provenance for row in rows)
-    of_a_dataset = [row for row in rows if row.dataset == "chapman"]
-    assert len({id(row.provenance["config"]) for row in of_a_dataset}) == 1 < len(of_a_dataset)
-    assert len({id(row.coverage) for row in of_a_dataset}) == 1
+    assert len({id(row.provenance["config"]) for row in rows}) == 1 < len(rows)
+    assert len({id(row.provenance["git"]) for row in rows}) == len({id(row.coverage) for row in rows}) == 2
+
+
+def test_parts_beyond_those_compared_are_kept_as_they_are(write_store: Callable[..., Path]) -> None:
+    def alter(row: Row) -> Row:
+        return replace(row, provenance={"config": {"key": row.key}})
+
+    rows = open_run(write_store(complete=True, alter=alter)).rows
+    assert len(rows) > MOST_PARTS
+    assert {key: row.provenance["config"] for key, row in rows.items()} == {key: {"key": key} for key in rows}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmark.results.files.read import parse_json, read_json, read_regular
+from benchmark.results.files.read import bounded, bounded_by_text, parse_json, read_json, read_regular
 
 
 def test_a_file_of_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
@@ -47,3 +50,32 @@ def test_plain_values_are_unchanged_and_harmful_text_is_not() -> None:
     assert parse_json(b'{"a": [1, -1.5, true, null, "\xc3\xa9\\n"]}') == {"a": [1, -1.5, True, None, "é\n"]}
     assert parse_json(b'{"\\u001b": "\\u202e\xe2\x80\xae\\ud800"}') == {"?": "???"}
     assert parse_json(b"[" * 50 + b"]" * 50)
+
+
+def outcome(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1, -1.5, True, None, "plain ~", {}, []], "b": {"c": 1e300}},
+        {"\x1b": "\u202e"},
+        ["\x7f", "\x00", "é", "\\"],
+        [2**63 - 1, -(2**63) + 1, 1000000000000000000],
+        [2**63],
+        [[-(2**63)]],
+        [9999999999999999999],
+        [0.00012345678901234567, 1e22, 12345678901234567.0],
+        json.loads("[" * 50 + "]" * 50),
+        json.loads("[" * 51 + "]" * 51),
+        json.loads('{"a":' * 50 + "{}" + "}" * 50),
+        ["]" * 60, json.loads("[" * 50 + "]" * 50)],
+    ],
+)
+def test_the_quick_way_by_the_text_tells_the_same(value: Any) -> None:
+    text = json.dumps(value, sort_keys=True)
+    assert outcome(lambda: bounded_by_text(value, text)) == outcome(lambda: bounded(value))
