@@ -132,7 +132,7 @@ def plain_seconds(seconds: float) -> Segmentation:
 
 
 def whole(
-    signal: NDArray[np.floating[Any]], fs: float, samples: int, rate: int = FS, *, raw: bool = False, pad: bool = False
+    signal: NDArray[np.floating[Any]], fs: float, samples: int, rate: int, *, raw: bool, pad: bool
 ) -> NDArray[np.float32]:
     """A recording (n_samples, L) at `rate` Hz, (n, L), of at least `samples`; standardised per lead unless `raw`.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.results.plan import Plan, PlannedCell, check_plan
+from benchmark.results.plan import Plan, PlannedCell, check_plan, labels_of
 from benchmark.results.schema import checked
 
 FACTS: dict[str, Any] = {"recordings": 3, "patients": 2}
@@ -26,6 +26,22 @@ def test_a_plan_needs_no_more_than_its_required_entries() -> None:
     assert (plan.roles, plan.warnings, plan.cells) == ({}, [], [])
     config = {"protocol": "paper", "data": {"labels": "multi"}, "pretrain": {}, "more": {}}
     assert checked(Plan, PLAN | {"config": config, "roles": {"pmq": ROLE}}).roles == {"pmq": ROLE}
+
+
+@pytest.mark.parametrize(
+    ("own", "tasks", "labels"),
+    [
+        ("single", [{}, {}], "single"),
+        ("single", [{"task": "form"}, {}], "single and multi"),
+        ("single", [{"task": "form"}], "multi"),
+        ("multi", [{}, {"task": "form"}], "multi"),
+        ("single", [], "single"),
+    ],
+)
+def test_columns_of_a_named_task_have_several_labels(own: str, tasks: list[dict[str, str]], labels: str) -> None:
+    datasets = {f"d{number}": {"title": "D", **FACTS, **task} for number, task in enumerate(tasks)}
+    config = {"protocol": "paper", "data": {"labels": own}}
+    assert labels_of(checked(Plan, PLAN | {"config": config, "datasets": datasets})) == labels
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 from fnmatch import fnmatchcase
 
 from benchmark.config.load import load_config
-from benchmark.data.download.catalogue import MOST_CONNECTIONS, Catalogue, Tree, shipped
+from benchmark.data.download.catalogue import MOST_CONNECTIONS, Catalogue, Manners, Tree, shipped
 from benchmark.data.readers.registry import DATASETS
 
 
@@ -41,7 +41,8 @@ def test_the_paper_s_part_is_the_config_s(shipped_catalogue: Catalogue) -> None:
 
 
 def test_manners_are_modest(shipped_catalogue: Catalogue) -> None:
-    assert shipped_catalogue.manners.connections == 4
+    asked_for = {"connections": 4, "tries": 8, "first_wait": 1, "longest_wait": 60, "longest_rest": 900, "timeout": 60}
+    assert shipped_catalogue.manners.model_dump() == Manners().model_dump() == asked_for
     assert MOST_CONNECTIONS == 8
 
 

@@ -26,6 +26,16 @@ def test_https_is_not_left_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
             assert response.status_code == 200
 
 
+def test_the_first_wait_is_between_half_and_all_of_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(Event, "wait", lambda stop, seconds: waits.append(seconds))
+    for at in (0.0, 1.0):
+        monkeypatch.setattr("random.uniform", lambda low, high, at=at: low + at * (high - low))
+        with Web(Manners(first_wait=8.0), Event()) as web:
+            web.pause(web.tries(), Interrupted("503 Service Unavailable", after=0.0))
+    assert waits == [4.0, 8.0]
+
+
 def test_a_stop_ends_a_wait() -> None:
     stop = Event()
     Timer(0.05, stop.set).start()

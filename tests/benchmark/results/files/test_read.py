@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipInfo
 
 import pytest
 
-from benchmark.results.files.read import bounded, bounded_by_text, parse_json, read_json, read_regular
+from benchmark.results.files.read import bounded, bounded_by_text, parse_json, read_json, read_regular, unfit_members
 
 
 def test_a_file_of_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
@@ -50,6 +51,11 @@ def test_plain_values_are_unchanged_and_harmful_text_is_not() -> None:
     assert parse_json(b'{"a": [1, -1.5, true, null, "\xc3\xa9\\n"]}') == {"a": [1, -1.5, True, None, "é\n"]}
     assert parse_json(b'{"\\u001b": "\\u202e\xe2\x80\xae\\ud800"}') == {"?": "???"}
     assert parse_json(b"[" * 50 + b"]" * 50)
+
+
+def test_the_member_that_is_there_twice_is_named() -> None:
+    entries = [ZipInfo(name) for name in ("first", "again", "again", "last")]
+    assert unfit_members(entries, most=9, limit=9) == "it holds 'again' twice"
 
 
 def outcome(read: Callable[[], Any]) -> Any:

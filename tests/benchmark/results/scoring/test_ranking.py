@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from benchmark.results.scoring.ranking import BINS, average_precision, counted, levels_of, merged, roc_area, sensitivity
+from benchmark.results.scoring.ranking import (
+    BINS,
+    Ranking,
+    average_precision,
+    counted,
+    levels_of,
+    merged,
+    roc_area,
+    sensitivity,
+)
 
 
 def sensitivity_by_curve(truth: np.ndarray, probability: np.ndarray) -> float:
@@ -49,6 +58,18 @@ def test_sensitivity_is_at_a_specificity_of_exactly_nine_tenths(
 def test_a_class_without_both_signs_has_no_score(truth: list[int]) -> None:
     ranking = counted(levels_of(np.array(truth), np.array([0.1, 0.5, 0.9], np.float32)))
     assert np.isnan([roc_area(ranking), average_precision(ranking), sensitivity(ranking)]).all()
+
+
+def test_each_column_of_resamples_has_the_scores_of_its_own() -> None:
+    generator = np.random.default_rng(3)
+    once = counted(levels_of((generator.random(60) < 0.4).astype(np.int64), generator.random(60).astype(np.float32)))
+    weight = generator.integers(0, 3, size=(len(once.positives), 4))
+    columns = [own[:, None] * weight for own in (once.positives, once.negatives, once.tied)]  # three of (K, 4)
+    together = Ranking(*columns, columns[1].sum(axis=0))
+    for column in range(4):
+        alone = Ranking(*(own[:, column] for own in columns), together.all_negatives[column])
+        for score in (roc_area, average_precision, sensitivity):
+            assert score(together)[column] == pytest.approx(float(score(alone)), abs=1e-12)
 
 
 def test_many_levels_are_merged_into_few_with_all_their_lines() -> None:

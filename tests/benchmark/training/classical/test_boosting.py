@@ -15,7 +15,7 @@ from benchmark.config.sections.evaluate import Boosting
 from benchmark.data.tasks.task import Task
 from benchmark.data.tasks.windows import Windows
 from benchmark.training.classical import boosting as boosting_module
-from benchmark.training.classical.boosting import boost, fit
+from benchmark.training.classical.boosting import at_250_hz, boost, fit
 from benchmark.training.finetune import Outcome
 
 MakeTask = Callable[..., Task]
@@ -52,6 +52,15 @@ def task_of(
 
 def run(task: Task, settings: Boosting = FAST, *, seed: int = 41) -> Outcome:
     return boost(task, settings, kind="heartbeats", seed=seed)
+
+
+def test_windows_of_another_rate_are_interpolated_between_their_samples() -> None:
+    line = np.arange(5, dtype=np.float16)[None, :, None] * np.array([1, -2], np.float16)  # (1, 5, 2) at 100 Hz
+    found = at_250_hz(line, 100)
+    assert found.shape == (1, 12, 2)
+    np.testing.assert_allclose(found[0, :, 0], np.linspace(0, 4, 12), rtol=1e-6)
+    np.testing.assert_allclose(found[0, :, 1], np.linspace(0, -8, 12), rtol=1e-6)
+    assert at_250_hz(line, 250) is line
 
 
 def test_it_learns_what_the_features_show() -> None:

@@ -10,6 +10,7 @@ from benchmark.config.load import load_config
 from benchmark.data.tasks.subsets import drawn_per_class
 from benchmark.results.names import EVALUATION_FACTS, EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations
+from benchmark.training.evaluations.contract import Pool
 from benchmark.training.evaluations.registry import evaluation_named
 
 ALL = (*EVALUATIONS, SUPERVISED, VALIDATION)
@@ -32,6 +33,11 @@ def test_every_file_is_an_evaluation_of_a_name() -> None:
     assert evaluations.__file__ is not None
     files = {path.stem for path in Path(evaluations.__file__).parent.glob("*.py")}
     assert files - {"__init__", "contract", "registry"} == {name.replace("-", "_") for name in ALL}
+
+
+@pytest.mark.parametrize(("shots", "windows"), [(1, 3 * 2), (10, 30 * 2), (1000, 200)])
+def test_few_shots_label_the_windows_of_so_many_patients_per_class(shots: float, windows: float) -> None:
+    assert evaluation_named("few-shot").labelled(Pool(windows=200, recordings=100, classes=3), shots) == windows
 
 
 def test_an_unknown_name_has_none() -> None:
