@@ -1,0 +1,29 @@
+"""Scores by class: which classes of a test set have any."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.results.rows import Predictions
+from reports.runs.run import open_run
+from reports.statistics.further.classes import class_tables
+
+
+@pytest.mark.parametrize(
+    ("truth", "tested"),
+    [([0, 1, 1], [True, True, False]), ([0, 1, 2], [True, True, True]), ([1, 1, 1], [False, False, False])],
+)
+def test_a_class_with_a_line_and_a_line_without_it_has_scores(
+    truth: list[int], tested: list[bool], write_predictions: Callable[..., Path]
+) -> None:
+    probability = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.2, 0.8, 0.0]], np.float32)
+    ids = np.array(["r1", "r2", "r3"])
+    own = Predictions(probability, np.eye(3, dtype=np.int64)[truth], ids, ids)
+    (table,) = class_tables(open_run(write_predictions({("m0", "ptb-xl", 0.1, 41): own})), ["heartbeat"])
+    assert [count.lines for count in table.counts] == np.eye(3, dtype=int)[truth].sum(axis=0).tolist()
+    assert [not math.isnan(table.scores["m0", count.name, "auroc"].mean) for count in table.counts] == tested
