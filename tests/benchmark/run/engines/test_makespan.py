@@ -111,7 +111,7 @@ def sleep(seconds: float, tell: object) -> None:
 def test_the_order_of_the_engine_local_is_that_of_the_simulation() -> None:
     tasks = [
         Task("p", "p", 0.9, seconds=0.9, whole=True),
-        Task("q", "q", 0.3, seconds=0.3, whole=True),
+        Task("q", "q", 1.9, seconds=1.9, whole=True),
         Task("of q", "", 0.9, "q", 0.9),
         Task("of p", "", 0.1, "p", 0.1),
         Task("free", "", 0.9, seconds=0.9),
