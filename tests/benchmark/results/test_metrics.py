@@ -14,6 +14,10 @@ from benchmark.results.scoring.pooling import per_recording
 CLASSES = 4
 
 
+def test_errors_are_better_when_lower() -> None:
+    assert [name for name, metric in METRICS.items() if metric.lower_is_better] == ["brier", "ece"]
+
+
 def test_metrics_stand_in_the_order_of_the_columns_under_the_names_of_stored_rows() -> None:
     assert [(metric.name, metric.title, metric.words, metric.kind) for metric in METRICS.values()] == [
         ("f1", "F1", "macro F1", "column"),

@@ -45,3 +45,6 @@ def test_a_class_needs_patients_not_recordings() -> None:
     rows = [("p1", ["AF"]), ("p1", ["AF"]), ("p1", ["10", "9"]), ("p2", ["9", "10"])]
     assert counted(iter(rows), 2) == ["9", "10"]
     assert counted(iter(rows), 1) == ["9", "10", "AF"]
+    long = ["1" * 18, "2" * 17, "1" * 19]
+    assert counted(iter([("p1", [*long, "AF"])]), 1) == ["2" * 17, "1" * 18, "1" * 19, "AF"]
+    assert counted(iter([("p1", ["9" * 19, "8" + "0" * 19])]), 1) == ["8" + "0" * 19, "9" * 19], "as words"
