@@ -93,3 +93,7 @@ class Answer:
     """Finished arms by name -> findings."""
     by_default: bool = True
     """Runs where `--only` names no answer; the others run where it names them."""
+    changed: str = ""
+    """What was changed after an earlier run, and why."""
+    conclusion: str = ""
+    """What a reader may and may not conclude; written after the run."""

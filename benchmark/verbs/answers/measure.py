@@ -5,7 +5,7 @@ The score is the macro AUROC per recording on one dataset, at one label ratio, o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -47,14 +47,14 @@ def difference(column: ScoreColumn, first: str, second: str) -> Estimate:
 def at_chance(columns: Mapping[str, ScoreColumn]) -> list[Finding]:
     """One finding per row of the columns, given by table: its AUROC may not differ from .5 (Holm over all rows).
 
-    The boosted features are the same cells in every table and count once.
+    The boosted features are the same cells in every table of a run and count once.
     """
-    rows = [
-        (f"{variant}, {table}", column, variant)
-        for place, (table, column) in enumerate(columns.items())
-        for variant in column.variants
-        if place == 0 or variant != FEATURES
-    ]
+    rows: list[tuple[str, ScoreColumn, str]] = []
+    for table, column in columns.items():
+        told = [scores_of(earlier, FEATURES) for _, earlier, variant in rows if variant == FEATURES]
+        for variant in column.variants:
+            if variant != FEATURES or not any(np.array_equal(scores_of(column, variant), scores) for scores in told):
+                rows.append((f"{variant}, {table}", column, variant))
     p = holm(np.array([estimate(scores_of(column, name) - CHANCE, column.patients).p for _, column, name in rows]))
     wanted = f"0.500: p of at least {LEVEL:g} (Holm, {len(rows)} rows)"
     return [
@@ -78,6 +78,13 @@ def apart(one: Estimate, other: Estimate) -> Estimate:
     """One estimate minus another of other test patients: a normal interval from both standard errors."""
     mean, error = one.mean - other.mean, float(np.hypot(standard_error(one), standard_error(other)))
     return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, np.nan, error, np.nan, one.seeds, np.nan)
+
+
+def mean_of(found: Sequence[Estimate]) -> Estimate:
+    """Mean of estimates of different test patients: a normal interval from their standard errors."""
+    mean = float(np.mean([one.mean for one in found]))
+    error = float(np.sqrt(np.sum([standard_error(one) ** 2 for one in found]))) / len(found)
+    return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, np.nan, error, np.nan, found[0].seeds, np.nan)
 
 
 def standard_error(found: Estimate) -> float:

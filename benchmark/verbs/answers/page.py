@@ -71,10 +71,14 @@ def section(outcome: Outcome) -> Iterator[str]:
     yield f"## {outcome.answer.name}\n"
     yield f"Planted: {outcome.answer.planted}\n"
     yield f"Must come out: {outcome.answer.expected}\n"
+    if outcome.answer.changed:
+        yield f"Changed since an earlier run: {outcome.answer.changed}\n"
     if outcome.findings:
         yield "| what | came out | wanted | |"
         yield "| --- | --- | --- | --- |"
         yield from (f"| {f.what} | {f.found} | {f.wanted} | {verdict_of(f)} |" for f in outcome.findings)
+        if outcome.answer.conclusion:
+            yield f"\nConclude: {outcome.answer.conclusion}"
     else:
         yield "Not run yet."
     yield ""

@@ -50,6 +50,15 @@ LEAK = Answer(
         "fold; the training part is also the pretraining corpus."
     ),
     expected="The audit refuses the run. With `--allow-leak` it runs, and the scores of all rows are higher.",
+    changed=(
+        "The cohort had 300, then 1,000 patients and two epochs of pretraining and fine-tuning; now 700 patients, "
+        "twelve epochs of pretraining and six of fine-tuning, enough, it was thought, to learn the copies by heart."
+    ),
     arms={"clean": Arm(ALL, allow_leak=False), "leak": Arm(ALL, {"ptb-xl": training_holds_the_test_part})},
     check=check,
+    conclusion=(
+        "the audit refuses it. What it is worth depends on the row: frozen encoders gain .02, fine-tuned ones and "
+        "the boosted features, which tell most of these labels without it, .005 to .007, mostly too little to show. "
+        "[inflation](#inflation) has a leak whose worth is known."
+    ),
 )

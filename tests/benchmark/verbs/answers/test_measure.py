@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.verbs.answers.measure import ahead, apart, at_chance, difference, paired, shown
+from benchmark.verbs.answers.measure import ahead, apart, at_chance, difference, mean_of, paired, shown
 from reports.statistics.columns import ScoreColumn
 from reports.statistics.interval import Estimate, estimate
 
@@ -38,6 +38,20 @@ def test_features_count_once() -> None:
     both = replace(column(0.5, 0.9), variants=("a", "features"))
     found = at_chance({"one": both, "two": both})
     assert [finding.what for finding in found] == ["a, one", "features, one", "a, two"]
+
+
+def test_features_of_another_run_count_too() -> None:
+    one, other = (replace(column(0.5, 0.5, seed=seed), variants=("a", "features")) for seed in (0, 1))
+    found = at_chance({"one": one, "two": other})
+    assert [finding.what for finding in found] == ["a, one", "features, one", "a, two", "features, two"]
+
+
+def test_a_mean_of_estimates_has_their_errors_by_the_root_of_their_number() -> None:
+    one = Estimate(0.10, 0.0, 0.0, 0.0, 0.03, 0.0, 3, 0.0)
+    other = Estimate(0.04, 0.0, 0.0, 0.0, 0.0, 0.04, 3, 0.0)
+    found = mean_of([one, other])
+    assert (found.mean, found.patients_se) == (pytest.approx(0.07), pytest.approx(0.025))
+    assert found.high == pytest.approx(0.07 + 1.96 * 0.025)
 
 
 def test_a_difference_is_ahead_only_if_its_interval_is() -> None:

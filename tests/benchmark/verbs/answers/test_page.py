@@ -38,4 +38,4 @@ def test_help_and_page_name_the_answers_that_do_not_run_by_default_and_how_long_
     assert f"all but {named}, about an hour" in KNOWN_ANSWERS.examples["known-answers"]
     minutes = dict(re.findall(r"^\| \[([\w-]+)\]\(.*\| ([\d.]+) \|$", WRITTEN, re.MULTILINE))
     assert list(minutes) == list(ANSWERS)
-    assert 40 < sum(float(own) for name, own in minutes.items() if name != named) < 80
+    assert 30 < sum(float(own) for name, own in minutes.items() if name != named) < 80

@@ -6,6 +6,7 @@ import ast
 import csv
 import hashlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ from benchmark.verbs.answers.plants import (
     TABLE,
     TEST_FOLD,
     TRAINING_FOLD,
+    noise_all_leaked,
+    noise_half_leaked,
+    noise_tested_on_training,
     only_sinus,
     shuffled_labels,
     training_holds_the_test_part,
@@ -75,3 +79,32 @@ def test_tested_recordings_stand_in_training_with_their_signal(cohort: Path, tmp
             dataset.read(entries[next(n for n in entries if int(n) == int(r["ecg_id"]))]) for r in (row, copy)
         )
         assert (one.signal == other.signal).all()
+
+
+@pytest.mark.parametrize(
+    ("plant", "source", "target", "every"),
+    [
+        (noise_all_leaked, TEST_FOLD, TRAINING_FOLD, 1),
+        (noise_half_leaked, TEST_FOLD, TRAINING_FOLD, 2),
+        (noise_tested_on_training, TRAINING_FOLD, TEST_FOLD, 1),
+    ],
+)
+def test_a_fold_is_replaced_by_copies_of_another_under_the_same_labels(
+    plant: Callable[[Path, Path], None], source: str, target: str, every: int, cohort: Path, tmp_path: Path
+) -> None:
+    shuffled_labels(cohort, tmp_path / "shuffled")
+    plant(cohort, tmp_path / "planted")
+    before, after = rows(tmp_path / "shuffled"), rows(tmp_path / "planted")
+    new = [row for row in after if int(row["ecg_id"]) > len(before)]
+    copied = [row for row in before if row["strat_fold"] == source][::every]
+    replaced = [row for row in before if row["strat_fold"] == target][::every]
+    assert [row for row in after if row not in new] == [row for row in before if row not in replaced]
+    assert {row["strat_fold"] for row in new} == {target}
+    same = ("patient_id", "scp_codes")
+    assert [[row[name] for name in same] for row in new] == [[row[name] for name in same] for row in copied]
+    for one, other in zip(copied, new, strict=True):
+        signals = [
+            (folder / row["filename_hr"]).with_suffix(".dat").read_bytes()
+            for folder, row in ((cohort, one), (tmp_path / "planted", other))
+        ]
+        assert signals[0] == signals[1]
