@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 from typing import get_args
@@ -17,7 +18,8 @@ from benchmark.training.schedule import DECAY_SHARE, WARMUP_EPOCHS
 from methods import METHODS
 from tests.basic import BASIC
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "BUDGETS.md").read_text(encoding="utf-8")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "BUDGETS.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_every_budget_and_cost_is_named() -> None:
@@ -30,7 +32,7 @@ def test_every_budget_and_cost_is_named() -> None:
 
 
 def test_the_curve_of_the_example_costs_what_the_page_says() -> None:
-    (line,) = re.findall(r"--set (pretrain\.snapshots=.*)", TEXT)
+    line, *_ = re.findall(r"--set (pretrain\.snapshots=.*)", TEXT)
     given = {key: parse_value(value) for key, _, value in (item.partition("=") for item in line.split())}
     config = load_config(BASIC, {**given, "methods": ["pmq"], "gates": [], "seeds": [41]})
     grid = expand(config, corpus="c", fingerprints={"chapman": "d"}, mode={"device": "cpu", "precision": "float32"})
@@ -49,3 +51,21 @@ def test_the_sections_of_a_sweep_are_named_and_its_example_is_read() -> None:
         for name, _, knobs in (line.strip().partition(": ") for line in example.split("\n") if line)
     }
     assert load_config(BASIC, {"sweeps": values}).sweeps["pmq"]["finetune.lr"] == [1e-4, 1e-3]
+
+
+def test_the_measured_table_and_what_is_said_of_it_are_those_of_its_file() -> None:
+    with open(PAGE.parent / "results" / "small-budget.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    found: dict[str, list[str]] = {}
+    for line in sorted(lines, key=lambda line: "linear" in line["table"]):  # fine-tuned first
+        found.setdefault(line["Method"], []).append(line["Overall"])
+    section = TEXT.partition("## Measured")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    assert {name: cells for name, *cells in rows[2:]} == found
+    said = section.partition("Random has")[2].replace("\n", " ")
+    for at, part in ((0, said.partition("; frozen, ")[0]), (4, said.partition("; frozen, ")[2])):
+        for method, cells in found.items():
+            first, last = (float(cells[at + end].partition("±")[0]) for end in (0, 3))
+            given = re.search(rf"(-?\d*\.\d) to {method}", part)
+            if given:
+                assert float(given[1]) == pytest.approx(last - first, abs=0.051), (method, at)
