@@ -34,21 +34,6 @@ def refuse(config: Config) -> None:
     refuse_few_steps(config)
 
 
-def refuse_untimed(config: Config) -> None:
-    """A budget of seconds for a method whose windows have no known cost, and a cost of a method that is not there."""
-    known = config.pretrain.pair_milliseconds
-    for name in known:
-        config.method_class(name)
-    if config.pretrain.budget != "seconds":
-        return
-    trained = [name for name in (*config.compared(), *config.sweeps) if config.method_class(name).trains]
-    if lacking := [name for name in dict.fromkeys((REFERENCE, *trained)) if name not in known]:
-        raise ValueError(
-            f"pretrain.pair_milliseconds: give the milliseconds per pair of windows of {', '.join(lacking)}, by which "
-            "pretrain.budget=seconds counts; `speed` prints them"
-        )
-
-
 def refuse_encoders(config: Config) -> None:
     """Two encoders of one label, or one that cannot take the windows."""
     labels_of([config.encoder, *config.encoders])
@@ -130,6 +115,21 @@ def refuse_unserved(config: Config) -> None:
         for name in (*config.methods, *config.sweeps):
             if refused := refusal(config.method_class(name), sized(section)[0]):
                 raise ValueError(f"methods: {refused}")
+
+
+def refuse_untimed(config: Config) -> None:
+    """A budget of seconds for a method whose windows have no known cost, and a cost of a method that is not there."""
+    known = config.pretrain.pair_milliseconds
+    for name in known:
+        config.method_class(name)
+    if config.pretrain.budget != "seconds":
+        return
+    trained = [name for name in (*config.compared(), *config.sweeps) if config.method_class(name).trains]
+    if lacking := [name for name in dict.fromkeys((REFERENCE, *trained)) if name not in known]:
+        raise ValueError(
+            f"pretrain.pair_milliseconds: give the milliseconds per pair of windows of {', '.join(lacking)}, by which "
+            "pretrain.budget=seconds counts; `speed` prints them"
+        )
 
 
 def refuse_few_steps(config: Config) -> None:

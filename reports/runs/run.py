@@ -125,13 +125,13 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
             damaged[key] = str(error)
             continue
         if found is not None:
-            rows[key], digests[key] = sharing(found[0], parts), found[1]
+            rows[key], digests[key] = with_shared_parts(found[0], parts), found[1]
     missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
     plan = as_rows_say(plan, rows.values())
     return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged, digests)
 
 
-def sharing(row: Row, parts: Parts) -> Row:
+def with_shared_parts(row: Row, parts: Parts) -> Row:
     """The row, with parts that equal those of an earlier one as the same objects: most of its memory."""
     told = {
         name: part if name == "key_content" else _shared(part, parts.setdefault(name, []))

@@ -18,7 +18,7 @@ from methods.base import PretrainMethod, Recipe
 
 Budget = Literal["epochs", "windows", "passes", "seconds"]
 REFERENCE = "pmq"
-"""The method whose cost of a window is the unit of the budgets `passes` and `seconds`."""
+"""The method whose cost of a window is the unit of the budget `seconds`."""
 BatchNorm = Literal["synchronised", "per-rank"]
 
 
@@ -76,7 +76,7 @@ class Pretrain(Section):
         return values
 
     def pair_costs(self, method: type[PretrainMethod]) -> tuple[float, float]:
-        """What a pair of windows costs PMQ, and what it costs a method, in the budget's unit; 1 where all are."""
+        """What a pair of windows costs PMQ, and what it costs a method, in the budget's unit; equal if pairs count."""
         if self.budget == "passes":
             return PretrainMethod.encoder_passes, method.encoder_passes
         if self.budget == "seconds":

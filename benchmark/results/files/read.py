@@ -19,8 +19,6 @@ LARGEST_JSON = 256 * MEBIBYTE
 DEEPEST = 50
 """Levels of nested lists and objects; a stored config has six."""
 LARGEST_INTEGER = 2**63
-ALWAYS = frozenset((float, bool, type(None)))
-"""Types of values without a bound."""
 SHOWN = 100
 """Characters of a message or name that is not ours."""
 
@@ -71,20 +69,18 @@ def parse_json(content: bytes) -> Any:
 
 def bounded(value: Any, levels: int = DEEPEST) -> Any:
     """A value of JSON or YAML with harmful characters replaced. Raises ValueError like `parse_json`."""
-    kind = type(value)
-    if kind is str:
+    if isinstance(value, str):
         return value if value.isascii() and value.isprintable() else harmless(value)
-    if kind is dict or kind is list:
+    if isinstance(value, dict | list):
         if not levels:
             raise ValueError(f"nested deeper than {DEEPEST} levels")
-        below = levels - 1
-        if kind is list:
-            return [own if type(own) in ALWAYS else bounded(own, below) for own in value]
-        return {bounded(key, levels): own if type(own) in ALWAYS else bounded(own, below) for key, own in value.items()}
-    if kind is int and abs(value) >= LARGEST_INTEGER:
+        if isinstance(value, list):
+            return [bounded(own, levels - 1) for own in value]
+        return {bounded(key, levels): bounded(own, levels - 1) for key, own in value.items()}
+    if isinstance(value, int) and abs(value) >= LARGEST_INTEGER:
         raise ValueError("an integer beyond 64 bits")
-    if kind is not int and kind not in ALWAYS:  # YAML has dates, bytes and sets
-        raise ValueError(f"a value of the type {kind.__name__}")
+    if value is not None and not isinstance(value, int | float):  # YAML has dates, bytes and sets
+        raise ValueError(f"a value of the type {type(value).__name__}")
     return value
 
 
