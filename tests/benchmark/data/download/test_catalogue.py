@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
+import pytest
+from pydantic import ValidationError
+
 from benchmark.config.load import load_config
 from benchmark.data.download.catalogue import MOST_CONNECTIONS, Catalogue, Manners, Tree, shipped
 from benchmark.data.readers.registry import DATASETS
@@ -48,3 +51,8 @@ def test_manners_are_modest(shipped_catalogue: Catalogue) -> None:
 
 def test_no_checksum_is_shipped() -> None:
     assert not re.search(r"\b[0-9a-f]{32,}\b", shipped().read_text())
+
+
+def test_what_a_mirrors_file_says_cannot_be_changed(shipped_catalogue: Catalogue) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        shipped_catalogue.manners.connections = 8

@@ -9,9 +9,10 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+import requests
 
 from benchmark.data.download.catalogue import Manners
-from benchmark.data.download.fetch import fetch, part_of
+from benchmark.data.download.fetch import _answered, _Tag, fetch, part_of
 from benchmark.data.download.web import Refused, Unreachable, Web
 from tests.benchmark.data.download.server import Fault, Home, serving
 
@@ -224,3 +225,11 @@ def test_a_full_disk_is_the_target_s(home: Home, disk: Path) -> None:
     with pytest.raises(OSError, match="No space left") as caught:
         get(home, disk / "a.dat", digest=hashlib.sha256(CONTENT * 4).hexdigest())
     assert caught.value.filename == str(disk / "a.dat")
+
+
+@pytest.mark.parametrize("length", [None, "", "x", "-5", "\u00b2"])
+def test_a_length_that_is_no_number_is_unknown(length: str | None) -> None:
+    response = requests.Response()
+    response.status_code = 200
+    response.headers.update({} if length is None else {"Content-Length": length})
+    assert _answered(response, "http://here/a") == (0, _Tag("http://here/a", "", None))

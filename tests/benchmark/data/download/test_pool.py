@@ -10,9 +10,10 @@ import pytest
 
 from benchmark.data.download.catalogue import Manners
 from benchmark.data.download.ledger import Ledger
-from benchmark.data.download.pool import Result, fetch_all
+from benchmark.data.download.pool import TICK_SECONDS, Result, fetch_all
 from benchmark.data.download.sums import Wanted
-from tests.benchmark.data.download.server import Fault, Home, serving
+from benchmark.data.download.web import CHUNK
+from tests.benchmark.data.download.server import PIECE, Fault, Home, serving
 
 QUICK = Manners(connections=3, tries=2, first_wait=0.01, longest_wait=0.05, timeout=2)
 
@@ -55,6 +56,7 @@ def test_a_file_that_is_refused_does_not_stop_the_others(home: Home, tmp_path: P
     result = all_of(home, tmp_path)
     assert [(item.path, reason) for item, reason in result.refused] == [("03", "404 Not Found")]
     assert len(result.fetched) == 11
+    assert result.left == []
 
 
 def test_a_home_out_of_reach_is_given_up_as_a_whole(home: Home, tmp_path: Path) -> None:
@@ -71,3 +73,12 @@ def test_what_is_no_failure_of_the_home_is_raised(home: Home, tmp_path: Path) ->
     (tmp_path / "05").mkdir()
     with pytest.raises(OSError, match="05"):
         all_of(home, tmp_path)
+
+
+def test_progress_is_told_while_a_file_is_under_way(tmp_path: Path) -> None:
+    content, told = bytes(4 * CHUNK), list[tuple[int, int]]()
+    with serving({"00": content}) as home, Ledger(tmp_path) as ledger:
+        home.delay = 3 * TICK_SECONDS * PIECE / len(content)
+        item = Wanted("00", "00", hashlib.sha256(content).hexdigest(), len(content))
+        fetch_all([item], home.url, ledger, QUICK, lambda *step: told.append(step))
+    assert any(done < total == len(content) for done, total in told)

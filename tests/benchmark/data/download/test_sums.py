@@ -49,6 +49,12 @@ def test_a_subset_is_taken_below_the_publisher_s_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_a_name_in_another_encoding_does_not_spoil_the_list(tmp_path: Path) -> None:
+    place = tmp_path / "sums"
+    place.write_bytes(f"{DIGEST} out/".encode() + b"\xe9.dat\n" + f"{DIGEST} in/a.dat\n".encode())
+    assert [item.path for item in chosen(place, SOURCE, SOURCE.subsets["all"])] == ["a.dat"]
+
+
 def test_a_list_without_the_subset_is_told(tmp_path: Path) -> None:
     place = tmp_path / "sums"
     place.write_text(f"{DIGEST} README\n")

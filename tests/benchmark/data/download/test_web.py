@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from benchmark.data.download.catalogue import Manners
-from benchmark.data.download.web import Halted, Interrupted, Refused, Web
+from benchmark.data.download.web import Halted, Interrupted, Refused, Unreachable, Web
 
 
 def test_https_is_not_left_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,6 +34,20 @@ def test_the_first_wait_is_between_half_and_all_of_its_length(monkeypatch: pytes
         with Web(Manners(first_wait=8.0), Event()) as web:
             web.pause(web.tries(), Interrupted("503 Service Unavailable", after=0.0))
     assert waits == [4.0, 8.0]
+
+
+def test_waits_double_with_jitter_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(Event, "wait", lambda stop, seconds: waits.append(seconds))
+    monkeypatch.setattr("random.uniform", lambda low, high: low)
+    monkeypatch.setattr("random.random", lambda: 0.5)
+    with Web(Manners(first_wait=8.0, longest_wait=50.0, tries=5), Event()) as web:
+        tries = web.tries()
+        for _ in range(4):
+            tries = web.pause(tries, Interrupted("503 Service Unavailable"))
+        with pytest.raises(Unreachable, match=r"^503 Service Unavailable \(5 tries\)$"):
+            web.pause(tries, Interrupted("503 Service Unavailable"))
+    assert waits == [4.0, 16.0 + 4.0, 32.0 + 4.0, 50.0]
 
 
 def test_a_stop_ends_a_wait() -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from run_benchmark import main
+from tests.benchmark.data.download.conftest import download, homes, published
+
+__all__ = ["download", "homes", "published"]
 
 
 @pytest.fixture
