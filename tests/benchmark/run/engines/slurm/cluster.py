@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOST_IN_AN_ARRAY = 3
+GPUS = 2
+"""That the node counts, without a device behind them: jobs of several ranks ask for as many."""
 DAEMONS = ("munged", "slurmctld", "slurmd")
 PATHS = "/usr/sbin:/usr/bin:/sbin:/bin"
 CONFIG = """
@@ -44,7 +46,8 @@ MinJobAge=300
 MaxArraySize={most}
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 JobSubmitPlugins=lua
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=100000 State=UNKNOWN
+GresTypes=gpu
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=100000 Gres=gpu:{gpus} State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
 LIMIT = """
@@ -138,7 +141,10 @@ def started(folder: Path, cpus: int = 2) -> Iterator[Cluster]:
     host = socket.gethostname().partition(".")[0]
     config = folder / "slurm.conf"
     ports = {"port": port, "node_port": node_port}
-    config.write_text(CONFIG.format(folder=folder, host=host, cpus=cpus, most=MOST_IN_AN_ARRAY, **ports))
+    config.write_text(CONFIG.format(folder=folder, host=host, cpus=cpus, gpus=GPUS, most=MOST_IN_AN_ARRAY, **ports))
+    for number in range(GPUS):
+        (folder / f"gpu{number}").touch()
+    (folder / "gres.conf").write_text(f"Name=gpu File={folder}/gpu[0-{GPUS - 1}]\n")
     (folder / "job_submit.lua").write_text(LIMIT.format(folder=folder))
     before = dict(os.environ)
     os.environ |= {"SLURM_CONF": str(config), "PATH": f"{os.environ['PATH']}:{PATHS}"}
