@@ -81,6 +81,7 @@ def test_it_learns_what_is_there_and_leaves_the_encoder(encoder: Dilated, make_t
     outcome = run(encoder, task, Supervised(epochs=12, batch_size=16))
     wrong = (outcome.probability > 0.5) != (task.test.target.numpy() > 0)
     assert wrong.mean() < 0.1
+    assert set(outcome.training) == {"loss", "validation_f1", "seconds"}
     assert len(outcome.training["loss"]) == 12
     assert outcome.training["loss"][-1] < outcome.training["loss"][0]
     assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())

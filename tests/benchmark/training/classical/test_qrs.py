@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.training.classical.qrs import AFTER, BEFORE, REFRACTORY, lone_beats, median_beats, qrs_edges, unpadded
+from benchmark.training.classical.qrs import (
+    AFTER,
+    BEFORE,
+    REFRACTORY,
+    _peaks,
+    lone_beats,
+    median_beats,
+    qrs_edges,
+    unpadded,
+)
 
 LEADS = 12
 Floats = NDArray[np.float32]
@@ -139,3 +148,9 @@ def test_equal_neighbours_are_one_beat() -> None:
     window = np.zeros((1, 500, LEADS), np.float32)
     window[:, 245:255] = np.arange(10, dtype=np.float32)[:, None]
     assert median_beats(window).rhythm["beats"].tolist() == [1]
+
+
+def test_a_flat_window_has_its_beat_in_the_middle() -> None:
+    windows = np.stack([np.zeros((600, LEADS), np.float32), beats_at(600, [100, 300, 500])[0]])
+    assert _peaks(windows)[0].tolist() == [300, -1, -1]
+    assert np.isfinite(median_beats(windows).signal).all()

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.data.readers.base import Unusable
 from benchmark.data.readers.cards.card import Labels, Split
-from benchmark.data.readers.cards.cells import FOLDS, age_of, fold_of, identifier, labels_of
+from benchmark.data.readers.cards.cells import FOLDS, OLDEST, age_of, fold_of, identifier, labels_of
 from benchmark.data.tasks.split import TEST_FOLD, VALIDATION_FOLD
 
 
@@ -60,4 +60,5 @@ def test_a_side_is_a_fold_of_that_side() -> None:
 
 
 def test_an_age_is_a_number_of_years() -> None:
-    assert [age_of(cell) for cell in ("61", "61.5", "", "old", "300", "-1")] == [61.0, 61.5, None, None, None, None]
+    assert [age_of(cell) for cell in ("61", "61.5", "", "old", "-1")] == [61.0, 61.5, None, None, None]
+    assert [age_of(str(years)) for years in (0, OLDEST, OLDEST + 1)] == [0.0, OLDEST, None]

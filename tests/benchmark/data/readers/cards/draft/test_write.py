@@ -14,9 +14,6 @@ from benchmark.config.load import parsed
 from benchmark.data.readers.base import LEADS, DatasetError
 from benchmark.data.readers.cards.card import Card
 from benchmark.data.readers.cards.dataset import CardDataset
-from benchmark.data.readers.cards.draft.columns import words_of
-from benchmark.data.readers.cards.draft.files import common_end, pattern_of
-from benchmark.data.readers.cards.draft.line import flow
 from benchmark.data.readers.cards.draft.write import draft, name_of, questions_in
 
 
@@ -39,14 +36,6 @@ def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
     assert card.labels.classes[:2] == ["SR", "AFIB"]
     assert set(card.labels.classes[2:]) == {"AF", "STD"}
     assert len(CardDataset(card, folder).listing().entries) == 12
-
-
-def test_folders_within_folders_and_a_common_end() -> None:
-    assert pattern_of(["a/1/00001_hr.hea", "a/2/00002_hr.hea"]) == ("a/**/{recording}_hr.hea", ("00001", "00002"))
-    assert pattern_of(["x.edf", "y.edf"]) == ("{recording}.edf", ("x", "y"))
-    assert pattern_of(["b/r_1.npy"]) == ("b/{recording}.npy", ("r_1",))
-    assert common_end(["1_a_hr", "2_b_hr"]) == "_hr"
-    assert common_end(["a_hr", "b_lr"]) == ""
 
 
 def test_a_column_of_paths_is_told_from_one_of_names(folder: Path) -> None:
@@ -162,17 +151,6 @@ def test_a_header_of_two_lines_stays_in_its_comment(folder: Path) -> None:
     assert content["labels"]["column"] == "rhythm"
 
 
-def test_several_labels_in_a_cell_are_separated() -> None:
-    assert words_of(["SR", "AF;STD", "AF", "STD"]) == (";", {"SR": 1, "AF": 2, "STD": 2})
-    assert words_of(["SR", "AF;PVC"])[0] == ";"
-    assert words_of(["SR", "atrial fibrillation, fast"])[0] is None
-
-
-def test_what_yaml_could_misread_is_quoted() -> None:
-    values = ["yes", "no", "1", "1e3", "a: b", "# c", "", "true", "äöü", "null", "a-b", "-", [1, "2"], {"a b": ["x,y"]}]
-    assert [parsed(flow(value)) for value in values] == values
-
-
 def test_files_that_cannot_be_read_are_an_error(folder: Path) -> None:
     for header in folder.glob("waves/*.hea"):
         header.write_text("no header")
@@ -190,3 +168,31 @@ def test_a_folder_without_signals_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("folder", "name"), [("My ECGs (2024)", "my-ecgs-2024"), ("äö", "ours"), ("_x", "x")])
 def test_the_name_is_made_of_the_folder_s(folder: str, name: str) -> None:
     assert name_of(Path(folder)) == name
+
+
+def test_of_two_tables_the_one_that_finds_more_files_counts(folder: Path) -> None:
+    table = pd.read_csv(folder / "labels.csv")
+    table.head(8).assign(id=lambda own: [*own["id"][:5], "x", "y", "z"]).to_csv(folder / "a.csv", index=False)
+    table.to_csv(folder / "z.csv", index=False)
+    (folder / "labels.csv").unlink()
+    assert drafted(folder)[0]["table"]["file"] == "z.csv"
+    (folder / "b.csv").write_text("only,names\n")
+    (folder / "z.csv").unlink()
+    assert drafted(folder)[0]["table"]["file"] == "a.csv"
+
+
+def test_a_table_that_cannot_be_read_is_passed_over(folder: Path) -> None:
+    (folder / "a.xlsx").write_bytes(b"no workbook")
+    assert drafted(folder)[0]["table"]["file"] == "labels.csv"
+
+
+def test_what_may_be_added_stands_in_comments(folder: Path) -> None:
+    text = draft(folder, "ours.yaml")
+    assert text.startswith("# A card of the ECGs in this folder, for `--datasets ours.yaml`;")
+    assert "  # report: ...\n" in text
+    assert "files: waves/{recording}.hea" in text.replace('"', "")
+    assert "# 12 files" in text
+    assert "# No labels were found" not in text
+    (folder / "labels.csv").unlink()
+    assert "# No labels were found" in draft(folder, "ours.yaml")
+    assert list(questions_in('# QUESTION: x\na: "?"  # QUESTION: y\nb: 1')) == ['a: "?"  # QUESTION: y']
