@@ -46,7 +46,7 @@ def output_step(embedded_step: Tensor, embedded_steps: int, output_steps: int) -
 def output_stretch(start: float, stop: float, embedded_steps: int, output_steps: int) -> slice:
     """The output steps of a stretch of the embedded steps, in shares of the window; at least two."""
     first = min(math.floor(start * embedded_steps), embedded_steps - 1)
-    last = min(max(math.ceil(stop * embedded_steps) - 1, first), embedded_steps - 1)
+    last = max(math.ceil(stop * embedded_steps) - 1, first)
     begin, end = output_step(torch.tensor([first, last]), embedded_steps, output_steps).tolist()
     begin = min(begin, output_steps - 2)
     return slice(begin, max(end + 1, begin + 2))

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from methods.base import Batch
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -30,3 +30,19 @@ def test_a_method_without_a_loss_is_told_so() -> None:
     method, x = Unfinished(Dilated(DilatedConfig.small()), SiameseConfig()), torch.randn(3, 20, 12)
     with pytest.raises(NotImplementedError, match=r"Unfinished\.loss: give the loss of two projections"):
         method(Batch(x, x, *[torch.arange(3)] * 3))
+
+
+def test_under_autocast_the_loss_is_in_single_precision() -> None:
+    seen: list[tuple[bool, torch.dtype, torch.dtype]] = []
+
+    class Watched(Siamese[SiameseConfig]):
+        name: ClassVar[str] = "watched"
+
+        def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
+            seen.append((torch.is_autocast_enabled("cpu"), z1.dtype, (z1 @ z2.mT).dtype))
+            return z1.sum() + z2.sum()
+
+    method, x = Watched(Dilated(DilatedConfig.small()), SiameseConfig()), torch.randn(3, 20, 12)
+    with torch.autocast("cpu", torch.bfloat16):
+        method(Batch(x, x, *[torch.arange(3)] * 3))
+    assert seen == [(False, torch.float32, torch.float32)]

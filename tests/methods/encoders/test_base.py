@@ -9,6 +9,7 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
+from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder, EncoderConfig, Size
 
 
@@ -88,3 +89,11 @@ def test_what_an_encoder_does_not_give_is_said() -> None:
 def test_an_encoder_takes_windows_of_every_length_and_no_tokens_unless_it_says_so() -> None:
     assert Halving.Config().unfit(1) == ""  # type: ignore[call-arg]
     assert not Halving.tokens
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_what_methods_may_need_of_an_encoder_is_stated(name: str) -> None:
+    kind = ENCODERS[name]
+    assert kind.timed is (name != "st-mem"), "its tokens stand lead by lead"
+    assert kind.tokens is (name in ("vit1d", "st-mem"))
+    assert bool(kind.of_pooled) is (name in ("vit1d", "st-mem"))

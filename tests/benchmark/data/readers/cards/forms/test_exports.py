@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,53 @@ def test_a_rate_that_is_no_whole_number_is_kept(tmp_path: Path, counts: Any) -> 
     path, _ = write(tmp_path, "aecg.xml", counts)
     path.write_text(path.read_text().replace(f'increment value="{1 / FS}"', 'increment value="0.0019"'))
     assert exports.read(path, card("aecg.xml")).fs == pytest.approx(1 / 0.0019)
+
+
+def lead(label: str = "I", samples: int = 5000, rate: int = 500, **annotations: str) -> SimpleNamespace:
+    return SimpleNamespace(
+        label=label, samples=np.zeros(samples), sampling_rate=rate, units="mV", annotations=annotations
+    )
+
+
+def read_leads(monkeypatch: pytest.MonkeyPatch, *leads: SimpleNamespace, raw: dict[str, Any] | None = None) -> Any:
+    record = SimpleNamespace(leads=leads, raw_metadata=raw or {})
+    monkeypatch.setattr(exports, "parsed", lambda path: record)
+    return exports.read(Path("r.edf"), card("r.edf"))
+
+
+def test_leads_that_were_not_recorded_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = [lead("I", start_sample="1"), lead("II")]
+    assert read_leads(monkeypatch, *together).leads == ["I", "II"]
+    with pytest.raises(Unusable, match="not recorded together"):
+        read_leads(monkeypatch, lead("I"), lead("II", start_sample="1251"))
+    for other in (lead("II", samples=4999), lead("II", rate=250)):
+        with pytest.raises(Unusable, match="different lengths or rates"):
+            read_leads(monkeypatch, lead("I"), other)
+    with pytest.raises(Unusable, match="no leads in the file"):
+        read_leads(monkeypatch)
+
+
+def test_channels_beside_the_leads_are_left_out_unless_a_list_names_all() -> None:
+    leads = [lead("i"), lead("MDC_II"), lead("Resp", rate=25)]
+    assert exports.wanted(leads, card("r.edf")) == leads[:1]
+    assert exports.wanted(leads, card("r.edf", leads={"MDC_II": "II"})) == leads[:2]
+    assert exports.wanted(leads, card("r.edf", leads=["I", "II", "-"])) == leads
+    assert exports.wanted(leads[2:], card("r.edf")) == leads[2:], "said to be no leads by what reads them next"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ({}, 500.0),
+        ({"exact_sampling_rates": {"I": 499.5}}, 499.5),
+        ({"exact_sampling_rates": {"II": 499.5}}, 500.0),
+        ({"multiplex_groups": [{"sampling_frequency": 999.0}, {}, {"sampling_frequency": 500.4}]}, 500.4),
+        ({"multiplex_groups": [{}]}, 500.0),
+        ({"rhythm_time": {"sampling_rate_exact": 512.5}}, 512.5),
+        ({"rhythm_time": {"sampling_rate_exact": 499.99999}}, 500.0),
+        ({"rhythm_time": {}}, 500.0),
+        ({"rhythm_time": "2020"}, 500.0),
+    ],
+)
+def test_a_rate_is_what_the_file_states_not_what_the_parser_rounds(raw: dict[str, Any], expected: float) -> None:
+    assert exports.exact_rate(lead(), raw) == expected

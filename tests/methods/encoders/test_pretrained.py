@@ -1,0 +1,93 @@
+"""What weights from elsewhere read: what fits together, and how it is told."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from methods.encoders.pretrained import ORDER, Signals, digest_of
+
+PLAIN: dict[str, Any] = {"rate": 500, "leads": ORDER, "unit": "mV", "seconds": 10.0, "standardise": "none"}
+
+
+def signals(**changed: Any) -> Signals:
+    return Signals(**(PLAIN | changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"leads": ("I", "X")}, "leads: 'X' is no lead; there are I II III aVR"),
+        ({"leads": ("I", "II", "I")}, "leads: I II I names a lead twice"),
+        ({"leads": ()}, "at least 1 item"),
+        ({"seconds": None}, "give either seconds, the length of a window, or heartbeats: true"),
+        ({"heartbeats": True}, "give either seconds"),
+        ({"seconds": 0.2}, "greater than or equal to 0.25"),
+        ({"seconds": 60.5}, "less than or equal to 60"),
+        ({"rate": 24}, "greater than or equal to 25"),
+        ({"rate": 2001}, "less than or equal to 2000"),
+        ({"standardise": "given"}, "mean is missing: standardise: given needs it"),
+        ({"standardise": "given", "mean": (0.0,)}, "deviation is missing"),
+        ({"mean": (0.0,)}, "mean is of `given` alone"),
+        ({"deviation": (1.0,)}, "deviation is of `given` alone"),
+        (
+            {"standardise": "given", "mean": (0.0, 1.0), "deviation": (1.0,)},
+            "mean has 2 numbers; give one, or one for each of the 12 leads",
+        ),
+        ({"standardise": "given", "mean": (0.0,), "deviation": (1.0,) * 11}, "deviation has 11 numbers"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        signals(**changed)
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_mean_and_deviation_are_one_number_or_one_a_lead(count: int) -> None:
+    found = signals(standardise="given", mean=(0.5,) * count, deviation=(2.0,) * count)
+    assert (len(found.mean or ()), len(found.deviation or ())) == (count, count)
+
+
+@pytest.mark.parametrize("changed", [{"rate": 25}, {"rate": 2000}, {"seconds": 0.25}, {"seconds": 60.0}], ids=str)
+def test_the_bounds_belong_to_what_is_taken(changed: dict[str, Any]) -> None:
+    signals(**changed)
+
+
+def test_a_window_has_its_samples() -> None:
+    assert signals(seconds=2.5, rate=250).samples == 625
+    assert signals(seconds=None, heartbeats=True, rate=500).samples == 600
+    assert signals(seconds=0.25, rate=25).samples == 6
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, "windows of 10 s at 500 Hz of 12 leads, in mV"),
+        ({"leads": ("I", "V2"), "unit": "uV"}, "windows of 10 s at 500 Hz of I V2, in uV"),
+        ({"standardise": "window"}, "standardised per window and lead"),
+        ({"standardise": "recording"}, "standardised per recording and lead"),
+        ({"standardise": "window-all-leads"}, "standardised per window over all leads"),
+        ({"standardise": "range"}, "each window from 0 to 1"),
+        (
+            {"standardise": "given", "mean": (0.0,), "deviation": (1.0,)},
+            "standardised by its own mean and deviation",
+        ),
+        ({"seconds": None, "heartbeats": True, "rate": 250}, "heartbeats at 250 Hz of 12 leads, in mV"),
+    ],
+)
+def test_it_is_told_in_words(changed: dict[str, Any], words: str) -> None:
+    assert signals(**changed).words().endswith(words)
+
+
+def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"weights\.onnx: No such file or directory; name a file that is there$"):
+        digest_of(tmp_path / "weights.onnx")
+    (tmp_path / "weights.onnx").write_bytes(b"weights")
+    assert digest_of(tmp_path / "weights.onnx") == hashlib.sha256(b"weights").hexdigest()
+    (tmp_path / "weights.onnx").write_bytes(b"others")
+    assert digest_of(tmp_path / "weights.onnx") == hashlib.sha256(b"others").hexdigest()
