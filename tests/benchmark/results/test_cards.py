@@ -31,6 +31,13 @@ def test_a_whole_card_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert card_bytes(card) == (tmp_path / KEY / CARD).read_bytes()
 
 
+def test_the_order_of_a_card_s_entries_is_no_part_of_its_digest(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    card = json.loads(file.read_bytes())
+    file.write_text(json.dumps(dict(reversed(card.items()))))
+    assert read_card_file(file) == card
+
+
 @pytest.mark.attack("cards edited, swapped or damaged")
 def test_a_flipped_bit_in_any_byte_is_noticed(tmp_path: Path) -> None:
     file = write(tmp_path)

@@ -32,3 +32,18 @@ def test_the_names_in_stored_files_stay() -> None:
     assert (names.CARD, names.ERROR, names.ILLUSTRATION) == ("pretraining.json", "error.json", "illustration.npz")
     assert (names.OTHER, names.OWN, names.ATTRACTS, names.SAME) == (0, 1, 2, 3)
     assert names.SKIPPED_COLUMNS == ("dataset", "recording", "patient", "reason")
+
+
+def test_a_row_on_a_further_encoder_has_its_name_behind() -> None:
+    assert (names.name_on("pmq", ""), names.name_on("pmq", "s4")) == ("pmq", "pmq+s4")
+    assert (names.name_on_any("pmq+s4", "s4"), names.name_on_any("pmq+s4", "")) == ("pmq", "pmq+s4")
+    assert [names.is_untrained(row) for row in ("random", "random+s4", "pmq", "random-frozen")] == [
+        True, True, False, False
+    ]  # fmt: skip
+
+
+def test_gates_have_evaluations_of_their_own_in_every_table() -> None:
+    assert [names.evaluation_of(row, "finetune") for row in ("pmq", "random-frozen", "features", "supervised")] == [
+        "finetune", "linear", "features", "supervised"
+    ]  # fmt: skip
+    assert [names.takes_shots(own) for own in ("few-shot", "linear", "features")] == [True, False, False]

@@ -87,3 +87,11 @@ def test_many_levels_are_merged_into_few_with_all_their_lines() -> None:
     assert sensitivity(once) == pytest.approx(sensitivity(all_of), abs=0.01)
     assert roc_area(once) == pytest.approx(roc_area(all_of), abs=0.005)
     assert merged(few, 0.05) is few
+
+
+def test_merged_levels_hold_as_many_positives_each() -> None:
+    truth = np.ones(4 * BINS + 1, np.int64)
+    truth[-1] = 0
+    few = merged(levels_of(truth, np.arange(len(truth), dtype=np.float32)), 1.0)
+    assert few.count == BINS
+    assert set(counted(few).positives.tolist()) == {4}
