@@ -30,6 +30,7 @@ HEAD = """# Why are the frozen features of PMQ and MoCo squeezed?
 
 Frozen, the features of PMQ and MoCo lie in few directions: a high mean cosine between windows, a low effective rank.
 Here one part of each is changed per row: masks, the heads and their batch normalisation, momentum, temperature, budget.
+One row changes two, momentum and masks. PMQ's heads have no setting without batch normalisation.
 Written by `python docs/squeezed/make.py`; the config is `benchmark/config/configs/squeezed.yaml`.
 
 Small encoders at 83 Hz, about 480 simulated recordings of 160 patients to pretrain on, macro AUROC per recording on

@@ -47,6 +47,12 @@ def test_without_an_untrained_encoder_the_best_row_over_all_ratios_is_the_refere
     ]
 
 
+def test_of_equally_good_rows_the_first_is_the_reference() -> None:
+    pairs: list[tuple[object, ...]] = [(0.3, "overall", "pmq", "moco", 0.0, -0.01, 0.01, 0.9)]
+    found = statistics(pairs, [(0.3, "overall", name, 0.5) for name in ("pmq", "moco")])
+    assert [own.reference for own in differences(found)] == ["pmq"]
+
+
 def test_changes_of_a_method_are_held_against_the_method_as_it_is() -> None:
     found = statistics(
         [(0.1, "overall", "pmq:w/o queue", "pmq", -0.03, -0.04, -0.02, 0.01)],
