@@ -11,6 +11,7 @@ from threading import Event
 import pytest
 import requests
 
+from benchmark.data.download import fetch as fetch_module
 from benchmark.data.download.catalogue import Manners
 from benchmark.data.download.fetch import _answered, _Tag, fetch, part_of
 from benchmark.data.download.web import Refused, Unreachable, Web
@@ -233,3 +234,26 @@ def test_a_length_that_is_no_number_is_unknown(length: str | None) -> None:
     response.status_code = 200
     response.headers.update({} if length is None else {"Content-Length": length})
     assert _answered(response, "http://here/a") == (0, _Tag("http://here/a", "", None))
+
+
+@pytest.mark.parametrize(
+    ("stated", "begin", "total"),
+    [("bytes 5-9/10", 5, 10), ("bytes 5-9/*", 5, None), ("", -1, None), ("pages 5-9/10", -1, None)],
+)
+def test_a_part_begins_where_the_answer_says(stated: str, begin: int, total: int | None) -> None:
+    response = requests.Response()
+    response.status_code = 206
+    response.headers.update({"Content-Range": stated, "Last-Modified": "Monday"})
+    assert _answered(response, "http://here/a") == (begin, _Tag("http://here/a", "Monday", total))
+
+
+def test_a_whole_part_without_its_tag_is_taken(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a kill after the last byte, beside a tag that a cleaner of disks took."""
+    put = fetch_module._put
+
+    def without_tag(part: Path, target: Path) -> None:
+        part.with_name(f"{part.name}.json").unlink()
+        put(part, target)
+
+    monkeypatch.setattr(fetch_module, "_put", without_tag)
+    ends_right(home, tmp_path / "a.dat")

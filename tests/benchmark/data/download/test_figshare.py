@@ -229,3 +229,11 @@ def test_the_members_of_chapman_s_zip_fit_and_a_bomb_does_not(tmp_path: Path, mo
             patch.setattr(f"benchmark.data.download.figshare.{name}", limit)
             with pytest.raises(DatasetError, match="cannot be unpacked"):
                 unpack(tmp_path, item, "*", lambda done, total: None)
+
+
+def test_a_disk_without_room_for_the_members_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    item = packed(tmp_path, {"1.csv": bytes(2000)})
+    monkeypatch.setattr("benchmark.data.download.space.free_bytes", lambda folder: 1999)
+    with pytest.raises(DatasetError, match=r"^unpacking takes 2 kB more and .* has room for 2 kB"):
+        unpack(tmp_path, item, "*", lambda done, total: None)
+    assert (tmp_path / item.path).exists()

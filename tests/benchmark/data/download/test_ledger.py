@@ -23,6 +23,14 @@ def written(root: Path) -> Path:
     return root / ".download" / "verified.tsv"
 
 
+def test_a_ledger_begins_empty_and_has_a_line_a_file(tmp_path: Path) -> None:
+    with Ledger(tmp_path):
+        assert (tmp_path / ".download" / "verified.tsv").read_bytes() == b""
+    file = written(tmp_path)
+    with Ledger(tmp_path):
+        assert file.read_bytes().count(b"\n") == 1
+
+
 def test_a_file_is_known_until_it_changes(tmp_path: Path) -> None:
     written(tmp_path)
     assert Ledger(tmp_path).knows(WANTED)

@@ -36,6 +36,7 @@ def test_leads_are_asked_for_told_or_known() -> None:
     assert lines(None) == [("leads", QUESTION)]
     assert lines([lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")], 8) == [("derive", True)]
     assert lines(["a", "b"], 2) == [("leads", QUESTION)]
+    assert lines(["I", "V1", "V2"], 3) == [("leads", QUESTION)], "two are missing that do not follow from others"
 
 
 def test_a_file_of_one_name_twice_or_in_other_capitals_is_a_question(

@@ -125,6 +125,7 @@ def test_echonext_numpy_of_many_with_its_own_sides(echonext: Path, opened: Open,
     listing = dataset.listing()
     assert labels_in(dataset) == {("0",): 6, ("1",): 6}
     assert Counter(entry.fold for entry in listing.entries) == {1: 6, 9: 3, 10: 3}
+    assert {(entry.sex, entry.age) for entry in listing.entries} == {("F", 60)}
     assert any(line.startswith("samples are standard scores") for line in listing.warnings)
     np.testing.assert_allclose(dataset.read(listing.entries[2]).signal, make_ecg(fs=250) * 3, atol=1e-6)
 
@@ -194,3 +195,13 @@ def test_the_sample_of_ptb_xl_is_as_our_reader_reads_it(shared_ecgs: Path, opene
         one, other_recording = ours.read(entry), theirs.read(entry)
         assert one.fs == other_recording.fs == 500
         assert np.array_equal(one.signal, other_recording.signal)
+
+
+def test_titles_and_where_to_get_the_data_are_no_part_of_the_reading(sph: Path, opened: Open) -> None:
+    dataset = opened("ecgbench:sph", sph)
+    reading = dataset.listing().reading
+    for changed in ({"how_to_get": "ask"}, {"title": "Other"}):
+        same = ECGBenchDataset(dataset.card.model_copy(update=changed), sph)
+        assert same.listing().reading == reading
+    other = ECGBenchDataset(dataset.card.model_copy(update={"leave_out": ["records/A00000"]}), sph)
+    assert other.listing().reading != reading
