@@ -165,6 +165,18 @@ def test_plain_windows_of_a_patient_are_of_other_recordings_or_do_not_overlap(pl
     assert min(abs(first - second) for first, second in alone) == 4
 
 
+def test_whole_recordings_pair_with_another_of_the_patient_or_themselves() -> None:
+    trials = len(PATIENT)
+    signal = torch.arange(trials)[:, None, None, None].expand(trials, 1, 4, 12).to(torch.float16)
+    whole = PairSource(signal, torch.tensor(RECORDING), torch.tensor(PATIENT), anywhere=True)
+    torch.manual_seed(0)
+    batch = make_batch(whole, torch.arange(trials).repeat(200), "patient")
+    found: dict[int, set[int]] = {}
+    for first, second in zip(drawn(batch.x1), drawn(batch.x2), strict=True):
+        found.setdefault(first, set()).add(second)
+    assert found == {0: {2}, 1: {2}, 2: {0, 1}, 3: {3}, 4: {5, 6}, 5: {4, 6}, 6: {4, 5}}
+
+
 @pytest.mark.parametrize("pairing", ["same", "patient"])
 def test_what_is_drawn_follows_torchs_seed_alone(source: PairSource, pairing: str) -> None:
     def views(seed: int) -> list[int]:

@@ -11,6 +11,7 @@ from benchmark.data.download.catalogue import Catalogue
 from benchmark.data.download.ledger import Ledger
 from benchmark.data.download.patients import (
     KEPT,
+    _link,
     adopt_tables,
     cut_table,
     first_patients,
@@ -75,3 +76,18 @@ def test_whole_tables_are_kept_and_placed_as_one_file(tmp_path: Path, shipped_ca
 def test_a_list_without_a_table_is_told(shipped_catalogue: Catalogue) -> None:
     with pytest.raises(DatasetError, match=r"^PTB-XL 1.0.3: the list of sums has no ptbxl_database.csv$"):
         with_tables_kept([wanted("LICENSE.txt")], shipped_catalogue.datasets["ptb-xl"])
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_whole_table_is_put_in_place_also_without_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    if not links:
+        monkeypatch.setattr("os.link", lambda *places: (_ for _ in ()).throw(OSError("no links here")))
+    whole, place = tmp_path / "kept.csv", tmp_path / "in" / "table.csv"
+    whole.write_text(TABLE)
+    for _ in range(2):
+        _link(whole, place)
+        assert place.read_text() == TABLE
+        assert place.samefile(whole) is links
+    assert [path.name for path in place.parent.iterdir()] == ["table.csv"]
