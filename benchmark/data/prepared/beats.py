@@ -121,7 +121,7 @@ def _polyphase(signal: NDArray[np.float64], fs: float, rate: int) -> NDArray[np.
     from scipy.signal import resample_poly  # here, because it loads slowly and prepared data need no filter
 
     share = (Fraction(rate) / Fraction(fs)).limit_denominator(FINEST)
-    found = resample_poly(signal, share.numerator, share.denominator, axis=0, padtype="line")
+    found = resample_poly(signal, share.numerator, share.denominator, padtype="line")
     return np.asarray(found[: int(len(signal) * rate / fs)])
 
 
@@ -165,11 +165,9 @@ def _without_drift(signal: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _smooth(signal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(L, n) averaged over each sample and those before it, from the state of a constant first sample."""
-    taps, initial = _moving_average()
-    out = np.stack([np.convolve(taps, lead)[: signal.shape[1]] for lead in signal])  # (L, n)
-    out[:, : len(initial)] += initial * signal[:, :1]
-    return out
+    """(L, n) averaged over each sample and the four before it, which the first ones lack: they lie in the extension."""
+    taps = np.ones(PERIOD) / PERIOD
+    return np.stack([np.convolve(taps, lead)[: signal.shape[1]] for lead in signal])  # (L, n)
 
 
 @cache
@@ -179,14 +177,6 @@ def _highpass() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
     sections = butter(5, 0.5, btype="highpass", output="sos", fs=FS)
     return sections, sosfilt_zi(sections)
-
-
-@cache
-def _moving_average() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Taps (5,) and their state (4,) at a constant input of 1."""
-    from scipy.signal import lfilter_zi
-
-    return np.ones(PERIOD) / PERIOD, lfilter_zi(np.ones(PERIOD), [PERIOD])
 
 
 def _table(peaks: list[NDArray[np.intp]]) -> NDArray[np.float64]:
@@ -211,7 +201,7 @@ def _centres(table: NDArray[np.float64]) -> NDArray[np.int64]:
 def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Median of each row (n, m) over what is not NaN; NaN where all is. Faster than nanmedian on short rows."""
     count = np.isfinite(values).sum(axis=1)  # (n,)
-    ordered, rows = np.sort(values, axis=1), np.arange(len(values))  # NaN comes last
+    ordered, rows = np.sort(values), np.arange(len(values))  # NaN comes last
     return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2)  # at count 0, row -1 is NaN
 
 

@@ -46,7 +46,7 @@ def _repairs() -> dict[str, NDArray[np.float64]]:
             repaired[f"{EXCHANGED}: {LEADS[first]} and {LEADS[second]}"] = laws
     for lead in range(LIMB):
         laws = LAWS.copy()
-        laws[:, lead] *= -1
+        laws[:, lead] = -LAWS[:, lead]
         repaired[f"{INVERTED}: {LEADS[lead]}"] = laws
     return repaired
 

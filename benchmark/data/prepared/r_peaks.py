@@ -26,7 +26,8 @@ def find_r_peaks(cleaned: NDArray[np.float64], fs: int) -> list[Whole]:
     """Samples of the R peaks of each lead of (L, n), a filtered ECG at fs Hz; a lead may have none."""
     lead, begin, end = complexes(cleaned, fs)
     found = most_prominent(cleaned, lead, begin, end)  # (Q,), -1 where a complex has no maximum
-    lead, found = lead[found >= 0], found[found >= 0]
+    there = found >= 0  # (Q,)
+    lead, found = lead[there], found[there]
     of_leads = np.split(found, np.searchsorted(lead, range(1, len(cleaned))))  # lead by lead
     return [spaced(peaks, int(np.rint(REFRACTORY * fs))) for peaks in of_leads]
 
@@ -34,13 +35,13 @@ def find_r_peaks(cleaned: NDArray[np.float64], fs: int) -> list[Whole]:
 def complexes(cleaned: NDArray[np.float64], fs: int) -> tuple[Whole, Whole, Whole]:
     """Lead, first sample and the sample after the last of every QRS complex, (Q,) each, lead by lead."""
     slope = np.abs(np.gradient(cleaned, axis=1))  # (L, n)
-    smooth = uniform_filter1d(slope, int(np.rint(SLOPE_WINDOW * fs)), axis=1, mode="nearest")  # (L, n)
-    average = uniform_filter1d(smooth, int(np.rint(AVERAGE_WINDOW * fs)), axis=1, mode="nearest")  # (L, n)
+    smooth = uniform_filter1d(slope, int(np.rint(SLOPE_WINDOW * fs)), mode="nearest")  # (L, n)
+    average = uniform_filter1d(smooth, int(np.rint(AVERAGE_WINDOW * fs)), mode="nearest")  # (L, n)
     steep = smooth > THRESHOLD * average  # (L, n)
-    return _long_stretches(steep)
+    return long_stretches(steep)
 
 
-def _long_stretches(steep: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
+def long_stretches(steep: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
     """Lead, begin and end (Q,) of the stretches of (L, n) that are long enough; one that is cut off is left out."""
     lead, change = np.nonzero(steep[:, :-1] != steep[:, 1:])  # (C,) begins and ends in turn, lead by lead
     paired = steep[lead, change + 1][:-1] & (lead[:-1] == lead[1:])  # (C - 1,) a begin before an end of the same lead
@@ -59,14 +60,15 @@ def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end:
     best = np.full(len(lead), -1, np.intp)  # (Q,)
     if len(lead) == 0:
         return best
-    column = np.arange((end - begin).max())  # (W,)
-    inside = column < (end - begin)[:, None]  # (Q, W)
+    long = end - begin  # (Q,)
+    column = np.arange(long.max())  # (W,)
+    inside = column < long[:, None]  # (Q, W)
     values = cleaned[lead[:, None], np.minimum(begin[:, None] + column, cleaned.shape[1] - 1)]  # (Q, W)
     values = np.where(inside, values, np.inf)  # so no maximum lies at or beyond the end
     rising = values[:, 1:] > values[:, :-1]  # (Q, W - 1)
     stretch, place = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
     best[stretch] = begin[stretch] + 1 + place
-    rivals = np.bincount(stretch, minlength=len(lead))[stretch] > 1  # (P,) prominence decides among these alone
+    rivals = np.bincount(stretch)[stretch] > 1  # (P,) prominence decides among these alone
     stretch, place = stretch[rivals], place[rivals]
     prominence = _prominences(values[stretch], place + 1, column)  # (P,)
     order = np.lexsort((place, -prominence, stretch))  # (P,) a stretch's best comes first among its own

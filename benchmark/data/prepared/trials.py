@@ -82,7 +82,7 @@ class Trials:
         """(n, length, 12) consecutive samples from each of n starts, scaled."""
         places = max(len(self.samples) - length + 1, 0)
         by_sample, by_lead = self.samples.strides
-        every = as_strided(self.samples, (places, length, len(LEADS)), (by_sample, by_sample, by_lead), writeable=False)
+        every = as_strided(self.samples, (places, length, len(LEADS)), (by_sample, by_sample, by_lead))
         taken = np.ascontiguousarray(every[start])
         return taken if self.scale is None else self.scale.applied(taken)
 
@@ -103,7 +103,7 @@ def trials(prepared: Prepared, per_trial: int) -> Trials:
         start = first + _place(count) * cut.step(per_trial)  # (T,)
     number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
     patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
-    recording = np.repeat(np.arange(len(count), dtype=np.int64), count)  # (T,)
+    recording = np.repeat(np.arange(len(count)), count)  # (T,)
     return Trials(
         samples=samples,
         start=start,

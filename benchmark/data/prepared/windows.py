@@ -155,4 +155,4 @@ def plain_windows(
     `whole`."""
     long = whole(signal, fs, samples, rate, raw=raw, pad=pad)  # (n, L)
     count = len(long) // samples
-    return long[: count * samples].reshape(count, samples, -1)  # (n, S, L)
+    return long[: count * samples].reshape(count, samples, long.shape[1])  # (n, S, L)

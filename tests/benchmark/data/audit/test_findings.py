@@ -91,8 +91,68 @@ def test_a_class_of_one_patient_is_told_with_its_remedy() -> None:
     entries = [Entry(f"JS{label}{n}", f"P{label}{n}", "", (label,)) for label in range(3) for n in range(10)]
     alone = [Entry(f"JS3{n}", "P", "", (3,)) for n in range(10)]
     found = findings(prepared("chapman", [*entries, *alone]), pretrain="mimic-iv-ecg")
-    (one,) = [finding.text for finding in found if "only one patient" in finding.text]
+    (severity, one), *_ = [(finding.severity, finding.text) for finding in found if "only one" in finding.text]
+    assert severity == "warning"
     assert one.startswith("1 class has only one patient (SR), so no split both trains and tests it: merge it")
+    alone += [Entry(f"JS2{n}", "Q", "", (2,)) for n in range(10)]
+    found = findings(prepared("chapman", [*entries[:20], *alone]), pretrain="mimic-iv-ecg")
+    (both,) = [finding.text for finding in found if "only one patient" in finding.text]
+    assert both.startswith("2 classes have only one patient (GSVT, SR), so no split")
+
+
+def test_of_a_dataset_whose_first_label_counts_the_others_make_no_class() -> None:
+    """The task `single` under the paper's protocol; each recording of CPSC2018 here states the last class too."""
+    last = len(DATASETS["cpsc2018"].classes) - 1
+    labels = [(label, last) if label < last else (label,) for label in range(last + 1) for _ in range(10)]
+    entries = [Entry(f"A{n:03}", f"A{n:03}", "", own) for n, own in enumerate(labels[:-10])]
+    texts = [finding.text for finding in findings(prepared("cpsc2018", entries))]
+    assert texts == ["no usable recording of STE for training and validation and test"]
+    one_of_last = [*entries, Entry("A999", "A000", "", (last,))]
+    texts = [finding.text for finding in findings(prepared("cpsc2018", one_of_last))]
+    assert [text for text in texts if text.startswith("1 class has only one patient (STE)")]
+
+
+def tasks_of(whole: Prepared) -> list[Prepared]:
+    """A dataset under its default task and under a named one."""
+    return [whole, replace(whole, name=f"{whole.name}.form", title=f"{whole.title} form", dataset=whole.name)]
+
+
+def test_what_is_wrong_with_files_is_told_once_for_all_tasks_of_a_dataset() -> None:
+    (found,) = findings(*tasks_of(replace(ptb_xl(), warnings=("a column is odd",))))
+    assert (found.datasets, found.text) == (("ptb-xl",), "a column is odd")
+
+
+def test_copies_in_two_tasks_of_a_dataset_are_told_once_unless_they_leak() -> None:
+    (found,) = findings(*tasks_of(ptb_xl({"r1_0": "same", "r2_0": "same"})))
+    assert (found.severity, found.text) == (
+        "warning",
+        "1 signal in more than one recording: PTB-XL r1_0 = PTB-XL r2_0",
+    )
+    whole, task = tasks_of(ptb_xl())
+    moved = replace(task, entries=tuple(replace(e, fold={1: 10, 10: 1}.get(e.fold or 0, e.fold)) for e in task.entries))
+    found = findings(whole, moved, pretrain="ptb-xl")[0]
+    assert (found.severity, found.datasets) == ("leak", ("ptb-xl", "ptb-xl.form"))
+    assert found.text.startswith("5 signals both pretrained on and tested: PTB-XL r1_0 = PTB-XL form r1_0, ")
+
+
+def test_each_task_is_split_by_the_spec_of_its_own() -> None:
+    """Chapman's recordings as a task with several labels has them: under `single` none would be left."""
+    both = [Entry(e.recording, e.patient, "", (0, 1, 2, 3)) for e in chapman().entries]
+    by_name = {"chapman": prepared("chapman", both)}
+    spec = replace(PAPER, labels="multi")
+    assert audit(by_name, PAPER, pretrain="", tested=["chapman"], specs={"chapman": spec}) == []
+    (found,) = audit(by_name, PAPER, pretrain="", tested=["chapman"], specs={"another": spec})
+    assert found.severity == "fatal"
+
+
+def test_a_dataset_that_cannot_be_split_is_fatal_and_its_files_are_audited() -> None:
+    entries = [replace(e, fold=None) if e.recording == "r3_0" else e for e in ptb_xl().entries]
+    broken = replace(prepared("ptb-xl", entries), warnings=("a column is odd",))
+    found = findings(broken, pretrain="ptb-xl")
+    assert [(f.severity, f.text) for f in found] == [
+        ("fatal", "recording r3_0 has no official fold, others of its dataset have"),
+        ("warning", "a column is odd"),
+    ]
 
 
 def test_a_patient_on_two_sides_is_a_leak_with_its_remedy() -> None:
@@ -109,6 +169,7 @@ def test_a_pretraining_recording_in_a_test_set_is_a_leak() -> None:
     (found,) = findings(mimic({"42": "same"}), chapman({"JS19": "same"}))
     assert (found.datasets, found.severity) == (("mimic-iv-ecg", "chapman"), "leak")
     assert found.text == "1 signal both pretrained on and tested: MIMIC-IV-ECG 42 = Chapman JS19"
+    assert not found.in_tables
 
 
 @pytest.mark.parametrize("recording", ["JS10", "JS18"])
@@ -225,6 +286,9 @@ def test_lengthened_recordings_are_counted_and_printed_under_every_table() -> No
     (found,) = findings(replace(corpus, signals=signals, segmentation=padding))
     assert (found.severity, found.in_tables) == ("warning", True)
     assert found.text == "3 recordings shorter than 10 s are lengthened by zeros"
+    one_short = (signals[0], *(signal._replace(samples=5000) for signal in signals[1:]))
+    (one,) = findings(replace(corpus, signals=one_short, segmentation=padding))
+    assert one.text == "1 recording shorter than 10 s is lengthened by zeros"
     assert findings(replace(corpus, signals=signals, segmentation=replace(padding, pad=False))) == []
 
 
@@ -243,6 +307,7 @@ def test_a_name_in_two_datasets_is_a_warning_unless_it_is_a_number() -> None:
     corpus = prepared("mimic-iv-ecg", [Entry("JS10", "p", ""), Entry("7", "q", "")])
     scored = prepared("chapman", [*chapman().entries, Entry("7", "7", "", (0,))])
     (found,) = findings(corpus, scored)
+    assert found.severity == "warning"
     assert found.text == "recording names that stand in both MIMIC-IV-ECG and Chapman: JS10"
 
 
@@ -263,8 +328,8 @@ def test_a_dataset_without_a_usable_recording_is_fatal_with_the_reasons_and_wher
 
 def test_classes_without_recordings_are_named_with_their_sides() -> None:
     entries = [entry for entry in ptb_xl().entries if entry.recording not in ("r9_1", "r9_2", "r10_1", "r10_4")]
-    assert [f.text for f in findings(prepared("ptb-xl", entries))] == [
-        "no usable recording of MI for validation and test",
-        "no usable recording of STTC for validation",
-        "no usable recording of HYP for test",
+    assert [(f.severity, f.text) for f in findings(prepared("ptb-xl", entries))] == [
+        ("warning", "no usable recording of MI for validation and test"),
+        ("warning", "no usable recording of STTC for validation"),
+        ("warning", "no usable recording of HYP for test"),
     ]

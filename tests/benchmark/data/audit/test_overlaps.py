@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("ecgbench")
-
-from ecgbench.catalogue import list_datasets
 
 from benchmark.data.audit.findings import audit
 from benchmark.data.audit.overlaps import HOLDS
@@ -20,6 +17,7 @@ from benchmark.data.prepared.cutting import Signal
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.readers.base import LEADS, Entry
 from benchmark.data.readers.cards.ecgbench.card import FORM
+from benchmark.data.readers.registry import DATASETS
 from benchmark.data.tasks.spec import TaskSpec
 
 CATALOGUE = {
@@ -43,9 +41,10 @@ def share(one: str, other: str) -> bool:
 
 
 def test_the_table_says_what_the_catalogue_has_verified() -> None:
+    catalogue = pytest.importorskip("ecgbench.catalogue")
     stated = {
         (CATALOGUE[entry.slug], CATALOGUE[link.slug])
-        for entry in list_datasets()
+        for entry in catalogue.list_datasets()
         for link in entry.related
         if link.shares_records and link.verified and entry.slug in CATALOGUE and link.slug in CATALOGUE
     }
@@ -53,6 +52,23 @@ def test_the_table_says_what_the_catalogue_has_verified() -> None:
     assert stated <= held
     through = ("challenge2020", "challenge2021")  # what follows from two relations: part of a part
     assert {pair for pair in held - stated if not set(pair) & set(through)} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("ptb-xl", "ptbxl"),
+        ("cpsc2018", "cpsc_2018"),
+        ("chapman", "chapman_shaoxing"),
+        ("ningbo", "ecg_arrhythmia"),
+        ("mimic-iv-ecg", "mimic_iv_ecg"),
+    ],
+)
+def test_a_built_in_dataset_holds_what_ecgbench_s_of_it_holds(name: str, config: str) -> None:
+    assert name in DATASETS
+    assert HOLDS[name].keys() <= HOLDS[f"{FORM}{config}"].keys()
+    assert len(HOLDS[name]) == 1
+    assert (HOLDS[name].keys() <= HOLDS[f"{FORM}challenge2021"].keys()) == (name != "mimic-iv-ecg")
 
 
 def made(name: str, form: str, paths: Sequence[str]) -> Prepared:
@@ -101,6 +117,31 @@ def test_two_columns_that_share_a_cohort_are_a_warning() -> None:
     mixed = made("mixed", "ecgbench:challenge2020, wfdb", ["training/cpsc_2018/"])
     cpsc, other = made("cpsc2018", "", ["A"]), made("other", "", ["x"])
     assert [severity for severity, _ in found("other", ["mixed", "cpsc2018"], mixed, cpsc, other)] == ["warning"]
+
+
+def test_a_shared_cohort_that_is_not_tested_is_no_leak() -> None:
+    mixed = made("mixed", "ecgbench:challenge2020, wfdb", ["training/cpsc_2018/"])
+    cpsc, other = made("cpsc2018", "", ["A"]), made("other", "", ["x"])
+    assert [severity for severity, _ in found("mixed", ["other"], mixed, cpsc, other)] == ["warning"]
+
+
+def test_what_two_challenges_share_is_named_cohort_by_cohort() -> None:
+    paths = [f"training/{name}/" for name in ("georgia", "st_petersburg_incart")]
+    one, other = made("one", "ecgbench:challenge2020, wfdb", paths), made("other", "ecgbench:challenge2021", paths)
+    assert found("neither", ["one", "other"], one, other) == [
+        (
+            "warning",
+            f"recordings of {cohort} are in ONE in {path} (20) and OTHER in {path} (20), "
+            "and its recordings count in both",
+        )
+        for cohort, path in (("INCART", paths[1]), ("Georgia", paths[0]))
+    ]
+
+
+def test_two_tasks_of_a_dataset_share_all_and_are_no_finding() -> None:
+    whole = made("ptb-xl", "records100", ["records100/"])
+    task = replace(whole, name="ptb-xl.form", dataset="ptb-xl")
+    assert found("ptb-xl", ["ptb-xl", "ptb-xl.form"], whole, task) == []
 
 
 def test_a_cohort_that_is_left_out_is_no_finding() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from benchmark.data.audit.people import people_of, years_of
+from benchmark.data.readers.base import Entry
+from benchmark.data.readers.chapman import Chapman
+from benchmark.data.readers.cpsc2018 import CPSC2018
 from benchmark.data.readers.ptb_xl import PTBXL
 from benchmark.data.readers.registry import DATASETS
 from benchmark.data.simulate import CohortSettings, write_cohort
@@ -36,6 +40,58 @@ def test_ptb_xl_states_women_as_one_and_ages_over_89_as_300(tmp_path: Path) -> N
     assert groups_of(people) == {names[0]: ("women", "80 and over"), names[1]: ("men", "")}
 
 
-@pytest.mark.parametrize(("text", "years"), [("63", 63), ("63.5", 63.5), ("NaN", None), ("-3", None), ("999", None)])
+def test_ptb_xl_s_table_is_read_whatever_its_encoding_and_its_numbers(tmp_path: Path) -> None:
+    """A spreadsheet leaves a mark of the encoding and whole numbers with a point; a report may be in Latin-1."""
+    entries = [Entry(name, "p", "") for name in ("1", "2", "3", "4")]
+    table = "\ufeffecg_id,age,sex,report\n1.0,56.0,1.0,a\n2, 57,0.0,b\n 3 ,,,c\n4,58\n".encode()
+    (tmp_path / "ptbxl_database.csv").write_bytes(table + "5,59,1,Überleitungsstörung\n".encode("latin-1"))
+    assert people_of(PTBXL(tmp_path), entries) == {"1": ("female", 56.0), "2": ("male", 57.0), "4": ("", 58.0)}
+
+
+@pytest.mark.parametrize("folder", ["", "figshare"])
+def test_figshare_s_workbook_states_both(tmp_path: Path, folder: str) -> None:
+    book = openpyxl.Workbook()
+    for row in (["FileName", "Rhythm", "PatientAge", "Gender"], ["M1", "SB", 85, "MALE"], ["M2", "SB", 59, "FEMALE"]):
+        book.active.append(row)
+    (tmp_path / folder).mkdir(exist_ok=True)
+    book.save(tmp_path / folder / "Diagnostics.xlsx")
+    entries = [Entry("M2", "M2", "M2"), Entry("M3", "M3", "M3")]
+    assert people_of(Chapman(tmp_path), entries) == {"M2": ("FEMALE", 59.0)}
+    assert people_of(CPSC2018(tmp_path), entries) == {}  # a table of that name is no other dataset's
+
+
+@pytest.mark.parametrize("header", [[], ["FileName", "Gender"], ["Gender", "PatientAge"], ["FileName", "PatientAge"]])
+def test_a_workbook_without_the_columns_states_nothing(tmp_path: Path, header: list[str]) -> None:
+    book = openpyxl.Workbook()
+    for row in (header, ["M1"] * len(header)):
+        book.active.append(row)
+    book.save(tmp_path / "Diagnostics.xlsx")
+    assert people_of(Chapman(tmp_path), [Entry("M1", "M1", "M1")]) == {}
+
+
+def test_what_a_card_has_read_is_taken_and_no_table(tmp_path: Path) -> None:
+    (tmp_path / "ptbxl_database.csv").write_text("ecg_id,age,sex\n1,50,0\n2,50,0\n3,50,0\n")
+    entries = [Entry("1", "p", "", sex="f"), Entry("2", "p", "", age=0.0), Entry("3", "p", "")]
+    assert people_of(PTBXL(tmp_path), entries) == {"1": ("f", None), "2": ("", 0.0)}
+    assert people_of(PTBXL(tmp_path), entries[1:2]) == {"2": ("", 0.0)}
+    assert people_of(PTBXL(tmp_path), entries[2:]) == {"3": ("male", 50.0)}
+
+
+def test_of_a_header_the_first_comments_count_and_no_other_line(tmp_path: Path) -> None:
+    header = "A1 12 500 5000\nAge: 1\n#Age: 74\n# Sex: Male\n#Age: 20\n#Dx: 1\n"
+    (tmp_path / "A1.hea").write_text(header)
+    (tmp_path / "A1.mat").write_text("# Sex: Female\n")
+    (tmp_path / "A2.hea").write_text("A2 12 500 5000\n#Sex: Unknown\n")
+    entries = [Entry(name, name, name) for name in ("A1", "A2", "A3")]
+    assert people_of(CPSC2018(tmp_path), entries) == {"A1": ("Male", 74.0), "A2": ("Unknown", None)}
+
+
+@pytest.mark.parametrize(
+    ("text", "years"),
+    [
+        *(("63", 63), ("63.5", 63.5), ("0", 0), ("0.5", 0.5), ("120", 120), ("300", 300)),
+        *((text, None) for text in ("", "old", "NaN", "-3", "120.5", "299", "301", "999")),
+    ],
+)
 def test_ages_that_no_person_has_are_not_known(text: str, years: float | None) -> None:
     assert years_of(text) == years

@@ -100,6 +100,53 @@ def test_250_hz_passes_unchanged():
     np.testing.assert_array_equal(resample(signal, 250), signal)
 
 
+@pytest.mark.parametrize(("rate", "fs"), [(100, 500), (100, 250), (100, 1000), (500, 250), (500, 257), (100, 100)])
+def test_a_recording_at_another_rate_lasts_as_long_and_keeps_its_shape(rate: int, fs: int) -> None:
+    time = np.arange(10 * fs) / fs
+    signal = np.stack([np.sin(2 * np.pi * 3 * time), 2 + np.cos(2 * np.pi * 7 * time)], axis=1)  # (n, 2)
+    found = resample(signal, fs, rate)
+    assert found.shape == (10 * rate, 2)
+    there = np.arange(10 * rate) / rate
+    expected = np.stack([np.sin(2 * np.pi * 3 * there), 2 + np.cos(2 * np.pi * 7 * there)], axis=1)
+    inner = slice(rate, -rate)
+    np.testing.assert_allclose(found[inner], expected[inner], atol=5e-3)
+
+
+def test_what_a_lower_rate_cannot_hold_is_removed() -> None:
+    hum = np.sin(2 * np.pi * 90 * np.arange(5000) / 500)[:, None]  # 90 Hz
+    assert np.abs(resample(hum, 500, 100)[100:-100]).max() < 0.02
+
+
+@pytest.mark.parametrize("rate", [100, 500])
+def test_heartbeats_at_another_rate_are_the_same_beats(make_ecg, rate: int) -> None:
+    signal = make_ecg()
+    ours, paper = heartbeats(signal, 500, rate), heartbeats(signal, 500)
+    assert ours.windows.shape == (len(paper.windows), 300 * rate // 250, 12)
+    for one, other in zip(ours.windows[1:-1], paper.windows[1:-1], strict=True):
+        at, expected = one[:, 0].argmax() / rate, other[:, 0].argmax() / 250
+        assert abs(at - expected) <= 1.5 / 100
+        assert np.count_nonzero(one[:, 0]) / rate == pytest.approx(np.count_nonzero(other[:, 0]) / 250, abs=0.02)
+    assert ours.median_rr == paper.median_rr
+
+
+@pytest.mark.parametrize(("n", "fs", "rate"), [(999, 500, 100), (1001, 1000, 100), (701, 257, 500), (700, 250, 500)])
+def test_at_any_rate_a_line_stays_one_to_its_ends_and_lasts_as_long(n: int, fs: int, rate: int) -> None:
+    line = 3 + np.arange(n)[:, None] / fs * np.array([1.0, -2.0])  # (n, 2)
+    found = resample(line, fs, rate)
+    assert len(found) == int(n * rate / fs)
+    expected = 3 + np.arange(len(found))[:, None] / rate * np.array([1.0, -2.0])
+    np.testing.assert_allclose(found, expected, atol=0.02)
+
+
+def test_each_lead_is_standardised_by_its_own_mean_and_deviation() -> None:
+    signal = np.random.default_rng(0).normal(3, [0.1, 5.0, 1.0], size=(1000, 3))
+    signal[:, 2] = 0.1
+    expected = (signal[:, :2] - signal[:, :2].mean(axis=0)) / signal[:, :2].std(axis=0)
+    found = standardise(signal)
+    np.testing.assert_allclose(found[:, :2], expected, rtol=1e-9)
+    assert not found[:, 2].any()
+
+
 def test_the_same_beats_are_found_at_another_sampling_rate(make_ecg):
     fast, slow = (heartbeats(make_ecg(fs=fs), fs) for fs in (500, 250))
     assert np.abs(fast.r_peaks - slow.r_peaks).max() <= 1
@@ -127,6 +174,13 @@ def test_two_beats_are_enough(make_ecg):
     assert (found.median_rr, found.r_peaks.tolist()) == (200, [200, 400])
 
 
+def test_a_recording_as_long_as_a_window_is_not_too_short(make_ecg):
+    with pytest.raises(Unusable, match="no beats found"):
+        heartbeats(make_ecg(fs=250)[:WINDOW], 250)
+    with pytest.raises(Unusable, match="too short"):
+        heartbeats(make_ecg(fs=250)[: WINDOW - 1], 250)
+
+
 def test_other_reasons_of_refusal(make_ecg):
     signal = make_ecg()
     with pytest.raises(Unusable, match=r"^too short: 1\.00 s$"):
@@ -140,6 +194,7 @@ def test_other_reasons_of_refusal(make_ecg):
 
 def test_an_unusable_recording_has_no_pseudo_trial(make_ecg):
     assert pseudo_trials(make_ecg(rate=40), 500, 6).shape == (0, 1800, 12)
+    assert pseudo_trials(make_ecg(rate=40), 500, 1).shape == (0, 300, 12)
 
 
 def test_pseudo_trials_are_z_scored_and_the_rest_dropped():

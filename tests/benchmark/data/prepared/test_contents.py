@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from benchmark.data.prepared import contents
 from benchmark.data.prepared.contents import contents_of
 
 
@@ -84,6 +88,25 @@ def test_a_cache_that_cannot_be_written_is_a_slow_start(folder: Folder) -> None:
     assert folder.look() == (folder.truth(), 3)
 
 
+@pytest.mark.parametrize(("age_ns", "read"), [(2_000_000_000, 1), (2_000_000_001, 0)])
+def test_a_file_is_vouched_for_once_it_is_older_than_two_seconds(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, age_ns: int, read: int
+) -> None:
+    """The coarsest file systems count in steps of two seconds."""
+    changed = folder.files[0].stat().st_mtime_ns
+    for path in folder.files[1:]:
+        os.utime(path, ns=(0, 0))
+    monkeypatch.setattr(contents.time, "time_ns", lambda: changed + age_ns)
+    folder.look()
+    assert folder.look() == (folder.truth(), read)
+
+
+def test_stamps_are_kept_without_blanks(folder: Folder) -> None:
+    folder.look()
+    content = folder.stamps.read_text()
+    assert content == json.dumps(json.loads(content), separators=(",", ":"))
+
+
 def test_missing_files_folders_and_pipes_have_no_content_and_hang_nothing(folder: Folder) -> None:
     folder.files[0].unlink()
     folder.files[1].unlink()
@@ -108,6 +131,34 @@ def test_an_interrupted_reading_keeps_what_was_read(folder: Folder) -> None:
     with pytest.raises(KeyboardInterrupt):
         contents_of("x", folder.root, folder.files, folder.cache, on_reading=interrupt)
     assert folder.look() == (folder.truth(), 1)
+
+
+def test_an_interrupted_reading_begins_no_further_file(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread reads file by file; the second file is not read before the pool was told to stop."""
+    told, begun = Event(), list[str]()
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(False, cancel_futures=cancel_futures)
+            told.set()
+            super().shutdown(wait)
+
+    def read(path: Path) -> str:
+        if begun:
+            told.wait(1)
+        begun.append(path.name)
+        return "digest"
+
+    def interrupt(done: int, total: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    for name, value in {"ThreadPoolExecutor": Pool, "READERS": 1, "PART": 1, "sha256_of": read}.items():
+        monkeypatch.setattr(contents, name, value)
+    with pytest.raises(KeyboardInterrupt):
+        contents_of("x", folder.root, folder.files, folder.cache, on_reading=interrupt)
+    assert told.is_set()
+    assert "c" not in begun
 
 
 def test_two_folders_of_a_dataset_keep_their_stamps_apart(folder: Folder, tmp_path: Path) -> None:

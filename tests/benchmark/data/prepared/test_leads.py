@@ -65,6 +65,57 @@ def test_equal_leads_are_told_and_equal_pairs_are_not(ecg: Signal) -> None:
     assert doubt_about(ecg) == ""
 
 
+def test_leads_that_are_equal_in_some_samples_or_where_they_move_are_told_apart(ecg: Signal) -> None:
+    ecg[::50] = ecg[::50, :1]
+    assert doubt_about(ecg) == ""
+    equal = np.repeat(ecg[:, :1], 12, axis=1)
+    equal[:, 7:] = 0.0
+    assert doubt_about(equal) == IDENTICAL
+
+
+@pytest.mark.parametrize(("step", "flat", "equal"), [(0.005, FLAT, IDENTICAL), (0.006, "", "")])
+def test_a_step_of_a_coarse_file_is_no_movement_and_no_difference(
+    ecg: Signal, step: float, flat: str, equal: str
+) -> None:
+    ecg[:, 6:] = 0.0
+    ecg[7, 6:] = step
+    assert doubt_about(ecg) == flat
+    same = np.repeat(ecg[:, :1], 12, axis=1)
+    same[0], same[0, 4] = 0.0, step
+    assert doubt_about(same) == equal
+
+
+def test_the_laws_are_of_limb_leads_that_move(ecg: Signal) -> None:
+    ecg[:, 6:8] = 0.0
+    exchanged = ecg.copy()
+    exchanged[:, [0, 1]] = ecg[:, [1, 0]]
+    assert doubt_about(exchanged) == "leads exchanged: I and II"
+    exchanged = ecg.copy()
+    exchanged[:, [0, 6]] = ecg[:, [6, 0]]  # lead I is flat, V1 holds it
+    assert doubt_about(exchanged) == ""
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("share", "told"), [(0.045, "leads exchanged: I and III"), (0.055, "")])
+def test_an_exchange_is_told_where_its_repair_leaves_less_than_a_twentieth(
+    ecg: Signal, size: float, share: float, told: str
+) -> None:
+    """Noise in aVF alone breaks one law of four: their root mean square is half of it."""
+    limbs = np.sqrt(np.square(ecg[:, :6] - ecg[:, :6].mean(axis=0)).mean())
+    noise = np.random.default_rng(1).normal(size=len(ecg))
+    noise = (noise - noise.mean()) / noise.std()
+    ecg[:, 5] += 2 * share * limbs * noise
+    ecg[:, [0, 2]] = ecg[:, [2, 0]]
+    assert doubt_about(size * ecg) == told
+
+
+def test_an_amplifier_s_offset_is_no_broken_law(ecg: Signal) -> None:
+    """300 mV, as far as amplifiers go, in a recording of ten minutes at 500 Hz: their sum needs double precision."""
+    long = np.tile(ecg, (150, 1))
+    long[:, [0, 1]] = long[:, [1, 0]]
+    assert doubt_about(long + np.float32(300) * np.arange(12, dtype=np.float32)) == "leads exchanged: I and II"
+
+
 @pytest.mark.attack("leads exchanged, inverted, equal or flat")
 @pytest.mark.parametrize("level", [0.0, -1.5])
 def test_six_flat_leads_are_told_and_five_are_not(ecg: Signal, level: float) -> None:

@@ -94,6 +94,22 @@ def test_progress_counts_every_recording(dataset: CPSC2018, tmp_path: Path):
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
+def test_reading_for_the_key_is_counted_once_per_change(dataset: CPSC2018, tmp_path: Path):
+    """Four headers and three signals; new ones for `prepare`, touched ones for `cached`."""
+    seen: list[tuple[int, int]] = []
+
+    def on_reading(done: int, total: int) -> None:
+        seen.append((done, total))
+
+    for path in dataset.root.rglob("*.*"):
+        os.utime(path, (1, 1))
+    prepare(dataset, tmp_path / "cache", workers=1, on_reading=on_reading)
+    assert seen == [(done, 7) for done in range(8)]
+    os.utime(dataset.root / "Training_WFDB" / "A0001.hea", (2, 2))
+    cached(dataset, tmp_path / "cache", dataset.listing(), on_reading=on_reading)
+    assert seen[8:] == [(0, 1), (1, 1)]
+
+
 def test_the_number_of_workers_changes_nothing(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     alone = prepare(dataset, tmp_path / "one", workers=1)
     monkeypatch.setattr(cutting, "WORTH_A_WORKER", 1)
@@ -103,12 +119,11 @@ def test_the_number_of_workers_changes_nothing(dataset: CPSC2018, tmp_path: Path
     assert alone.folder.name == shared.folder.name
 
 
-@pytest.mark.parametrize("package", ["numpy", "scipy", "wfdb", "pandas"])
 def test_another_version_of_a_package_prepares_anew_and_equal_windows_keep_their_results(
-    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     before = prepare(dataset, tmp_path / "cache", workers=1)
-    monkeypatch.setattr(cache_key, "version", lambda name: "0.0" if name == package else version(name))
+    monkeypatch.setattr(cache_key, "version", lambda name: "0.0" if name == "numpy" else version(name))
     after = prepare(dataset, tmp_path / "cache", workers=1)
     assert after.folder != before.folder
     assert same(before, after)  # and the fingerprint is all of the data that a result's key holds
@@ -324,6 +339,22 @@ def test_real_recordings(shared_ecgs: Path, tmp_path: Path):
     assert np.isfinite(prepared.windows).all()
 
 
+def test_what_the_tables_rule_out_alone_is_skipped_by_its_name(dataset: CPSC2018, tmp_path: Path):
+    """No entry is left, so that no file is read and nothing else makes the cache's folder."""
+    empty = Listing((), (("A0009", "not in REFERENCE.csv"),), "a form", ("another",), ("odd",))
+    dataset.listing = lambda: empty  # type: ignore[method-assign]
+    prepared = prepare(dataset, tmp_path / "new" / "cache", workers=1)
+    assert prepared.skipped == (Skipped("A0009", "A0009", (), "not in REFERENCE.csv"),)
+    assert (prepared.form, prepared.others, prepared.warnings) == ("a form", ("another",), ("odd",))
+    assert prepared.how_to_get == CPSC2018.how_to_get
+
+
+def test_an_index_is_kept_without_blanks(dataset: CPSC2018, tmp_path: Path):
+    """MIMIC-IV-ECG's holds 800 000 recordings."""
+    content = (prepare(dataset, tmp_path / "cache", workers=1).folder / "index.json").read_text()
+    assert content == json.dumps(json.loads(content), separators=(",", ":"))
+
+
 def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
     whole = prepare(dataset, tmp_path / "cache", workers=1)
     part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.entries[0].path[:-1] + "1")
@@ -349,14 +380,67 @@ def test_a_process_that_finishes_second_takes_what_the_first_has_made(
     assert [path for path in (tmp_path / "cache").iterdir() if path.name.endswith(".tmp")] == []
 
 
+def test_a_process_leaves_what_another_has_finished_meanwhile(dataset: CPSC2018, tmp_path: Path) -> None:
+    first: list[Prepared] = []
+
+    def and_the_other(done: int, total: int) -> None:
+        if not first:
+            first.append(prepare(dataset, tmp_path / "cache", workers=1))
+            inode.append(first[0].folder.stat().st_ino)
+
+    inode: list[int] = []
+    assert same(prepare(dataset, tmp_path / "cache", workers=1, on_progress=and_the_other), first[0])
+    assert first[0].folder.stat().st_ino == inode[0]
+
+
+def test_a_folder_that_cannot_be_put_in_place_says_why(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(unfinished: Path, folder: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(PermissionError):
+        prepare(dataset, tmp_path / "cache", workers=1)
+
+
+def test_a_disk_that_keeps_half_is_told(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = Path.rename
+
+    def lose_the_end(unfinished: Path, folder: Path) -> Path:
+        os.truncate(unfinished / "windows.f16", 1000)
+        return rename(unfinished, folder)
+
+    monkeypatch.setattr(Path, "rename", lose_the_end)
+    with pytest.raises(DatasetError, match=r"^CPSC2018: .*/cache/[0-9a-f]{16} is damaged right after it was written"):
+        prepare(dataset, tmp_path / "cache", workers=1)
+
+
+def by_hand(prepared: Prepared, **rule: bool) -> str:
+    """The fingerprint of what a folder of the cache holds, without paths, sex, age and statements."""
+    index = json.loads((prepared.folder / "index.json").read_bytes())
+    hashed = {name: index[name] for name in ("name", "classes", "segmentation", "first_window")} | rule
+    for part, told in (("entries", ("path", "sex", "age", "statements")), ("skipped", ("statements",))):
+        hashed[part] = [{name: value for name, value in one.items() if name not in told} for one in index[part]]
+    content = json.dumps([index["windows_sha256"], hashed], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
 def test_statements_are_kept_and_are_in_no_fingerprint(tmp_path: Path) -> None:
     write_cohort("ptb-xl", tmp_path / "ptb-xl", CohortSettings(6), seed=1)
     prepared = prepare(PTBXL(tmp_path / "ptb-xl"), tmp_path / "cache", workers=1)
     assert all(entry.statements for entry in prepared.entries)
-    index = json.loads((prepared.folder / "index.json").read_bytes())
-    hashed = ("name", "classes", "segmentation", "first_window", "entries", "skipped")
-    before = {name: index[name] for name in hashed}
-    for part, told in (("entries", ("path", "sex", "age", "statements")), ("skipped", ("statements",))):
-        before[part] = [{name: value for name, value in one.items() if name not in told} for one in index[part]]
-    content = json.dumps([index["windows_sha256"], before], sort_keys=True)
-    assert prepared.fingerprint == hashlib.sha256(content.encode()).hexdigest()[:16]
+    assert prepared.fingerprint == by_hand(prepared)
+
+
+@pytest.mark.parametrize(("name", "first", "rule"), [
+    ("own", True, {"first_label_counts": True}), ("own", False, {}), ("cpsc2018", True, {}),
+])  # fmt: skip
+def test_the_rule_of_the_first_label_is_in_the_fingerprint_where_the_name_does_not_tell_it(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, first: bool, rule: dict[str, bool]
+) -> None:
+    monkeypatch.setattr(CPSC2018, "name", name)
+    monkeypatch.setattr(CPSC2018, "first_label_counts", first)
+    prepared = prepare(dataset, tmp_path / "cache", workers=1)
+    assert prepared.fingerprint == by_hand(prepared, **rule)
+    assert prepared.first_label_counts == first

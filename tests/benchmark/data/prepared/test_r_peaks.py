@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.data.prepared.beats import FS, clean, resample, standardise
-from benchmark.data.prepared.r_peaks import find_r_peaks, most_prominent, spaced
+from benchmark.data.prepared.r_peaks import find_r_peaks, long_stretches, most_prominent, spaced
 from benchmark.data.readers.files.wfdb_record import read_recording
 from benchmark.data.simulate import simulate
 
@@ -57,12 +57,44 @@ def test_where_there_is_nothing_to_find() -> None:
     assert_neurokits(np.stack([step, np.zeros(1000), -step]))
 
 
+def test_nothing_is_steep_where_a_lead_is_flat_between_its_beats() -> None:
+    """Whole numbers, so that slope and average are zero there to the bit."""
+    lead = np.zeros(3000)
+    for beat in (500, 1250, 2250):
+        lead[beat - 2 : beat + 3] = 0, 50, 100, 50, 0
+    (found,) = find_r_peaks(lead[None], FS)
+    assert found.tolist() == [500, 1250, 2250]
+    assert assert_neurokits(lead[None]) == 3
+
+
 def test_a_lower_maximum_may_be_the_more_prominent() -> None:
     lead = np.array([9.0, 10.0, 9.5, 5.0, 8.0, 4.0])  # 10 stands 1 above its begin, 8 stands 3 above its valley
     (found,) = most_prominent(lead[None], np.array([0]), np.array([0]), np.array([6]))
     assert found == 4
     (none,) = most_prominent(lead[None], np.array([0]), np.array([2]), np.array([4]))
     assert none == -1
+
+
+def test_of_equal_maxima_the_first_counts_and_neither_hides_the_other() -> None:
+    """Each 10 stands 10 above the ends of the stretch, 8 above the valley between; the 9 stands 9 above both sides."""
+    lead = np.array([[0.0, 10.0, 2.0, 10.0, 0.0, 9.0, 0.0]])
+    assert most_prominent(lead, np.array([0]), np.array([0]), np.array([7])).tolist() == [1]
+
+
+def test_a_stretch_with_equal_neighbours_may_have_no_maximum() -> None:
+    lead = np.array([[1.0, 1.0, 2.0, 3.0, 3.0]])
+    assert most_prominent(lead, np.array([0]), np.array([0]), np.array([5])).tolist() == [-1]
+
+
+def test_stretches_of_less_than_two_fifths_of_their_lead_s_mean_are_dropped() -> None:
+    """Of 2 and 8 samples the mean is 5, and 2 just long enough; of 1 and 9, 1 is not. What is cut off is left out."""
+    steep = np.zeros((4, 40), bool)
+    for lead, begin, end in [(0, 5, 7), (0, 20, 28), (2, 3, 4), (2, 10, 19), (3, 0, 9), (3, 12, 13), (3, 30, 40)]:
+        steep[lead, begin:end] = True
+    lead, begin, end = long_stretches(steep)
+    assert lead.tolist() == [0, 0, 2, 3]
+    assert begin.tolist() == [4, 19, 9, 11]  # the sample before
+    assert end.tolist() == [6, 27, 18, 12]
 
 
 def test_peaks_keep_their_distance_from_the_last_that_was_kept() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +17,9 @@ import pytest
 from benchmark.data.prepared import trials as trials_module
 from benchmark.data.prepared.beats import normalise_trials
 from benchmark.data.prepared.load import Prepared
-from benchmark.data.prepared.trials import trials
+from benchmark.data.prepared.scale import Scale
+from benchmark.data.prepared.trials import Trials, trials
+from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.readers.base import Entry
 
 BEATS = (7, 2, 3, 9)
@@ -40,6 +44,91 @@ def test_consecutive_beats_of_one_recording_make_a_trial(prepared: Prepared, mon
     for trial, first in enumerate([0, 3, 9, 12, 15, 18]):
         expected = normalise_trials(prepared.windows[first : first + 3], 3)[0]
         np.testing.assert_array_equal(made.signal[trial], expected.astype(np.float16))
+
+
+@pytest.fixture
+def whole(prepared: Prepared) -> Prepared:
+    """Four recordings of 1000, 249, 700 and 251 samples, kept whole, of which crops of 250 begin every 125 samples."""
+    lengths = (1000, 249, 700, 251)
+    samples = np.random.default_rng(1).normal(0.3, 2.0, size=(sum(lengths), 1, 12)).astype(np.float16)
+    crops = Segmentation("recordings", 250, 100, 125)
+    return replace(prepared, windows=samples, first_window=np.cumsum((0, *lengths)), segmentation=crops)
+
+
+def test_crops_lie_over_each_other_and_their_trials_beside_each_other(whole: Prepared):
+    apart, over = trials(whole, 2), trials(whole, 1)
+    assert apart.recording.tolist() == [0, 0, 2]
+    assert apart.start.tolist() == [0, 500, 1249]
+    assert over.recording.tolist() == [0] * 7 + [2] * 4 + [3]
+    assert over.start.tolist() == [*range(0, 751, 125), *range(1249, 1625, 125), 1949]
+    assert over.patient.tolist() == [0] * 7 + [2] * 4 + [0]
+    assert (apart.too_short, over.too_short) == (("r1", "r3"), ("r1",))
+    samples = whole.windows[:, 0]
+    np.testing.assert_array_equal(apart.signal, [samples[0:500], samples[500:1000], samples[1249:1749]])
+    np.testing.assert_array_equal(over.signal[[6, 11]], [samples[750:1000], samples[1949:2199]])
+    assert list(whole.folder.iterdir()) == []  # read from the windows' own file
+
+
+def test_windows_and_crops_are_taken_by_number_from_any_trial(whole: Prepared):
+    apart, samples = trials(whole, 2), whole.windows[:, 0]
+    np.testing.assert_array_equal(apart.take(np.array([2, 0])), apart.signal[[2, 0]])
+    np.testing.assert_array_equal(apart.windows(np.array([5, 2])), [samples[1499:1749], samples[500:750]])
+    np.testing.assert_array_equal(apart.cut(np.array([1, 2]), np.array([0, 7])), [samples[500:750], samples[1256:1506]])
+
+
+def test_windows_in_millivolts_are_read_from_their_own_file_one_after_the_other(prepared: Prepared):
+    raw = replace(prepared, segmentation=Segmentation(raw=True))
+    made = trials(raw, 3)
+    assert not np.shares_memory(made.signal, raw.windows)  # beats are left out between them
+    assert np.shares_memory(trials(raw, 1).signal, raw.windows)
+    assert made.start.tolist() == [300 * first for first in (0, 3, 9, 12, 15, 18)]
+    np.testing.assert_array_equal(made.signal[2], raw.windows[9:12].reshape(900, 12))
+    assert list(prepared.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("per_trial", [1, 2])
+def test_a_scale_is_applied_to_all_that_is_taken(whole: Prepared, per_trial: int):
+    """Also where trials follow each other without gap or overlap, as those of the first recording here."""
+    plain = trials(replace(whole, segmentation=Segmentation("recordings", 250, 100, 250)), per_trial)
+    plain = replace(plain, start=plain.start[: 4 // per_trial])
+    scale = Scale(0.5, 2.0)
+    scaled = replace(plain, scale=scale)
+    np.testing.assert_array_equal(scaled.signal, scale.applied(plain.signal))
+    np.testing.assert_array_equal(scaled.windows(np.array([3])), scale.applied(plain.windows(np.array([3]))))
+
+
+@pytest.mark.parametrize(("samples", "start"), [(300, 51), (200, 0), (0, 0)])
+def test_nothing_is_read_beyond_the_end_of_the_samples(samples: int, start: int):
+    """Of 300 samples, a window of 250 may begin at number 50 at the latest; of fewer than 250, nowhere."""
+    zero = np.zeros(1, np.int64)
+    one = Trials(np.zeros((samples, 12), np.float16), np.array([start]), 250, zero, zero, 1, ())
+    with pytest.raises(IndexError):
+        one.take(zero)
+
+
+def test_beside_pseudo_trials_stands_whose_they_are(prepared: Prepared):
+    made = trials(replace(prepared, fingerprint="0123"), 3)
+    told = json.loads((prepared.folder / "trials-3.json").read_bytes())
+    digest = hashlib.sha256(np.ascontiguousarray(made.signal).tobytes()).hexdigest()
+    assert told == {"fingerprint": "0123", "per_trial": 3, "sha256": digest}
+
+
+def test_named_tasks_share_the_pseudo_trials_of_their_dataset(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
+    whole = replace(prepared, fingerprint="whole")
+    first = np.array(trials(whole, 3).signal)
+    monkeypatch.delattr(trials_module, "normalise_trials")
+    of_task = replace(whole, fingerprint="of the task", dataset="x", prepared_as="whole")
+    np.testing.assert_array_equal(trials(of_task, 3).signal, first)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "7"])
+def test_a_digest_that_is_none_is_as_good_as_missing(
+    prepared: Prepared, content: str, caplog: pytest.LogCaptureFixture
+):
+    first = np.array(trials(prepared, 3).signal)
+    (prepared.folder / "trials-3.json").write_text(content)
+    np.testing.assert_array_equal(trials(prepared, 3).signal, first)
+    assert len(caplog.messages) == 1
 
 
 def test_patients_are_numbered_by_first_appearance(prepared: Prepared):

@@ -14,7 +14,6 @@ from benchmark.data.corpus.pairs import make_batch
 from benchmark.data.corpus.source import pretraining_source
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.scale import Scale, scale_of
-from benchmark.data.prepared.trials import trials
 from benchmark.data.prepared.windows import Segmentation
 from benchmark.data.tasks.coverage import coverage
 from benchmark.data.tasks.probe_windows import probe_windows
@@ -144,17 +143,6 @@ def test_pairs_of_crops_are_crops_of_the_recordings_they_claim(whole: Whole, per
         if pairing == "patient" and prepared.entries[recordings[0]].patient != "p2":
             assert recordings[0] == recordings[1]
     assert batch.x1.shape == (source.pairs, samples, 12)
-
-
-def test_trials_may_lie_beside_or_over_each_other(whole: Whole) -> None:
-    prepared = whole()
-    apart, over = trials(prepared, 4), trials(prepared, 1)
-    assert apart.recording.tolist() == [0, 2, 4, 5]
-    assert apart.signal.shape == (4, 1000, 12)
-    assert over.signal.shape == (32, 250, 12)
-    assert over.too_short == ("r003",)
-    np.testing.assert_array_equal(over.windows(np.array([1])), over.signal[1:2])
-    np.testing.assert_array_equal(apart.windows(np.array([5]))[0], prepared.windows[1700 + 250 : 1700 + 500, 0])
 
 
 def test_probed_are_two_crops_of_each_recording(whole: Whole) -> None:
