@@ -7,11 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from benchmark.data.corpus import mapped
-from benchmark.data.corpus.mapped import SHARE, is_streamed
+from benchmark.data.corpus.mapped import SHARE, ask_for, is_streamed
 
 ROOT = Path(__file__).resolve().parents[4]
 CPU = torch.device("cpu")
@@ -59,6 +60,21 @@ def test_a_corpus_is_streamed_where_it_takes_more_than_its_share(monkeypatch: py
     assert [is_streamed("auto", size, torch.device("cuda")) for size in (250, 251)] == [False, True]
     assert [is_streamed(asked, 10**6, CPU) for asked in ("always", "never")] == [True, False]
     assert is_streamed("always", 1, CPU)
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the system takes no such advice")
+def test_the_stretches_of_a_file_are_asked_for_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, asked = tmp_path / "samples", list[tuple[int, int, int, int]]()
+    file.write_bytes(bytes(48 + 10 * 24))  # a header of 48 bytes, then 10 samples of 12 leads of 2 bytes
+    monkeypatch.setattr(os, "posix_fadvise", lambda number, *rest: asked.append((os.fstat(number).st_ino, *rest)))
+    start = np.array([0, 5])
+    ask_for(np.memmap(file, np.float16, "r", offset=48, shape=(10, 12)), start, 3)
+    own = file.stat().st_ino
+    assert asked == [(own, 48, 72, os.POSIX_FADV_WILLNEED), (own, 48 + 120, 72, os.POSIX_FADV_WILLNEED)]
+    ask_for(np.zeros((10, 12), np.float16), start, 3)
+    assert len(asked) == 2, "an array in memory has no file"
 
 
 @pytest.mark.slow

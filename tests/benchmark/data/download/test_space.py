@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.data.download import space
 from benchmark.data.download.space import check_room, disk_of, free_bytes, shown_bytes
 from benchmark.data.readers.errors import DatasetError
 
@@ -30,3 +31,10 @@ def test_a_folder_that_is_not_there_yet_has_the_room_of_those_above_it(tmp_path:
         DatasetError, match=r"^all of it takes 2000 TB more and .*deeper has room for .*: free space or"
     ):
         check_room(folder, 2 * 10**15, "all of it")
+
+
+def test_a_download_that_just_fits_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space, "free_bytes", lambda folder: 5000)
+    check_room(tmp_path, 5000, "all of it")
+    with pytest.raises(DatasetError, match="has room for 5 kB"):
+        check_room(tmp_path, 5001, "all of it")
