@@ -62,6 +62,8 @@ def test_what_cannot_be_is_one_line_before_any_work(
             "check-method pmqq",
         ),
         *("--methods pmqq", "--encoder dilatd", "--datasets ptbxl", "speed --pretrain-dataset mimic"),
+        *("--config lapto", "--preset pape", "--protocol strikt", "--gates freatures", "--device gpu"),
+        *("--labels one", "--segmentation beats", "--standardise all", "--pool median", "--precision fp16"),
     ],
 )
 def test_help_and_mistyped_names_wait_for_no_library(command: str) -> None:

@@ -28,14 +28,12 @@ from benchmark.config.sections.evaluate import Boosting, FewShot, Finetune, Knn,
 from benchmark.config.sections.pretrain import Pretrain
 from benchmark.config.sections.section import Overrides, Ratio, Section, Seed
 from benchmark.data.tasks.spec import Protocol, TaskSpec
-from benchmark.results.names import EVALUATIONS, FINETUNE
+from benchmark.results.names import EVALUATIONS, FINETUNE, Gate
 from benchmark.results.printed.numbers import sources
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.pretrained import PretrainedConfig
-
-Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
 
 PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
     "pmq": {

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.idle import without_idle
+from benchmark.config.packaged import config_names
 from benchmark.config.yaml_text import LARGEST_YAML, parsed
 from benchmark.results.files.read import read_regular
 from benchmark.results.names import command
@@ -33,12 +34,6 @@ def parse_value(text: str) -> Any:
         return parsed(text)
     except ValueError:
         raise ConfigError(f"--set: {text!r} is not a YAML value") from None
-
-
-def config_names() -> list[str]:
-    """Names of the configs in `configs/`."""
-    folder = resources.files("benchmark.config") / "configs"
-    return sorted(path.name.removesuffix(".yaml") for path in folder.iterdir() if path.name.endswith(".yaml"))
 
 
 def config_text(name_or_file: str) -> str:

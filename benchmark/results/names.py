@@ -17,6 +17,10 @@ ENCODERS = ("dilated", "resnet1d", "xresnet1d101", "vit1d", "s4", "st-mem")
 EngineName = Literal["local", "slurm"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 """Names in `benchmark.run.engines.registry`."""
+Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
+GATES: tuple[Gate, ...] = get_args(Gate)
+Preset = Literal["unified", "paper", "tuned"]
+PRESETS: tuple[Preset, ...] = get_args(Preset)
 DATASETS = ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018", "ningbo")
 """Names in `methods.METHODS`, `methods.encoders.ENCODERS` and the readers' registry, which load torch and pandas: a
 mistyped name is refused without these. `BEYOND`: what the PMQ paper does not compare, in `literature` alone."""
@@ -33,6 +37,7 @@ UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 BOTH = "both"
 """Option for a table of each unit."""
 Pool = Literal["mean", "max"]
+POOLS: tuple[Pool, ...] = get_args(Pool)
 """How a recording's probabilities follow from those of its windows."""
 UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
 """Protocol -> unit of its scores, epoch selection and tables."""

@@ -28,7 +28,8 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 def listing() -> Iterator[str]:
     """Methods, encoders, datasets, tasks, configs, evaluations and ablations, a line each."""
-    from benchmark.config.load import config_names, load_config  # here, because the methods load slowly
+    from benchmark.config.load import load_config  # here, because the methods load slowly
+    from benchmark.config.packaged import config_names
     from benchmark.data.readers.cards.ecgbench.choices import CHOICES
     from benchmark.data.readers.registry import DATASETS
     from benchmark.data.tasks.columns import TASKS

@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmark.config.command_line.numbers import count
 from benchmark.config.command_line.paths import file_to_read, folder
 from benchmark.config.command_line.verb import Flag, Known
-from benchmark.config.declared import OTHER, is_code, is_declared
+from benchmark.config.declared import OTHER, is_code, is_declared, is_file
+from benchmark.config.packaged import config_names
 from benchmark.results.names import (
     BOTH,
     DATASETS,
@@ -19,8 +20,12 @@ from benchmark.results.names import (
     ENGINES,
     EVALUATIONS,
     FURTHER_SCORES,
+    GATES,
     METHODS,
+    POOLS,
+    PRESETS,
     TASKS,
+    UNIT_OF_PROTOCOL,
     UNITS,
 )
 from benchmark.trackers import TRACKERS
@@ -29,6 +34,9 @@ WHICH, WHAT, HOW = "which config", "what is compared", "how it runs"
 WHERE, REPORTED = "where the data and results are", "how it is reported"
 NAMES = {"nargs": "+", "metavar": "NAME"}
 """One name or several."""
+NO_GATE = "none"
+"""`--gates none` is an empty list of gates."""
+CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_file)
 METHOD = Known("method", METHODS, "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
 ENCODER = Known("encoder", ENCODERS)
 DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
@@ -36,11 +44,23 @@ EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TASK = Known("task", TASKS, other="")
 SCORE = Known("score", FURTHER_SCORES, other="")
 TRACKER = Known("tracker", tuple(TRACKERS), other="")
+PROTOCOL = Known("protocol", tuple(UNIT_OF_PROTOCOL), other="")
+PRESET = Known("preset", PRESETS, other="")
+GATE = Known("gate", (*GATES, NO_GATE), other="")
+LABELS = Known("kind of labels", ("single", "multi"), other="")
+SEGMENTATION = Known("segmentation", ("heartbeats", "windows", "recordings"), other="")
+STANDARDISE = Known("standardisation", ("recording", "dataset", "none"), other="")
+POOL = Known("pooling", POOLS, other="")
+PRECISION = Known("precision", ("auto", "float32", "bf16"), other="")
+DEVICE = Known("device", ("auto", "cpu", "cuda"), "cuda:N", lambda word: word.startswith("cuda:"))
 RESULTS, CACHE = "runs", Path("cache")
 
 FLAGS: dict[str, Flag] = {
     "--config": Flag(
-        WHICH, "demo (default), small, laptop, paper or a file", how={"default": "demo", "metavar": "NAME|FILE"}
+        WHICH,
+        "demo (default), small, laptop, paper or a file",
+        how={"default": "demo", "metavar": "NAME|FILE"},
+        known=CONFIGS,
     ),
     "--set": Flag(
         WHICH,
@@ -70,14 +90,19 @@ FLAGS: dict[str, Flag] = {
     "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
     "--seeds": Flag(WHAT, "fine-tuning seeds", "seeds", {"nargs": "+", "type": int, "metavar": "N"}),
     "--protocol": Flag(
-        WHAT, "paper or strict: how subsets are drawn and scores counted", "protocol", {"metavar": "NAME"}
+        WHAT,
+        "paper or strict: how subsets are drawn and scores counted",
+        "protocol",
+        {"metavar": "NAME"},
+        PROTOCOL,
     ),
-    "--labels": Flag(WHAT, "single or multi", "data.labels", {"metavar": "KIND"}),
+    "--labels": Flag(WHAT, "single or multi", "data.labels", {"metavar": "KIND"}, LABELS),
     "--segmentation": Flag(
         WHAT,
         "heartbeats (default), windows or recordings: how recordings are cut",
         "data.segmentation",
         {"metavar": "KIND"},
+        SEGMENTATION,
     ),
     "--window-seconds": Flag(
         WHAT, "length of a window or crop", "data.window_seconds", {"type": float, "metavar": "S"}
@@ -86,14 +111,16 @@ FLAGS: dict[str, Flag] = {
         WHAT, "from crop to crop of recordings (half a crop)", "data.window_stride", {"type": float, "metavar": "S"}
     ),
     "--window-rate": Flag(WHAT, "of the windows: 100, 250 or 500 Hz", "data.rate", {"type": int, "metavar": "HZ"}),
-    "--standardise": Flag(WHAT, "per recording, per dataset, or none", "data.standardise", {"metavar": "HOW"}),
+    "--standardise": Flag(
+        WHAT, "per recording, per dataset, or none", "data.standardise", {"metavar": "HOW"}, STANDARDISE
+    ),
     "--leads": Flag(
         WHAT,
         "leads that there are downstream: 12, 8, 6, 3, 2, 1 or names; `embed`: names of a .npy's last axis, in order",
         "data.leads",
         {"nargs": "+", "metavar": "LEAD"},
     ),
-    "--pool": Flag(WHAT, "mean or max of a recording's windows: its prediction", "data.pool", {"metavar": "HOW"}),
+    "--pool": Flag(WHAT, "mean or max of a recording's windows: its prediction", "data.pool", {"metavar": "HOW"}, POOL),
     "--evaluate": Flag(WHAT, f"a table each: {', '.join(EVALUATIONS)}", "evaluate", NAMES, EVALUATION),
     "--shots": Flag(
         WHAT,
@@ -107,12 +134,14 @@ FLAGS: dict[str, Flag] = {
         "found); methods.NAME.recipe comes before the first two. Several, unified first: side by side",
         "pretrain.preset",
         NAMES,
+        PRESET,
     ),
     "--gates": Flag(
         WHAT,
         "reference rows: random, frozen, features, full-labels (these by default), supervised; none for no gate",
         "gates",
         NAMES,
+        GATE,
     ),
     "--ablations": Flag(WHAT, "every ablation of the compared methods; see `list`", how={"action": "store_true"}),
     "--ablate": Flag(WHAT, "these ablations, e.g. 'w/o queue'", how=NAMES),
@@ -135,8 +164,8 @@ FLAGS: dict[str, Flag] = {
     "--cache": Flag(
         WHERE, "prepared recordings (cache)", how={"type": folder, "default": str(CACHE), "metavar": "DIR"}
     ),
-    "--device": Flag(HOW, "auto, cpu, cuda or cuda:N", how={"default": "auto", "metavar": "NAME"}),
-    "--precision": Flag(HOW, "auto, float32 or bf16", "precision", {"metavar": "NAME"}),
+    "--device": Flag(HOW, "auto, cpu, cuda or cuda:N", how={"default": "auto", "metavar": "NAME"}, known=DEVICE),
+    "--precision": Flag(HOW, "auto, float32 or bf16", "precision", {"metavar": "NAME"}, PRECISION),
     "--compile": Flag(
         HOW,
         "pretrain through torch.compile; needs a C++ compiler",

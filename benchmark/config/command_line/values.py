@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmark.config.command_line.flags import CACHE, FLAGS
+from benchmark.config.command_line.flags import CACHE, FLAGS, NO_GATE
 from benchmark.config.command_line.paths import folder
 from benchmark.config.declared import is_declared
 from benchmark.config.errors import ConfigError, unknown
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     import torch
 
     from benchmark.config.config import Config
-
-NO_GATE = "none"
-"""`--gates none` is an empty list of gates."""
 
 
 @dataclass(frozen=True)

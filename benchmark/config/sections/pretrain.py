@@ -14,6 +14,7 @@ from pydantic import (
 
 from benchmark.config.sections.section import Epochs, Overrides, Section, Seed
 from benchmark.data.corpus.mapped import Streaming
+from benchmark.results.names import Preset
 from methods.base import PretrainMethod, Recipe
 
 Budget = Literal["epochs", "windows", "passes", "seconds"]
@@ -41,7 +42,7 @@ class Pretrain(Section):
     stable` they share the updates before the decay."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
-    preset: Literal["unified", "paper", "tuned"] = "unified"
+    preset: Preset = "unified"
     """unified: `recipe` for all; paper: the recipe of each method's own paper; tuned: unified, with the knobs of each
     method that `tune` chose laid over its own (docs/TUNING.md)."""
     presets: list[Literal["paper", "tuned"]] = []

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import config_names, load_config, parse_value, validate
+from benchmark.config.load import load_config, parse_value, validate
+from benchmark.config.packaged import config_names
 from benchmark.config.sections.evaluate import FewShot, Knn
 from benchmark.results.names import BEYOND
 from methods import METHODS
