@@ -38,40 +38,40 @@ def listing() -> Iterator[str]:
 
     yield "methods (--methods)"
     yield from (line_of(name, METHODS[name]) for name in METHODS if name not in BEYOND)
-    yield "  ./mine.py      a file of your own: docs/METHOD.md shows how to write one, `check-method` tests it"
-    yield "  ./theirs.yaml  weights from elsewhere: a card of an ONNX or TorchScript file (docs/ELSEWHERE.md)"
+    yield "  ./mine.py       a file of your own: docs/METHOD.md shows how to write one, `check-method` tests it"
+    yield "  ./theirs.yaml   weights from elsewhere: a card of an ONNX or TorchScript file (docs/ELSEWHERE.md)"
     yield "beyond the paper's comparison (--methods; in no config but literature)"
     yield from (line_of(name, METHODS[name]) for name in BEYOND)
     yield "encoders (--encoder); multiplications and training step of a heartbeat, timed just now on one CPU thread"
     for name, encoder in ENCODERS.items():
-        yield f"  {name:<14} {first_line(sys.modules[encoder.__module__].__doc__)} {costs_of(encoder())}"
+        yield f"  {name:<15} {first_line(sys.modules[encoder.__module__].__doc__)} {costs_of(encoder())}"
     yield "datasets (--datasets, --pretrain-dataset)"
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
-        yield f"  {name:<14} {dataset.title}: {classes}"
-    yield "  ./ours.yaml    a card of data of your own (docs/OWN_DATA.md); `data new-card` writes a first one"
-    yield f"  ecgbench:NAME  public data by the package ecgbench (docs/DATASETS.md): {', '.join(CHOICES)}"
+        yield f"  {name:<15} {dataset.title}: {classes}"
+    yield "  ./ours.yaml     a card of data of your own (docs/OWN_DATA.md); `data new-card` writes a first one"
+    yield f"  ecgbench:NAME   public data by the package ecgbench (docs/DATASETS.md): {', '.join(CHOICES)}"
     yield "tasks (--tasks; a column is a dataset under one of its tasks)"
-    yield f"  {DEFAULT_TASK:<14} the classes above, as --labels says; of every dataset"
+    yield f"  {DEFAULT_TASK:<15} the classes above, as --labels says; of every dataset"
     for name, tasks in TASKS.items():
         for task, about in tasks.items():
-            yield f"  {task:<14} {name}: {about.what}, {len(about.classes)} classes, several a recording"
+            yield f"  {task:<15} {name}: {about.what}, {len(about.classes)} classes, several a recording"
     yield "configs (--config)"
     for name in config_names():
-        yield f"  {name:<14} {load_config(name).caption}"
+        yield f"  {name:<15} {load_config(name).caption}"
     yield "evaluations (--evaluate)"
     for name, facts in EVALUATION_FACTS.items():
-        yield f"  {name:<14} {facts.title}: {facts.about}"
+        yield f"  {name:<15} {facts.title}: {facts.about}"
     yield "ablations (--ablations, --ablate)"
     for owner, named in load_config("demo").ablations.items():
         for name, knobs in named.items():
             changes = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
-            yield f"  {name:<14} {owner} with {changes}"
+            yield f"  {name:<15} {owner} with {changes}"
 
 
 def line_of(name: str, kind: type) -> str:
     """A name and the first line of the module that defines it."""
-    return f"  {name:<14} {first_line(sys.modules[kind.__module__].__doc__)}"
+    return f"  {name:<15} {first_line(sys.modules[kind.__module__].__doc__)}"
 
 
 def costs_of(encoder: Encoder) -> str:
