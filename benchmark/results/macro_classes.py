@@ -28,7 +28,7 @@ def macro_notes(
     classes: Sequence[str],
     *,
     multi: bool,
-    pool: Pool = "mean",
+    pool: Pool,
 ) -> list[str]:
     """Notes on (n, C) probabilities of n windows; none where every class has a test window."""
     windows = np.asarray(truth.sum(axis=0))  # (C,)

@@ -15,13 +15,13 @@ RECORDING = np.array(["a", "a", "b", "b"])
 def notes(truth: list[int], predicted: list[int], *, multi: bool = False, sure: tuple[float, ...] = (1, 1, 1, 1)):
     hot = np.eye(3, dtype=np.int64)
     probability = (hot[predicted] * np.array(sure)[:, None]).astype(np.float32)
-    return macro_notes(probability, hot[truth], RECORDING, CLASSES, multi=multi)
+    return macro_notes(probability, hot[truth], RECORDING, CLASSES, multi=multi, pool="mean")
 
 
 @pytest.mark.parametrize("multi", [False, True])
 def test_nothing_is_said_where_every_class_is_tested(multi: bool) -> None:
     truth = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    assert macro_notes(truth.astype(np.float32), truth, RECORDING[:3], CLASSES, multi=multi) == []
+    assert macro_notes(truth.astype(np.float32), truth, RECORDING[:3], CLASSES, multi=multi, pool="mean") == []
 
 
 @pytest.mark.parametrize("multi", [False, True])

@@ -116,7 +116,7 @@ def test_a_row_names_the_classes_that_its_means_are_over(
     monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: without)
     row, found = run(job), Store(job.results).predictions(job.cell.key)
     assert not found.truth[:, 3].any()
-    expected = macro_notes(found.probability, found.truth, found.recording, without.classes, multi=False)
+    expected = macro_notes(found.probability, found.truth, found.recording, without.classes, multi=False, pool="mean")
     assert row.notes[-len(expected) :] == expected
     assert expected[0].startswith("no test window of class ")
 

@@ -17,6 +17,8 @@ from benchmark.training.batch_norm import OverAllRanks, over_ranks
 def test_it_is_torchs_in_values_gradients_and_running_statistics(shape: tuple[int, ...], knobs: dict[str, Any]) -> None:
     torch.manual_seed(0)
     plain = nn.BatchNorm1d(3, **knobs)
+    for parameter in plain.parameters():
+        nn.init.uniform_(parameter, 0.5, 2.0)
     ours = deepcopy(plain)
     ours.__class__ = OverAllRanks  # type: ignore[assignment]
     for _ in range(3):

@@ -12,7 +12,7 @@ import pytest
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.cards.card import Signals
 from benchmark.data.readers.cards.forms.formats import READERS
-from benchmark.data.readers.cards.forms.stored import recording_of
+from benchmark.data.readers.cards.forms.stored import Stored, recording_of
 
 FS = 500
 
@@ -161,3 +161,27 @@ def test_decimal_commas_are_read(separator: str, header: bool, tmp_path: Path, e
     found = read(tmp_path / "r.csv", leads=None if header else list(LEADS))
     np.testing.assert_allclose(found.signal, ecg, atol=1e-6)
     assert len(found.signal) == len(ecg)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".h5"])
+def test_a_stacked_file_that_is_too_large_is_refused(
+    tmp_path: Path, ecg: Any, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    stack = np.stack([ecg, ecg])
+    path = saved(tmp_path / "s.npy", stack) if suffix == ".npy" else hdf5(tmp_path / "s.h5", {"ecg": stack})
+    signals = Signals.model_validate(
+        {"files": path.name, "rate": FS, "unit": "mV", "leads": list(LEADS), "stacked": True}
+    )
+    reader = READERS[signals.kind]
+    assert reader.identifiers is not None
+    assert reader.identifiers(path, signals) == ["0", "1"]
+    module = "numpy_files" if suffix == ".npy" else "hdf5_files"
+    monkeypatch.setattr(f"benchmark.data.readers.cards.forms.{module}.LARGEST_STACK", 100)
+    with pytest.raises(Unusable, match="larger"):
+        reader.identifiers(path, signals)
+
+
+def test_a_rate_that_neither_file_nor_card_states_is_asked_for(tmp_path: Path, ecg: Any) -> None:
+    signals = Signals.model_construct(files="r.npy", rate=None, unit="mV", leads=list(LEADS), gain=None, derive=False)
+    with pytest.raises(Unusable, match=r"sampling rate not in the file; give signals\.rate in the card"):
+        recording_of(Stored(ecg, None, None, None), signals)

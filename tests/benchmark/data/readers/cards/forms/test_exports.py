@@ -187,3 +187,10 @@ def test_channels_beside_the_leads_are_left_out_unless_a_list_names_all() -> Non
 )
 def test_a_rate_is_what_the_file_states_not_what_the_parser_rounds(raw: dict[str, Any], expected: float) -> None:
     assert exports.exact_rate(lead(), raw) == expected
+
+
+def test_a_file_that_is_too_large_is_not_parsed(tmp_path: Path, counts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, _ = write(tmp_path, "r.edf", counts)
+    monkeypatch.setattr(exports, "LARGEST_SIGNAL", 100)
+    with pytest.raises(Unusable, match="larger"):
+        exports.read(path, card("r.edf"))
