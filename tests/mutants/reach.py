@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 import sys
 import threading
 import time
@@ -20,6 +21,10 @@ import pytest
 
 Function = tuple[str, str]
 """File, and name as in `Mutant.key`: ('a.py', 'Tail.quantile')."""
+
+
+OF_A_CLASS = re.compile(r"(?<!<locals>)[.]<(?!locals>)")
+"""In the name of a lambda in a class body, as of a field's default: its callers are not all who read the body."""
 
 
 class Reached(NamedTuple):
@@ -44,7 +49,11 @@ class Noted:
     def taken(self) -> set[Function]:
         """The functions called since the last look, without bodies of modules and classes."""
         called, self.codes = self.codes, {}
-        codes = [code for code in called.values() if code.co_flags & inspect.CO_OPTIMIZED]
+        codes = [
+            code
+            for code in called.values()
+            if code.co_flags & inspect.CO_OPTIMIZED and not OF_A_CLASS.search(code.co_qualname)
+        ]
         return {
             (code.co_filename.removeprefix(self.folder), code.co_qualname.replace(".<locals>", "").split(".<")[0])
             for code in codes

@@ -16,6 +16,7 @@ def half(x):
 
 class Tail:
     size = 3
+    made = staticmethod(lambda: [0])
 
     def twice(self):
         return self.size + self.size
@@ -39,6 +40,9 @@ from room.code import Tail
 
 def test_twice():
     assert Tail().twice() >= 6
+
+def test_of_a_default():
+    assert Tail.made() == [0]
 """
 FILE, NEAREST = "room/code.py", "tests/room/test_code.py"
 
@@ -68,6 +72,7 @@ def test_what_a_test_calls_is_noted_and_what_none_notices_passes(tree: str) -> N
             (NEAREST, "test_of_the_same_fixture"),
         },
         "tests/room/test_other.py::test_twice": {(FILE, "Tail.twice"), ("tests/room/test_other.py", "test_twice")},
+        "tests/room/test_other.py::test_of_a_default": {("tests/room/test_other.py", "test_of_a_default")},
     }
     outcomes = {
         mutant.key.partition(" ")[2]: outcome_of(mutant, tree, False, known)
@@ -78,6 +83,7 @@ def test_what_a_test_calls_is_noted_and_what_none_notices_passes(tree: str) -> N
         "half: 2 -> 3": "failed",
         "half: 0 -> 1": "failed",
         "Tail: 3 -> 4": "passed",
+        "Tail: 0 -> 1": "failed",
         "Tail.twice: self.size + self.size -> self.size - self.size": "failed",
     }
     assert Path(tree, FILE).read_text() == CODE

@@ -96,4 +96,4 @@ def test_what_methods_may_need_of_an_encoder_is_stated(name: str) -> None:
     kind = ENCODERS[name]
     assert kind.timed is (name != "st-mem"), "its tokens stand lead by lead"
     assert kind.tokens is (name in ("vit1d", "st-mem"))
-    assert bool(kind.of_pooled) is (name in ("vit1d", "st-mem"))
+    assert kind.of_pooled == (("norm.weight", "norm.bias") if kind.tokens else ())

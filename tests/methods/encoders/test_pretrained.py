@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+import torch
 from pydantic import ValidationError
 
-from methods.encoders.pretrained import ORDER, Signals, digest_of
+from methods.encoders.pretrained import ORDER, PretrainedEncoder, Signals, digest_of
 
 PLAIN: dict[str, Any] = {"rate": 500, "leads": ORDER, "unit": "mV", "seconds": 10.0, "standardise": "none"}
 
@@ -91,3 +92,16 @@ def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
     assert digest_of(tmp_path / "weights.onnx") == hashlib.sha256(b"weights").hexdigest()
     (tmp_path / "weights.onnx").write_bytes(b"others")
     assert digest_of(tmp_path / "weights.onnx") == hashlib.sha256(b"others").hexdigest()
+
+
+def test_weights_of_ones_own_have_to_say_how_they_are_read() -> None:
+    class Unfinished(PretrainedEncoder):
+        name: ClassVar[str] = "unfinished"
+        features: ClassVar[int] = 4
+        signals: ClassVar[Signals] = signals()
+
+    encoder = Unfinished()
+    with pytest.raises(NotImplementedError, match=r"^Unfinished\.load: read the weights, e\.g\. from self\.file"):
+        encoder.load()
+    with pytest.raises(NotImplementedError, match=r"^Unfinished\.encode: give the features \(B, K\)$"):
+        encoder.encode(torch.zeros(1, 12, 100))
