@@ -60,7 +60,7 @@ def read_csv_recording(path: Path) -> Recording:
     """One CSV file in mV, leads in the order of `LEADS`; raises Unusable where it is not 5,000 lines of 12 numbers."""
     check_file(path, LARGEST_SIGNAL)
     try:
-        table = pd.read_csv(path, header=None, dtype=np.float64, encoding="utf-8-sig")
+        table = pd.read_csv(path, header=None, dtype=np.float64)  # with or without a byte-order mark
     except (OSError, ValueError) as error:  # pandas' own errors of parsing are ValueErrors
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
     signal = table.to_numpy() * MILLIVOLTS_PER_MICROVOLT  # (n, 12)

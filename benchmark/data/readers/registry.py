@@ -40,7 +40,7 @@ def source_of(name: str, cards: Mapping[str, AnyCard] | None = None) -> Source:
     if name in DATASETS:
         return DATASETS[name]
     known = [*DATASETS, *(cards or {})]
-    near = get_close_matches(name.lower(), known, n=1)
+    near = get_close_matches(name.lower(), known)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     raise ValueError(f"unknown dataset {name!r}: {hint}")
 

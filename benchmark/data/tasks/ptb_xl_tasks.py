@@ -80,7 +80,7 @@ def _codes(stated: str | Mapping[str, float]) -> Iterable[str]:
 
 def _columns(table: pd.DataFrame) -> list[list[Any]]:
     """Code, the three kinds, class and subclass of each row of scp_statements.csv."""
-    named = table.set_index(table.columns[0]) if table.index.dtype.kind in "iu" else table
+    named = table.set_index(table.columns[0]) if table.index.inferred_type == "integer" else table
     kinds = ("diagnostic", "form", "rhythm", "diagnostic_class", "diagnostic_subclass")
     return [named.index.tolist(), *(named[kind].tolist() for kind in kinds)]
 

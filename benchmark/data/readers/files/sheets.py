@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -24,13 +26,12 @@ def read_workbook(path: Path) -> list[list[str]]:
         with ZipFile(path) as archive:
             if problem := unfit_members(archive.infolist(), most=MOST_MEMBERS, limit=LARGEST_WORKBOOK):
                 raise ValueError(problem)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        cells = [[_text(cell) for cell in row] for row in book.worksheets[0].values]
-        book.close()
+        with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+            cells = [[_text(cell) for cell in row] for row in book.worksheets[0].values]
     except Exception as error:  # openpyxl raises any kind of error on a damaged archive
         raise ValueError(str(error)) from error
-    width = max(map(len, cells), default=0)
-    return [[*row, *[""] * (width - len(row))] for row in cells if any(row)]
+    columns = zip_longest(*cells, fillvalue="")  # rows end where their last cell does
+    return [list(row) for row in zip(*columns, strict=True) if any(row)]
 
 
 def read_parquet(path: Path) -> list[list[str]]:

@@ -39,7 +39,7 @@ def header_of(dataset: About, path: Path) -> str:
     """The first line of a text table. Raises DatasetError where the file cannot be read."""
     try:
         require_regular(path, path.stat(), LARGEST_TABLE)
-        with open(path, encoding=_encoding(path), newline="") as file:
+        with open(path, encoding=_encoding(path)) as file:
             return file.readline().rstrip("\r\n")
     except OSError as error:
         raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
@@ -63,10 +63,10 @@ def read_table(dataset: About, path: Path, columns: Sequence[str], *, separator:
 
 
 def _encoding(path: Path) -> str:
-    with open(path, encoding="utf-8") as file:
+    with open(path, "rb") as file:
         try:
-            for _ in file:
-                pass
+            for line in file:
+                line.decode()
         except UnicodeDecodeError:
             return "latin-1"
     return "utf-8-sig"
@@ -78,7 +78,7 @@ def select(dataset: About, path: Path, numbered: Iterable[tuple[int, list[str]]]
     Raises DatasetError where the table has no rows, or lacks one of the columns.
     """
     lines_left = iter(numbered)
-    header = [name.strip() for name in next(lines_left, (0, []))[1]]
+    header = [name.strip() for name in next((cells for _, cells in lines_left), [])]
     lacking = [name for name in columns if name not in header]
     if lacking:
         separator = "; its cells are separated by ';', not ','" if len(header) == 1 and ";" in header[0] else ""

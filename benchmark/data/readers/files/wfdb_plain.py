@@ -59,7 +59,7 @@ def read_plain(record: Path, lines: Sequence[str]) -> Samples | None:
         return None
     digital = np.ascontiguousarray(digital.reshape(-1, len(leads)).T)  # (L, n)
     sums = np.array([int(lead["sum"]) for lead in leads])  # (L,)
-    if ((sums - digital.sum(axis=1, dtype=np.int64)) % 65536).any():
+    if ((sums - digital.sum(axis=1)) % 65536).any():
         return None
     gain = np.array([[float(lead["gain"])] for lead in leads])  # (L, 1)
     if not gain.all():  # wfdb takes it as not stated

@@ -80,6 +80,7 @@ def test_every_form_is_recognised(tmp_path: Path, folder: str, form: str):
     assert listing.form == form
     assert [entry.recording for entry in listing.entries] == ["JS00001", "JS00002"]
     assert Chapman(tmp_path).files(listing.entries[0])[0].is_file()
+    assert [path.name for path in Chapman(tmp_path).files(listing.entries[0])] == ["JS00001.hea", "JS00001.mat"]
 
 
 def test_forms_are_not_pooled(tmp_path: Path):

@@ -48,3 +48,10 @@ def test_a_recording_needs_one_lead_that_varies() -> None:
         checked_recording(0 * signal, 500)
     signal[0, 11] = 0.6
     assert checked_recording(signal, 500).fs == 500
+
+
+@pytest.mark.parametrize("peak", [0.6, -0.6])
+def test_one_lead_that_leaves_zero_in_one_direction_is_enough(peak: float) -> None:
+    signal = np.zeros((500, 12))
+    signal[7, 2] = peak
+    assert checked_recording(signal, 500).signal[7, 2] == np.float32(peak)

@@ -98,6 +98,67 @@ def test_forms_are_recognised_and_not_pooled(root: Path):
     assert CPSC2018(root / "WFDB_CPSC2018").files(entry)[0].is_file()
 
 
+@pytest.mark.parametrize(
+    ("folder", "form"),
+    [
+        ("Training_WFDB", "Training_WFDB"),
+        ("WFDB_CPSC2018", "WFDB_CPSC2018"),
+        (".", "WFDB"),
+        ("g1", "WFDB"),
+    ],
+)
+def test_every_form_with_headers_is_recognised(tmp_path: Path, folder: str, form: str):
+    add(tmp_path, folder, "A0001", "AF")
+    listing = CPSC2018(tmp_path).listing()
+    assert listing.form == f"{form}, labels of the headers"
+    assert [entry.path for entry in listing.entries] == [str(Path(folder, "A0001"))]
+    assert listing.others == ()
+
+
+def test_recordings_of_several_folders_have_the_table_of_the_first(tmp_path: Path):
+    add(tmp_path, "g1", "A0001", "AF")
+    add(tmp_path, "g2", "A0002", "STE")
+    (tmp_path / "g1" / "REFERENCE.csv").write_text(REFERENCE + "A0003,1,,\n")
+    assert [entry.path for entry in CPSC2018(tmp_path).listing().entries] == ["g1/A0001", "g2/A0002", "g1/A0003"]
+
+
+@pytest.mark.parametrize("reference", [True, False])
+def test_copies_that_differ_are_skipped_and_equal_ones_are_one(tmp_path: Path, reference: bool):
+    for folder, codes in (("g1", "AF"), ("g2", "AF,RBBB")):
+        add(tmp_path, folder, "A0001", "AF")
+        add(tmp_path, folder, "A0002", codes)
+    if reference:
+        (tmp_path / "REFERENCE.csv").write_text(REFERENCE)
+    listing = CPSC2018(tmp_path).listing()
+    assert [entry.path for entry in listing.entries] == ["g1/A0001"]
+    assert listing.skipped == (("A0002", "in several folders: 2 files that differ"),)
+
+
+def test_copies_of_structs_are_compared_by_their_content(tmp_path: Path):
+    for folder in ("TrainingSet1", "TrainingSet2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "A0001.mat").write_text("same")
+        (tmp_path / folder / "A0002.mat").write_text(folder)
+    (tmp_path / "TrainingSet1" / "A0003.mat").write_text("gone")
+    (tmp_path / "TrainingSet2" / "A0003.mat").symlink_to(tmp_path / "nothing")
+    (tmp_path / "REFERENCE.csv").write_text(REFERENCE + "A0003,1,,\nA0004,1,,\n")
+    listing = CPSC2018(tmp_path).listing()
+    assert [entry.path for entry in listing.entries] == ["TrainingSet1/A0001.mat", "TrainingSet1/A0004.mat"]
+    assert listing.skipped == (
+        ("A0002", "in several folders: 2 files that differ"),
+        ("A0003", "file missing: signal"),
+    )
+    assert CPSC2018(tmp_path).files(listing.entries[0]) == (tmp_path / "TrainingSet1" / "A0001.mat",)
+
+
+def test_structs_may_lie_in_the_folder_itself(tmp_path: Path):
+    (tmp_path / "A0001.mat").touch()
+    (tmp_path / "REFERENCE.csv").write_text(REFERENCE)
+    listing = CPSC2018(tmp_path).listing()
+    assert listing.form == "TrainingSet, labels of REFERENCE.csv"
+    assert [entry.path for entry in listing.entries] == ["A0001.mat", "A0002.mat"]
+
+
 def test_an_empty_folder_says_what_was_looked_for(tmp_path: Path):
     with pytest.raises(DatasetError, match=r"CPSC2018: no recording in .*Training_WFDB/A\*\.hea.*https://"):
         CPSC2018(tmp_path).listing()

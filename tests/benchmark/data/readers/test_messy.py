@@ -1,4 +1,4 @@
-"""Damaged and odd signal files: each is read right or refused with its reason, and none stops its dataset."""
+"""Damaged and odd WFDB records: each is read right or refused with its reason, and none stops its dataset."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.io
 
 from benchmark.data.prepared.prepare import prepare
 from benchmark.data.prepared.skipped import skip_summary
 from benchmark.data.readers.base import LEADS, Unusable
-from benchmark.data.readers.chapman_figshare import read_csv_recording
-from benchmark.data.readers.cpsc2018_struct import read_struct
 from benchmark.data.readers.files.wfdb_record import read_recording
 from benchmark.data.readers.ptb_xl import PTBXL
 
@@ -95,6 +92,7 @@ REFUSED: dict[str, tuple[Mutate, str]] = {
     "unit unknown": (in_header("/mV", "/mmHg"), "unknown unit: mmHg"),
     "unit not ASCII": (in_header("/mV", "/µV"), "damaged header: signal line"),
     "two formats": (in_header(r"\.dat 16", ".dat 80", 1), "damaged header: one file in two formats"),
+    "two places in one file": (in_header(r"\.dat 16", ".dat 16+24", 1), "damaged header: one file in two formats"),
     "samples per frame": (in_header(r"\.dat 16", ".dat 16x4"), "damaged header: signal line"),
     "format unknown": (in_header(r"\.dat 16", ".dat 99"), "unreadable or truncated"),
     "rate zero": (in_header(" 500 ", " 0 "), "sampling rate outside 50 to 10000 Hz: 0"),
@@ -161,6 +159,7 @@ SAME: dict[str, Mutate] = {
     "record named with its suffix": in_header("^r 12", "r.mat 12"),
     "date and time": in_header("500 5000", "500 5000 08:44:00 23/07/2180"),
     "no checksums": without_sums(),
+    "checksums below zero": in_header(r"(\d+) 0 (\S+)$", lambda match: f"{int(match[1]) - 65536}  0 {match[2]}"),  # type: ignore[arg-type]
     "more bytes than stated": in_samples(lambda data: data + bytes(24)),
 }
 
@@ -173,6 +172,18 @@ def test_an_odd_record_is_read_right(kind: str, tmp_path: Path, make_ecg: MakeEC
     recording = read_recording(record)
     assert recording.fs == 500
     np.testing.assert_allclose(recording.signal, written, atol=0.0006)  # half a step of 1/1000 mV
+
+
+def test_bytes_ahead_of_the_samples_count_where_no_checksum_is_stated(
+    tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
+) -> None:
+    record = write_record(tmp_path / "r", make_ecg(), mat=True)
+    without_sums()(record)
+    assert read_recording(record).signal.shape == (5000, 12)
+    with open(record.with_suffix(".mat"), "ab") as file:
+        file.write(bytes(24))
+    with pytest.raises(Unusable, match=r"^length differs from the header: 120048 bytes$"):
+        read_recording(record)
 
 
 @pytest.mark.parametrize("fs", [100, 250, 257, 360, 400, 500, 1000])
@@ -204,89 +215,6 @@ def test_twelve_of_fifteen_leads_are_taken_and_eight_are_too_few(
         read_recording(write_record(tmp_path / "s", written[:, :8], leads=eight))
     with pytest.raises(Unusable, match=r"^lead twice: I$"):
         read_recording(write_record(tmp_path / "t", fifteen, leads=(*LEADS[::-1], "i", "vy", "vz")))
-
-
-def ecg_csv() -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.outer(np.sin(np.arange(5000) / 40), np.arange(100.0, 1300.0, 100.0))  # (5000, 12) in microvolt
-
-
-def lines(change: Callable[[list[str]], list[str]], end: str = "\n") -> bytes:
-    return end.join(change([",".join(f"{value:.5g}" for value in row) for row in ecg_csv()])).encode()
-
-
-CSV_REFUSED: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "unreadable or truncated: EmptyDataError"),
-    "only blank lines": (b"\n\n", "unreadable or truncated: EmptyDataError"),
-    "only a header": (b"I,II,III\n", "unreadable or truncated: ValueError"),
-    "a header row": (lines(lambda rows: [",".join(LEADS), *rows[1:]]), "unreadable or truncated: ValueError"),
-    "semicolons": (lines(lambda rows: [row.replace(",", ";") for row in rows]), "unreadable or truncated: ValueError"),
-    "truncated": (lines(lambda rows: rows[:4321]), "not 5000 lines of 12 leads: 4321 of 12"),
-    "one line more": (lines(lambda rows: [*rows, rows[0]]), "not 5000 lines of 12 leads: 5001 of 12"),
-    "eleven leads": (lines(lambda rows: [row.rpartition(",")[0] for row in rows]), "not 5000 lines of 12 leads"),
-    "a short line": (lines(lambda rows: [*rows[1:], "1,2,3"]), "NaN samples: lead aVR, aVL"),
-    "a long line": (lines(lambda rows: [*rows[1:], rows[0] + ",1"]), "unreadable or truncated: ParserError"),
-    "an empty cell": (lines(lambda rows: [*rows[1:], rows[0].replace("0,", ",", 1)]), "NaN samples: lead I"),
-    "NaN": (lines(lambda rows: [*rows[1:], rows[0].replace("0,", "NaN,", 1)]), "NaN samples: lead I"),
-    "infinite": (lines(lambda rows: [*rows[1:], rows[0].replace("0,", "-inf,", 1)]), "infinite samples: lead I"),
-    "overflow": (lines(lambda rows: [*rows[1:], rows[0].replace("0,", "1e300,", 1)]), "infinite samples: lead I"),
-    "all zero": (lines(lambda rows: [",".join("0" * 12)] * 5000), "all samples zero"),
-    "one number": (b"0\n", "not 5000 lines of 12 leads: 1 of 1"),
-    "NULs": (bytes(1000), ""),  # pandas 2 reads one line of it, pandas 3 none
-    "Latin-1 text": ("Größe".encode("latin-1"), "unreadable or truncated: UnicodeDecodeError"),
-}
-
-
-@pytest.mark.attack("recordings that are damaged or hostile")
-@pytest.mark.parametrize("kind", CSV_REFUSED)
-def test_a_damaged_csv_recording_is_refused(kind: str, tmp_path: Path) -> None:
-    content, reason = CSV_REFUSED[kind]
-    (tmp_path / "r.csv").write_bytes(content)
-    with pytest.raises(Unusable, match=f"^{re.escape(reason)}"):
-        read_csv_recording(tmp_path / "r.csv")
-
-
-@pytest.mark.parametrize(
-    "content", [lines(list), lines(list, "\r\n"), b"\xef\xbb\xbf" + lines(list)], ids=["plain", "CRLF", "BOM"]
-)
-def test_a_csv_recording_is_read_in_millivolts(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_bytes(content)
-    recording = read_csv_recording(tmp_path / "r.csv")
-    assert recording.fs == 500
-    np.testing.assert_allclose(recording.signal, ecg_csv() / 1000, rtol=1e-4)
-
-
-STRUCT_REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
-    "truncated": (lambda path: cut(path), "unreadable or truncated"),
-    "empty": (Path.touch, "unreadable or truncated"),
-    "text": (lambda path: path.write_text("404: not found"), "unreadable or truncated"),
-    "folder": (Path.mkdir, "unreadable file: not a regular file"),
-    "a pipe": (os.mkfifo, "unreadable file: not a regular file"),
-    "of 3 GB": (lambda path: of_size(path, 3 * 10**9), "unreadable file: larger than 1024 MiB"),
-    "missing": (lambda path: None, "file missing: signal"),
-    "no struct": (lambda path: scipy.io.savemat(path, {"val": ecg_csv()}), "unreadable or truncated: KeyError"),
-    "eight leads": (lambda path: save(path, ecg_csv().T[:8]), "not 12 leads: data of shape (8, 5000)"),
-    "NaN": (lambda path: save(path, np.full((12, 5000), np.nan)), "NaN samples: lead I, II"),
-    "all zero": (lambda path: save(path, np.zeros((12, 5000))), "all samples zero"),
-    "no samples": (lambda path: save(path, np.zeros((12, 0))), "no samples"),
-}
-
-
-def save(path: Path, data: np.ndarray[Any, np.dtype[np.float64]]) -> None:
-    scipy.io.savemat(path, {"ECG": {"sex": "Male", "age": 52, "data": data}})
-
-
-def cut(path: Path) -> None:
-    save(path, ecg_csv().T)
-    path.write_bytes(path.read_bytes()[:3000])
-
-
-@pytest.mark.attack("recordings that are damaged or hostile")
-@pytest.mark.parametrize("kind", STRUCT_REFUSED)
-def test_a_damaged_struct_is_refused(kind: str, tmp_path: Path) -> None:
-    make, reason = STRUCT_REFUSED[kind]
-    make(tmp_path / "A0001.mat")
-    with pytest.raises(Unusable, match=f"^{re.escape(reason)}"):
-        read_struct(tmp_path / "A0001.mat")
 
 
 def test_a_file_without_permission_is_refused(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from benchmark.data.readers.base import Dataset, DatasetError, Listing
@@ -136,44 +135,3 @@ def test_copies_in_two_folders_and_lone_files(tmp_path: Path) -> None:
         "JS00005": "unreadable file: Too many levels of symbolic links",
         "JS00006": "unreadable file: not a regular file",
     }
-
-
-def figshare(root: Path, rows: list[tuple[object, ...]]) -> Dataset:
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.worksheets[0].append(row)
-    book.save(root / "Diagnostics.xlsx")
-    return Chapman(root)
-
-
-def test_rows_of_diagnostics(tmp_path: Path) -> None:
-    rows: list[tuple[object, ...]] = [
-        ("FileName", "Rhythm", "Beat"),
-        ("MUSE_1", "SB", "NONE"),
-        ("MUSE_2", " AF ", None),
-        ("MUSE_3", None, None),
-        ("MUSE_4", "XYZ", None),
-        ("../MUSE_5", "SB", None),
-        ("MUSE_6", "SB", None),
-        ("MUSE_6", "SR", None),
-        (None, None, None),
-    ]
-    listing = figshare(tmp_path, rows).listing()
-    assert [(entry.recording, entry.labels) for entry in listing.entries] == [
-        ("MUSE_1", (0,)),
-        ("MUSE_2", (1,)),
-        ("MUSE_3", ()),
-    ]
-    assert dict(listing.skipped) == {
-        "MUSE_4": "unknown rhythm: 'XYZ'",
-        "../MUSE_5": "no identifier: '../MUSE_5'",
-        "MUSE_6": "listed twice: 2 rows differ",
-    }
-
-
-def test_diagnostics_that_are_no_workbook(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="has no column Rhythm"):
-        figshare(tmp_path, [("FileName", "Beat"), ("MUSE_1", "NONE")]).listing()
-    (tmp_path / "Diagnostics.xlsx").write_bytes(b"PK not really")
-    with pytest.raises(DatasetError, match=r"Diagnostics\.xlsx is no workbook"):
-        Chapman(tmp_path).listing()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +42,33 @@ def test_a_partial_copy_is_a_smaller_corpus(root: Path):
     assert MIMICIVECG(root).listing().form == "1 of 2 patient folders"
     (root / "files" / "p1001").mkdir()
     assert len(MIMICIVECG(root).listing().entries) == 3
+
+
+def test_a_recording_is_read_from_its_two_files(
+    root: Path, make_ecg: Callable[..., Any], write_record: Callable[..., Path]
+):
+    dataset = MIMICIVECG(root)
+    entry = dataset.listing().entries[0]
+    write_record(root / entry.path, make_ecg())
+    assert dataset.read(entry).signal.shape == (5000, 12)
+    assert [path.name for path in dataset.files(entry)] == ["40689238.hea", "40689238.dat"]
+    assert all(path.is_file() for path in dataset.files(entry))
+
+
+def test_a_damaged_line_of_the_reports_is_a_skip_once(root: Path):
+    """That of a listed study as its recording's; any other by its line."""
+    reports = root / "machine_measurements.csv"
+    reports.write_text(
+        reports.read_text().replace("10000032,40689238", "1,40689238") + reports.read_text().splitlines()[1]
+    )
+    with open(reports, "a") as file:
+        file.write("\n10000032,40689239\n")
+    listing = MIMICIVECG(root).listing()
+    assert [entry.recording for entry in listing.entries] == ["40689238", "40689239"]
+    assert listing.skipped == (("machine_measurements.csv line 4", "ragged row: 2 cells, the header has 21"),)
+    reports.write_text(reports.read_text().replace("Normal ECG", "Abnormal ECG", 1))
+    assert ("40689238", "machine report listed twice: 2 rows differ") in MIMICIVECG(root).listing().skipped
+    assert len(MIMICIVECG(root).listing().skipped) == 2
 
 
 def test_what_is_missing_is_named(root: Path):

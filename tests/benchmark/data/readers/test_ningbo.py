@@ -31,6 +31,25 @@ def test_a_simulated_cohort_has_ningbo_s_numbers(tmp_path: Path) -> None:
         Chapman(tmp_path / "ningbo").listing()
 
 
+@pytest.mark.parametrize(
+    ("folder", "form"),
+    [
+        ("WFDBRecords/02/020", "WFDBRecords"),
+        ("ecg-arrhythmia-1.0.0/WFDBRecords/02/020", "WFDBRecords"),
+        ("WFDB_Ningbo", "WFDB_Ningbo"),
+        (".", "WFDB_Ningbo"),
+        ("g1", "WFDB_Ningbo"),
+    ],
+)
+def test_its_first_and_last_recording_are_known_in_every_form(tmp_path: Path, folder: str, form: str) -> None:
+    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    for number in (10646, 10647, 45551, 99999):
+        (tmp_path / folder / f"JS{number}.hea").write_text(f"JS{number} 12 500 5000\n")
+    listing = Ningbo(tmp_path).listing()
+    assert (listing.form, listing.others) == (form, ())
+    assert [entry.recording for entry in listing.entries] == ["JS10647", "JS45551", "JS99999"]
+
+
 def test_a_folder_without_it_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"Ningbo: no recording from JS10647 on in .*: looked for WFDBRecords"):
         Ningbo(tmp_path).listing()

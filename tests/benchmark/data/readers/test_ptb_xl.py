@@ -53,6 +53,7 @@ def test_a_row_becomes_an_entry(root: Path):
     assert (first.report, first.path) == ("ekg, 1", "records500/00000/00001_hr")
     assert [entry.labels for entry in (first, second, third)] == [(0,), (4, 1), ()]  # likelihood 0 counts, MI once
     assert third.patient == first.patient
+    assert second.statements == ("LVH", "IMI", "AMI")
     assert [path.name for path in PTBXL(root).files(first)] == ["00001_hr.hea", "00001_hr.dat"]
 
 
@@ -77,6 +78,9 @@ def test_one_rate_is_read_alone_500_hz_unless_most_of_it_is_missing(
     assert listing.form == form
     assert len(listing.entries) == 3
     assert all(entry.path.startswith(form) for entry in listing.entries)
+    assert listing.others == tuple(
+        other for other, there in (("records500", high), ("records100", low)) if there and other != form
+    )
     told = "records500 has 1 of the 3 listed recordings, records100 has 3: records100 is read, 100 Hz"
     assert listing.warnings == ((told,) if form == "records100" and high else ())
 
@@ -90,6 +94,20 @@ def test_a_few_missing_500_hz_files_are_skipped_and_counted(root: Path, make_ecg
     prepared = prepare(PTBXL(root), root / "cache", workers=1)
     assert [signal.fs for signal in prepared.signals] == [500, 500]
     assert [(skip.recording, skip.reason) for skip in prepared.skipped] == [("2", "file missing: header")]
+
+
+def test_100_hz_are_read_as_such(root: Path, make_ecg: MakeECG, write_record: WriteRecord):
+    for ecg_id in (1, 2, 3):
+        write_record(root / f"records100/00000/0000{ecg_id}_lr", make_ecg(fs=100), fs=100)
+    dataset = PTBXL(root)
+    assert [dataset.read(entry).fs for entry in dataset.listing().entries] == [100] * 3
+
+
+def test_a_path_that_is_refused_counts_as_missing(root: Path):
+    add_headers(root, "records100", [1, 2, 3])
+    table = root / "ptbxl_database.csv"
+    table.write_text(table.read_text().replace("records500/", "../records500/"))
+    assert PTBXL(root).listing().form == "records100"
 
 
 @pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")

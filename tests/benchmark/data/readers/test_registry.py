@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.data.readers.base import DatasetError
-from benchmark.data.readers.registry import DATASETS, find_root, source_of
+from benchmark.data.readers.cards.card import Card
+from benchmark.data.readers.registry import DATASETS, find_root, refuse_unfinished, source_of
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -29,6 +30,27 @@ def test_an_unknown_name_gets_a_hint(name: str, hint: str):
         source_of(name)
 
 
+def test_a_card_goes_before_a_built_in_dataset_and_is_among_the_names_to_choose_from():
+    cards = {"ours": Card.model_construct(name="ours"), "chapman": Card.model_construct(name="chapman")}
+    assert source_of("ours", cards) is cards["ours"]
+    assert source_of("chapman", cards) is cards["chapman"]
+    assert source_of("ptb-xl", cards) is DATASETS["ptb-xl"]
+    with pytest.raises(ValueError, match=r"unknown dataset 'ourz': did you mean 'ours'\?"):
+        source_of("ourz", cards)
+    with pytest.raises(ValueError, match="there are mimic-iv-ecg, ptb-xl, chapman, cpsc2018, ningbo, ours"):
+        source_of("zzz", cards)
+
+
+def test_a_folder_whose_download_has_not_ended_is_refused(tmp_path: Path):
+    source = source_of("ptb-xl")
+    refuse_unfinished(source, tmp_path)
+    (tmp_path / ".download").mkdir()
+    refuse_unfinished(source, tmp_path)
+    (tmp_path / ".download" / "unfinished").touch()
+    with pytest.raises(DatasetError, match="has not ended: run `data download ptb-xl` again, or remove"):
+        refuse_unfinished(source, tmp_path)
+
+
 def test_the_given_folder_wins(tmp_path: Path):
     (tmp_path / "chapman").mkdir()
     (tmp_path / "mine").mkdir()
@@ -42,6 +64,18 @@ def test_the_given_folder_wins(tmp_path: Path):
         ("ptb-xl", "ptbxl"),
         ("ptb-xl", "ptb-xl-a-large-publicly-available-electrocardiography-dataset-1.0.3"),
         ("ptb-xl", "physionet.org/files/ptb-xl/1.0.3"),
+        ("mimic-iv-ecg", "mimic-iv-ecg-diagnostic-electrocardiogram-matched-subset-1.0"),
+        ("mimic-iv-ecg", "physionet.org/files/mimic-iv-ecg/1.0"),
+        ("cpsc2018", "cpsc_2018"),
+        ("cpsc2018", "Training_WFDB"),
+        ("cpsc2018", "WFDB_CPSC2018"),
+        ("cpsc2018", "TrainingSet"),
+        ("cpsc2018", "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018"),
+        ("ningbo", "WFDB_Ningbo"),
+        ("ningbo", "ecg-arrhythmia-1.0.0"),
+        ("ningbo", "a-large-scale-12-lead-electrocardiogram-database-for-arrhythmia-study-1.0.0"),
+        ("ningbo", "physionet.org/files/ecg-arrhythmia/1.0.0"),
+        ("ningbo", "physionet.org/files/challenge-2021/1.0.3/training/ningbo"),
         ("chapman", "chapman_shaoxing"),
         ("chapman", "WFDB_ChapmanShaoxing"),
         ("chapman", "ecg-arrhythmia-1.0.0"),

@@ -44,6 +44,11 @@ def test_the_numbers_of_classes_are_merl_s() -> None:
     }
 
 
+def test_merl_s_tasks_are_shuffled_and_ptb_xl_s_follow_its_folds() -> None:
+    sides = {name: {task.sides for task in own.values()} for name, own in TASKS.items()}
+    assert sides == {"ptb-xl": {"protocol"}, "chapman": {"shuffled"}, "ningbo": {"shuffled"}, "cpsc2018": {"shuffled"}}
+
+
 def test_codes_become_classes_and_others_are_left_out() -> None:
     task = TASKS["chapman"]["all"]
     entry = Entry("JS1", "JS1", "JS1", (0,), statements=("426177001", "427084000", "17338001", "427172004"))

@@ -62,6 +62,7 @@ def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Who
     task = task_of(prepared)
     assert task.crops is not None
     assert len(task.crops) == 3
+    assert task.crops.places.tolist() == [1000 - 249, 700 - 249, 1000 - 249]
     torch.manual_seed(0)
     every = prepared.windows[:, 0]
     starts: dict[int, set[int]] = {}
@@ -76,6 +77,15 @@ def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Who
             starts.setdefault(recording, set()).add(place)
     assert set(starts) == {0, 1, 2}
     assert all(len(own) > 25 for own in starts.values())
+
+
+def test_without_a_training_recording_there_is_nothing_to_crop(whole: Whole) -> None:
+    prepared = whole()
+    entries = tuple(replace(entry, fold=10) for entry in prepared.entries)
+    task = task_of(replace(prepared, entries=entries))
+    assert task.crops is not None
+    assert task.crops.signal.shape == (0, 12)
+    assert len(task.crops) == len(task.crops.places) == 0
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])

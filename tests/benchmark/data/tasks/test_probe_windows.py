@@ -68,6 +68,7 @@ def test_patients_with_several_recordings_come_first(
 ) -> None:
     recordings = [(owner, (i % 2,), 12, fold_of(i + 3)) for i, owner in enumerate("abcadcefghij")]  # h is tested on
     first, second = make_prepared("ptb-xl", recordings), make_prepared("ptb-xl", recordings)
+    second = replace(second, windows=-second.windows)
     found = look(first, second)
     owners = [int(patient) for patient in found.patient[::2]]  # one per recording
     assert len(owners) == 2 * 11
@@ -75,6 +76,9 @@ def test_patients_with_several_recordings_come_first(
     several = owners[:8]  # a and c of both
     assert [several.count(owner) for owner in several] == [2] * 8
     assert not set(several) & set(owners[8:])
+    shown = [{window.tobytes() for window in found.signal[at : at + 4].numpy()} for at in (0, 4, 8, 12)]
+    expected = [windows_of(prepared, np.array(own)) for prepared in (first, second) for own in ((0, 3), (2, 5))]
+    assert all(one <= other for one, other in zip(shown, expected, strict=True))  # in the order of datasets and names
     monkeypatch.setattr(module, "RECORDINGS", 6)
     cut = look(first, second)
     assert torch.equal(cut.signal, found.signal[:12])
@@ -82,7 +86,7 @@ def test_patients_with_several_recordings_come_first(
 
 
 def test_a_recording_needs_two_windows(make_prepared: MakePrepared) -> None:
-    few = {0: 1, 3: 0}
+    few = {0: 1, 3: 0, 4: 2}
     prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), few.get(i, 12), fold_of(i)) for i in range(20)])
     found = probe_windows([[(prepared, replace(SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
     assert len(found.recording) == 2 * 16
@@ -94,7 +98,15 @@ def test_a_dataset_without_windows_gives_none(make_prepared: MakePrepared) -> No
     fine = make_prepared("ptb-xl", recordings)
     assert torch.equal(look(short, fine).signal, look(fine).signal)
     nothing = look(short)
-    assert len(nothing.signal) == len(nothing.recording) == len(nothing.patient) == 0
+    assert nothing.signal.shape == (0, 0, 0)
+    assert len(nothing.recording) == len(nothing.patient) == 0
+    assert nothing.recording.dtype == nothing.patient.dtype == torch.int64
+
+
+def test_a_measurement_takes_at_most_256_recordings(make_prepared: MakePrepared) -> None:
+    prepared = make_prepared("ptb-xl", [(f"p{i}", (0,), 2, fold_of(i)) for i in range(300)])
+    found = probe_windows([[(prepared, replace(SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
+    assert len(found.signal) == len(found.recording) == len(found.patient) == 2 * 256
 
 
 def test_a_dataset_that_cannot_be_split_gives_none_and_the_others_theirs(make_prepared: MakePrepared) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,6 @@ import pandas as pd
 import pytest
 
 from benchmark.data.readers.ptb_xl import PTBXL
-from benchmark.data.readers.scp import SCP_STATEMENTS
 from benchmark.data.tasks.columns import TASKS
 from benchmark.data.tasks.ptb_xl_tasks import PTB_XL_TASKS, class_of_code, statements
 
@@ -70,15 +70,6 @@ def test_a_run_reads_the_official_labels_and_folds(task: str, shared_ecgs: Path,
             assert entries[number].fold == fold
 
 
-def test_the_statements_are_those_of_the_release(shared_ecgs: Path) -> None:
-    table = pd.read_csv(shared_ecgs / "ptb-xl" / "scp_statements.csv", index_col=0, keep_default_na=False)
-    kinds = ("diagnostic", "form", "rhythm")
-    assert list(table.index) == [own.code for own in SCP_STATEMENTS]
-    for own, (_, row) in zip(SCP_STATEMENTS, table.iterrows(), strict=True):
-        assert own.kinds.split() == [kind for kind in kinds if row[kind] == "1.0"]
-        assert own[2:] == (row.diagnostic_class, row.diagnostic_subclass, row.description)
-
-
 @pytest.mark.parametrize(("task", "classes"), CLASSES.items())
 def test_a_task_has_the_classes_of_the_benchmark(task: str, classes: int) -> None:
     assert len(set(class_of_code(task).values())) == classes
@@ -89,6 +80,7 @@ def test_a_task_has_the_classes_of_the_benchmark(task: str, classes: int) -> Non
     [
         ("all", [7, 8, 9], ("IMI", "NST_", "PVC", "SR"), [[1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]]),
         ("diagnostic", [7, 9], ("IMI", "NST_"), [[1, 0], [1, 1]]),
+        ("subdiagnostic", [7, 9], ("IMI", "NST_"), [[1, 0], [1, 1]]),
         ("superdiagnostic", [7, 9], ("MI", "STTC"), [[1, 0], [1, 1]]),
         ("form", [8, 9], ("NST_", "PVC"), [[0, 1], [1, 0]]),
         ("rhythm", [7], ("SR",), [[1]]),
@@ -97,9 +89,17 @@ def test_a_task_has_the_classes_of_the_benchmark(task: str, classes: int) -> Non
 def test_every_likelihood_counts_and_a_recording_without_a_label_is_dropped(
     task: str, ids: list[int], classes: tuple[str, ...], labels: list[list[int]]
 ) -> None:
-    for table in (TABLE, TABLE.set_index("ecg_id")):
-        found = statements(table, SCP, task)
-        assert (found[0].tolist(), found[1], found[2].tolist()) == (ids, classes, labels)
+    read = TABLE.assign(scp_codes=TABLE["scp_codes"].map(ast.literal_eval))
+    for table in (TABLE, TABLE.set_index("ecg_id"), read):
+        for scp in (SCP, SCP.reset_index()):
+            found = statements(table, scp, task)
+            assert (found[0].tolist(), found[1], found[2].tolist()) == (ids, classes, labels)
+
+
+def test_a_code_that_the_statements_do_not_list_is_a_class_of_its_own_among_all() -> None:
+    listed = SCP.drop(index="PVC")
+    assert statements(TABLE, listed, "all")[1] == ("IMI", "NST_", "PVC", "SR")
+    assert statements(TABLE, listed, "form")[0].tolist() == [9]
 
 
 def test_an_unknown_task_is_refused() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark.data.prepared.load import Prepared
+from benchmark.data.prepared.skipped import Skipped
 from benchmark.data.prepared.trials import trials
 from benchmark.data.tasks.columns import TASKS, Column
 from benchmark.data.tasks.coverage import coverage
@@ -36,6 +37,20 @@ def test_every_task_of_a_simulated_dataset_can_be_split(cohorts: dict[str, Prepa
     assert found.classes == named.classes
     assert {label for entry in found.entries for label in entry.labels} <= set(range(len(named.classes)))
     assert list(coverage(found, SPEC)) == list(named.classes)
+
+
+def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:
+    data = cohorts["cpsc2018"]
+    found = of_task(data, Column("cpsc2018", "all"))
+    assert (found.name, found.title) == ("cpsc2018.all", "CPSC2018 all")
+    assert (found.dataset, found.dataset_name, found.prepared_as) == ("cpsc2018", "cpsc2018", data.fingerprint)
+    assert (data.first_label_counts, found.first_label_counts) == (True, False)
+
+
+def test_recordings_that_were_skipped_have_the_task_s_labels_too(cohorts: dict[str, Prepared]) -> None:
+    lost = Skipped("s", "p", (0,), "NaN samples", ("NORM", "AFIB", "SR"))
+    found = of_task(replace(cohorts["ptb-xl"], skipped=(lost,)), RHYTHM)
+    assert [found.classes[label] for label in found.skipped[0].labels] == ["AFIB", "SR"]
 
 
 def test_the_same_windows_and_pseudo_trials_serve_a_task(cohorts: dict[str, Prepared], tmp_path: Path) -> None:

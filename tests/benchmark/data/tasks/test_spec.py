@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmark.data.readers.base import LEADS
 from benchmark.data.tasks.spec import TaskSpec
 
 
@@ -17,6 +18,12 @@ class Cropped(TaskSpec):
 def test_labels_and_protocol_are_the_rules() -> None:
     assert TaskSpec(6, "single", "paper").rules() == ["single", "paper"]
     assert TaskSpec(10, "multi", "strict").rules() == ["multi", "strict"]
+
+
+def test_what_is_stated_as_it_is_by_default_moves_no_key() -> None:
+    stated = TaskSpec(6, "single", "paper", standardise="recording", leads=LEADS, pool="mean", sides="protocol")
+    assert stated == TaskSpec(6, "single", "paper")
+    assert stated.rules() == ["single", "paper"]
 
 
 def test_a_new_field_moves_a_key_only_where_it_is_set() -> None:

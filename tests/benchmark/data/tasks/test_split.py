@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import train_test_split
 from sklearn.utils import shuffle
 
 from benchmark.data.readers.base import DatasetError, Entry
@@ -100,6 +102,17 @@ def test_strict_does_not_depend_on_the_order_of_the_entries():
     names = [{entries[i].recording for i in split_of(entries, STRICT).test}]
     names.append({turned[i].recording for i in split_of(turned, STRICT).test})
     assert names[0] == names[1]
+
+
+def test_shuffled_sides_follow_the_names_whatever_the_order_of_the_entries():
+    """As scikit-learn splits the names, in their order, twice."""
+    entries = [entry(f"x{index:02d}", 0) for index in range(40)]
+    rest, test = train_test_split([one.recording for one in entries], test_size=0.2, random_state=42)
+    train, validation = train_test_split(rest, test_size=0.1, random_state=42)
+    for own in (entries, entries[::-1]):
+        split = split_of(own, replace(MULTI, sides="shuffled"))
+        sides = [{own[index].recording for index in side} for side in (split.train, split.validation, split.test)]
+        assert sides == [set(train), set(validation), set(test)]
 
 
 def test_paper_cuts_each_class_in_name_order():

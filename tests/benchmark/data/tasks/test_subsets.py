@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,29 @@ def test_with_one_class_a_patient_there_are_exactly_so_many(make_prepared: MakeP
     task = task_of(sides, drawn_per_class, 5)
     assert list(map(len, patients_of(task))) == [5] * 4
     assert len(task.train) == 5 * 4 * 6
+
+
+def test_of_classes_with_equally_many_patients_the_first_goes_first(cohorts: dict[str, Prepared]) -> None:
+    """Forty classes of three sizes; the rounds written out."""
+    sides = sides_of(cohorts["chapman"])
+    trials, train = sides.trials, sides.train
+    everybody = np.unique(trials.patient[train])
+    member = np.array([[(p * 7 + label) % 40 < 8 + label % 3 for label in range(40)] for p in range(len(everybody))])
+    target = np.zeros((len(sides.target), 40), np.int64)
+    target[trials.recording[train]] = member[np.searchsorted(everybody, trials.patient[train])]
+    prepared = replace(sides.prepared, classes=tuple(f"c{label}" for label in range(40)))
+    most = int(min(member.sum(axis=0)))
+    assert most >= 2
+    order = np.random.default_rng(41).permutation(len(everybody)).tolist()
+    chosen: set[int] = set()
+    for enough in range(1, 3):
+        for label in sorted(range(40), key=lambda label: (member[:, label].sum(), label)):
+            if sum(member[p, label] for p in chosen) < enough:
+                chosen.add(next(p for p in order if member[p, label] and p not in chosen))
+    drawn = drawn_per_class(replace(sides, prepared=prepared, target=target), 2, 41)
+    expected = train[np.isin(trials.patient[train], everybody[sorted(chosen)])]
+    assert set((drawn.windows // 6).tolist()) == set(expected.tolist())
+    assert len(chosen) < len(everybody)
 
 
 def test_all_windows_of_a_patient_are_labelled(make_prepared: MakePrepared) -> None:

@@ -144,6 +144,24 @@ def test_a_side_whose_recordings_are_too_short_is_empty_and_noted(
     assert f"no {side} window: its recordings have fewer than 6 heartbeats each" in task.notes
     assert windows[side].signal.shape == (0, 300, 12)
     assert windows[side].target.shape == (0, 5)
+    assert windows[side].recording.dtype.kind == windows[side].patient.dtype.kind == "U"
+
+
+def test_a_test_side_that_is_not_asked_for_is_empty_without_a_word(cohorts: Cohorts) -> None:
+    tested = task_of(cohorts["ptb-xl"])
+    task = make_task(cohorts["ptb-xl"], TaskSpec(6, "single", "paper"), ratio=1.0, seed=41, device=CPU, tested=False)
+    assert (len(tested.test) > 0, len(task.test)) == (True, 0)
+    assert same(task.train, tested.train)
+    assert same(task.validation, tested.validation)
+    assert (task.notes, task.unscored) == (tested.notes, "")
+
+
+def test_windows_vote_by_their_mean_unless_the_task_says_otherwise(cohorts: Cohorts) -> None:
+    data = cohorts["ptb-xl"]
+    task = make_task(data, TaskSpec(6, "single", "paper", pool="max"), ratio=1.0, seed=41, device=CPU)
+    assert task.pool == "max"
+    bare = Task(task.train, task.validation, task.test, multi=False, unit="heartbeat")
+    assert (bare.pool, bare.notes, bare.unscored, bare.crops) == ("mean", [], "", None)
 
 
 def test_a_side_without_recordings_is_empty_and_noted(make_prepared: MakePrepared) -> None:
@@ -158,6 +176,7 @@ def test_a_dataset_that_cannot_be_split_has_no_window_and_the_notes_say_why(make
     task = task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, None), ("p3", (0,), 12, 10)]))
     assert [len(windows) for windows in task.sides().values()] == [0, 0, 0]
     assert task.notes == ["recording r001 has no official fold, others of its dataset have"]
+    assert task.unscored == task.notes[0]
 
 
 def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepared) -> None:

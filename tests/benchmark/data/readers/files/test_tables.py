@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.chapman import Chapman
-from benchmark.data.readers.files.tables import Table, keyed, path_within, read_table, spelt_apart, whole_number
+from benchmark.data.readers.files.tables import (
+    Table,
+    header_of,
+    keyed,
+    path_within,
+    read_table,
+    spelt_apart,
+    truth,
+    whole_number,
+)
 
 
 def test_cells_stay_text_in_the_order_asked_for(tmp_path: Path):
@@ -24,6 +35,28 @@ def test_a_column_that_lacks_is_named_even_without_a_name(tmp_path: Path):
     path.write_text("a,c\n1,2\n")
     with pytest.raises(DatasetError, match=r"t\.csv has no column without a name, b\."):
         read_table(Chapman(tmp_path), path, ("", "b", "a"))
+
+
+def test_a_column_that_lacks_in_a_table_of_one_is_no_matter_of_its_separator(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1\n")
+    with pytest.raises(DatasetError, match=r"t\.csv has no column b\. Get it"):
+        read_table(Chapman(tmp_path), path, ("b",))
+
+
+@pytest.mark.parametrize("read", [header_of, lambda dataset, path: read_table(dataset, path, ("a",))])
+def test_a_table_too_large_to_be_one_is_not_read(tmp_path: Path, read: Callable[[Chapman, Path], object]):
+    path = tmp_path / "t.csv"
+    path.touch()
+    os.truncate(path, 3 * 10**9)  # a hole, which takes no room
+    with pytest.raises(DatasetError, match=r"t\.csv cannot be read: .*larger than 2048 MiB"):
+        read(Chapman(tmp_path), path)
+
+
+@pytest.mark.parametrize("content", ["\ufeffà,b\r\n1,2\r\n".encode(), "à,b\n1,é\n".encode("latin-1"), "à,b".encode()])
+def test_the_first_line_is_read_in_each_encoding(tmp_path: Path, content: bytes):
+    (tmp_path / "t.csv").write_bytes(content)
+    assert header_of(Chapman(tmp_path), tmp_path / "t.csv") == "à,b"
 
 
 def test_equal_rows_count_once_and_differing_ones_of_one_identifier_not_at_all():
@@ -44,15 +77,29 @@ def test_two_spellings_of_one_number_are_told():
     assert spelt_apart("patient", ["1", "2", "2"]) == []
 
 
-@pytest.mark.parametrize("path", ["/a", "../a", "a/../../b", "", "a\0b", "a" * 300, "a/" * 3000 + "a"])
+def test_words_and_numbers_that_say_yes_or_no() -> None:
+    assert {truth(text) for text in ("1", "1.00", "TRUE", "t", "yes", "y")} == {True}
+    assert {truth(text) for text in ("0", "0.0", "False", "f", "no", "N")} == {False}
+    assert [truth(text) for text in ("", "2", "10", "-1", "0.5", "1e0", "nan", "x")] == [None] * 8
+
+
+def test_whole_numbers_are_taken_as_spreadsheets_write_them():
+    assert {whole_number(text) for text in ("7", "7.", "7.00", "007.0")} == {"7"}
+    assert whole_number("0") == "0"
+    assert {whole_number(text) for text in ("7e0", "+7", "", "7 8")} == {None}
+
+
+@pytest.mark.parametrize(
+    "path", ["/a", "/", "../a", "..", "a/..", "a/../../b", "", "a\0b", "a\n", "a" * 300, "a/" * 3000 + "a"]
+)
 def test_a_path_stays_inside_its_folder(path: str):
     with pytest.raises(Unusable, match="path refused: "):
         path_within(path)
-    assert path_within("a/b.hea") == "a/b.hea"
+    assert path_within("a/p1 0/c..d/b.hea") == "a/p1 0/c..d/b.hea"
 
 
 def test_the_longest_path_and_name_are_kept():
     for longest in ("a/" * 999 + "aa", "b" * 250, "b/" + "é" * 125):
         assert path_within(longest) == longest
         with pytest.raises(Unusable, match="path refused"):
-            path_within(f"{longest}cc")
+            path_within(f"{longest}c")

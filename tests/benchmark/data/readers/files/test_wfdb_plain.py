@@ -54,6 +54,13 @@ def test_plain_samples_are_those_of_wfdb(write: Callable[[str], Path], change: t
         assert (plain.leads, plain.units, plain.fs) == (theirs.sig_name, theirs.units, theirs.fs)
 
 
+def test_one_lead_alone_is_read(write: Callable[[str], Path]) -> None:
+    header = "r 1 500 6\nr.dat 16 1000(0)/mV 16 0 1 32770 0 I"  # 1 - 4 + 2 - 32768 + 3 + 0 = -32766
+    plain = read_plain(write(header), header.splitlines())
+    assert plain is not None
+    np.testing.assert_array_equal(plain.signal, [[0.001], [-0.004], [0.002], [np.nan], [0.003], [0.0]])
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -9,7 +9,15 @@ import pytest
 import wfdb
 
 from benchmark.data.readers.base import LEADS, Unusable
-from benchmark.data.readers.files.wfdb_record import comments, diagnosis_codes, read_recording, record_files
+from benchmark.data.readers.files.wfdb_record import (
+    comments,
+    diagnosis_codes,
+    lead_columns,
+    read_recording,
+    read_samples,
+    record_files,
+    signal_files,
+)
 
 MIMIC_ORDER = ("I", "II", "III", "aVR", "aVF", "aVL", "V1", "V2", "V3", "V4", "V5", "V6")
 
@@ -110,6 +118,35 @@ def test_one_changed_bit_is_a_wrong_checksum(tmp_path, make_ecg, write_record):
     data[5000] ^= 1
     record.with_suffix(".dat").write_bytes(data)
     assert refusal(record) == "wrong checksum"
+
+
+@pytest.mark.parametrize("name", ["r", "r.mat"])
+def test_a_record_of_one_lead_is_read_in_its_unit(tmp_path, make_ecg, write_record, name):
+    written = make_ecg()[:, :1]
+    record = write_record(tmp_path / "r", written, leads=("MLII",), mat=name == "r.mat")
+    header = record.with_suffix(".hea")
+    header.write_text(header.read_text().replace("r 1 ", f"{name} 1 ", 1))
+    samples = read_samples(record)
+    assert (samples.leads, samples.units, samples.fs) == (["MLII"], ["mV"], 500)
+    np.testing.assert_allclose(samples.signal, written, atol=0.0006)
+    (file,) = signal_files(record)
+    file.unlink()
+    with pytest.raises(Unusable, match=r"^file missing: signal$"):
+        read_samples(record)
+
+
+def test_the_files_of_the_signal_lines_are_told_once_each(tmp_path):
+    (tmp_path / "r.hea").write_text(
+        "# r.dat\nr 4 500\n\nr.dat 16 I\n  r.dat 16 II\n #s.dat\nr.mat 16 V1\n../q.dat 16\n"
+    )
+    assert signal_files(tmp_path / "r") == (tmp_path / "r.dat", tmp_path / "r.mat")
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_lead_that_is_there_more_than_once_is_named(times):
+    assert lead_columns([None, *LEADS[::-1]]) == list(range(12, 0, -1))
+    with pytest.raises(Unusable, match=r"^lead twice: aVF$"):
+        lead_columns([*LEADS, *["avf"] * (times - 1)])
 
 
 def test_a_header_that_is_no_header_is_refused(tmp_path):
