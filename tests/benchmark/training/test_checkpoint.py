@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from benchmark.results.files.seals import seal, unseal
-from benchmark.training.checkpoint import Epoch, History, load_checkpoint, resume, save_checkpoint
+from benchmark.training.checkpoint import Epoch, History, Stem, load_checkpoint, resume, save_checkpoint
 from benchmark.training.pretrain import make_optimiser
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -131,3 +131,11 @@ def test_a_sealed_file_that_is_no_checkpoint_is_told_of(
     (tmp_path / "file").write_bytes(seal(tmp_path.name, body))
     assert load_checkpoint(tmp_path / "file") is None
     assert "training begins with the first epoch" in caplog.text
+
+
+def test_the_longest_part_of_a_stem_is_the_one_with_most_updates_that_are_not_too_many(tmp_path: Path) -> None:
+    stem = Stem(tmp_path)
+    assert stem.longest(100) is None
+    for name in ("9.pt", "10.pt", "80.pt", "best.pt", "11.json"):
+        (tmp_path / name).touch()
+    assert [stem.longest(most) for most in (8, 9, 79, 80)] == [None, stem.file(9), stem.file(10), stem.file(80)]

@@ -155,3 +155,15 @@ def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch: pytest
         "--compile: torch.compile does not work here (No working C++ compiler found); "
         "install a C++ compiler (g++ or clang++) and Python's headers, or leave --compile out"
     )
+
+
+@pytest.mark.parametrize(("device", "needed"), [("cpu", "a C++ compiler"), ("cuda", "Triton")])
+def test_what_has_to_be_installed_is_that_of_the_device(
+    device: str, needed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(function: Any) -> Any:
+        raise NotImplementedError
+
+    monkeypatch.setattr(torch, "compile", silent)
+    with pytest.raises(ConfigError, match=rf"\(NotImplementedError\); install {needed.replace('+', '[+]')}"):
+        require_compiler(torch.device(device))

@@ -125,6 +125,14 @@ def test_the_same_task_is_probed_once_and_each_outcome_is_its_own(
     assert (second.training, second.notes) == (first.training, [])
 
 
+def test_other_strengths_on_the_same_task_are_another_probe(encoder: Dilated, make_task: MakeTask) -> None:
+    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), Known()
+    for strength in (0.01, 1.0):
+        shared = linear_probe(encoder, task, (strength,), precision="float32", known=known)
+        np.testing.assert_array_equal(shared.probability, probe(encoder, task, strength).probability)
+    assert (len(known.outcomes), len(known.features)) == (2, 3)
+
+
 def test_other_labels_on_the_same_windows_are_another_task(encoder: Dilated, make_task: MakeTask) -> None:
     task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), Known()
     turned = replace(task, train=replace(task.train, target=task.train.target.roll(1, dims=1)))

@@ -72,3 +72,18 @@ def test_empty_sides_are_no_error() -> None:
     (x, y), (none, nothing) = noise(), noise(n=0)
     found, choice = probe(x, y, none, nothing, none)
     assert (found.shape, choice) == ((0, 2), (True, 0.01, None))
+
+
+def test_a_certain_error_costs_a_finite_amount_and_a_half_certainty_one_bit() -> None:
+    wrong = log_loss(np.array([[0.0]], np.float32), np.array([[1]]))
+    assert wrong == pytest.approx(-np.log(1e-7), rel=1e-6)
+    assert log_loss(np.array([[1.0]], np.float32), np.array([[0]])) == pytest.approx(wrong, rel=1e-6)
+    found = log_loss(np.array([[0.5, 0.25]], np.float32), np.array([[1, 0]]))
+    assert found == pytest.approx((np.log(2) + np.log(4 / 3)) / 2)
+
+
+def test_a_setting_that_does_not_converge_competes_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    (x, y), (other, truth) = noise(), noise(1)
+    monkeypatch.setattr(linear_fix, "MAX_ITERATIONS", 1)
+    found, _ = probe(x, y, other, truth, other)
+    assert np.isfinite(found).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,6 +93,20 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(encoder: Dilated
     first, again, other = run(encoder, task), run(encoder, task), run(encoder, task, seed=42)
     np.testing.assert_array_equal(first.probability, again.probability)
     assert not np.array_equal(first.probability, other.probability)
+
+
+def test_the_loss_of_an_epoch_is_the_mean_of_its_updates(
+    encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coming, step = iter([1.0, 2.0, 6.0, 0.5, 0.5, 2.0]), module.update
+
+    def told(*given: Any) -> torch.Tensor:
+        step(*given)
+        return torch.tensor(next(coming))
+
+    monkeypatch.setattr(module, "update", told)
+    outcome = run(encoder, make_task([[0], [1]] * 24, [[0]], [[0]]), Supervised(epochs=2, batch_size=16))
+    assert outcome.training["loss"] == [3.0, 1.0]
 
 
 def test_a_loss_that_is_no_number_stops_it_with_the_remedy(

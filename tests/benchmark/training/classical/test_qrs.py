@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from benchmark.training.classical.qrs import (
     AFTER,
     BEFORE,
+    COMPLEX,
+    REACH,
     REFRACTORY,
     _peaks,
     lone_beats,
@@ -63,6 +65,22 @@ def test_a_lone_beat_is_its_qrs_complex_not_its_taller_t_wave(place: int) -> Non
     assert beats.rhythm["window after QRS"][0] == pytest.approx((249 - place) * 4, abs=8)
 
 
+@pytest.mark.parametrize("place", [100, 150, 200])
+def test_the_steps_between_padding_and_signal_are_no_complex(place: int) -> None:
+    window = beats_at(300, [place])
+    window[:, :50] = window[:, 250:] = 9.0
+    rhythm = lone_beats(window).rhythm
+    assert rhythm["window before QRS"][0] == pytest.approx((place - 50) * 4, abs=8)
+
+
+def test_the_slope_into_the_last_unpadded_sample_counts() -> None:
+    window = np.repeat(np.linspace(0, 0.1, 300, dtype=np.float32)[None, :, None], LEADS, axis=2)
+    window[:, 249] = 5.0
+    window[:, 250:] = 1.0
+    rhythm = lone_beats(window).rhythm
+    assert (rhythm["window before QRS"].tolist(), rhythm["window after QRS"].tolist()) == ([249 * 4.0], [0.0])
+
+
 def test_of_two_complexes_the_one_nearer_to_the_middle_counts() -> None:
     beats = lone_beats(beats_at(300, [20, 140]))
     assert beats.rhythm["window before QRS"][0] == pytest.approx(140 * 4, abs=8)
@@ -82,6 +100,30 @@ def test_the_flat_top_of_a_complex_is_not_its_end(half: int) -> None:
     complex_ = np.clip((half + 4 - distance) / 4, 0, 1).astype(np.float32)
     onset, offset = qrs_edges(np.repeat(complex_[None, :, None], LEADS, axis=2))
     assert (BEFORE - onset[0], offset[0] - BEFORE) == (half + 6, half + 7)
+
+
+def of_slopes(slope: NDArray[np.floating]) -> Floats:
+    """An aligned beat (1, T, 12) that rises by the slopes (T,)."""
+    return np.repeat(slope.cumsum().astype(np.float32)[None, :, None], LEADS, axis=2)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_slope_that_goes_on_beyond_the_reach_ends_there(side: int) -> None:
+    distance = side * (np.arange(BEFORE + AFTER) - BEFORE)
+    onset, offset = qrs_edges(of_slopes(0.01 * ((distance >= 0) & (distance < REACH + 5))))
+    assert (onset[0] if side < 0 else offset[0]) == BEFORE + side * REACH
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_the_peak_of_the_slope_is_sought_as_far_as_a_complex_from_the_centre(side: int) -> None:
+    """Smoothed over five samples, a step two samples beyond still reaches there: the gentle slope within is quiet."""
+    distance = np.arange(BEFORE + AFTER) - BEFORE
+    slope = 0.02 * (np.abs(distance) <= 20)
+    for beyond, quiet in ((2, True), (3, False)):
+        stepped = np.where(distance == side * (COMPLEX + beyond), 1.0, slope)
+        onset, offset = qrs_edges(of_slopes(stepped))
+        nearest = COMPLEX // 2 + 1
+        assert (BEFORE - onset[0] == nearest, offset[0] - BEFORE == nearest) == (quiet, quiet)
 
 
 def test_edges_of_noise_stay_in_reach() -> None:

@@ -13,7 +13,7 @@ from benchmark.config.config import Config
 from benchmark.data.tasks.task import Task
 from benchmark.training.evaluations import knn
 from benchmark.training.evaluations.contract import Judged
-from benchmark.training.evaluations.knn import EVALUATION, nearest_of, votes
+from benchmark.training.evaluations.knn import EVALUATION, nearest_of, unit_length, votes
 from benchmark.training.finetune import Outcome
 from benchmark.training.linear import Known
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -67,6 +67,12 @@ def test_nearest_come_first_and_of_equals_the_earlier() -> None:
     assert nearest_of(similarity, 5).tolist() == [[1, 3, 2, 0, 4]]
 
 
+@pytest.mark.parametrize("count", [1, 2, 7, 299, 300])
+def test_the_nearest_of_many_are_those_of_a_whole_sort(count: int) -> None:
+    similarity = np.random.default_rng(0).normal(size=(20, 300)).astype(np.float32)
+    np.testing.assert_array_equal(nearest_of(similarity, count), np.argsort(-similarity, axis=1)[:, :count])
+
+
 def test_windows_of_known_classes_are_found(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
     task = make_task(THREE * 8, THREE * 2, THREE * 4)
     outcome = judge(task)
@@ -88,3 +94,20 @@ def test_empty_sides_and_features_of_zeros_are_no_error(judge: Callable[..., Out
     assert judge(make_task(THREE * 2, THREE, [])).probability.shape == (0, 3)
     (found,) = votes(np.zeros((2, 3), np.float32), TARGET[:2], np.zeros((1, 3), np.float32), [2], 0.07)
     np.testing.assert_allclose(found, [[0.5, 0.5, 0]])
+
+
+def test_a_low_temperature_gives_the_nearest_all_votes() -> None:
+    """exp(1 / 0.005) is beyond float32, and exp(-1 / 0.005) is nothing in it."""
+    (found,) = votes(TRAIN, TARGET, np.array([[1, 0], [0, 1]], np.float32), [4], 0.005)
+    np.testing.assert_allclose(found, [[1, 0, 0], [0, 1, 1]], atol=1e-6)
+
+
+def test_rows_are_divided_by_their_lengths_and_zeros_stay() -> None:
+    found = unit_length(np.array([[3, 4], [0, 0.5], [0, 0]]))
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 1.0], [0.0, 0.0]])
+    assert found.dtype == np.float32
+
+
+def test_numbers_of_neighbours_beyond_the_windows_are_one(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
+    outcome = judge(make_task(THREE * 2, THREE, THREE), neighbours=[2, 6, 7, 100])
+    assert len(outcome.training["validation_f1"]) == 2
