@@ -121,8 +121,7 @@ def _table(run: Run, place: Place, cells: Sequence[PlannedCell], people: Groups)
             for name in SCORES:
                 values = np.stack([by_cell[key][f"{own.group.name} {name}"] for key in keys])  # (S, 1+R)
                 others = np.stack([by_cell[key][f"{reference.name} {name}"] for key in keys])
-                fewest = min(own.group.patients, reference.patients)
-                gap = estimated(values - others, fewest, gap=True)
+                gap = estimated(values - others, own.group.patients, gap=True)  # the reference has as many or more
                 scores[variant, own.group.name, name] = estimated(values, own.group.patients), gap
     return SubgroupTable(place, classes, tuple(own.group for own in found), scores)
 

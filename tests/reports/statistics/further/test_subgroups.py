@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.results.metrics import class_scores
+from benchmark.results.metrics import METRICS, class_scores
 from benchmark.results.people.stored import save_people
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.scoring.lines import Lines
@@ -100,5 +100,7 @@ def test_macro_scores_are_means_over_seeds_of_the_stored_predictions(run: Run) -
     for name, found in ((name, table.scores["m0", MACRO, name]) for name in ("auroc", "auprc", "f1", "sens90")):
         assert found.mean == pytest.approx(np.mean([one[name].mean() for one in own]), abs=1e-7)
         assert found.low < found.mean < found.high
+    by_top_label = [METRICS["ece"].of(lines_of(run, "m0", seed, lambda n: True)) for seed in (41, 42)]
+    assert table.scores["m0", MACRO, "ece"].mean == pytest.approx(np.mean(by_top_label), abs=1e-7)
     assert [count.lines for count in table.counts] == lines_of(run, "m0", 41, lambda n: True).truth.sum(axis=0).tolist()
     assert sum(count.patients for count in table.counts) == table.patients == 160
