@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from methods.encoders.st_mem import STMEM, STMEMConfig
-from methods.encoders.tokens import TokenEncoder
+from methods.encoders.tokens import TokenConfig, TokenEncoder
 from methods.encoders.vit1d import ViT1d, ViT1dConfig
 
 KINDS = [ViT1d, STMEM]
@@ -59,3 +60,10 @@ def test_an_encoder_is_drawn_from_its_seed_part_by_part(kind: type[TokenEncoder]
     assert torch.equal(encoder.input[1].weight, linear.weight)
     assert all(map(torch.equal, beside, drawn))
     assert torch.equal(encoder.blocks[0].attention.qkv.weight, first.weight)
+
+
+@pytest.mark.parametrize("kind", [ViT1dConfig, STMEMConfig])
+def test_an_encoder_of_tokens_has_a_block(kind: type[TokenConfig]) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        kind(depth=0)
+    assert kind(depth=1).depth == 1

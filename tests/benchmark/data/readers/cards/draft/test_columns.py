@@ -116,6 +116,7 @@ def test_a_column_of_one_or_too_many_words_is_none_of_labels(monkeypatch: pytest
     monkeypatch.setattr(module, "MOST_CLASSES", 3)
     assert label_lines({"label": ["x", "y", "z"]}, []) != []
     assert label_lines({"label": ["x", "y", "z", "q"]}, []) == []
+    assert comment_lines({"Dx": ["x", "y", "z"]}) != []
     assert comment_lines({"Dx": ["x", "y", "z", "q"]}) == []
 
 
