@@ -19,8 +19,10 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 """Names in `benchmark.run.engines.registry`."""
 Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
 GATES: tuple[Gate, ...] = get_args(Gate)
+"""Reference rows of a table."""
 Preset = Literal["unified", "paper", "tuned"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
+"""Where the recipes and knobs of the methods come from."""
 DATASETS = ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018", "ningbo")
 """Names in `methods.METHODS`, `methods.encoders.ENCODERS` and the readers' registry, which load torch and pandas: a
 mistyped name is refused without these. `BEYOND`: what the PMQ paper does not compare, in `literature` alone."""

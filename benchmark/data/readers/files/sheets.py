@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -30,8 +29,8 @@ def read_workbook(path: Path) -> list[list[str]]:
             cells = [[_text(cell) for cell in row] for row in book.worksheets[0].values]
     except Exception as error:  # openpyxl raises any kind of error on a damaged archive
         raise ValueError(str(error)) from error
-    columns = zip_longest(*cells, fillvalue="")  # rows end where their last cell does
-    return [list(row) for row in zip(*columns, strict=True) if any(row)]
+    width = max(map(len, cells), default=0)  # rows end where their last cell does
+    return [[*row, *[""] * (width - len(row))] for row in cells if any(row)]
 
 
 def read_parquet(path: Path) -> list[list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,7 +49,7 @@ def test_a_folder_has_to_be_named(homes: SimpleNamespace, capsys: pytest.Capture
 
 
 def order(catalogue: Catalogue, name: str, **asked: object) -> Order:
-    return partial(order_of, data_root=Path("/data"), paths={})(catalogue, name, **asked)  # type: ignore[arg-type]
+    return order_of(catalogue, name, data_root=Path("/data"), paths={}, **asked)  # type: ignore[arg-type]
 
 
 def test_without_words_a_download_is_the_first_subset_from_all_homes_of_one_form(shipped_catalogue: Catalogue) -> None:

@@ -39,5 +39,6 @@ def test_a_package_that_is_missing_is_named_with_the_remedy(monkeypatch: pytest.
     assert READERS["csv"].versions("Ours") == {}
 
 
-def test_a_recording_is_one_file_but_for_wfdb() -> None:
-    assert READERS["csv"].files(Path("a.csv")) == (Path("a.csv"),)
+@pytest.mark.parametrize("name", sorted(set(READERS) - {"wfdb"}))
+def test_a_recording_is_one_file_but_for_wfdb(name: Format) -> None:
+    assert READERS[name].files(Path("a")) == (Path("a"),)
