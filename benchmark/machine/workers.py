@@ -59,12 +59,14 @@ def closing_pool(pool: ProcessPoolExecutor) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        processes = list((pool._processes or {}).values())
+        processes, thread = list((pool._processes or {}).values()), pool._executor_manager_thread
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.kill()
         for process in processes:
             process.join(PATIENCE)  # until then it may still write a file
+        if isinstance(thread, threading.Thread):
+            thread.join(PATIENCE)  # a process that ends while this frees semaphores is told of a missing one
         raise
     pool.shutdown()
 

@@ -27,6 +27,32 @@ if __name__ == "__main__":
     print(*{future.result() for future in [pool.submit(os.getpid) for _ in range(50)]}, flush=True)
     time.sleep(60)
 """
+STOP_AND_END = """
+import os, threading, time
+from multiprocessing import resource_tracker
+from benchmark.machine.stop import end
+from benchmark.machine.workers import closing_pool, open_pool
+
+known = resource_tracker.unregister
+
+def slowly(*resource):
+    if threading.current_thread() is not threading.main_thread():
+        time.sleep(1)
+    known(*resource)
+
+if __name__ == "__main__":
+    resource_tracker.unregister = slowly
+    try:
+        pool = open_pool(2)
+        with closing_pool(pool):
+            pool.submit(time.sleep, 60)
+            pool.submit(os.getpid).result()
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        del pool
+        time.sleep(0.3)
+        end(143)
+"""
 
 
 def alive(process: int) -> bool:
@@ -58,6 +84,16 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path, how: signal.Si
     while any(map(alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(map(alive, workers))
+
+
+@pytest.mark.slow
+def test_a_stopped_pool_leaves_no_semaphore_to_warn_about(tmp_path: Path) -> None:
+    script = tmp_path / "stops.py"
+    script.write_text(STOP_AND_END)
+    ended = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert (ended.returncode, ended.stderr) == (143, "")
 
 
 @dataclass
