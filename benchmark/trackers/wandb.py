@@ -18,6 +18,7 @@ from benchmark.trackers.tracker import NOTHING, PROJECT, extra
 
 SILENT = {
     "console": "off",
+    "host": "",
     "silent": True,
     "save_code": False,
     "disable_code": True,

@@ -56,7 +56,7 @@ def test_wandb_gets_one_run_per_key_and_nothing_of_the_machine(
     )
     assert (given["resume"], given["dir"]) == ("allow", str(tmp_path / "wandb"))
     silent = given["settings"]
-    assert (silent["console"], silent["save_code"], silent["disable_git"]) == ("off", False, True)
+    assert (silent["console"], silent["host"], silent["save_code"], silent["disable_git"]) == ("off", "", False, True)
     assert (silent["x_disable_stats"], silent["x_disable_meta"], silent["x_disable_machine_info"]) == (True, True, True)
     assert rest == [("log", (10, {"loss": 2.0})), ("finish", None)]
     assert open_trackers(["wandb"], tmp_path)[0].last(KEY) == 10
