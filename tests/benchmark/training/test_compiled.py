@@ -157,7 +157,7 @@ def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch: pytest
     )
 
 
-@pytest.mark.parametrize(("device", "needed"), [("cpu", "a C++ compiler"), ("cuda", "Triton")])
+@pytest.mark.parametrize(("device", "needed"), [("cpu", "a C++ compiler"), ("cuda", "Triton, or leave")])
 def test_what_has_to_be_installed_is_that_of_the_device(
     device: str, needed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
@@ -38,6 +39,15 @@ def put(out: Path, files: dict[str, str], *stay: str) -> None:
         (staged / name).parent.mkdir(parents=True, exist_ok=True)
         (staged / name).write_text(text)
     publish(staged, out, list(map(Path, files)), last=PAGE, stay=list(map(Path, stay)))
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_a_folder_is_locked_within(tmp_path: Path, time: str) -> None:
+    if time == "second":
+        with alone_in(tmp_path / "out"):
+            pass
+    with alone_in(tmp_path / "out"), open(tmp_path / "out" / LOCK, "ab") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def names_in(out: Path) -> set[str]:
