@@ -1,4 +1,4 @@
-"""Names that nobody knows, and sections that do not fit each other, are refused in one line."""
+"""Wrong values, names that nobody knows, and sections that do not fit each other, are refused in one line."""
 
 from __future__ import annotations
 
@@ -14,6 +14,45 @@ from benchmark.data.readers.registry import DATASETS
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
+        ({"pretrain.epoch": 3}, ["'pretrain.epoch'", "did you mean 'pretrain.epochs'", "pretrain.recipe"]),
+        ({"pretrain.recipe.lrr": 3}, ["'pretrain.recipe.lrr'", "pretrain.recipe.lr", "pretrain.recipe.schedule"]),
+        ({"methods.clocs.recipe.lrr": 3}, ["'methods.clocs.recipe.lrr'", "methods.clocs.recipe.schedule"]),
+        ({"methods.clocs.recipe": 3}, ["methods.clocs.recipe", "3"]),
+        ({"sweeps": 3}, ["sweeps", "3"]),
+        ({"sweeps.pmq": 3}, ["sweeps.pmq", "3"]),
+        ({"epochs": 3}, ["'epochs'", "pretrain, finetune", "seeds"]),
+        ({"data.task": []}, ["data.task", "at least 1"]),
+        ({"data.task": "all"}, ["data.task", "list", "'all'"]),
+        ({"ratios": [0.5, 0]}, ["ratios.1", "greater than 0", "got 0"]),
+        ({"ratios": [1.5]}, ["ratios.0", "less than or equal to 1", "1.5"]),
+        ({"ratios": [-0.1]}, ["ratios.0", "-0.1"]),
+        ({"ratios": ["half"]}, ["ratios.0", "'half'"]),
+        ({"ratios": []}, ["ratios", "at least 1", "[]"]),
+        ({"ratios": 0.5}, ["ratios", "list", "0.5"]),
+        ({"seeds": [-1]}, ["seeds.0", "-1"]),
+        ({"seeds": [1.5]}, ["seeds.0", "1.5"]),
+        ({"protocol": "papers"}, ["protocol", "'paper' or 'strict'", "'papers'"]),
+        ({"precision": "fp16"}, ["precision", "'bf16'", "'fp16'"]),
+        ({"evaluate": ["probe"]}, ["evaluate.0", "unknown evaluation 'probe'", "finetune, linear, linear-fix"]),
+        ({"pretrain.epochs": 0}, ["pretrain.epochs", "0"]),
+        ({"pretrain.recipe.lr": 0}, ["pretrain.recipe.lr", "greater than 0", "got 0"]),
+        ({"pretrain.recipe.batch_size": 1}, ["pretrain.recipe.batch_size", "greater than or equal to 2", "got 1"]),
+        ({"pretrain.recipe.schedule": "cosine"}, ["pretrain.recipe.schedule", "'warmup-cosine'", "'cosine'"]),
+        ({"finetune.lr": "fast"}, ["finetune.lr", "'fast'"]),
+        ({"finetune.dropout": 1}, ["finetune.dropout", "less than 1"]),
+        ({"linear.strengths": [1, 0]}, ["linear.strengths.1", "greater than 0"]),
+        ({"methods.pmq.momentum": 1.5}, ["methods.pmq.momentum", "less than or equal to 1", "got 1.5"]),
+        ({"methods.pmq.positives": "all"}, ["methods.pmq.positives", "'all'", "'patient'"]),
+        ({"methods.pmq.momentum": "0.5"}, ["methods.pmq.momentum", "valid number", "got '0.5'"]),
+        ({"methods.comet.mask_spans": 1.5}, ["methods.comet.mask_spans", "valid integer", "got 1.5"]),
+        ({"methods.clocs": {"leads": "one", "views": "cmlc"}}, ["methods.clocs: leads = 'one': cmlc", "give 'all'"]),
+        (
+            {"methods.comet": {f"{level}_weight": 0 for level in ("observation", "sample", "trial", "patient")}},
+            ["methods.comet: all four weights are 0"],
+        ),
+        ({"encoder": 3}, ["encoder", "3"]),
+        ({"encoder.hidden": 10.5}, ["encoder.hidden", "valid integer", "got 10.5"]),
+        ({"encoder.hidden.x": 3}, ["'encoder.hidden.x'", "'hidden' is a value"]),
         ({"methods": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
         ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
         ({"data.datasets": ["ptbxl"]}, ["'ptbxl'", "did you mean 'ptb-xl'", *DATASETS]),
