@@ -30,6 +30,8 @@ def work_off(work: Work, setup: Setup, engine: Engine, expected: Expected, first
     claims = Claims(setup.store.root / CLAIMS)
     left = left_of(work, setup.store, claims)
     make_trials(work, setup)
+    for doubt in engine.doubts if left.cells else ():
+        setup.watch.note(f"warning: {doubt}")
     unshared = ""
     with claims:
         while left.cells:

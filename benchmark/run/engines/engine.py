@@ -104,6 +104,10 @@ class Engine(Protocol):
     def detached(self) -> bool:
         """Whether `run` ends when all tasks are handed over, without waiting for any."""
 
+    @property
+    def doubts(self) -> Sequence[str]:
+        """What may be wrong with its place, told before the first task."""
+
     def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
         """Run all tasks that can begin and yield each as it ends; an exception in one does not stop the others.
 

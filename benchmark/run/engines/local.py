@@ -46,6 +46,7 @@ class Local:
     """What CUDA_VISIBLE_DEVICES is in the processes of each device; () for this process's own."""
     apart: bool = False
     detached: bool = False
+    doubts: tuple[str, ...] = ()
 
     def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
         """Run tasks as `Engine.run`."""

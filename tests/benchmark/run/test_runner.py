@@ -344,7 +344,7 @@ def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> 
     seen: list[Order[Job, list[End]]] = []
 
     class Looks:
-        apart, detached = False, True
+        apart, detached, doubts = False, True, ("a folder may not be shared",)
 
         def run(self, order: Order[Job, list[End]]) -> Iterator[Ended[Job, list[End]]]:
             seen.append(order)
@@ -354,6 +354,7 @@ def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> 
     setup = bench.setup(heard.watch())
     assert do(bench.missing(), setup, Looks(), lambda task: expected.get(task.key, 7.0)) == 0
     (order,) = seen
+    assert heard.notes == ["warning: a folder may not be shared"]
     pretrainings = {pretraining.key for pretraining in bench.grid.pretrainings}
     assert {task.key for task in order.tasks if task.whole} == pretrainings
     cells = {cell.key: cell for cell in bench.grid.cells}

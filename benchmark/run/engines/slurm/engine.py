@@ -47,6 +47,7 @@ class Slurm:
     most: int
     """Jobs that the cluster takes in an array."""
     detached: bool = False
+    doubts: tuple[str, ...] = ()
     poll_seconds: float = POLL_SECONDS
     late_seconds: float = LATE_SECONDS
     apart: bool = True

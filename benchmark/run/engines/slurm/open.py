@@ -17,6 +17,8 @@ from benchmark.run.engines.slurm.submit import require_submitit
 MOUNTS = Path("/proc/self/mounts")
 OF_ONE_HOST = ("tmpfs", "ramfs", "devtmpfs")
 """Kinds of file systems that no other host sees."""
+OF_ONE_DISK = ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "overlay")
+"""Those that other hosts see only if this one exports them."""
 
 
 def open_slurm(settings: EngineSection, results: Path, folders: Sequence[Path], *, detach: bool) -> Slurm:
@@ -37,22 +39,32 @@ def open_slurm(settings: EngineSection, results: Path, folders: Sequence[Path], 
         near = difflib.get_close_matches(settings.partition, known, n=1)
         meant = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
         raise ConfigError(f"engine.partition: the cluster has no partition {settings.partition!r}; {meant}")
-    if set(nodes) - {socket.gethostname(), socket.gethostname().partition(".")[0]}:
-        for folder in (results, *folders):
-            refuse_unshared(folder)
-    return Slurm(settings, (results / JOBS / name).resolve(), most, detach)
+    others = set(nodes) - {socket.gethostname(), socket.gethostname().partition(".")[0]}
+    doubts = [doubt_of(folder) for folder in (results, *folders)] if others else []
+    return Slurm(settings, (results / JOBS / name).resolve(), most, detach, tuple(filter(None, doubts)))
 
 
-def refuse_unshared(folder: Path, mounts: Path = MOUNTS) -> None:
-    """Raise ConfigError for a folder in the memory of this host."""
-    where = folder.resolve()
+def doubt_of(folder: Path, mounts: Path = MOUNTS) -> str:
+    """A line on a folder that may be of this host alone; '' for one that is not. Raises ConfigError for one that is."""
+    point, kind = mount_of(folder.resolve(), mounts)
+    if kind in OF_ONE_HOST:
+        raise ConfigError(
+            f"{folder} is in the memory of {socket.gethostname()} ({kind} on {point}), which no node of the "
+            "cluster sees; name a folder that all nodes share"
+        )
+    if kind not in OF_ONE_DISK:
+        return ""
+    return (
+        f"{folder} is on a disk of {socket.gethostname()} ({kind} on {point}); if the cluster's nodes do not see it "
+        "there, name a folder that they share"
+    )
+
+
+def mount_of(where: Path, mounts: Path) -> tuple[str, str]:
+    """Where the file system of a path is mounted, and its kind; '' and '' if this cannot be told."""
     best = ("", "")
     for line in mounts.read_text().splitlines() if mounts.is_file() else ():
         _, point, kind, *_ = line.split()
         if where.is_relative_to(point) and len(point) >= len(best[0]):
             best = point, kind
-    if best[1] in OF_ONE_HOST:
-        raise ConfigError(
-            f"{folder} is in the memory of {socket.gethostname()} ({best[1]} on {best[0]}), which no node of the "
-            "cluster sees; name a folder that all nodes share"
-        )
+    return best

@@ -39,6 +39,7 @@ class Third:
 
     apart: bool = True
     detached: bool = True
+    doubts: tuple[str, ...] = ("its nodes are asleep",)
 
     def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
         yield from ()

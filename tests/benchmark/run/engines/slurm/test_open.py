@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from benchmark.config.sections.engine import EngineSection
 from benchmark.run.engines.slurm import cluster
 from benchmark.run.engines.slurm import open as open_module
 from benchmark.run.engines.slurm.cluster import ClusterError, Queued
-from benchmark.run.engines.slurm.open import open_slurm, refuse_unshared
+from benchmark.run.engines.slurm.open import doubt_of, open_slurm
 
 SLURM = EngineSection(name="slurm")
 
@@ -55,29 +56,37 @@ def test_jobs_of_arrays_are_told_apart_and_forgotten_ones_are_gone(monkeypatch: 
     assert cluster.queued([]) == {}
 
 
-def test_a_folder_in_the_memory_of_this_host_is_refused(tmp_path: Path) -> None:
+def test_a_folder_of_this_host_alone_is_refused_or_doubted(tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(
         f"overlay / overlay rw 0 0\nserver:/home {tmp_path} nfs4 rw 0 0\ntmpfs {tmp_path}/shm tmpfs rw 0 0\n"
+        f"/dev/sdb1 {tmp_path}/scratch xfs rw 0 0\n"
     )
-    refuse_unshared(tmp_path / "runs", mounts)
+    host = socket.gethostname()
+    assert doubt_of(tmp_path / "runs", mounts) == ""
+    assert doubt_of(tmp_path / "runs", tmp_path / "no mounts") == ""
+    scratch = tmp_path / "scratch"
+    assert doubt_of(scratch / "runs", mounts) == (
+        f"{scratch}/runs is on a disk of {host} (xfs on {scratch}); if the cluster's nodes do not see it there, "
+        "name a folder that they share"
+    )
     with pytest.raises(
-        ConfigError, match=r"is in the memory of .* which no node of the cluster sees; name a folder that"
+        ConfigError, match=rf"shm/runs is in the memory of {host} \(tmpfs on .*; name a folder that all"
     ):
-        refuse_unshared(tmp_path / "shm" / "runs", mounts)
+        doubt_of(tmp_path / "shm" / "runs", mounts)
 
 
 def test_folders_are_looked_at_where_the_cluster_has_other_hosts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    looked: list[Path] = []
-    answers = {"require_submitit": lambda: None, "refuse_unshared": looked.append}
-    for name, answer in answers.items():
-        monkeypatch.setattr(open_module, name, answer)
+    runs, cache = tmp_path / "runs", tmp_path / "cache"
+    monkeypatch.setattr(open_module, "require_submitit", lambda: None)
+    monkeypatch.setattr(open_module, "doubt_of", {runs: "", cache: "on a disk"}.__getitem__)
     monkeypatch.setattr(cluster, "limits", lambda: ("bench", 1001))
     monkeypatch.setattr(cluster, "partitions", lambda: ["cpu", "gpu"])
     monkeypatch.setattr(cluster, "nodes", lambda: ["node1", "node2"])
-    open_slurm(SLURM, tmp_path / "runs", [tmp_path / "cache"], detach=True)
-    assert looked == [tmp_path / "runs", tmp_path / "cache"]
+    assert open_slurm(SLURM, runs, [cache], detach=True).doubts == ("on a disk",)
+    monkeypatch.setattr(cluster, "nodes", lambda: [socket.gethostname()])
+    assert open_slurm(SLURM, runs, [cache], detach=True).doubts == ()
     with pytest.raises(ConfigError, match=r"^engine\.partition: the cluster has no partition 'x'; it has cpu, gpu$"):
         open_slurm(EngineSection(name="slurm", partition="x"), tmp_path, [], detach=False)
