@@ -14,7 +14,7 @@ from reports.figures.score_bands import Sweep
 from reports.runs.cards import Cards, Costs
 from reports.statistics.further.classes import ClassTable
 from reports.statistics.interval import LEVEL
-from reports.tables.captions import labels_text, unit_text
+from reports.tables.captions import labels_text, seeds_named, unit_text
 from reports.tables.trials import search_caption
 
 
@@ -39,10 +39,8 @@ def seeds_text(plan: Plan, evaluation: str) -> str:
     seeds = sorted({cell.seed for cell in plan.cells if cell.evaluation == evaluation})
     if len(seeds) == 1:
         return f"one seed ({seeds[0]})"
-    whole = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
-    named = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
     shared = "one pretraining" if plan.config["protocol"] == "paper" else "a pretraining each"
-    return f"mean±std over seeds {named} ({shared})"
+    return f"mean±std over seeds {seeds_named(seeds)} ({shared})"
 
 
 def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None) -> str:

@@ -50,7 +50,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     *others, last = (METRICS[metric].words for metric in layout.metrics)
     metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
-    over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {', '.join(map(str, seeds))}"
+    over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {seeds_named(seeds)}"
     sentences = [
         f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
         *([f"Overall: mean of the {columns} {_counting(layout)}columns."] if columns > 1 else []),
@@ -67,6 +67,13 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
         sentences.append("Simulated ECGs: no ranking of methods follows.")
     own = str(plan.config.get("caption") or "").strip()
     return " ".join([*sentences, own]).strip()
+
+
+def seeds_named(seeds: Sequence[int]) -> str:
+    """'41 to 45', or '41, 43, 44' where some are left out."""
+    own = sorted(seeds)
+    whole = own == list(range(own[0], own[-1] + 1)) and len(own) > 2
+    return f"{own[0]} to {own[-1]}" if whole else ", ".join(map(str, own))
 
 
 def _counting(layout: Layout) -> str:
@@ -211,20 +218,26 @@ def _place(plan: Plan, cell: PlannedCell) -> str:
 
 
 def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Each note of the rows once, with its datasets, ratios and number of cells; their rows where others lack it."""
+    """Each note of the rows once, with its datasets, ratios and number of cells; their rows where others lack it.
+
+    Notes of as many cells of the same place and rows share a line.
+    """
     finished = [cell for cell in cells if cell.key in run.rows]
     there = Counter(_place(run.plan, cell) for cell in finished)
     noted: dict[str, dict[str, list[PlannedCell]]] = {}
     for cell in finished:
         for note in dict.fromkeys(run.rows[cell.key].notes):
             noted.setdefault(note, {}).setdefault(_place(run.plan, cell), []).append(cell)
+    alike: dict[str, list[str]] = {}
     for note, places in noted.items():
         named = "; ".join(
             f"{place}: {len(own)} cell{'s' if len(own) > 1 else ''}"
             + (f" of {_titles(run.plan, own)}" if len(own) < there[place] else "")
             for place, own in places.items()
         )
-        yield f"Note: {note} ({named})."
+        alike.setdefault(named, []).append(note)
+    for named, notes in alike.items():
+        yield f"Note: {'; '.join(notes)} ({named}{' each' if len(notes) > 1 else ''})."
 
 
 def _titles(plan: Plan, cells: Sequence[PlannedCell]) -> str:
@@ -246,10 +259,10 @@ def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
     """'PMQ (Chapman, 1 %, seeds 41, 42)': cells, grouped by variant, dataset and ratio."""
-    seeds: dict[str, dict[str, None]] = {}
+    seeds: dict[str, set[int]] = {}
     for cell in cells:
-        seeds.setdefault(f"{plan.variants[cell.variant]} ({_place(plan, cell)}", {})[str(cell.seed)] = None
-    return [f"{place}, seed{'s' if len(own) > 1 else ''} {', '.join(own)})" for place, own in seeds.items()]
+        seeds.setdefault(f"{plan.variants[cell.variant]} ({_place(plan, cell)}", set()).add(cell.seed)
+    return [f"{place}, seed{'s' if len(own) > 1 else ''} {seeds_named(list(own))})" for place, own in seeds.items()]
 
 
 def _commits(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:

@@ -13,7 +13,15 @@ from benchmark.results.plan import Plan, PlannedCell
 from benchmark.results.rows import Row
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
-from reports.tables.captions import caption_of, details_of, footers_of, labels_text, ratio_stem, ratio_text
+from reports.tables.captions import (
+    caption_of,
+    details_of,
+    footers_of,
+    labels_text,
+    ratio_stem,
+    ratio_text,
+    seeds_named,
+)
 from reports.tables.table import make_table
 
 
@@ -118,6 +126,25 @@ def test_a_note_that_other_rows_of_the_column_lack_names_its_rows(write_store: C
         "Note: no test window of class CD (PTB-XL, 30 %: 8 cells).",
         "Note: odd (PTB-XL, 30 %: 2 cells of MoCo, PMQ).",
     ]
+
+
+def test_notes_of_the_same_cells_share_a_line(write_store: Callable[..., Path]) -> None:
+    def noted(row: Row) -> Row:
+        own = "no labelled window of class HYP" if row.seed == 41 else "no labelled window of class CD"
+        return replace(row, notes=[own] if (row.dataset, row.ratio) == ("ptb-xl", 0.01) else [])
+
+    (line,) = [line for line in footers(write_store(alter=noted)) if line.startswith("Note")]
+    assert line.startswith(
+        "Note: no labelled window of class HYP; no labelled window of class CD (PTB-XL, 1 %: 4 cells"
+    )
+    assert line.endswith(" each).")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "named"), [([41], "41"), ([42, 41], "41, 42"), ([43, 42, 41], "41 to 43"), ([41, 42, 44], "41, 42, 44")]
+)
+def test_seeds_in_a_row_are_named_by_their_ends(seeds: list[int], named: str) -> None:
+    assert seeds_named(seeds) == named
 
 
 def test_the_rest_is_detail(store_root: Path) -> None:
