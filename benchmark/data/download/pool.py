@@ -85,13 +85,16 @@ def fetch_all(
                     item = waiting.popleft()
                 except IndexError:
                     return
-                answers.put((item, _one(web, item, base, ledger, stop, count)))
+                problem = _one(web, item, base, ledger, stop, count)
+                if isinstance(problem, Unreachable):
+                    stop.set()  # here, so that no thread asks for another file meanwhile
+                answers.put((item, problem))
 
         threads = [Thread(target=work, daemon=True) for _ in range(min(manners.connections, len(wanted)))]
         try:
             for thread in threads:
                 thread.start()
-            _listen(len(wanted), answers, count, told, result, stop)
+            _listen(len(wanted), answers, count, told, result)
         except BaseException:
             stop.set()
             _join(threads, PATIENCE)
@@ -129,7 +132,6 @@ def _listen(
     count: _Count,
     told: Told,
     result: Result,
-    stop: Event,
 ) -> None:
     """Take the threads' answers until all are there or the home is out of reach."""
     heard = 0
@@ -147,7 +149,6 @@ def _listen(
             result.refused.append((item, str(problem)))
         elif isinstance(problem, Unreachable):
             result.unreachable = str(problem)
-            stop.set()
             return
         elif not isinstance(problem, Halted):
             raise problem

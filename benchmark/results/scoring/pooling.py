@@ -18,7 +18,7 @@ def means_by(group: NDArray[np.intp], probability: Floats) -> Floats:
     return (np.stack(total, axis=1) / counts[:, None]).astype(np.float32)
 
 
-def pooled_by(group: NDArray[np.intp], probability: Floats, pool: Pool = "mean") -> Floats:
+def pooled_by(group: NDArray[np.intp], probability: Floats, pool: Pool) -> Floats:
     """(G, C) means or maxima of (n, C) probabilities over the lines of each of G groups; no group is empty."""
     if pool == "mean" or not len(group):
         return means_by(group, probability)

@@ -382,6 +382,14 @@ def test_a_row_with_the_content_of_its_key_is_read(store: Store) -> None:
     assert store.load_row(KEYED.key) == KEYED
 
 
+def test_a_row_whose_key_holds_no_task_is_of_its_labels_and_protocol(store: Store) -> None:
+    content = {name: value for name, value in CONTENT.items() if name != "task"}
+    key = digest([content, ROW.ratio, ROW.seed])
+    row = replace(KEYED, key=key, provenance=KEYED.provenance | {"key_content": content})
+    store.save_row(row, PREDICTIONS)
+    assert store.load_row(key) == row
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -39,6 +39,7 @@ def test_a_tuning_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"format": 1}, r"format 1, this version reads 2\); the same `tune` command writes it again"),
         ({"spaces": {}}, "other knobs than the spaces"),
         ({"spaces": {"lr": {"scale": "linear", "values": [1]}}}, "scale"),
+        ({"spaces": {"lr": {"scale": "log", "values": [0.01, 1.0], "base": 10}}}, r"spaces\.lr\.base"),
         ({"trials": [{"knobs": {"lr": "fast"}, "scores": {}, "mean": 0.1}]}, "knobs.lr"),
     ],
 )

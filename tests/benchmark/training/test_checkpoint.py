@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from benchmark.results.files.seals import seal, unseal
-from benchmark.training.checkpoint import Epoch, History, Stem, load_checkpoint, resume, save_checkpoint
+from benchmark.training.checkpoint import Epoch, History, Stem, epoch_of, load_checkpoint, resume, save_checkpoint
 from benchmark.training.pretrain import make_optimiser
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -139,3 +140,11 @@ def test_the_longest_part_of_a_stem_is_the_one_with_most_updates_that_are_not_to
     for name in ("9.pt", "10.pt", "80.pt", "best.pt", "11.json"):
         (tmp_path / name).touch()
     assert [stem.longest(most) for most in (8, 9, 79, 80)] == [None, stem.file(9), stem.file(10), stem.file(80)]
+
+
+@pytest.mark.parametrize(("step", "kept"), [(-1, False), (0, True), (UPDATES, True), (UPDATES + 1, False)])
+def test_an_epoch_has_done_none_to_all_of_its_updates(step: int, kept: bool) -> None:
+    history = History([], 0.0, windows_per_epoch=2 * UPDATES, updates=0, batch_size=2)
+    state = {"losses": torch.zeros(UPDATES), "positives": torch.zeros(UPDATES, 3), "step": step}
+    with nullcontext() if kept else pytest.raises(ValueError, match=f"other sums than those of {UPDATES} updates"):
+        assert epoch_of(state, history).step == step

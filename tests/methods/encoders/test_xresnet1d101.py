@@ -73,6 +73,11 @@ def test_either_name_of_a_tensor_will_do_and_the_second_counts(state: State) -> 
     assert torch.equal(load_official("xresnet1d101", differing).eval()(x), whole)
 
 
+def test_the_sizes_follow_the_tensors(state: State) -> None:
+    two = {name: value[:, :2] if value.shape[1:2] == (12,) else value for name, value in state.items()}
+    assert load_official("xresnet1d101", two)(torch.randn(2, 64, 2)).shape == (2, 2, 256)
+
+
 def test_every_batch_normalisation_starts_at_one() -> None:
     encoder = XResNet1d101(XResNet1d101Config.small())
     assert all(bool((p == 1).all()) for name, p in encoder.named_parameters() if p.ndim == 1 and "weight" in name)

@@ -13,7 +13,7 @@ import pytest
 
 from benchmark.results.rows import Predictions
 from reports.build import build_report
-from reports.runs.kept import kept_in
+from reports.runs.kept import FOLDER, kept_in
 from reports.runs.planned_tables import layouts
 from reports.runs.run import open_run
 from reports.statistics.of_table import TableStatistics, joined, statistics_of
@@ -57,6 +57,7 @@ def test_statistics_that_were_kept_are_the_same_to_the_bit(root: Path, tmp_path:
     run = open_run(root)
     (layout,) = layouts(run.plan, "finetune")
     first, again = (statistics_of(run, layout, "heartbeat", kept_in(tmp_path, run)) for _ in range(2))
+    assert (tmp_path / FOLDER).is_dir()
     assert replace(first, frames={}) == replace(again, frames={})
     assert first.frames.keys() == again.frames.keys() == {"intervals", "pairwise", "components"}
     for name, frame in first.frames.items():

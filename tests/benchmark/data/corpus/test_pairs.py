@@ -115,6 +115,13 @@ def test_a_patient_with_one_recording_pairs_with_another_of_its_beats(source: Pa
     assert partners == {number: alone - {number} for number in alone}
 
 
+def test_of_two_windows_of_a_recording_alone_each_is_the_partner_of_the_other() -> None:
+    beats = torch.arange(2)[None, :, None, None].expand(1, 2, 4, 12)
+    pair = PairSource(beats.to(torch.float16), torch.tensor([1]), torch.tensor([1]))
+    batch = make_batch(pair, torch.tensor([0] * 20), "patient")
+    assert [a + b for a, b in zip(drawn(batch.x1), drawn(batch.x2), strict=True)] == [1] * 20
+
+
 def test_partners_are_equally_likely(source: PairSource) -> None:
     torch.manual_seed(0)
     batch = make_batch(source, torch.full((12_000,), 3 * 2), "patient")  # pseudo-trial 2 of patient 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark.results.metrics import METRICS, class_scores
-from benchmark.results.people.stored import save_people
+from benchmark.results.people.stored import read_people, save_people
 from benchmark.results.rows import Predictions, Row
 from benchmark.results.scoring.lines import Lines
 from benchmark.results.store import Store
@@ -72,6 +72,19 @@ def test_a_group_scores_as_its_own_lines_and_the_gap_is_to_the_largest(run: Run)
         assert gap.mean == pytest.approx(means[1] - means[0], abs=1e-7)
         assert gap.low < gap.mean < gap.high
         assert table.scores["m1", "women", name][1].mean == 0
+
+
+def test_the_largest_group_is_the_reference_wherever_it_stands(run: Run) -> None:
+    people = {
+        name: ("", ("under 40", "40 to 59")[band != "under 40"])
+        for name, (_, band) in read_people(run.store.root, "f00d").items()
+    }
+    save_people(run.store.root, "f00d", people)
+    ages = [own for own in table_of(run).groups if own.attribute == "age"]
+    assert [(own.name, own.patients, own.reference) for own in ages] == [
+        ("under 40", 60, False),
+        ("40 to 59", 100, True),
+    ]
 
 
 def test_too_few_patients_are_not_scored(run: Run) -> None:

@@ -67,14 +67,20 @@ def _is_of_samples(path: Path) -> bool:
     return not are_names(cells, separator) or sum(cell.lower() in LOWERED for cell in cells) > 1
 
 
-def pattern_of(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The pattern that finds files by their names, and the names; what all names end in ('_hr') belongs to it."""
+def with_whole_names(seen: Seen) -> Seen:
+    """The same files, where what all names end in ('_hr') belongs to {recording}."""
+    pattern, names = pattern_of(seen.signals, whole=True)
+    return seen._replace(pattern=pattern, names=names)
+
+
+def pattern_of(paths: Sequence[str], *, whole: bool = False) -> tuple[str, tuple[str, ...]]:
+    """The pattern that finds files by their names, and the names; what all end in ('_hr') belongs to it, or to them."""
     folders = {PurePosixPath(path).parent for path in paths}
     common = PurePosixPath(os.path.commonpath([str(folder) for folder in folders]))
     within = "" if len(folders) == 1 else "**/"
     suffix = PurePosixPath(paths[0]).suffix
     stems = [PurePosixPath(path).stem for path in paths]
-    end = common_end(stems) if len(stems) > 1 else ""
+    end = common_end(stems) if len(stems) > 1 and not whole else ""
     prefix = "" if common == PurePosixPath(".") else f"{common}/"
     names = tuple(stem.removesuffix(end) for stem in stems)
     return f"{prefix}{within}{RECORDING}{end}{suffix}", names

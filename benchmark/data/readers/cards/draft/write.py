@@ -10,7 +10,7 @@ from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.cards.card import RECORDING, Card
 from benchmark.data.readers.cards.declared import NAME
 from benchmark.data.readers.cards.draft.columns import Columns, Match, comment_lines, label_lines, match_of, table_lines
-from benchmark.data.readers.cards.draft.files import Seen, look
+from benchmark.data.readers.cards.draft.files import Seen, look, with_whole_names
 from benchmark.data.readers.cards.draft.line import Line, told
 from benchmark.data.readers.cards.draft.signals import signal_lines
 from benchmark.data.readers.cards.table import header_of_table, read_columns
@@ -32,8 +32,7 @@ def draft(folder: Path, file: str) -> str:
     """The text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
     if not folder.is_dir():
         raise DatasetError(f"{folder} is not a folder")
-    seen = look(folder)
-    table, columns, match = best_table(folder, seen)
+    seen, (table, columns, match) = best_look(folder)
     pattern = seen.pattern.replace(RECORDING, "*") if match and match.key == "path" else seen.pattern
     sections: dict[str, list[Line]] = {"signals": list(signal_lines(folder, pattern, seen.signals, seen.others))}
     labels: list[Line] = []
@@ -52,6 +51,20 @@ def draft(folder: Path, file: str) -> str:
     return "\n".join([*lines, *([] if labels else ["", NO_LABELS])]) + "\n"
 
 
+def best_look(folder: Path) -> tuple[Seen, tuple[str, Columns, Match | None]]:
+    """What the folder holds and its best table; {recording} is a whole name where a table finds more files so."""
+    seen = look(folder)
+    found, whole = best_table(folder, seen), with_whole_names(seen)
+    if whole.names != seen.names and rows_of(of_whole := best_table(folder, whole)) > rows_of(found):
+        return whole, of_whole
+    return seen, found
+
+
+def rows_of(found: tuple[str, Columns, Match | None]) -> int:
+    """Rows of a table that find a file."""
+    return found[2].rows if found[2] else 0
+
+
 def best_table(folder: Path, seen: Seen) -> tuple[str, Columns, Match | None]:
     """The table whose rows find the most files, with its columns; '' where there is none that can be read."""
     best: tuple[str, Columns, Match | None] = ("", {}, None)
@@ -60,9 +73,9 @@ def best_table(folder: Path, seen: Seen) -> tuple[str, Columns, Match | None]:
             columns = columns_in(folder / table)
         except DatasetError:
             continue
-        match = match_of(columns, seen.names, seen.signals)
-        if not best[0] or (match.rows if match else 0) > (best[2].rows if best[2] else 0):
-            best = (table, columns, match)
+        found = (table, columns, match_of(columns, seen.names, seen.signals))
+        if not best[0] or rows_of(found) > rows_of(best):
+            best = found
     return best
 
 

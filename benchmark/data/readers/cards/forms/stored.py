@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.cards.card import NO_LEAD, Signals
-from benchmark.data.readers.checks import check_extent, checked_recording
+from benchmark.data.readers.checks import checked_recording
 from benchmark.data.readers.files.wfdb_record import MILLIVOLTS, lead_columns
 
 LIMB = {
@@ -55,7 +55,6 @@ def samples_by_leads(array: NDArray[Any], signals: Signals) -> NDArray[np.float6
 def recording_of(stored: Stored, signals: Signals) -> Recording:
     """A file's content as 12 leads in mV. Raises Unusable where it and the card do not make a recording together."""
     fs = _rate(stored.fs, signals)
-    check_extent(len(stored.signal), fs)
     names = _names(stored, signals)
     computed = _computed(names, signals)
     columns = lead_columns([*names, *computed])  # (12,)

@@ -59,6 +59,13 @@ def test_a_side_is_a_fold_of_that_side() -> None:
         fold_of("3", folds)
 
 
+def test_the_usual_words_of_a_side_are_in_any_capitals() -> None:
+    usual = Split(column="set")
+    words = {1: ["train", "training"], 9: ["validation", "valid", "val", "dev"], 10: ["test", "testing"]}
+    for fold, own in words.items():
+        assert [fold_of(spelt, usual) for word in own for spelt in (word, word.upper())] == [fold] * 2 * len(own)
+
+
 def test_an_age_is_a_number_of_years() -> None:
     assert [age_of(cell) for cell in ("61", "61.5", "", "old", "-1")] == [61.0, 61.5, None, None, None]
     assert [age_of(str(years)) for years in (0, OLDEST, OLDEST + 1)] == [0.0, OLDEST, None]

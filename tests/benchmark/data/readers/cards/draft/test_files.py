@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.data.readers.base import LEADS, DatasetError
 from benchmark.data.readers.cards.draft import files
-from benchmark.data.readers.cards.draft.files import Seen, common_end, look, pattern_of
+from benchmark.data.readers.cards.draft.files import Seen, common_end, look, pattern_of, with_whole_names
 
 
 def made(folder: Path, *paths: str) -> Path:
@@ -17,6 +17,13 @@ def made(folder: Path, *paths: str) -> Path:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).touch()
     return folder
+
+
+def test_what_all_names_end_in_may_be_of_the_names() -> None:
+    found = Seen("a/{recording}_hr.hea", ("a/1_hr.hea", "a/2_hr.hea"), ("1", "2"), ("t.csv",), ("a/3_hr.HEA",))
+    whole = with_whole_names(found)
+    assert (whole.pattern, whole.names) == ("a/{recording}.hea", ("1_hr", "2_hr"))
+    assert (whole.signals, whole.tables, whole.others) == (found.signals, found.tables, found.others)
 
 
 def test_folders_within_folders_and_a_common_end() -> None:
@@ -31,6 +38,7 @@ def test_folders_within_folders_and_a_common_end() -> None:
     ("names", "end"),
     [
         (["1_a_hr", "2_a_hr"], "_a_hr"),
+        (["1__hr", "2_hr"], "_hr"),
         (["a_hr", "_hr"], ""),
         (["_hr", "a_hr"], ""),
         (["1_x_hr", "2_y_lr"], ""),

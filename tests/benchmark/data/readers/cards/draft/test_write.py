@@ -38,6 +38,18 @@ def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
     assert len(CardDataset(card, folder).listing().entries) == 12
 
 
+@pytest.mark.parametrize(("cell", "pattern"), [("{}", "waves/{recording}_hr.hea"), ("{}_hr", "waves/{recording}.hea")])
+def test_what_all_names_end_in_is_of_the_name_where_the_table_has_it(folder: Path, cell: str, pattern: str) -> None:
+    table = pd.read_csv(folder / "labels.csv")
+    for file in [*(folder / "waves").iterdir()]:
+        if file.suffix == ".hea":
+            file.write_text(file.read_text().replace(file.stem, f"{file.stem}_hr"))
+        file.rename(file.with_stem(f"{file.stem}_hr"))
+    table.assign(id=[cell.format(own) for own in table["id"]]).to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert (content["signals"]["files"], content["table"]["recording"], questions) == (pattern, "id", [])
+
+
 def test_a_column_of_paths_is_told_from_one_of_names(folder: Path) -> None:
     table = pd.read_csv(folder / "labels.csv")
     table.assign(id="waves/" + table["id"]).to_csv(folder / "labels.csv", index=False)

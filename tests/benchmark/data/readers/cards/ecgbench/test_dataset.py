@@ -13,6 +13,7 @@ import pytest
 
 from benchmark.data.prepared.prepare import prepare
 from benchmark.data.readers.base import DatasetError, Unusable
+from benchmark.data.readers.cards.ecgbench import package
 from benchmark.data.readers.cards.ecgbench.dataset import ECGBenchDataset
 from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG
 from benchmark.data.readers.ptb_xl import PTBXL
@@ -57,6 +58,18 @@ def test_their_folds_hold_patients_together_and_ours_are_none(sph: Path, opened:
     assert ours.name == "mine"
     assert {entry.fold for entry in ours.listing().entries} == {None}
     assert ours.listing().warnings == ("1 label is no class and left out of 10 statements, most often 60 10",)
+
+
+def test_a_recording_on_no_side_of_their_split_is_skipped(
+    sph: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folds = package._folds
+    monkeypatch.setattr(
+        package, "_folds", lambda *given: {name: own for name, own in folds(*given).items() if name != "A00003"}
+    )
+    listing = opened("ecgbench:sph", sph).listing()
+    assert "A00003" not in {entry.recording for entry in listing.entries}
+    assert list(listing.skipped) == [("A00003", "on no side of ecgbench's split")]
 
 
 def test_the_folder_stays_as_it_is_and_an_old_table_of_the_package_is_not_read(sph: Path, opened: Open) -> None:

@@ -31,6 +31,11 @@ def test_references(text: str, form: str, reference: Reference) -> None:
     assert reference_of(text, form) == reference
 
 
+@pytest.mark.parametrize(("name", "kind"), [("code15", "hdf5"), ("medalcare_xl", "numpy"), ("sph", "hdf5")])
+def test_files_are_of_the_form_that_the_package_says(name: str, kind: str) -> None:
+    assert meaning_of(config_of(name)).kind == kind
+
+
 def test_a_line_a_lead_without_names(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
     ecg = make_ecg(seconds=2.0)
     np.savetxt(tmp_path / "run.csv", ecg.T, delimiter=",")

@@ -72,6 +72,22 @@ def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
         np.testing.assert_array_equal(recording.signal, ecg.astype(np.float32))
 
 
+def test_the_one_table_among_several_arrays_is_the_signal(tmp_path: Path, ecg: Any) -> None:
+    np.savez(tmp_path / "r.npz", times=np.arange(len(ecg)), ecg=ecg, fs=FS)
+    found = read(tmp_path / "r.npz", leads=list(LEADS))
+    np.testing.assert_array_equal(found.signal, ecg.astype(np.float32))
+
+
+def test_identifiers_that_are_no_text_are_read_with_a_mark(tmp_path: Path, ecg: Any) -> None:
+    path = hdf5(tmp_path / "s.h5", {"ecg": np.stack([ecg] * 2), "id": np.array([b"a", b"b\xff"], "S2")})
+    signals = Signals.model_validate(
+        {"files": path.name, "rate": FS, "unit": "mV", "leads": list(LEADS), "stacked": True, "ids_name": "id"}
+    )
+    reader = READERS[signals.kind]
+    assert reader.identifiers is not None
+    assert reader.identifiers(path, signals) == ["a", "b\ufffd"]
+
+
 @pytest.mark.parametrize(
     ("card", "factor"), [({"unit": "uV"}, 1e-3), ({"unit": "V"}, 1e3), ({"unit": None, "gain": 200}, 1 / 200)]
 )
