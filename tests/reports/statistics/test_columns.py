@@ -14,6 +14,7 @@ from benchmark.results.metrics import score_both_units
 from benchmark.results.names import OVERALL
 from benchmark.results.rows import Predictions
 from reports.runs.run import open_run
+from reports.statistics import columns as columns_module
 from reports.statistics.columns import ScoreColumn, UnequalTestSets, score_columns
 
 Place = tuple[str, str, float, int]
@@ -132,3 +133,12 @@ def test_a_dataset_without_test_windows_has_no_part_in_overall(
 
 def test_no_row_no_runs(predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]) -> None:
     assert columns_of(write_predictions(predictions, not_run=list(predictions))) == []
+
+
+def test_a_score_that_a_resample_lacks_still_counts_in_overall() -> None:
+    scores = np.array([[[0.5, 0.6]], [[0.75, 0.8]]], np.float32)  # (V, S, 1+R)
+    one = ScoreColumn("recording", 0.3, "a", "acc", ("m0", "m1"), (41,), 30, np.full((2, 1), ""), scores)
+    other = replace(one, dataset="b", patients=20, scores=np.array([[[0.7, np.nan]], [[0.25, np.nan]]], np.float32))
+    (overall,) = columns_module._overall([one, other])
+    np.testing.assert_array_equal(overall.scores, np.float32([[[0.6, np.nan]], [[0.5, np.nan]]]))
+    assert (overall.patients, overall.metric) == (20, OVERALL)

@@ -64,6 +64,13 @@ def test_statistics_that_were_kept_are_the_same_to_the_bit(root: Path, tmp_path:
         pd.testing.assert_frame_equal(again.frames[name], frame, check_exact=True)
 
 
+def test_the_intervals_are_from_two_thousand_resamples(root: Path) -> None:
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    details = statistics_of(run, layout, "heartbeat").details
+    assert any("95 %, from 2000 resamples of the test patients" in line for line in details)
+
+
 @pytest.mark.parametrize(("protocol", "shared"), [("paper", True), ("strict", False)])
 def test_components_say_one_labelled_subset_where_the_protocol_shares_it(
     root: Path, protocol: str, shared: bool
