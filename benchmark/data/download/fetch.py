@@ -42,7 +42,7 @@ class _Tag:
     """Bytes of the whole; None where the server does not say."""
 
 
-def digest_of(path: Path, algorithm: str = "sha256") -> str:
+def digest_of(path: Path, algorithm: str) -> str:
     """The sum of a file's bytes in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()

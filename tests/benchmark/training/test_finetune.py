@@ -10,11 +10,20 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.config.command_line.flags import DEVICE
 from benchmark.config.sections.evaluate import Finetune
 from benchmark.data.tasks.task import Task
 from benchmark.results.metrics import macro_f1
 from benchmark.training import finetune as finetune_module
-from benchmark.training.finetune import batches_of, finetune, new_classifier, predict, updates_of, validation_score
+from benchmark.training.finetune import (
+    EVALUATION_BATCH,
+    batches_of,
+    finetune,
+    new_classifier,
+    predict,
+    updates_of,
+    validation_score,
+)
 from benchmark.training.pretrain import TrainingStopped
 from methods.encoders.dilated import Dilated, DilatedConfig
 
@@ -231,3 +240,7 @@ def test_bf16_is_close_to_float32_and_another_mode(task: Task) -> None:
     rough = finetune(encoder_of(), task, SETTINGS, seed=41, precision="bf16").probability
     assert not np.array_equal(rough, exact)
     np.testing.assert_allclose(rough, exact, atol=0.1)
+
+
+def test_every_type_of_device_has_its_batch_of_evaluation() -> None:
+    assert set(EVALUATION_BATCH) == set(DEVICE.names) - {"auto"}

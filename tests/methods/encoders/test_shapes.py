@@ -64,6 +64,7 @@ def test_two_steps_are_enough() -> None:
         (0.25, 0.5, 300, 75, slice(18, 38)),
         (0.99, 0.99, 20, 20, slice(18, 20)),
         (1.0, 1.0, 20, 20, slice(18, 20)),
+        (0.5, 0.5, 20, 20, slice(10, 12)),
     ],
 )
 def test_a_stretch_is_that_of_the_embedded_steps(

@@ -11,6 +11,7 @@ import torch
 
 from benchmark.data.corpus.pairs import make_batch
 from benchmark.data.corpus.source import pretraining_source
+from benchmark.data.corpus.text import has_text
 from benchmark.data.prepared.load import Prepared
 from benchmark.data.prepared.trials import trials
 from benchmark.data.prepared.windows import plain_seconds
@@ -70,12 +71,16 @@ def test_a_labelled_dataset_pretrains_on_its_training_part_alone(cohorts: Cohort
 
 def test_text_comes_with_the_recordings_that_have_a_report(cohorts: Cohorts) -> None:
     mimic = cohorts["mimic-iv-ecg"]
-    told = {index for index, entry in enumerate(mimic.entries) if entry.report}
+    mimic = replace(mimic, entries=[replace(mimic.entries[0], report=" - "), *mimic.entries[1:]])
+    told = {index for index, entry in enumerate(mimic.entries) if has_text(entry.report)}
     source = pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU, "tfidf")
     assert source.text is not None
     assert len(source.text) == len(source.recording)
     assert set(source.recording.tolist()) <= told
+    all_of_it = pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU)
+    assert set(all_of_it.recording.tolist()) - told == {0}
+    assert (source.recordings_without_text, all_of_it.recordings_without_text) == (1, 0)
     for recording in set(source.recording.tolist()):
         text = source.text[source.recording == recording]  # (t, E)
         assert bool((text == text[0]).all())
-    assert pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU).text is None
+    assert all_of_it.text is None

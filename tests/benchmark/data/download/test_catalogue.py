@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from benchmark.config.load import load_config
-from benchmark.data.download.catalogue import MOST_CONNECTIONS, Catalogue, Manners, Tree, shipped
+from benchmark.data.download.catalogue import MOST_CONNECTIONS, Catalogue, Manners, Source, Tree, shipped
 from benchmark.data.readers.registry import DATASETS
 
 
@@ -56,3 +56,12 @@ def test_no_checksum_is_shipped() -> None:
 def test_what_a_mirrors_file_says_cannot_be_changed(shipped_catalogue: Catalogue) -> None:
     with pytest.raises(ValidationError, match="frozen"):
         shipped_catalogue.manners.connections = 8
+
+
+def test_a_home_of_an_unknown_kind_is_told_with_the_kinds_that_there_are(shipped_catalogue: Catalogue) -> None:
+    source = shipped_catalogue.datasets["ptb-xl"].model_dump()
+    source["homes"]["physionet"]["kind"] = "ftp"
+    with pytest.raises(ValidationError) as caught:
+        Source.model_validate(source)
+    (error,) = caught.value.errors()
+    assert (error["loc"], error["type"]) == (("homes", "physionet"), "union_tag_invalid")

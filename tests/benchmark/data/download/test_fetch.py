@@ -93,7 +93,9 @@ def test_a_part_that_is_whole_is_not_asked_for(home: Home, tmp_path: Path, diges
 def test_a_home_that_ignores_ranges_is_asked_for_all(home: Home, tmp_path: Path, fault: str, digest: str) -> None:
     left_half(home, tmp_path / "a.dat")
     home.faults["a.dat"].append(Fault(fault, 1))
+    asked = len(home.asked)
     ends_right(home, tmp_path / "a.dat", digest)
+    assert len(home.asked) - asked == (1 if fault == "no-range" else 2)
 
 
 @pytest.mark.parametrize("digest", [DIGEST, ""])

@@ -21,7 +21,7 @@ from benchmark.data.download.patients import (
 from benchmark.data.download.sums import Wanted
 from benchmark.data.readers.errors import DatasetError
 
-TABLE = '\ufeffpatient,text,path\n7.0,"a ""quoted"", cell\nof two lines",r/1\n8.0,b,r/2\n7.0,c,r/3\n,d,r/4\n'
+TABLE = '\ufeffpatient,text,path\n7.0,"a ""quoted"", cell\r\nof two lines",r/1\n8.0,b,r/2\n7.0,c,r/3\n,d,r/4\n'
 
 
 def wanted(path: str, content: bytes = b"") -> Wanted:
@@ -29,10 +29,10 @@ def wanted(path: str, content: bytes = b"") -> Wanted:
 
 
 def test_a_cut_table_keeps_its_cells(tmp_path: Path) -> None:
-    (tmp_path / "whole.csv").write_text(TABLE)
+    (tmp_path / "whole.csv").write_bytes(TABLE.encode())
     assert cut_table(tmp_path / "whole.csv", tmp_path / "cut.csv", "patient", {"7.0"}) == 2
-    expected = 'patient,text,path\n7.0,"a ""quoted"", cell\nof two lines",r/1\n7.0,c,r/3\n'
-    assert (tmp_path / "cut.csv").read_text() == expected
+    expected = 'patient,text,path\n7.0,"a ""quoted"", cell\r\nof two lines",r/1\n7.0,c,r/3\n'
+    assert (tmp_path / "cut.csv").read_bytes().decode() == expected
 
 
 def test_a_table_without_the_column_is_told(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_patient_counts_who_has_a_recording_in_the_part(tmp_path: Path, shippe
     source = shipped_catalogue.datasets["mimic-iv-ecg"]
     kept = tmp_path / KEPT
     kept.mkdir(parents=True)
-    (kept / "record_list.csv").write_text("subject_id,path\n1,f/1\n2,f/2\n3,f/3\n2,f/4\n,f/5\n4,f/6\n")
+    (kept / "record_list.csv").write_text("\ufeffsubject_id,path\n1,f/1\n2,f/2\n3,f/3\n2,f/4\n,f/5\n4,f/6\n")
     files = [wanted(f"f/{number}.{kind}") for number in (2, 3, 4, 5, 6) for kind in ("hea", "dat")]
     chosen = first_patients([*files, wanted("LICENSE.txt")], source, tmp_path, 2)
     assert chosen.patients == {"2", "3"}
@@ -85,9 +85,9 @@ def test_a_whole_table_is_put_in_place_also_without_links(
     if not links:
         monkeypatch.setattr("os.link", lambda *places: (_ for _ in ()).throw(OSError("no links here")))
     whole, place = tmp_path / "kept.csv", tmp_path / "in" / "table.csv"
-    whole.write_text(TABLE)
+    whole.write_bytes(TABLE.encode())
     for _ in range(2):
         _link(whole, place)
-        assert place.read_text() == TABLE
+        assert place.read_bytes() == TABLE.encode()
         assert place.samefile(whole) is links
     assert [path.name for path in place.parent.iterdir()] == ["table.csv"]

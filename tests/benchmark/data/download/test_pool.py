@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,9 +25,9 @@ def home() -> Iterator[Home]:
         yield home
 
 
-def all_of(home: Home, root: Path, told: list[tuple[int, int]] | None = None) -> Result:
+def all_of(home: Home, root: Path, told: list[tuple[int, int]] | None = None, size: int = 8000) -> Result:
     wanted = [
-        Wanted(name, name, hashlib.sha256(content).hexdigest(), 8000) for name, content in sorted(home.files.items())
+        Wanted(name, name, hashlib.sha256(content).hexdigest(), size) for name, content in sorted(home.files.items())
     ]
     with Ledger(root) as ledger:
         return fetch_all(wanted, home.url, ledger, QUICK, lambda *step: told.append(step) if told is not None else None)
@@ -40,6 +41,15 @@ def test_no_more_connections_than_allowed(home: Home, tmp_path: Path) -> None:
     assert 1 < home.most_at_once <= 3
     assert told
     assert all(done < total for done, total in told)
+
+
+def test_what_is_still_to_come_is_that_of_the_files_that_have_not_come(home: Home, tmp_path: Path) -> None:
+    home.delay = 0.02
+    told: list[tuple[int, int]] = []
+    all_of(home, tmp_path, told, size=20_000)
+    done, total = told[-1]
+    assert done > 8 * 9000
+    assert total - done <= 3 * 20_000
 
 
 def test_all_connections_keep_a_rest(home: Home, tmp_path: Path) -> None:
@@ -57,6 +67,13 @@ def test_a_file_that_is_refused_does_not_stop_the_others(home: Home, tmp_path: P
     assert [(item.path, reason) for item, reason in result.refused] == [("03", "404 Not Found")]
     assert len(result.fetched) == 11
     assert result.left == []
+
+
+def test_no_thread_is_left_that_writes_where_the_next_home_does(home: Home, tmp_path: Path) -> None:
+    home.delay = 0.2
+    home.faults["02"].append(Fault("status", value=(503, {"Retry-After": "5000"})))
+    assert all_of(home, tmp_path).unreachable
+    assert [own.name for own in threading.enumerate() if own.name.endswith("(work)")] == []
 
 
 def test_a_home_out_of_reach_is_given_up_as_a_whole(home: Home, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zipfile import ZipInfo
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipInfo
 
 import pytest
 
@@ -56,6 +56,27 @@ def test_plain_values_are_unchanged_and_harmful_text_is_not() -> None:
 def test_the_member_that_is_there_twice_is_named() -> None:
     entries = [ZipInfo(name) for name in ("first", "again", "again", "last")]
     assert unfit_members(entries, most=9, limit=9) == "it holds 'again' twice"
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        ({}, True),
+        ({"external_attr": 0o100644 << 16}, True),
+        ({"external_attr": 0o120777 << 16}, False),
+        ({"filename": "member/"}, False),
+        ({"compress_type": ZIP_DEFLATED}, True),
+        ({"compress_type": ZIP_BZIP2}, False),
+        ({"flag_bits": 1}, False),
+        ({"flag_bits": 2048}, True),
+    ],
+    ids=str,
+)
+def test_a_member_is_a_plain_file_that_any_program_packs(change: dict[str, Any], fits: bool) -> None:
+    entry = ZipInfo("member")
+    for name, value in change.items():
+        setattr(entry, name, value)
+    assert (unfit_members([entry], most=9, limit=9) == "") == fits
 
 
 def outcome(read: Callable[[], Any]) -> Any:

@@ -156,6 +156,13 @@ def test_rhythm_of_a_plain_window() -> None:
     assert rhythm["RR longest"] == pytest.approx([960, 800], abs=8)
 
 
+def test_the_one_interval_of_two_beats_is_the_shortest_and_the_longest() -> None:
+    rhythm = median_beats(beats_at(1000, [400, 600])).rhythm
+    assert rhythm["beats"].tolist() == [2]
+    assert [rhythm[name][0] for name in ("RR", "RR shortest", "RR longest")] == [800, 800, 800]
+    assert [rhythm[name][0] for name in ("RR deviation", "RR successive difference")] == [0, 0]
+
+
 def test_windows_with_fewer_beats_than_others_in_the_batch() -> None:
     windows = np.concatenate([beats_at(1000, [200, 400, 600, 800]), beats_at(1000, [500]), np.zeros((1, 1000, LEADS))])
     together = median_beats(windows.astype(np.float32))
