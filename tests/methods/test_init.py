@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from methods import METHODS, get_method
+from methods import METHODS, get_method, refusal
 from methods.base import Batch
 from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.vit1d import ViT1d
 
 OUTSIDE = '''
 """A method that keeps representations small."""
@@ -63,3 +64,10 @@ def test_a_file_without_a_new_name_is_refused(tmp_path: Path, name: str, message
     file.write_text(OUTSIDE.replace('"small"', f'"{name}"'))
     with pytest.raises(ValueError, match=f"method file .*{message}"):
         get_method(str(file))
+
+
+def test_a_method_that_an_encoder_cannot_serve_is_told_with_those_that_can() -> None:
+    assert refusal(METHODS["mae"], Dilated) == (
+        "mae hides tokens, which the encoder 'dilated' does not have; use --encoder vit1d or st-mem, or leave it out"
+    )
+    assert refusal(METHODS["mae"], ViT1d) == refusal(METHODS["cpc"], Dilated) == ""

@@ -175,7 +175,6 @@ def _common(left: Sequence[Wanted], reasons: Mapping[str, str]) -> str:
 def _mark(root: Path) -> None:
     mark = root / UNFINISHED
     with naming(mark):
-        mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
 
 

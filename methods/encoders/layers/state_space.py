@@ -45,7 +45,7 @@ class StateSpace(nn.Module):
             taps = taps + F.pad(kernels[1].flip(-1), (steps, 0))  # (H, 2 S), later steps at the end
         u = u.to(taps.dtype)  # half precision has no FFT
         spectrum = torch.fft.rfft(u, n=2 * steps) * torch.fft.rfft(taps)  # (B, H, S + 1)
-        y: Tensor = torch.fft.irfft(spectrum, n=2 * steps)[..., :steps] + u * self.d[:, None]  # (B, H, S)
+        y: Tensor = torch.fft.irfft(spectrum)[..., :steps] + u * self.d[:, None]  # (B, H, S)
         return y
 
     def kernel(self) -> Tensor:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 from benchmark.data.readers import registry
 from benchmark.results import names
 from benchmark.results.metrics import FURTHER
+from benchmark.results.names import command, program
 from methods import METHODS
 from methods.encoders import ENCODERS
 
@@ -47,3 +51,19 @@ def test_gates_have_evaluations_of_their_own_in_every_table() -> None:
         "finetune", "linear", "features", "supervised"
     ]  # fmt: skip
     assert [names.takes_shots(own) for own in ("few-shot", "linear", "features")] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("started", "said"),
+    [
+        ("/usr/bin/ecg-pretrain-bench", "ecg-pretrain-bench"),
+        ("ecg-pretrain-bench.exe", "ecg-pretrain-bench"),
+        ("run_benchmark.py", "python run_benchmark.py"),
+        ("-c", "python run_benchmark.py"),
+    ],
+)
+def test_a_command_is_that_by_which_the_program_was_started(
+    started: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [started, "report"])
+    assert (command(), program()) == (said, said.removeprefix("python "))

@@ -14,6 +14,7 @@ NAN = float("nan")
 BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
     "Score": ([0.0, 1.0], [-0.01, 1.01, NAN, "0.5"]),
     "Ratio": ([1e-9, 1.0], [0.0, 1.01, -0.1]),
+    "Labelled": ([1e-9, 0.5, 10_000.0], [0, 10_001]),
     "Count": ([0, 7], [-1, True, 1.0]),
     "Measured": ([1e15, -1e15, 0.0, NAN], [1.5e15, -1.5e15, "1"]),
     "Name": (["a b.c+d-e_f", "é", "x" * 100], ["", "x" * 101, "../x", "-x", "a/b"]),

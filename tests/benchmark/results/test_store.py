@@ -356,6 +356,12 @@ def test_a_plan_stored_before_two_keys_were_renamed_has_them_under_todays_names(
     assert Store(tmp_path).load_plan().config == config
 
 
+def test_a_store_has_a_folder_for_each_kind(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert [own.name for own in (store.cells, store.plans, store.pretrained)] == ["cells", "plans", "pretrained"]
+    assert {own.parent for own in (store.cells, store.plans, store.pretrained)} == {tmp_path}
+
+
 def test_plans_are_listed_with_the_latest_first(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for key in ("a", "c", "b", "c"):

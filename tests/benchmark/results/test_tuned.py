@@ -37,6 +37,7 @@ def test_a_tuning_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"trials": []}, "trial 0 is not the best"),
         ({"trials": 3}, "not iterable"),
         ({"format": 1}, r"format 1, this version reads 2\); the same `tune` command writes it again"),
+        ({"more": 1}, "more"),
         ({"spaces": {}}, "other knobs than the spaces"),
         ({"spaces": {"lr": {"scale": "linear", "values": [1]}}}, "scale"),
         ({"spaces": {"lr": {"scale": "log", "values": [0.01, 1.0], "base": 10}}}, r"spaces\.lr\.base"),
@@ -47,6 +48,13 @@ def test_an_altered_file_is_refused(tmp_path: Path, changes: dict[str, Any], why
     path = save_tuning(tmp_path, TUNING)
     altered(path, **changes)
     with pytest.raises(NoResults, match=why):
+        load_tuning(tmp_path, TUNING.key)
+
+
+def test_a_file_that_states_no_format_is_of_the_first(tmp_path: Path) -> None:
+    path = save_tuning(tmp_path, TUNING)
+    path.write_text(json.dumps({name: own for name, own in json.loads(path.read_text()).items() if name != "format"}))
+    with pytest.raises(NoResults, match="format 1, this version reads 2"):
         load_tuning(tmp_path, TUNING.key)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,6 +84,31 @@ def test_a_window_has_its_samples() -> None:
 )
 def test_it_is_told_in_words(changed: dict[str, Any], words: str) -> None:
     assert signals(**changed).words().endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_window"),
+    [
+        ({"standardise": "none", "unit": "uV"}, lambda x: 1000 * x),
+        ({"standardise": "recording"}, lambda x: x),
+        ({"standardise": "window"}, lambda x: (x - x.mean(0)) / x.std(0, correction=0)),
+        ({"standardise": "window-all-leads"}, lambda x: (x - x.mean()) / x.std(correction=0)),
+        ({"standardise": "range"}, lambda x: (x - x.min()) / (x.max() - x.min())),
+        (
+            {"standardise": "given", "mean": (1.0, 2.0), "deviation": (2.0, 4.0)},
+            lambda x: (x - torch.tensor([1.0, 2.0])) / torch.tensor([2.0, 4.0]),
+        ),
+    ],
+    ids=lambda own: own.get("standardise") if isinstance(own, dict) else "",
+)
+def test_a_window_is_read_as_its_signals_say(
+    changed: dict[str, Any], of_window: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    own = signals(leads=("V1", "II"), **changed)
+    encoder = type("Theirs", (PretrainedEncoder,), {"name": "theirs", "features": 4, "signals": own})()
+    x = torch.randn(3, 40, 12, generator=torch.Generator().manual_seed(0))
+    for found, window in zip(encoder.embed(x), x[..., [6, 1]], strict=True):
+        torch.testing.assert_close(found, of_window(window), rtol=1e-4, atol=1e-5)
 
 
 def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def test_the_first_patients_and_later_more_of_them(
         ) or (
             all(path.is_file() for entry in listing.entries for path in source_of(name)(homes.data / name).files(entry))
         )
+    assert "fewer than" not in download(name, "--patients", str(len(patients)))[1]
     status, out, _ = download(name, "--patients", "999")
     assert status == OK
     assert f"there are {len(patients)} patients, fewer than the 999 asked for" in out

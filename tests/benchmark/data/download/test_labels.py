@@ -30,7 +30,7 @@ def test_a_table_without_a_sum_must_agree_with_the_headers(homes: SimpleNamespac
     assert "REFERENCE.csv: yours is left as it is" in download("cpsc2018")[1]
 
 
-CODES = {"AF": "164889003", "RBBB": "59118001"}
+CODES = {"Normal": "426783006", "AF": "164889003", "RBBB": "59118001"}
 NUMBERS = {"AF": "2", "RBBB": "5"}
 
 
@@ -78,4 +78,11 @@ def test_one_recording_in_a_hundred_may_differ(tmp_path: Path, different: int, p
 def test_a_recording_whose_header_cannot_be_read_does_not_agree(tmp_path: Path) -> None:
     fetched = written(tmp_path, {}, {"A0001": ["2"]})
     with pytest.raises(DatasetError, match="in 0 of 1 recordings"):
+        place_reference(fetched, tmp_path, ["A0001"])
+
+
+@pytest.mark.parametrize("label", ["x", "0", "", "-1"])
+def test_what_is_no_number_of_a_class_is_not_the_first(tmp_path: Path, label: str) -> None:
+    fetched = written(tmp_path, {"A0001": [CODES["Normal"]]}, {"A0001": [label]})
+    with pytest.raises(DatasetError, match="the headers in 0 of 1 recordings"):
         place_reference(fetched, tmp_path, ["A0001"])

@@ -31,6 +31,13 @@ def test_a_ledger_begins_empty_and_has_a_line_a_file(tmp_path: Path) -> None:
         assert file.read_bytes().count(b"\n") == 1
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc to count open files")
+def test_a_ledger_leaves_no_file_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    written(tmp_path)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_file_is_known_until_it_changes(tmp_path: Path) -> None:
     written(tmp_path)
     assert Ledger(tmp_path).knows(WANTED)

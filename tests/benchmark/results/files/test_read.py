@@ -58,6 +58,14 @@ def test_the_member_that_is_there_twice_is_named() -> None:
     assert unfit_members(entries, most=9, limit=9) == "it holds 'again' twice"
 
 
+def test_members_of_the_limit_together_are_unpacked_and_larger_ones_not() -> None:
+    entries = [ZipInfo("one"), ZipInfo("two")]
+    entries[0].file_size, entries[1].file_size = 4, 5
+    assert unfit_members(entries, most=2, limit=9) == ""
+    assert unfit_members(entries, most=2, limit=8) == "it would unpack to 9 bytes, more than 8 bytes"
+    assert unfit_members(entries, most=1, limit=9) == "it has 2 members, more than 1"
+
+
 @pytest.mark.parametrize(
     ("change", "fits"),
     [

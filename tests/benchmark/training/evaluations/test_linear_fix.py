@@ -66,3 +66,12 @@ def test_it_is_fixs_probe_on_the_frozen_features_and_tells_the_chosen_setting(
     np.testing.assert_array_equal(outcome.probability, found if multi else summing_to_one(found))
     told = {name: outcome.training[name] for name in ("C", "standardised", "class_weight")}
     assert told == {"C": 0.1, "standardised": False, "class_weight": "balanced"}
+
+
+def test_the_grid_of_fix_is_what_a_key_holds(small_config: Callable[..., Config]) -> None:
+    assert EVALUATION.settings(small_config({})) == {
+        "standardised": [True, False],
+        "strengths": [0.01, 0.1, 1.0, 10.0],
+        "class_weights": [None, "balanced"],
+        "iterations": 10_000,
+    }
