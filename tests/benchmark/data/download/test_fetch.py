@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -259,3 +260,14 @@ def test_a_whole_part_without_its_tag_is_taken(home: Home, tmp_path: Path, monke
 
     monkeypatch.setattr(fetch_module, "_put", without_tag)
     ends_right(home, tmp_path / "a.dat")
+
+
+@pytest.mark.parametrize("by", [0, -1])
+def test_a_part_whose_length_nobody_stated_is_whole_where_the_home_says_so(home: Home, tmp_path: Path, by: int) -> None:
+    target = tmp_path / "a.dat"
+    (tmp_path / "a.dat.part").write_bytes(CONTENT + b"x" * -by)
+    validator = f'"{hashlib.md5(CONTENT).hexdigest()}"'
+    tag = {"url": f"{home.url}a.dat", "validator": validator, "total": None}
+    (tmp_path / "a.dat.part.json").write_text(json.dumps(tag))
+    ends_right(home, target)
+    assert (len(home.asked), home.whole["a.dat"]) == ((1, 0) if by == 0 else (2, 1))

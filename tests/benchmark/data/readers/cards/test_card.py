@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from benchmark.data.readers.base import LEADS
-from benchmark.data.readers.cards.card import Card, known_lead
+from benchmark.data.readers.cards.card import Card, Signals, known_lead
 from benchmark.data.readers.cards.dataset import CardSource
 
 ARRAYS = {"files": "{recording}.npy", "rate": 500, "unit": "mV", "leads": list(LEADS)}
@@ -110,3 +110,19 @@ def test_leads_are_known_in_any_capitals(made: Callable[..., Card]) -> None:
 def test_the_suffix_says_the_format(made: Callable[..., Card], files: str, kind: str) -> None:
     assert made(signals={"files": files}).signals.kind == kind
     assert made(signals={"files": "{recording}", "format": "export"}).signals.kind == "export"
+
+
+@pytest.mark.parametrize(
+    ("suffixes", "kind"),
+    [
+        ([".hea"], "wfdb"),
+        ([".npy", ".npz"], "numpy"),
+        ([".csv", ".tsv", ".txt"], "csv"),
+        ([".h5", ".hdf5"], "hdf5"),
+        ([".edf", ".dcm", ".scp", ".xml", ".ecg", ".mwf"], "export"),
+    ],
+)
+def test_the_suffix_tells_the_format_in_any_capitals(suffixes: list[str], kind: str) -> None:
+    for suffix in suffixes:
+        spelt = (suffix, suffix.upper())
+        assert {Signals.model_construct(files=f"*{own}", format=None).kind for own in spelt} == {kind}
