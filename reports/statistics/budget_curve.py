@@ -40,7 +40,7 @@ def budget_curves(run: Run, found: pd.DataFrame) -> Iterator[BudgetCurve]:
             facts[name] = {"of": role["of"], "epochs": role["value"], SECONDS: spent.seconds.get(name)} | own
     methods = list(dict.fromkeys(own["of"] for own in facts.values()))
     points = found[found["variant"].isin(list(facts))]
-    for _, at_ratio in points.groupby("ratio", sort=False):
+    for _, at_ratio in points.groupby("ratio"):
         columns = {name: [facts[variant][name] for variant in at_ratio["variant"]] for name in ("of", "epochs", *COSTS)}
         curve = at_ratio[list(BAND)].assign(**columns).astype(dict.fromkeys(("epochs", *COSTS), float))
         if curve.groupby("of")["variant"].nunique().max() > 1:

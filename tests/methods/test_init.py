@@ -40,6 +40,13 @@ def test_names_lead_to_classes() -> None:
         assert method.name == name
 
 
+def test_methods_stand_in_tables_under_the_names_of_their_papers() -> None:
+    assert [kind.title for kind in METHODS.values()] == [
+        *("Random", "MoCo", "BYOL", "CLOCS", "PCLR", "COMET", "ETP", "PMQ", "PMQ (released code)"),
+        *("SimCLR", "VICReg", "Barlow Twins", "SimSiam", "TS2Vec", "CPC", "JEPA", "MAE", "CLIP-Report"),
+    ]
+
+
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
     with pytest.raises(ValueError, match="unknown method 'pmg': did you mean 'pmq'\\? choose from random, moco, "):
         get_method("pmg")

@@ -65,4 +65,4 @@ def _last_set(folder: Path) -> dict[str, str]:
 
 def _write_set(folder: Path, files: Mapping[str, str]) -> None:
     with suppress(OSError):
-        write_atomic(folder / SET, json.dumps(files, sort_keys=True).encode())
+        write_atomic(folder / SET, json.dumps(files).encode())

@@ -10,7 +10,7 @@ from benchmark.results.health import MEASURES, UNTRAINED_EPOCH, WINDOWS_SHA256, 
 def test_the_measures_are_those_of_stored_cards() -> None:
     assert list(MEASURES) == ["effective_rank", "mean_cosine", "alignment", "uniformity", "retrieval"]
     assert (MEASURES["alignment"], MEASURES["uniformity"]) == ("alignment", "uniformity")
-    assert UNTRAINED_EPOCH == 0
+    assert (UNTRAINED_EPOCH, WINDOWS_SHA256) == (0, "windows_sha256")
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,17 @@ def test_overall_is_the_mean_over_datasets_of_each_whole_seed() -> None:
     assert (mean, seeds) == (pytest.approx(80), 2)
 
 
+def test_rows_and_ratios_stay_in_their_order() -> None:
+    places = [(variant, ratio) for variant in ("pmq", "byol") for ratio in (0.3, 0.01)]
+    frame = tidy_frame(
+        [(variant, dataset, ratio, 41, 0.5) for variant, ratio in places for dataset in ("ptb-xl", "chapman")]
+    )
+    found = bands(frame, "finetune", "heartbeat")
+    for dataset in ("ptb-xl", OVERALL):
+        own = found[found["dataset"] == dataset]
+        assert list(zip(own["variant"], own["ratio"], strict=True)) == places
+
+
 def test_a_single_seed_has_no_deviation_and_other_units_do_not_count() -> None:
     frame = tidy_frame([("pmq", "ptb-xl", 0.01, 41, 0.5)])
     other = frame.assign(unit="recording", value=0.9)

@@ -54,6 +54,15 @@ def test_sensitivity_is_at_a_specificity_of_exactly_nine_tenths(
     assert sensitivity(ranking) == found
 
 
+@pytest.mark.parametrize("truth", [[1, 0, 1], [0, 1, 0], [0, 1, 1]])
+def test_one_line_of_a_sign_is_enough(truth: list[int]) -> None:
+    probability = np.array([0.1, 0.5, 0.9], np.float32)
+    ranking = counted(levels_of(np.array(truth), probability))
+    assert roc_area(ranking) == pytest.approx(roc_auc_score(truth, probability), abs=1e-12)
+    assert average_precision(ranking) == pytest.approx(average_precision_score(truth, probability), abs=1e-12)
+    assert sensitivity(ranking) == pytest.approx(sensitivity_by_curve(np.array(truth), probability), abs=1e-12)
+
+
 @pytest.mark.parametrize("truth", [[0, 0, 0], [1, 1, 1]])
 def test_a_class_without_both_signs_has_no_score(truth: list[int]) -> None:
     ranking = counted(levels_of(np.array(truth), np.array([0.1, 0.5, 0.9], np.float32)))

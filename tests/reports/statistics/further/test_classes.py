@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from benchmark.results.rows import Predictions
 from reports.runs.run import open_run
-from reports.statistics.further.classes import class_tables
+from reports.statistics.further.classes import _counts, class_tables
+from reports.statistics.test_set import ResampledTestSet
 
 
 @pytest.mark.parametrize(
@@ -27,3 +30,11 @@ def test_a_class_with_a_line_and_a_line_without_it_has_scores(
     (table,) = class_tables(open_run(write_predictions({("m0", "ptb-xl", 0.1, 41): own})), ["heartbeat"])
     assert [count.lines for count in table.counts] == np.eye(3, dtype=int)[truth].sum(axis=0).tolist()
     assert [not math.isnan(table.scores["m0", count.name, "auroc"].mean) for count in table.counts] == tested
+
+
+def test_a_test_set_without_lines_has_classes_of_none() -> None:
+    empty = SimpleNamespace(truth=np.zeros((0, 2), np.int64), patient=np.zeros(0, np.int64))
+    assert [tuple(vars(own).values()) for own in _counts(cast(ResampledTestSet, empty), ["NORM", "MI"])] == [
+        ("NORM", 0, 0, 0.0),
+        ("MI", 0, 0, 0.0),
+    ]

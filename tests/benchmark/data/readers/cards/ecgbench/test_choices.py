@@ -94,7 +94,15 @@ def test_the_package_fixes_classes_of_some_columns(dataset: str, field: str, fir
 
 
 @pytest.mark.parametrize(
-    ("dataset", "field"), [("ptbxl", "subclasses"), ("sph", "death"), ("cpsc_2018", "scored_dx"), ("code15", "age")]
+    ("dataset", "field"),
+    [
+        ("ptbxl", "subclasses"),
+        ("sph", "death"),
+        ("cpsc_2018", "scored_dx"),
+        ("code15", "age"),
+        ("sph", "a_flag"),
+        ("echonext", "age"),
+    ],
 )
 def test_others_have_none(dataset: str, field: str) -> None:
     assert list(codebook(dataset, field)) == []

@@ -14,7 +14,7 @@ import pytest
 from benchmark.data.prepared.prepare import prepare
 from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.cards.ecgbench import package
-from benchmark.data.readers.cards.ecgbench.dataset import ECGBenchDataset
+from benchmark.data.readers.cards.ecgbench.dataset import AGE, SEX, ECGBenchDataset
 from benchmark.data.readers.mimic_iv_ecg import MIMICIVECG
 from benchmark.data.readers.ptb_xl import PTBXL
 from benchmark.data.simulate import CohortSettings, write_cohort
@@ -218,3 +218,8 @@ def test_titles_and_where_to_get_the_data_are_no_part_of_the_reading(sph: Path, 
         assert same.listing().reading == reading
     other = ECGBenchDataset(dataset.card.model_copy(update={"leave_out": ["records/A00000"]}), sph)
     assert other.listing().reading != reading
+
+
+def test_the_columns_of_sex_and_age_are_those_of_the_datasets_tables() -> None:
+    assert SEX == ("sex", "Sex", "gender", "Gender")
+    assert AGE == ("age", "age_years", "age_at_ecg", "PatientAge")
