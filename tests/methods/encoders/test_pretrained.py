@@ -12,6 +12,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from benchmark.data.readers.base import LEADS
 from methods.encoders.pretrained import ORDER, PretrainedEncoder, Signals, digest_of
 
 PLAIN: dict[str, Any] = {"rate": 500, "leads": ORDER, "unit": "mV", "seconds": 10.0, "standardise": "none"}
@@ -58,6 +59,10 @@ def test_mean_and_deviation_are_one_number_or_one_a_lead(count: int) -> None:
 @pytest.mark.parametrize("changed", [{"rate": 25}, {"rate": 2000}, {"seconds": 0.25}, {"seconds": 60.0}], ids=str)
 def test_the_bounds_belong_to_what_is_taken(changed: dict[str, Any]) -> None:
     signals(**changed)
+
+
+def test_the_leads_of_a_window_are_those_of_the_data() -> None:
+    assert tuple(LEADS) == ORDER
 
 
 def test_a_window_has_its_samples() -> None:

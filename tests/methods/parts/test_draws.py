@@ -27,6 +27,14 @@ def test_the_edges_are_exact() -> None:
     assert survivors((3, 0), 0.5, CPU).shape == (3, 0)
 
 
+def test_a_cpu_draws_sixteen_bits_an_element() -> None:
+    torch.manual_seed(3)
+    found = survivors((2, 5), 0.25, CPU)
+    torch.manual_seed(3)
+    draws = torch.empty(3, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:10]
+    assert torch.equal(found, (draws.view(2, 5).int() + 2**15) >= 2**14)
+
+
 def test_the_seed_decides() -> None:
     drawn = []
     for seed in (1, 1, 2):
