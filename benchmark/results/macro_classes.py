@@ -47,8 +47,8 @@ def macro_notes(
 
 def _f1_over(probability: Floats, truth: Ints, classes: Sequence[str], *, multi: bool) -> str:
     """'over NORM, MI' and which of these count 0, being predicted without a test window."""
-    there = truth.any(axis=0)  # (C,)
-    predicted = decide(probability, multi=multi).any(axis=0)  # (C,)
+    there = np.asarray(truth.any(axis=0))  # (C,)
+    predicted = np.asarray(decide(probability, multi=multi).any(axis=0))  # (C,)
     zeros = _named(classes, predicted & ~there)
     counted = f"over {_named(classes, there | predicted)}"
     return f"{counted}, with 0 for {zeros}, predicted without a test window" if zeros else counted

@@ -16,7 +16,7 @@ from typing import Any
 from benchmark.results.files.write import write_atomic
 from benchmark.trackers.tracker import NOTHING, PROJECT, extra
 
-SILENT = {
+SILENT: dict[str, Any] = {
     "console": "off",
     "host": "",
     "silent": True,

@@ -113,3 +113,8 @@ def test_anything_but_the_official_module_is_refused(state, damage, message) -> 
     with pytest.raises(ValueError, match=rf"^official vit1d: .*{message}") as caught:
         load_official("vit1d", state)
     assert "\n" not in str(caught.value)
+
+
+def test_the_small_one_has_two_heads_of_eight() -> None:
+    small = ViT1dConfig.small()
+    assert (small.depth, small.heads, small.head_width, small.output, small.patch) == (2, 2, 8, 16, 2)

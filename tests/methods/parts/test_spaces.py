@@ -97,3 +97,11 @@ def test_a_method_in_a_file_has_the_spaces_of_its_own_knobs(tmp_path: Path) -> N
     found = spaces_of(get_method(str(file)).Config)
     assert found["sharpness"] == Choice((1.0, 2.0))
     assert found.keys() - {"sharpness"} == spaces_of(METHODS["pmq"].Config).keys()
+
+
+def test_a_logarithmic_space_draws_two_digits_within_its_ends() -> None:
+    source = Random(0)
+    drawn = [Log(1e-4, 1e-2).draw(source) for _ in range(400)]
+    assert all(value == float(f"{value:.2g}") and 1e-4 <= value <= 1e-2 for value in drawn)
+    assert sum(value < 1e-3 for value in drawn) == pytest.approx(200, abs=40)
+    assert len(set(drawn)) > 100

@@ -121,13 +121,14 @@ def test_a_column_per_class_and_a_missing_patient(folder: Path) -> None:
     assert [line.partition(":")[0] for line in questions] == ["patient"]
 
 
-def test_comments_of_headers_are_labels_where_no_table_has_any(folder: Path) -> None:
+@pytest.mark.parametrize("name", ["Dx", "Diagnosis"])
+def test_comments_of_headers_are_labels_where_no_table_has_any(folder: Path, name: str) -> None:
     (folder / "labels.csv").unlink()
     for number, header in enumerate(sorted((folder / "waves").glob("*.hea"))):
         with header.open("a") as file:
-            file.write(f"#Age: 50\n#Dx: {('426783006', '164889003', '426783006,164889003')[number % 3]}\n")
+            file.write(f"#Age: 50\n#{name}: {('426783006', '164889003', '426783006,164889003')[number % 3]}\n")
     content, questions = drafted(folder)
-    assert content["labels"] == {"comment": "Dx", "separator": ",", "classes": ["426783006", "164889003"]}
+    assert content["labels"] == {"comment": name, "separator": ",", "classes": ["426783006", "164889003"]}
     assert questions == []
 
 
