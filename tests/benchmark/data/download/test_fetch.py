@@ -271,3 +271,15 @@ def test_a_part_whose_length_nobody_stated_is_whole_where_the_home_says_so(home:
     (tmp_path / "a.dat.part.json").write_text(json.dumps(tag))
     ends_right(home, target)
     assert (len(home.asked), home.whole["a.dat"]) == ((1, 0) if by == 0 else (2, 1))
+
+
+def test_a_length_that_is_stated_on_the_way_is_kept(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "a.dat.part").write_bytes(CONTENT[: len(CONTENT) // 3])
+    validator = f'"{hashlib.md5(CONTENT).hexdigest()}"'
+    tag = tmp_path / "a.dat.part.json"
+    tag.write_text(json.dumps({"url": f"{home.url}a.dat", "validator": validator, "total": None}))
+    home.faults["a.dat"].append(Fault("drop", 1))
+    with pytest.raises(Unreachable, match="connection lost"):
+        get(home, tmp_path / "a.dat", manners=QUICK.model_copy(update={"tries": 1}))
+    assert json.loads(tag.read_text())["total"] == len(CONTENT)
+    ends_right(home, tmp_path / "a.dat")
