@@ -91,7 +91,13 @@ def command(homes: SimpleNamespace, *words: str) -> list[str]:
 def running(homes: SimpleNamespace, *words: str) -> Iterator[subprocess.Popen[str]]:
     """The command in a process of its own, which ends with the context."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(command(homes, *words), stdout=pipe, stderr=pipe, text=True) as process:
+
+    def as_a_terminal_has_it() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+
+    with subprocess.Popen(
+        command(homes, *words), stdout=pipe, stderr=pipe, text=True, preexec_fn=as_a_terminal_has_it
+    ) as process:
         try:
             yield process
         finally:
