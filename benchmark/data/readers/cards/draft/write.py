@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmark.data.readers.base import DatasetError, Unusable
 from benchmark.data.readers.cards.card import RECORDING, Card
@@ -26,6 +27,20 @@ NO_LABELS = """\
 # No labels were found, so this is a corpus to pretrain on. To score methods on it, say where the labels are:
 # labels: {column: COLUMN, classes: [A, B]}
 """
+
+
+class Labelling(NamedTuple):
+    """A table of a folder, and how its rows find the files."""
+
+    file: str
+    """'' where there is none that can be read."""
+    columns: Columns
+    match: Match | None
+
+    @property
+    def rows(self) -> int:
+        """That find a file."""
+        return self.match.rows if self.match else 0
 
 
 def draft(folder: Path, file: str) -> str:
@@ -51,30 +66,25 @@ def draft(folder: Path, file: str) -> str:
     return "\n".join([*lines, *([] if labels else ["", NO_LABELS])]) + "\n"
 
 
-def best_look(folder: Path) -> tuple[Seen, tuple[str, Columns, Match | None]]:
+def best_look(folder: Path) -> tuple[Seen, Labelling]:
     """What the folder holds and its best table; {recording} is a whole name where a table finds more files so."""
     seen = look(folder)
     found, whole = best_table(folder, seen), with_whole_names(seen)
-    if whole.names != seen.names and rows_of(of_whole := best_table(folder, whole)) > rows_of(found):
+    if whole.names != seen.names and (of_whole := best_table(folder, whole)).rows > found.rows:
         return whole, of_whole
     return seen, found
 
 
-def rows_of(found: tuple[str, Columns, Match | None]) -> int:
-    """Rows of a table that find a file."""
-    return found[2].rows if found[2] else 0
-
-
-def best_table(folder: Path, seen: Seen) -> tuple[str, Columns, Match | None]:
+def best_table(folder: Path, seen: Seen) -> Labelling:
     """The table whose rows find the most files, with its columns; '' where there is none that can be read."""
-    best: tuple[str, Columns, Match | None] = ("", {}, None)
+    best = Labelling("", {}, None)
     for table in seen.tables:
         try:
             columns = columns_in(folder / table)
         except DatasetError:
             continue
-        found = (table, columns, match_of(columns, seen.names, seen.signals))
-        if not best[0] or rows_of(found) > rows_of(best):
+        found = Labelling(table, columns, match_of(columns, seen.names, seen.signals))
+        if not best.file or found.rows > best.rows:
             best = found
     return best
 
