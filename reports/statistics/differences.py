@@ -31,6 +31,8 @@ class Difference:
     high: float
     told: bool
     """Significant after Holm's correction over all pairs of the column."""
+    repeat: float
+    """The chance that a repeat finds it again (`reports.statistics.another_run.repeat`); NaN where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def _from_reference(pairs: pd.DataFrame, reference: str, variants: list[str]) ->
     for pair in pairs.to_dict("records"):
         told = bool(pair["p_holm"] < LEVEL)
         mean, low, high = (100 * pair[name] for name in ("difference", "low", "high"))
+        repeat = pair["repeat"]
         if pair["second"] == reference and pair["first"] in variants:
-            yield Difference(pair["first"], mean, low, high, told)
+            yield Difference(pair["first"], mean, low, high, told, repeat)
         elif pair["first"] == reference and pair["second"] in variants:
-            yield Difference(pair["second"], -mean, -high, -low, told)
+            yield Difference(pair["second"], -mean, -high, -low, told, repeat)

@@ -115,6 +115,12 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
     )
 
 
+def beyond(errors: Floats, share: Floats, seeds: int, patients: int) -> Floats:
+    """`Tail.beyond` of arrays: numbers of standard errors, and the seeds' share of each variance."""
+    of_seeds = share * stdtr(seeds - 1, -errors) if seeds > 1 else np.zeros_like(errors)
+    return np.asarray(of_seeds + (1 - share) * stdtr(patients - 1, -errors))
+
+
 @dataclass(frozen=True)
 class Tail:
     """Upper tail of a mean in standard errors: two Student tails weighted by the seeds' share w of the variance."""
@@ -125,8 +131,7 @@ class Tail:
 
     def beyond(self, errors: float) -> float:
         """The probability of exceeding this number of standard errors."""
-        of_seeds = self.share * float(stdtr(self.seeds - 1, -errors)) if self.share else 0.0
-        return of_seeds + (1 - self.share) * float(stdtr(self.patients - 1, -errors))
+        return float(beyond(np.array(errors), np.array(self.share), self.seeds, self.patients))
 
     def quantile(self, probability: float) -> float:
         """The number of standard errors exceeded with this probability (below 0.5)."""

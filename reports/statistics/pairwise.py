@@ -7,14 +7,16 @@ family, not over several columns. test_calibration.py simulates false rejections
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import METRICS
+from reports.statistics.another_run.repeat import chance_of_repeat
 from reports.statistics.columns import ScoreColumn
 from reports.statistics.interval import LEVEL, estimate
 from reports.statistics.test_set import Floats
@@ -23,7 +25,7 @@ PLACE = ["unit", "ratio", "dataset", "metric"]
 INTERVAL = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
 PAIR = [
     *PLACE, "first", "second", "difference", "low", "high", "p", "p_holm", "probability_of_improvement",
-    "patients_se", "seeds_se", "seeds", "detectable", "remark",
+    "patients_se", "seeds_se", "seeds", "detectable", "repeat", "remark",
 ]  # fmt: skip
 
 
@@ -43,6 +45,7 @@ def pairwise(columns: Sequence[ScoreColumn], asked: Collection[tuple[str, str]] 
 
     difference: first minus second over shared seeds, in [-1, 1]; low and high are not adjusted. p_holm: adjusted within
     the column at its ratio. probability_of_improvement: share of (seed, resample) with the first ahead, ties half.
+    repeat: `chance_of_repeat` of a significant difference, else NaN.
     """
     return pd.DataFrame([line for column in columns for line in _pairs(column, asked)], columns=PAIR)
 
@@ -62,7 +65,17 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
             found["remark"] = "; ".join(filter(None, [both, found["remark"]]))
         lines.append(_place(column) | {"first": first, "second": second} | found)
     adjusted = holm(np.array([line["p"] for line in lines], dtype=float))
-    return [line | {"p_holm": p} for line, p in zip(lines, adjusted, strict=True)]
+    lines = [line | {"p_holm": p} for line, p in zip(lines, adjusted, strict=True)]
+    return [line | {"repeat": _repeat(line, column.patients)} for line in lines]
+
+
+def _repeat(line: Mapping[str, Any], patients: int) -> float:
+    """The chance that a repeat finds the pair again; NaN where it is not significant."""
+    if not line["p_holm"] < LEVEL:
+        return float("nan")
+    errors = (line["patients_se"], line["seeds_se"], line["seeds"])
+    share = line["p"] / line["p_holm"] if line["p"] else 1.0
+    return chance_of_repeat(line["difference"], *errors, patients, share=share)
 
 
 def _place(column: ScoreColumn) -> dict[str, object]:

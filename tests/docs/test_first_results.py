@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.names import FEATURES, UNTRAINED
+from reports.statistics.another_run.repeat import EXPECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
 LEVEL = 0.05
+TITLES = {
+    "moco": "MoCo",
+    "byol": "BYOL",
+    "clocs": "CLOCS",
+    "pclr": "PCLR",
+    "comet": "COMET",
+    "etp": "ETP",
+    "pmq": "PMQ",
+}
 
 
 def lines_of(name: str) -> list[dict[str, str]]:
@@ -58,6 +68,56 @@ def table_of(text: str) -> dict[str, list[str]]:
 def test_tables_are_those_of_the_files(config: str, heading: str, ratios: list[str]) -> None:
     page = (DOCS / "FIRST_RESULTS.md").read_text()
     assert table_of(page[page.index(heading) :]) == expected(config, ratios)
+
+
+def better_than_random(lines: list[dict[str, str]]) -> dict[str, str]:
+    """'finetune 0.1' -> its cell: rows significantly above Random, bold where expected again, else with the chance."""
+    titles = {line["variant"]: line["title"] for line in lines_of("small-overall.csv")}
+    found: dict[str, list[tuple[float, str]]] = {}
+    for line in lines:
+        points, title = -100 * float(line["difference"]), titles[line["second"]]
+        if line["first"] == UNTRAINED and float(line["p_holm"]) < LEVEL and points > 0:
+            chance, what = float(line["repeat"]), f"{title} +{points:.1f}"
+            text = f"**{what}**" if chance >= EXPECTED else f"{what} ({int(100 * chance)} %)"
+            found.setdefault(f"{line['table'].partition('-')[0]} {line['ratio']}", []).append((-points, text))
+    return {place: ", ".join(text for _, text in sorted(own)) for place, own in found.items()}
+
+
+def test_what_the_halves_and_all_seeds_found_is_in_the_files() -> None:
+    halves = lines_of("small-halves.csv")
+    files = [[line for line in halves if line["seeds"] == seeds] for seeds in ("41 to 45", "46 to 50")]
+    page = (DOCS / "FIRST_RESULTS.md").read_text().partition("**Do two halves agree?**")[2]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"][2:6]
+    names = {"fine-tuned, 10 %": "finetune 0.1", "fine-tuned, 1 %": "finetune 0.01"}
+    names |= {"linear probe, 10 %": "linear 0.1", "linear probe, 1 %": "linear 0.01"}
+    for number, lines in enumerate([*files, lines_of("small-differences.csv")], start=1):
+        assert {names[row[0]]: row[number] for row in rows} == better_than_random(lines)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "expected_again"), [("41 to 45", (16, 16, 19, 13, 13.4)), ("46 to 50", (12, 11, 20, 18, 15.8))]
+)
+def test_the_halves_find_what_they_expect_of_each_other(
+    seeds: str, expected_again: tuple[int, int, int, int, float]
+) -> None:
+    """Significant in one half: expected again and found, the others and found, and how many of these were stated."""
+    place = ("table", "ratio", "first", "second")
+    lines = lines_of("small-halves.csv")
+    other = {tuple(line[name] for name in place): line for line in lines if line["seeds"] != seeds}
+    found: dict[bool, list[bool]] = {True: [], False: []}
+    stated = 0.0
+    for line in lines:
+        if line["seeds"] == seeds and float(line["p_holm"]) < LEVEL:
+            again = other[tuple(line[name] for name in place)]
+            significant, alike = (
+                float(again["p_holm"]) < LEVEL,
+                float(again["difference"]) * float(line["difference"]) > 0,
+            )
+            assert alike or not significant
+            found[float(line["repeat"]) >= EXPECTED].append(significant)
+            stated += float(line["repeat"]) if float(line["repeat"]) < EXPECTED else 0.0
+    counts = (len(found[True]), sum(found[True]), len(found[False]), sum(found[False]), round(stated, 1))
+    assert counts == expected_again
 
 
 @pytest.mark.parametrize(

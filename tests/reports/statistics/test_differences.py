@@ -7,13 +7,13 @@ import pandas as pd
 from reports.statistics.differences import FIGURE, Difference, differences, in_one_panel
 from reports.statistics.of_table import TableStatistics
 
-PAIR = ("ratio", "metric", "first", "second", "difference", "low", "high", "p_holm")
+PAIR = ("ratio", "metric", "first", "second", "difference", "low", "high", "p_holm", "repeat")
 SCORE = ("ratio", "metric", "variant", "mean")
 
 
 def statistics(pairs: list[tuple[object, ...]], scores: list[tuple[object, ...]]) -> TableStatistics:
     frames = {
-        "pairwise": pd.DataFrame(pairs, columns=list(PAIR)),
+        "pairwise": pd.DataFrame([(*pair, 0.7) for pair in pairs], columns=list(PAIR)),
         "intervals": pd.DataFrame(scores, columns=list(SCORE)),
     }
     return TableStatistics(frames=frames)
@@ -32,7 +32,10 @@ def test_each_row_is_held_against_the_untrained_encoder_whatever_its_place_in_th
     )
     (own,) = differences(found)
     assert (own.ratio, own.reference) == (0.3, "random")
-    assert own.rows == (Difference("pmq", 2.0, 1.0, 3.0, told=True), Difference("moco", 1.0, -1.0, 3.0, told=False))
+    assert own.rows == (
+        Difference("pmq", 2.0, 1.0, 3.0, told=True, repeat=0.7),
+        Difference("moco", 1.0, -1.0, 3.0, told=False, repeat=0.7),
+    )
 
 
 def test_without_an_untrained_encoder_the_best_row_over_all_ratios_is_the_reference() -> None:
@@ -86,6 +89,9 @@ def test_a_row_on_a_further_encoder_is_held_against_the_untrained_one_of_its_kin
     )
     first, second = differences(found)
     assert (first.reference, [row.variant for row in first.rows]) == ("random", ["pmq", "pmq+vit1d"])
-    assert (second.reference, second.rows) == ("random+s4", (Difference("pmq+s4", 5.0, 4.0, 6.0, told=False),))
+    assert (second.reference, second.rows) == (
+        "random+s4",
+        (Difference("pmq+s4", 5.0, 4.0, 6.0, told=False, repeat=0.7),),
+    )
     (panel,) = in_one_panel([first, second])
     assert (panel.reference, panel.rows) == ("random", (*first.rows, *second.rows))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reports.statistics.another_run.repeat import chance_of_repeat
 from reports.statistics.columns import ScoreColumn
 from reports.statistics.pairwise import INTERVAL, PAIR, PLACE, holm, intervals, pairwise, ties
 
@@ -55,6 +56,17 @@ def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> N
     assert 0 < first["low"] < first["difference"] < first["high"]
     assert first["probability_of_improvement"] > 0.99
     assert first["remark"] == ""
+
+
+def test_a_significant_pair_has_the_chance_of_its_repeat_at_the_level_that_holm_leaves(f1: ScoreColumn) -> None:
+    pairs = pairwise([f1])
+    clear, equal = pairs.iloc[0], pairs.iloc[2]
+    errors = (clear["patients_se"], clear["seeds_se"], 4, f1.patients)
+    share = clear["p"] / clear["p_holm"]
+    assert share == pytest.approx(1 / 3, rel=0.51)  # first or second of three
+    assert clear["repeat"] == chance_of_repeat(clear["difference"], *errors, share=share)
+    assert equal["p_holm"] > 0.05
+    assert np.isnan(equal["repeat"])
 
 
 def test_intervals_stay_within_the_scores() -> None:

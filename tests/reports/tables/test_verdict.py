@@ -19,14 +19,15 @@ from reports.tables.verdict import sentence, verdict
 TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "byol": "BYOL", "etp": "ETP"}
 PAIR = (
     "ratio", "metric", "first", "second", "difference", "low", "high", "p_holm", "patients_se", "seeds_se", "seeds",
-    "detectable",
+    "detectable", "repeat",
 )  # fmt: skip
 
 
-def found(*pairs: tuple[Any, ...]) -> TableStatistics:
+def found(*pairs: tuple[Any, ...], repeat: float = 0.7) -> TableStatistics:
     """Statistics of Overall with pairs (ratio, first, second, difference, p, seeds' error)."""
     lines = [
-        (ratio, "overall", a, b, d, d - 0.01, d + 0.01, p, 0.005, error, 3, 0.02) for ratio, a, b, d, p, error in pairs
+        (ratio, "overall", a, b, d, d - 0.01, d + 0.01, p, 0.005, error, 3, 0.02, repeat)
+        for ratio, a, b, d, p, error in pairs
     ]
     scores = [
         {"ratio": ratio, "metric": "overall", "variant": name, "mean": 0.5} for ratio in (0.1,) for name in TITLES
@@ -36,16 +37,26 @@ def found(*pairs: tuple[Any, ...]) -> TableStatistics:
     )
 
 
+ROWS = (
+    Difference("moco", 1.04, 0.2, 1.9, told=True, repeat=0.8999),
+    Difference("pmq", 3.1, 1.2, 5.0, told=True, repeat=0.9),
+    Difference("byol", -2.0, -3.0, -1.0, told=True, repeat=0.5),
+    Difference("etp", -0.04, math.nan, math.nan, told=False, repeat=math.nan),
+)
+
+
 def test_a_sentence_groups_the_rows_by_what_is_significant() -> None:
-    rows = (
-        Difference("moco", 1.04, 0.2, 1.9, told=True),
-        Difference("pmq", 3.1, 1.2, 5.0, told=True),
-        Difference("byol", -2.0, -3.0, -1.0, told=True),
-        Difference("etp", -0.04, math.nan, math.nan, told=False),
-    )
-    assert sentence(Differences(0.01, "random", rows), TITLES) == (
+    assert sentence(Differences(0.01, "random", ROWS), TITLES) == (
         "1 % of the labels: significantly above: PMQ +3.1 (1.2 to 5.0), MoCo +1.0 (0.2 to 1.9); significantly below: "
         "BYOL −2.0 (−3.0 to −1.0); not significantly different: ETP +0.0 (no interval)."
+    )
+
+
+def test_a_sentence_tells_what_a_repeat_should_find_from_what_it_may_miss() -> None:
+    assert sentence(Differences(0.01, "random", ROWS), TITLES, again=True) == (
+        "1 % of the labels: significantly above, expected again: PMQ +3.1 (1.2 to 5.0); significantly above, a repeat "
+        "may miss it: MoCo +1.0 (0.2 to 1.9; chance 89 %); significantly below, a repeat may miss it: BYOL −2.0 (−3.0 "
+        "to −1.0; chance 50 %); not significantly different: ETP +0.0 (no interval)."
     )
 
 
@@ -65,22 +76,41 @@ def test_of_one_pretraining_the_differences_are_of_the_encoders(plan: Plan) -> N
 def test_with_a_pretraining_per_seed_the_differences_are_of_methods(plan: Plan) -> None:
     strict = replace(plan, config={**plan.config, "protocol": "strict"})
     first, *_ = verdict(strict, found((0.1, "random", "pmq", -0.02, 0.01, 0.001)))
-    assert first.endswith("Differences of methods (3 pretrainings each).")
+    assert first.endswith(
+        "Differences of methods (3 pretrainings each). Expected again: other 3 seeds on the same test patients would "
+        "find it significant too, with a chance of 90 % or more; a lower chance is given."
+    )
+
+
+OTHERS = (
+    (0.3, "random", "pmq", -0.02, 0.01, 0.001),
+    (0.3, "pmq", "moco", 0.03, 0.01, 0.001),
+    (0.3, "byol", "pmq", -0.03, 0.01, 0.001),
+    (0.3, "moco", "byol", 0.0, 0.9, 0.001),
+    (0.1, "pmq", "moco", 0.03, 0.01, 0.001),
+    (0.1, "byol", "pmq", -0.03, 0.01, 0.001),
+)
 
 
 def test_the_other_pairs_are_grouped_by_the_row_above_and_the_shares_of_labels(plan: Plan) -> None:
-    statistics = found(
-        (0.3, "random", "pmq", -0.02, 0.01, 0.001),
-        (0.3, "pmq", "moco", 0.03, 0.01, 0.001),
-        (0.3, "byol", "pmq", -0.03, 0.01, 0.001),
-        (0.3, "moco", "byol", 0.0, 0.9, 0.001),
-        (0.1, "pmq", "moco", 0.03, 0.01, 0.001),
-        (0.1, "byol", "pmq", -0.03, 0.01, 0.001),
-    )
     assert (
-        "Among the other rows: PMQ above MoCo, BYOL (30, 10 %); no significant difference in 1 of 3 pairs."
-        in verdict(plan, statistics)
+        "Among the other rows: PMQ above MoCo, BYOL (30, 10 %). No significant difference in 1 of 3 pairs."
+        in verdict(plan, found(*OTHERS))
     )
+
+
+def test_of_methods_the_other_pairs_are_told_by_what_a_repeat_should_find(plan: Plan) -> None:
+    strict, statistics = replace(plan, config={**plan.config, "protocol": "strict"}), found(*OTHERS)
+    assert (
+        "Among the other rows: a repeat may miss: PMQ above MoCo, BYOL (30, 10 %). No significant difference in 1 of 3 "
+        "pairs."
+    ) in verdict(strict, statistics)
+    pairs = statistics.frames["pairwise"]
+    pairs.loc[pairs["second"] == "moco", "repeat"] = 0.95
+    assert (
+        "Among the other rows: expected again: PMQ above MoCo (30, 10 %). A repeat may miss: PMQ above BYOL (30, "
+        "10 %). No significant difference in 1 of 3 pairs."
+    ) in verdict(strict, statistics)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy.stats import norm, t
 
-from reports.statistics.needed import detectable, patients_needed, seeds_needed
+from reports.statistics.another_run.needed import detectable, patients_needed, seeds_needed
 
 
 def test_of_patients_alone_the_detectable_difference_is_that_of_a_normal_test() -> None:
