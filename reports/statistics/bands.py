@@ -20,7 +20,7 @@ def bands(frame: pd.DataFrame, evaluation: str, unit: str) -> pd.DataFrame:
     with a score on every dataset that any row has one on, and is left out for a single dataset.
     """
     own = (frame["evaluation"] == evaluation) & (frame["unit"] == unit) & (frame["metric"] == METRIC)
-    scored = frame[own].dropna(subset=["value"])
+    scored = frame[own & frame["value"].notna()]
     scored = scored.assign(value=100 * scored["value"])
     by_dataset = scored.groupby(["variant", "ratio", "dataset"], sort=False)["value"].agg(["mean", "std", "count"])
     datasets = scored["dataset"].nunique()

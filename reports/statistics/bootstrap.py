@@ -81,7 +81,7 @@ class ResampledLines(Lines):
     def areas_to_first_order(self) -> Floats:
         """(1+R, C) `areas` without the term e'Ae, which is small beside the sampling error: for many small groups."""
         won = np.zeros_like(self.positives)  # (1+R, C)
-        for c in np.flatnonzero((self.positives[0] > 0) & (self.negatives[0] > 0)):
+        for c in range(self.truth.shape[1]):
             positive, scores = self.truth[:, c] == 1, self.probability[:, c]
             beaten = np.empty(len(scores))  # (n,) placements
             for sign in (True, False):

@@ -40,7 +40,8 @@ def budget_curves(run: Run, found: pd.DataFrame) -> Iterator[BudgetCurve]:
             facts[name] = {"of": role["of"], "epochs": role["value"], SECONDS: spent.seconds.get(name)} | own
     methods = list(dict.fromkeys(own["of"] for own in facts.values()))
     points = found[found["variant"].isin(list(facts))]
-    for _, at_ratio in points.groupby("ratio"):
+    for ratio in sorted(points["ratio"].unique()):
+        at_ratio = points[points["ratio"] == ratio]
         columns = {name: [facts[variant][name] for variant in at_ratio["variant"]] for name in ("of", "epochs", *COSTS)}
         curve = at_ratio[list(BAND)].assign(**columns).astype(dict.fromkeys(("epochs", *COSTS), float))
         if curve.groupby("of")["variant"].nunique().max() > 1:
@@ -48,7 +49,7 @@ def budget_curves(run: Run, found: pd.DataFrame) -> Iterator[BudgetCurve]:
             ordered = curve.sort_values(
                 ["of", "epochs"], key=lambda column: by[str(column.name)](column), kind="stable"
             )
-            yield BudgetCurve(float(curve["ratio"].iloc[0]), ordered.reset_index(drop=True), spent.machine)
+            yield BudgetCurve(float(ratio), ordered.reset_index(drop=True), spent.machine)
 
 
 def costs_of(cards: Sequence[Card]) -> dict[str, float | None]:

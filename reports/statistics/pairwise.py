@@ -64,7 +64,7 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
             both = f"over the {found['seeds']} of {len(column.seeds)} seeds that both have"
             found["remark"] = "; ".join(filter(None, [both, found["remark"]]))
         lines.append(_place(column) | {"first": first, "second": second} | found)
-    adjusted = holm(np.array([line["p"] for line in lines], dtype=float))
+    adjusted = holm(np.array([line["p"] for line in lines]))
     lines = [line | {"p_holm": p} for line, p in zip(lines, adjusted, strict=True)]
     return [line | {"repeat": _repeat(line, column.patients)} for line in lines]
 

@@ -33,7 +33,7 @@ def seeds_needed(difference: float, patients_se: float, seeds_se: float, seeds: 
     def found(count: int) -> bool:
         return detectable(patients_se, seeds_se * float(np.sqrt(seeds / count)), count) <= abs(difference)
 
-    return None if np.isnan(seeds_se) else _first(found, range(max(2, seeds), MOST_SEEDS + 1))
+    return None if np.isnan(seeds_se) else _first(found, range(seeds, MOST_SEEDS + 1))
 
 
 def patients_needed(difference: float, patients_se: float, seeds_se: float, seeds: int) -> int | None:

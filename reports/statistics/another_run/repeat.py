@@ -39,4 +39,4 @@ def chance_of_repeat(
     of_seeds = variance * generator.chisquare(freedom, DRAWS) / freedom
     total = patients_se**2 + of_seeds
     p = 2 * beyond(np.abs(repeated) / np.sqrt(total), of_seeds / total, seeds, patients)
-    return float(((p < share * LEVEL) & (repeated * difference > 0)).mean())
+    return float(((p < share * LEVEL) & (np.sign(repeated) == np.sign(difference))).mean())

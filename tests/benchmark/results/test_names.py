@@ -46,6 +46,16 @@ def test_a_row_on_a_further_encoder_has_its_name_behind() -> None:
     ]  # fmt: skip
 
 
+def test_what_evaluations_are_fed_and_what_their_number_counts() -> None:
+    assert {name: (facts.frozen, facts.shots) for name, facts in names.EVALUATION_FACTS.items()} == {
+        "finetune": (False, False),
+        "linear": (True, False),
+        "linear-fix": (True, False),
+        "knn": (True, False),
+        "few-shot": (True, True),
+    }
+
+
 def test_gates_have_evaluations_of_their_own_in_every_table() -> None:
     assert [names.evaluation_of(row, "finetune") for row in ("pmq", "random-frozen", "features", "supervised")] == [
         "finetune", "linear", "features", "supervised"

@@ -154,6 +154,7 @@ def test_a_row_of_another_format_is_left_out_with_its_format(store: Store) -> No
         ({"variant": "x" * 50_000}, "variant: string should have at most 20000 characters"),
         ({"evaluation": "other"}, "evaluation: unknown 'other', there are finetune, linear, linear-fix"),
         ({"ratio": 0}, "ratio: input should be greater than 0, got 0"),
+        ({"ratio": 2}, "ratio: input should be less than or equal to 1, got 2"),
         ({"seed": True}, "seed: input should be a valid integer, got True"),
         ({"seed": 2**70}, "an integer beyond 64 bits"),
         ({"protocol": ["paper"]}, "protocol: input should be a valid string"),

@@ -55,6 +55,7 @@ def test_rows_and_ratios_stay_in_their_order() -> None:
         [(variant, dataset, ratio, 41, 0.5) for variant, ratio in places for dataset in ("ptb-xl", "chapman")]
     )
     found = bands(frame, "finetune", "heartbeat")
+    assert found.index.tolist() == list(range(12))
     for dataset in ("ptb-xl", OVERALL):
         own = found[found["dataset"] == dataset]
         assert list(zip(own["variant"], own["ratio"], strict=True)) == places

@@ -155,6 +155,16 @@ def test_auroc_is_undefined_where_no_class_has_both_signs() -> None:
     assert alone.any()
 
 
+@pytest.mark.parametrize("positives", [1, 3])
+def test_one_line_of_a_sign_is_enough_for_an_area(positives: int) -> None:
+    truth, names = (np.arange(4) < positives).astype(np.int64)[:, None], np.array(["p0", "p1", "p2", "p3"])
+    found = Predictions(np.array([[0.9], [0.2], [0.4], [0.3]], np.float32), truth, names, names)
+    test = resampled_test_set(found, "heartbeat", resamples=2)
+    lines = ResampledLines(test.truth, pooled(test, found.probability), True, test)
+    expected = {1: 1.0, 3: 2 / 3}[positives]
+    assert lines.areas()[0] == lines.areas_to_first_order()[0] == pytest.approx(expected)
+
+
 def test_an_empty_test_set_scores_nothing() -> None:
     names = np.array([], dtype=np.str_)
     empty = Predictions(np.zeros((0, 2), np.float32), np.zeros((0, 2), np.int64), names, names)

@@ -36,6 +36,13 @@ def test_a_run_without_snapshots_or_with_one_has_no_curve(budget_store: Path) ->
     assert curves(replace(run, plan=replace(run.plan, roles={}))) == []
 
 
+def test_a_method_with_one_snapshot_stands_beside_those_with_more(budget_store: Path) -> None:
+    run = open_run(budget_store)
+    roles = run.plan.roles | {"random": run.plan.roles["pmq@2"] | {"of": "random", "value": 1}}
+    (curve,) = curves(replace(run, plan=replace(run.plan, roles=roles)))
+    assert list(dict.fromkeys(curve.points["variant"])) == ["random", "pmq@0.5", "pmq@2"]
+
+
 def test_a_value_that_is_no_number_is_left_out(budget_store: Path) -> None:
     run = open_run(budget_store)
     roles = {name: facts | {"value": "much"} for name, facts in run.plan.roles.items()}

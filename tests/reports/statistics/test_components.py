@@ -110,6 +110,7 @@ def test_the_frame_has_no_overall_and_no_variant_without_scores(
     f1 = simulate_columns(np.random.default_rng(2), resamples=50, **design)[0]
     scores = f1.scores.copy()
     scores[1] = np.nan
+    scores[0, 0] = np.nan  # of one seed alone
     frame = components([replace(f1, scores=scores), replace(f1, dataset="", metric=OVERALL)], strict=False)
     assert set(frame["variant"]) == {"m0"}
     assert set(frame["metric"]) == {"f1"}

@@ -50,6 +50,12 @@ def test_without_an_untrained_encoder_the_best_row_over_all_ratios_is_the_refere
     ]
 
 
+def test_a_row_of_more_ratios_is_no_better_for_it() -> None:
+    scores = [(0.3, "overall", "moco", 0.5), (0.1, "overall", "moco", 0.5), (0.3, "overall", "pmq", 0.6)]
+    pairs: list[tuple[object, ...]] = [(0.3, "overall", "pmq", "moco", 0.1, 0.0, 0.2, 0.01)]
+    assert [own.reference for own in differences(statistics(pairs, list(scores)))] == ["pmq"]
+
+
 def test_of_equally_good_rows_the_first_is_the_reference() -> None:
     pairs: list[tuple[object, ...]] = [(0.3, "overall", "pmq", "moco", 0.0, -0.01, 0.01, 0.9)]
     found = statistics(pairs, [(0.3, "overall", name, 0.5) for name in ("pmq", "moco")])

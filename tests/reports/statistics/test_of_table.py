@@ -122,6 +122,16 @@ def test_one_file_holds_the_lines_of_all_tables_by_name(root: Path, tmp_path: Pa
     assert pd.read_csv(StringIO(joined({}, "pairwise"))).empty
 
 
+def test_in_the_file_of_all_tables_a_column_stays_that_some_lines_have_no_value_of() -> None:
+    frames = [
+        pd.DataFrame({"first": ["pmq", "moco"], "repeat": [0.95, np.nan], "remark": [np.nan, np.nan]}),
+        pd.DataFrame({"first": ["byol"], "repeat": [np.nan], "remark": ["one seed"]}),
+    ]
+    tables = {name: TableStatistics(frames={"pairwise": own}) for name, own in zip("ab", frames, strict=True)}
+    lines = ["table,first,repeat,remark", "a,pmq,0.95,", "a,moco,,", "b,byol,,one seed"]
+    assert joined(tables, "pairwise").splitlines() == lines
+
+
 def test_cells_tested_on_other_patients_are_a_problem_and_no_statistic(
     write_predictions: Callable[..., Path], tmp_path: Path
 ) -> None:

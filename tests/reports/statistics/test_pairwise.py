@@ -75,6 +75,7 @@ def test_intervals_stay_within_the_scores() -> None:
     column = ScoreColumn("recording", 0.3, "a", "acc", ("m0", "m1"), (1, 2, 3), 20, encoders, scores)
     found = intervals([column])
     assert found.columns.tolist() == INTERVAL
+    assert found["remark"].tolist() == ["", ""]
     assert (found["high"][0], found["low"][1]) == (1.0, 0.0)
     assert 0.9 < found["low"][0] < found["mean"][0]
     assert found["mean"][1] < found["high"][1] < 0.1
@@ -98,6 +99,19 @@ def test_the_equal_tie_and_the_best_stands_apart(f1: ScoreColumn) -> None:
     assert marked.loc[0.01, "best"].sum() == 1
     assert marked.loc[0.01, "tie"].sum() == 1
     assert not (marked["best"] & marked["tie"]).any()
+
+
+def test_of_a_score_that_is_better_lower_the_lowest_is_the_best(f1: ScoreColumn) -> None:
+    column = replace(f1, metric="brier")
+    marked = ties(intervals([column]), pairwise([column])).set_index("variant")
+    assert marked["best"].to_dict() == (marked["mean"] == marked["mean"].min()).to_dict()
+
+
+@pytest.mark.parametrize(("p", "tie"), [(0.05, True), (0.0499, False)])
+def test_a_tie_is_what_is_not_significant(f1: ScoreColumn, p: float, tie: bool) -> None:
+    pairs = pairwise([f1]).assign(p_holm=p)
+    marked = ties(intervals([f1]), pairs).set_index("variant")
+    assert marked["tie"].to_dict() == {"m0": False, "m1": tie, "m2": tie}
 
 
 def test_what_cannot_be_compared_ties_and_what_has_no_score_does_not(f1: ScoreColumn) -> None:

@@ -98,6 +98,13 @@ def test_many_levels_are_merged_into_few_with_all_their_lines() -> None:
     assert merged(few, 0.05) is few
 
 
+@pytest.mark.parametrize(("more", "whole"), [(0, True), (1, False)])
+def test_twice_the_bins_are_few_enough(more: int, whole: bool) -> None:
+    count = 2 * BINS + more
+    levels = levels_of(np.arange(2 * count) % 2, np.arange(2 * count, dtype=np.float32))
+    assert (levels.count, merged(levels, 0.01) is levels) == (count, whole)
+
+
 def test_merged_levels_hold_as_many_positives_each() -> None:
     truth = np.ones(4 * BINS + 1, np.int64)
     truth[-1] = 0

@@ -46,4 +46,5 @@ def test_one_seed_says_nothing_of_more_seeds() -> None:
 
 def test_no_error_needs_no_more() -> None:
     assert detectable(0.0, 0.0, 3) == 0.0
-    assert seeds_needed(0.01, 0.0, 0.0, 3) == 3
+    assert seeds_needed(0.01, 0.0, 0.0, 3) == seeds_needed(0.0, 0.0, 0.0, 3) == 3
+    assert patients_needed(0.01, 0.0, 0.0, 3) == patients_needed(0.0, 0.0, 0.0, 3) == 1

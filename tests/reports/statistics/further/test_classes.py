@@ -28,8 +28,12 @@ def test_a_class_with_a_line_and_a_line_without_it_has_scores(
     ids = np.array(["r1", "r2", "r3"])
     own = Predictions(probability, np.eye(3, dtype=np.int64)[truth], ids, ids)
     (table,) = class_tables(open_run(write_predictions({("m0", "ptb-xl", 0.1, 41): own})), ["heartbeat"])
-    assert [count.lines for count in table.counts] == np.eye(3, dtype=int)[truth].sum(axis=0).tolist()
-    assert [not math.isnan(table.scores["m0", count.name, "auroc"].mean) for count in table.counts] == tested
+    lines = np.eye(3, dtype=int)[truth].sum(axis=0).tolist()
+    assert [(count.lines, count.patients, count.share) for count in table.counts] == [(n, n, n / 3) for n in lines]
+    found = [table.scores["m0", count.name, "auroc"] for count in table.counts]
+    assert [not math.isnan(own.mean) for own in found] == tested
+    untested = "the class has not both signs in the test set"
+    assert [own.remark == untested for own in found] == [not own for own in tested]
 
 
 def test_a_test_set_without_lines_has_classes_of_none() -> None:

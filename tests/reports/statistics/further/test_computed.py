@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import RECORDING
+from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.rows import Predictions
 from benchmark.results.scoring.lines import Lines
 from benchmark.results.scoring.pooling import per_recording
 from benchmark.results.store import Store
-from reports.runs.run import Run, open_run
+from reports.runs.run import TIDY, Run, open_run
 from reports.statistics.further.computed import computed
 
 SCORES = ["auprc", "brier", "ece", "sens90"]
@@ -46,9 +46,17 @@ def test_recordings_are_pooled_as_the_plan_says(folder: Path, pool: str) -> None
     stored = run.store.predictions(cell.key)
     probability, truth, _ = per_recording(stored.probability, stored.truth, stored.recording, run.plan.pool)
     assert len(truth) < len(stored.truth)
-    found = computed(run, [cell], RECORDING, SCORES).set_index("metric").value
-    for name in SCORES:
-        assert found[name] == pytest.approx(METRICS[name].of(Lines(truth, probability, False)))
+    windows = Lines(stored.truth, stored.probability, False)
+    for unit, lines in ((RECORDING, Lines(truth, probability, False)), (HEARTBEAT, windows)):
+        found = computed(run, [cell], unit, SCORES)
+        assert (found.columns.tolist(), set(found["unit"])) == (list(TIDY), {unit})
+        for name in SCORES:
+            assert found.set_index("metric").value[name] == pytest.approx(METRICS[name].of(lines))
+
+
+def test_without_a_cell_there_is_a_frame_without_lines(folder: Path) -> None:
+    found = computed(open_run(folder), [], RECORDING, SCORES)
+    assert (found.columns.tolist(), len(found)) == (list(TIDY), 0)
 
 
 def test_the_pool_moves_the_scores(folder: Path) -> None:

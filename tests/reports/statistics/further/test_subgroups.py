@@ -96,11 +96,21 @@ def test_too_few_patients_are_not_scored(run: Run) -> None:
     assert FEWEST_OF_CLASS == 5
 
 
+@pytest.mark.parametrize(("patients", "scored"), [(19, False), (20, True)])
+def test_a_group_is_scored_from_twenty_patients_on(run: Run, patients: int, scored: bool) -> None:
+    """Of 160, three classes that all have enough patients of each sign, and the fourth."""
+    names = list(read_people(run.store.root, "f00d"))
+    save_people(run.store.root, "f00d", {name: (("men", "women")[i < patients], "") for i, name in enumerate(names)})
+    women = next(group for group in table_of(run).groups if group.name == "women")
+    assert (women.patients, women.classes > 0) == (patients, scored)
+
+
 def test_a_store_without_groups_has_none_and_kept_values_come_back_equal(run: Run, tmp_path: Path) -> None:
     kept = kept_in(tmp_path / "out", run)
     for tables in (subgroup_tables, class_tables):
         first = tables(run, ["heartbeat"], kept)
         assert repr(tables(run, ["heartbeat"], kept)) == repr(first)
+    assert kept.get("classes", "heartbeat") is not None
     (run.store.root / "people" / "f00d.json").unlink()
     assert table_of(run).groups == ()
     (found,) = subgroup_tables(run, ["heartbeat"], kept)
@@ -117,3 +127,11 @@ def test_macro_scores_are_means_over_seeds_of_the_stored_predictions(run: Run) -
     assert table.scores["m0", MACRO, "ece"].mean == pytest.approx(np.mean(by_top_label), abs=1e-7)
     assert [count.lines for count in table.counts] == lines_of(run, "m0", 41, lambda n: True).truth.sum(axis=0).tolist()
     assert sum(count.patients for count in table.counts) == table.patients == 160
+
+
+def test_recordings_are_pooled_as_the_plan_says(run: Run) -> None:
+    data = {**run.plan.config["data"], "pool": "max"}
+    pooled = replace(run, plan=replace(run.plan, config={**run.plan.config, "data": data}))
+    (by_mean,), (by_max,) = (subgroup_tables(own, ["recording"]) for own in (run, pooled))
+    place = ("m1", "men", "auroc")
+    assert by_mean.scores[place] != by_max.scores[place]
