@@ -42,5 +42,5 @@ def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]]) -> list[str]:
     }
     if not samples:
         return []
-    common = Counter(samples.values()).most_common(1)[0][0]
+    common = Counter(samples.values()).most_common()[0][0]
     return [name for name, sample in samples.items() if sample != common]

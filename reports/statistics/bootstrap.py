@@ -73,7 +73,7 @@ class ResampledLines(Lines):
     def areas(self) -> Floats:
         """(1+R, C) share of the (positive, negative) pairs in which the positive has the higher score, ties half."""
         won = np.zeros_like(self.positives)  # (1+R, C)
-        both = np.flatnonzero((self.positives[0] > 0) & (self.negatives[0] > 0))
+        both = np.flatnonzero(self.truth.any(axis=0) & ~self.truth.all(axis=0))
         if len(both):
             won[:, both] = _pairs_won(self.test, self.probability[:, both], self.truth[:, both] == 1)
         return share(won, self.positives * self.negatives)
@@ -89,7 +89,7 @@ class ResampledLines(Lines):
                 below = np.searchsorted(others, scores[positive == sign], "left")
                 below = (below + np.searchsorted(others, scores[positive == sign], "right")) / 2
                 beaten[positive == sign] = below if sign else len(others) - below
-            gradient = np.bincount(self.test.patient, weights=beaten, minlength=self.test.patients)  # (P,)
+            gradient = np.bincount(self.test.patient, weights=beaten)  # (P,)
             won[:, c] = beaten[positive].sum() + self.test.excess @ gradient.astype(np.float32)
         return share(won, self.positives * self.negatives)
 
@@ -157,7 +157,7 @@ def _placed(test: ResampledTestSet, scores: NDArray[np.float32], positive: NDArr
     down = np.bincount(level, weights=~sign)  # (levels,) negatives
     up_below, down_below = np.cumsum(up) - up / 2, np.cumsum(down) - down / 2  # (levels,) its own count half
     beaten = np.where(sign, down_below[level], up.sum() - up_below[level])  # (n,) placements
-    gradient = np.bincount(patient, weights=beaten, minlength=test.patients)  # (P,)
+    gradient = np.bincount(patient, weights=beaten)  # (P,)
 
     middle = up_below / up.sum() + down_below / down.sum()  # (levels,) in (0, 2): rare positives get their own bins
     count = max(FEWEST_BINS, CELLS // test.patients)  # B

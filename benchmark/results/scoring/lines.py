@@ -75,8 +75,7 @@ class Lines:
     def ranked(self, *scores: Callable[[Ranking], Values]) -> list[Values]:
         """(..., C) values of each score from the ranking of each class; NaN if the truth lacks either sign."""
         values = [np.full(np.shape(self.positives), np.nan) for _ in scores]  # (..., C) each
-        positives = self.truth.sum(axis=0)  # (C,)
-        for c in np.flatnonzero((positives > 0) & (positives < len(self.truth))):
+        for c in np.flatnonzero(self.truth.any(axis=0) & ~self.truth.all(axis=0)):
             levels = levels_of(self.truth[:, c], self.probability[:, c])
             for own, found in zip(values, self.scores_of(levels, scores), strict=True):
                 own[..., c] = found
@@ -128,7 +127,7 @@ def macro(values: Values) -> Values:
     means = np.full(len(rows), np.nan)  # (N,)
     for count in np.unique(counts[counts > 0]):
         own = counts.ravel() == count  # (N,)
-        means[own] = rows[own][defined.reshape(rows.shape)[own]].reshape(-1, count).mean(axis=-1)
+        means[own] = rows[own][defined.reshape(rows.shape)[own]].reshape(-1, count).mean(axis=1)
     return means.reshape(counts.shape)
 
 

@@ -35,8 +35,8 @@ def chance_of_repeat(
         return float("nan")
     generator, freedom = np.random.default_rng(0), seeds - 1
     variance = freedom * seeds_se**2 / generator.chisquare(freedom, DRAWS)
-    repeated = difference + np.sqrt(2 * variance) * generator.standard_normal(DRAWS)
+    repeated = abs(difference) + np.sqrt(2 * variance) * generator.standard_normal(DRAWS)
     of_seeds = variance * generator.chisquare(freedom, DRAWS) / freedom
     total = patients_se**2 + of_seeds
     p = 2 * beyond(np.abs(repeated) / np.sqrt(total), of_seeds / total, seeds, patients)
-    return float(((p < share * LEVEL) & (np.sign(repeated) == np.sign(difference))).mean())
+    return float(((p < share * LEVEL) & (repeated > 0)).mean())

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmark.results.metrics import METRICS, macro_f1, score, score_both_units
+from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, macro_f1, score, score_both_units
 from benchmark.results.scoring.lines import decide
 from benchmark.results.scoring.pooling import per_recording
 
@@ -29,6 +29,7 @@ def test_metrics_stand_in_the_order_of_the_columns_under_the_names_of_stored_row
         ("brier", "Brier", "macro Brier score", "further"),
         ("ece", "ECE", "ECE", "further"),
     ]
+    assert (COLUMNS, FURTHER) == (("f1", "auroc", "acc"), ("auprc", "sens90", "brier", "ece"))
 
 
 def one_hot(labels: list[int], classes: int) -> np.ndarray:

@@ -9,12 +9,12 @@ import pytest
 from benchmark.results.plain_text import csv_cell, csv_text
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "=", "-"])
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "=", "-", "-\u0661"])
 def test_a_text_that_reads_as_a_formula_stands_after_an_apostrophe(text: str) -> None:
     assert csv_cell(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("value", ["-1.5", "+2", "-1e-9", "pmq", "w/o queue", "–", "", -1.5, 3, None, True, "a=b"])
+@pytest.mark.parametrize("value", ["-1.5", "+2", "-1e-9", "+1E9", "pmq", "w/o a", "–", "", -1.5, 3, None, True, "a=b"])
 def test_numbers_and_plain_text_are_unchanged(value: object) -> None:
     assert csv_cell(value) is value or csv_cell(value) == value
 

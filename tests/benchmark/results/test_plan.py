@@ -25,7 +25,14 @@ def test_a_plan_needs_no_more_than_its_required_entries() -> None:
     plan = checked(Plan, PLAN)
     assert (plan.roles, plan.warnings, plan.cells) == ({}, [], [])
     config = {"protocol": "paper", "data": {"labels": "multi"}, "pretrain": {}, "more": {}}
-    assert checked(Plan, PLAN | {"config": config, "roles": {"pmq": ROLE}}).roles == {"pmq": ROLE}
+    elsewhere = {"pretrained_on": "MIMIC", "saw": {}, "licence": "MIT", "signals": "12 leads", "unserved": {}}
+    for role in (ROLE, ROLE | {"elsewhere": elsewhere}):
+        assert checked(Plan, PLAN | {"config": config, "roles": {"pmq": role}}).roles == {"pmq": role}
+
+
+def test_an_entry_that_no_plan_has_is_refused() -> None:
+    with pytest.raises(ValueError, match="more: "):
+        checked(Plan, PLAN | {"more": 1})
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def altered(path: Path, **changes: Any) -> None:
 
 def test_a_tuning_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert load_tuning(tmp_path, TUNING.key) is None
-    save_tuning(tmp_path, TUNING)
+    assert save_tuning(tmp_path, TUNING) == tmp_path / "tuned" / f"{TUNING.key}.json"
     assert load_tuning(tmp_path, TUNING.key) == TUNING
 
 
@@ -41,6 +42,7 @@ def test_a_tuning_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"spaces": {}}, "other knobs than the spaces"),
         ({"spaces": {"lr": {"scale": "linear", "values": [1]}}}, "scale"),
         ({"spaces": {"lr": {"scale": "log", "values": [0.01, 1.0], "base": 10}}}, r"spaces\.lr\.base"),
+        ({"trials": [asdict(TRIALS[0]), asdict(Trial({"batch": 8}, {}, None))]}, "other knobs than the spaces"),
         ({"trials": [{"knobs": {"lr": "fast"}, "scores": {}, "mean": 0.1}]}, "knobs.lr"),
     ],
 )

@@ -25,6 +25,7 @@ def test_a_curve_has_a_point_per_snapshot_and_dataset_with_what_its_pretraining_
     assert points["mean"].tolist() == pytest.approx([45.0, 55.04])
     assert curve.points.columns.tolist() == [*BAND, "of", "epochs", *COSTS]
     assert set(curve.points["dataset"]) == {"ptb-xl", "chapman", "overall"}
+    assert COSTS == ("windows", "passes", "seconds")
     assert (curve.ratio, curve.machine) == (0.01, "x86_64, 2 threads, float32")
 
 

@@ -13,9 +13,10 @@ import pytest
 from benchmark.results.metrics import score_both_units
 from benchmark.results.names import OVERALL
 from benchmark.results.rows import Predictions
+from benchmark.results.store import Store
 from reports.runs.run import open_run
 from reports.statistics import columns as columns_module
-from reports.statistics.columns import ScoreColumn, UnequalTestSets, score_columns
+from reports.statistics.columns import ScoreColumn, UnequalTestSets, columns_at, score_columns
 
 Place = tuple[str, str, float, int]
 
@@ -129,6 +130,36 @@ def test_a_dataset_without_test_windows_has_no_part_in_overall(
     assert all(np.isnan(column.scores).all() for column in columns if column.dataset == "b")
     own = np.mean([column.scores for column in columns if column.dataset == "a"], axis=0)
     np.testing.assert_allclose(columns[-1].scores, own)
+
+
+def test_the_seed_draws_the_resamples_and_is_zero_where_none_is_stated(
+    predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    run = open_run(write_predictions(predictions))
+    unit, options = "recording", {"resamples": 5}
+    whole, stated, other = (
+        score_columns(run, run.plan.cells, unit, **options, **more) for more in ({}, {"seed": 0}, {"seed": 1})
+    )
+    first = columns_at(run, run.plan.cells, 0.3, unit, **options)
+    for one, again, drawn, alone in zip(whole[: len(first)], stated, other, first, strict=False):
+        assert np.array_equal(one.scores, again.scores)
+        assert np.array_equal(one.scores, alone.scores)
+        assert not np.array_equal(one.scores, drawn.scores)
+
+
+def test_scores_of_several_labels_are_of_the_threshold(
+    predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    root = write_predictions(predictions)
+    store = Store(root)
+    for key in store.row_keys():
+        row = store.load_row(key)
+        assert row is not None
+        store.save_row(replace(row, labels="multi"), store.predictions(key))
+    one = next(column for column in columns_of(root) if column.metric == "acc")
+    found = predictions["m0", one.dataset, one.ratio, 41]
+    stored = score_both_units(found.probability, found.truth, found.recording, multi=True)["recording"].values
+    assert one.scores[0, 0, 0] == pytest.approx(stored["acc"])
 
 
 def test_no_row_no_runs(predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]) -> None:

@@ -114,4 +114,5 @@ def test_the_frame_has_no_overall_and_no_variant_without_scores(
     frame = components([replace(f1, scores=scores), replace(f1, dataset="", metric=OVERALL)], strict=False)
     assert set(frame["variant"]) == {"m0"}
     assert set(frame["metric"]) == {"f1"}
+    assert frame["sd"].notna().tolist() == [True, True, True, False, False]
     assert frame["source"].tolist() == [PATIENTS, PATIENTS_OF_ONE_RUN, FINE_TUNING, PRETRAINING, SUBSET]

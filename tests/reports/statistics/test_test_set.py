@@ -29,6 +29,12 @@ def test_every_resample_draws_as_many_patients_as_there_are() -> None:
     assert abs(float(times[1:].var()) - (1 - 1 / 50)) < 0.03
 
 
+def test_the_draws_stay_the_same_from_version_to_version() -> None:
+    """Intervals of stored results do not move."""
+    excess = drawn_beyond_once(np.array(["a", "b", "c", "d"]), resamples=3, seed=0)
+    assert excess.tolist() == [[0, 0, 0, 0], [1, -1, 0, 0], [1, 0, -1, 0], [0, 0, 0, 0]]
+
+
 def test_the_draws_depend_on_the_patients_and_the_seed_alone() -> None:
     shuffled, first = np.random.default_rng(1).permutation(21), some_predictions()
     again = Predictions(*(getattr(first, name)[shuffled] for name in ("probability", "truth", "recording", "patient")))

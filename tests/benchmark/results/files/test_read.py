@@ -39,6 +39,7 @@ def test_what_is_not_regular_is_refused_and_not_waited_for(tmp_path: Path, make:
         (b"[" * 51 + b"]" * 51, "nested deeper than 50 levels"),
         (b'{"a":' * 51 + b"1" + b"}" * 51, "nested deeper than 50 levels"),
         (b"9" * 20, "an integer beyond 64 bits"),
+        (b"9223372036854775808", "an integer beyond 64 bits"),
         (b"9" * 5000, "limit"),
     ],
 )
@@ -51,6 +52,7 @@ def test_plain_values_are_unchanged_and_harmful_text_is_not() -> None:
     assert parse_json(b'{"a": [1, -1.5, true, null, "\xc3\xa9\\n"]}') == {"a": [1, -1.5, True, None, "é\n"]}
     assert parse_json(b'{"\\u001b": "\\u202e\xe2\x80\xae\\ud800"}') == {"?": "???"}
     assert parse_json(b"[" * 50 + b"]" * 50)
+    assert parse_json(b"9223372036854775807") == 2**63 - 1
 
 
 def test_the_member_that_is_there_twice_is_named() -> None:

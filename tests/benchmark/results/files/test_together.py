@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,20 @@ def test_files_of_the_set_before_go_and_no_others(tmp_path: Path) -> None:
     assert (out / "a.csv").read_text() == (out / "page.html").read_text() == "2"
     put(out, {"page.html": "3"})
     assert names_in(out) == {"page.html", "figures/edited.png", "figures/mine.png"}
+
+
+def test_the_last_file_is_gone_first_and_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, moved, replace = tmp_path / "out", [], os.replace
+    put(out, {"page.html": "1"})
+
+    def seen(source: Path, target: Path) -> None:
+        if target.parent == out:
+            moved.append((target.name, (out / PAGE).exists()))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", seen)
+    put(out, {"z.csv": "2", "page.html": "2", "a.csv": "2"})
+    assert moved == [("z.csv", False), ("a.csv", False), ("page.html", False)]
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "3", '["a"]', '{"a\\u0000b": "c"}', "null"])

@@ -24,4 +24,8 @@ def test_bands_of_years(years: float, band: str) -> None:
 
 def test_what_is_not_known_is_in_no_group() -> None:
     assert (band_of(None), band_of(float("nan")), band_of(-1), sex_of(""), sex_of("Unknown")) == ("", "", "", "", "")
-    assert [sex_of(text) for text in ("Female", "F", " male ", "M")] == ["women", "women", "men", "men"]
+
+
+def test_words_for_a_sex() -> None:
+    assert {sex_of(text) for text in ("Female", "F", "w", "woman")} == {"women"}
+    assert {sex_of(text) for text in (" male ", "M", "m", "man")} == {"men"}

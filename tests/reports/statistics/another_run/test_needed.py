@@ -39,6 +39,12 @@ def test_what_the_other_part_of_the_error_forbids_is_none() -> None:
     assert patients_needed(0.01, 0.001, 0.02, 3) is None
 
 
+def test_no_more_than_a_hundred_are_named() -> None:
+    of_seeds, of_patients = detectable(0.0, 0.1 * math.sqrt(3 / 100), 100), detectable(0.01, 0.0, 3)
+    assert [seeds_needed(size * of_seeds, 0.0, 0.1, 3) for size in (1, 0.9999)] == [100, None]
+    assert [patients_needed(size * of_patients, 0.1, 0.0, 3) for size in (1, 0.9999)] == [100, None]
+
+
 def test_one_seed_says_nothing_of_more_seeds() -> None:
     assert seeds_needed(0.5, 0.01, float("nan"), 1) is None
     assert patients_needed(0.05, 0.02, float("nan"), 1) == 2

@@ -27,6 +27,11 @@ def test_with_many_seeds_it_is_a_normal_tail(difference: float, patients_se: flo
     assert found == pytest.approx(expected, abs=0.012)
 
 
+def test_the_same_numbers_give_the_same_chance_every_time() -> None:
+    above, below = (chance_of_repeat(sign * 0.02, 0.005, 0.005, 5, 100, share=1.0) for sign in (1, -1))
+    assert above == below == 0.61795
+
+
 def test_what_no_seed_changes_is_found_again() -> None:
     assert chance_of_repeat(0.03, 0.01, 0.0, 5, 100, share=1.0) == 1.0
     assert chance_of_repeat(0.01, 0.01, 0.0, 5, 100, share=1.0) == 0.0

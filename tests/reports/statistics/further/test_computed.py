@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.results.metrics import METRICS
+from benchmark.results.metrics import METRICS, NO_BOTH, NO_WINDOW
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.rows import Predictions
 from benchmark.results.scoring.lines import Lines
@@ -57,6 +57,20 @@ def test_recordings_are_pooled_as_the_plan_says(folder: Path, pool: str) -> None
 def test_without_a_cell_there_is_a_frame_without_lines(folder: Path) -> None:
     found = computed(open_run(folder), [], RECORDING, SCORES)
     assert (found.columns.tolist(), len(found)) == (list(TIDY), 0)
+
+
+@pytest.mark.parametrize("windows", [0, 1])
+def test_what_has_no_score_says_why(folder: Path, windows: int) -> None:
+    run = open_run(folder)
+    (cell,) = run.plan.cells
+    found, row = run.store.predictions(cell.key), run.store.load_row(cell.key)
+    assert row is not None
+    arrays = (getattr(found, name)[:windows] for name in ("probability", "truth", "recording", "patient"))
+    run.store.save_row(row, Predictions(*arrays))
+    (brier, ece) = computed(open_run(folder), [cell], HEARTBEAT, ["brier", "ece"]).to_dict("records")
+    assert np.isnan(brier["value"])
+    assert brier["reason"] == (NO_BOTH if windows else NO_WINDOW)
+    assert (np.isnan(ece["value"]), ece["reason"]) == ((False, "") if windows else (True, NO_WINDOW))
 
 
 def test_the_pool_moves_the_scores(folder: Path) -> None:
