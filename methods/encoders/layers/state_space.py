@@ -91,7 +91,7 @@ class Taps(nn.Module):
         with torch.no_grad():
             earlier, *later = space.kernel()  # (H, length) each
         self.length = space.length
-        self.register_buffer("taps", torch.cat([earlier.flip(-1), *later], -1)[:, None])
+        self.register_buffer("taps", torch.cat([earlier.flip(1), *later], -1)[:, None])
         self.register_buffer("d", space.d.detach()[:, None])
 
     def forward(self, u: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ def ours(official: str, value: Tensor) -> tuple[str, Tensor]:
         layer, d, part = match.groups()
         return f"layers.{layer}.space.{(d or part).lower()}", value.squeeze(0) if (d or part) in "DBP" else value
     if match := MIX.fullmatch(official):
-        return f"layers.{match[1]}.mix.1.{match[2]}", value if match[2] == "weight" else value.squeeze(-1)
+        return f"layers.{match[1]}.mix.1.{match[2]}", value if match[2] == "weight" else value.squeeze(1)
     if match := NORM.fullmatch(official):
         return f"layers.{match[1]}.norm.{match[2]}", value
     if FRONT.fullmatch(official):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,54 @@ def test_names_lead_to_classes(name: str) -> None:
     small = kind(kind.Config.small())
     assert small.config.output == small.pooled(torch.randn(2, 40, 12)).shape[1]
     assert sum(p.numel() for p in small.parameters()) < 20_000
+
+
+TOKENS = {"patch": 25, "length": 2500, "output": 384, "depth": 12, "heads": 6, "head_width": 64, "hidden": 1536}
+SMALL_TOKENS = {"patch": 2, "length": 300, "output": 16, "heads": 2, "head_width": 8, "hidden": 32}
+SIZES = {
+    "dilated": (
+        {"hidden": 64, "depth": 10, "output": 320, "pool": 1},
+        {"hidden": 8, "depth": 3, "output": 16, "pool": 1},
+    ),
+    "resnet1d": ({"output": 128}, {"output": 16}),
+    "xresnet1d101": ({"output": 256, "third_stage": 23}, {"output": 32, "third_stage": 1}),
+    "vit1d": (TOKENS, SMALL_TOKENS | {"depth": 2}),
+    "s4": (
+        {"output": 512, "depth": 4, "states": 8, "bidirectional": False, "front": "convolutions", "length": 1250},
+        {"output": 16, "depth": 2, "states": 4, "bidirectional": False, "front": "convolutions", "length": 150},
+    ),
+    "st-mem": (TOKENS, SMALL_TOKENS | {"depth": 1}),
+}
+"""The sizes by default, and of the small config."""
+FIRST = {
+    "dilated": (2632, (2, 300, 16), 0.335455, 0.2125),
+    "resnet1d": (8288, (2, 75, 16), 0.073873, 0.073873),
+    "xresnet1d101": (10848, (2, 10, 32), 16.295055, 16.295053),
+    "vit1d": (7392, (2, 151, 16), 0.889155, 0.78643),
+    "s4": (2784, (2, 150, 16), 0.83376, 0.818543),
+    "st-mem": (2548, (2, 150, 16), 0.835148, 0.788481),
+}
+"""Of the small encoder of seed 0: parameters, shape, and the mean sizes of steps and of pooled representations."""
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_sizes_stay(name: str) -> None:
+    config = ENCODERS[name].Config
+    shared = {"leads": 12, "dropout": 0.0}
+    assert (asdict(config()), asdict(config.small())) == tuple(shared | own for own in SIZES[name])  # type: ignore[call-overload, call-arg]
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@torch.no_grad()
+def test_a_seed_gives_the_same_encoder_from_version_to_version(name: str) -> None:
+    torch.manual_seed(0)
+    encoder = ENCODERS[name](ENCODERS[name].Config.small()).eval()
+    parameters, shape, size, pooled = FIRST[name]
+    x = torch.randn(2, 300, 12, generator=torch.Generator().manual_seed(1))
+    steps = encoder(x)
+    assert (sum(p.numel() for p in encoder.parameters()), tuple(steps.shape)) == (parameters, shape)
+    assert float(steps.abs().mean()) == pytest.approx(size, rel=1e-4)
+    assert float(encoder.pooled(x).abs().mean()) == pytest.approx(pooled, rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +14,14 @@ import torch
 from pydantic import ValidationError
 
 from benchmark.data.readers.base import LEADS
-from methods.encoders.pretrained import ORDER, PretrainedEncoder, Signals, digest_of
+from methods.encoders.pretrained import (
+    ELSEWHERE_VERSION,
+    ORDER,
+    PretrainedConfig,
+    PretrainedEncoder,
+    Signals,
+    digest_of,
+)
 
 PLAIN: dict[str, Any] = {"rate": 500, "leads": ORDER, "unit": "mV", "seconds": 10.0, "standardise": "none"}
 
@@ -36,6 +44,7 @@ def signals(**changed: Any) -> Signals:
         ({"rate": 2001}, "less than or equal to 2000"),
         ({"standardise": "given"}, "mean is missing: standardise: given needs it"),
         ({"standardise": "given", "mean": (0.0,)}, "deviation is missing"),
+        ({"standardise": "given", "mean": (), "deviation": (1.0,)}, "at least 1 item"),
         ({"mean": (0.0,)}, "mean is of `given` alone"),
         ({"deviation": (1.0,)}, "deviation is of `given` alone"),
         (
@@ -94,7 +103,9 @@ def test_it_is_told_in_words(changed: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "of_window"),
     [
+        ({"standardise": "none", "unit": "mV"}, lambda x: x),
         ({"standardise": "none", "unit": "uV"}, lambda x: 1000 * x),
+        ({"standardise": "none", "unit": "V"}, lambda x: x / 1000),
         ({"standardise": "recording"}, lambda x: x),
         ({"standardise": "window"}, lambda x: (x - x.mean(0)) / x.std(0, correction=0)),
         ({"standardise": "window-all-leads"}, lambda x: (x - x.mean()) / x.std(correction=0)),
@@ -136,3 +147,39 @@ def test_weights_of_ones_own_have_to_say_how_they_are_read() -> None:
         encoder.load()
     with pytest.raises(NotImplementedError, match=r"^Unfinished\.encode: give the features \(B, K\)$"):
         encoder.encode(torch.zeros(1, 12, 100))
+
+
+class Theirs(PretrainedEncoder):
+    """Gives what it is handed, as a window's first four samples of its first lead."""
+
+    name: ClassVar[str] = "theirs"
+    features: ClassVar[int] = 4
+    signals: ClassVar[Signals] = signals(leads=("I", "II"))
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        assert x.dtype == torch.float32
+        return x[:, 0, :4]
+
+
+def test_features_are_one_step_of_a_window_of_leads_in_the_layout_that_it_reads() -> None:
+    x = torch.randn(3, 40, 12)
+    assert torch.equal(Theirs()(x), x[:, None, :4, 0])  # leads first
+    rows = type("Rows", (Theirs,), {"signals": signals(leads=("I", "II", "III", "aVR"), layout="samples-first")})()
+    assert torch.equal(rows(x), x[:, None, 0, :4])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert Theirs()(x).dtype == torch.float32
+
+
+def test_the_width_is_that_of_its_features_unless_it_is_stated() -> None:
+    assert Theirs().config == PretrainedConfig(output=4)
+    assert Theirs(PretrainedConfig(output=5)).config.output == 5
+
+
+def test_the_key_of_a_row_holds_its_signals_and_the_content_of_its_weights() -> None:
+    own = Path(__file__)
+    files = type("Files", (Theirs,), {"weights": (own.name,), "__module__": __name__})
+    assert files.brought() == {
+        "elsewhere": ELSEWHERE_VERSION,
+        "signals": asdict(Theirs.signals),
+        "weights": [hashlib.sha256(own.read_bytes()).hexdigest()],
+    }

@@ -95,6 +95,13 @@ def test_patches_are_those_of_single_leads(shared_reference: Path) -> None:
     ("damage", "message"),
     [
         (lambda state: state.clear(), "no tensor pos_embedding; pass the whole state_dict"),
+        (lambda state: state.pop("to_patch_embedding.2.weight"), "no tensor to_patch_embedding.2.weight; pass"),
+        (lambda state: state.pop("block0.ff.fn.net.0.weight"), "no tensor block0.ff.fn.net.0.weight; pass"),
+        (lambda state: state.pop("block0.attn.fn.to_qkv.weight"), "no tensor block0.attn.fn.to_qkv.weight; pass"),
+        (
+            lambda state: [state.pop(f"lead_embeddings.{lead}") for lead in range(12)],
+            "no tensor lead_embeddings.0; pass",
+        ),
         (lambda state: state.pop("lead_embeddings.3"), "lead_embeddings.11|lead_embeddings.3"),
         (lambda state: state.update({"cls_embedding": torch.zeros(32)}), "unknown tensor 'cls_embedding'"),
         (lambda state: state.update({"sep_embedding": torch.zeros(4)}), "size mismatch"),
@@ -106,3 +113,8 @@ def test_anything_but_the_official_module_is_refused(state, damage, message) -> 
     with pytest.raises(ValueError, match=rf"^official st-mem: .*{message}") as caught:
         load_official("st-mem", state)
     assert "\n" not in str(caught.value)
+
+
+def test_the_head_of_the_official_module_is_left_out(state: State) -> None:
+    whole = state | {"head.weight": torch.zeros(5, 3), "head.bias": torch.zeros(5)}
+    assert load_official("st-mem", whole).state_dict().keys() == load_official("st-mem", state).state_dict().keys()

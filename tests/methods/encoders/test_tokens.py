@@ -19,6 +19,7 @@ KINDS = [ViT1d, STMEM]
     [
         (313, "encoder.patch 25 does not divide them; use 1, or windows of 300 or 325 samples"),
         (310, "encoder.patch 25 does not divide them; use 2 or 5 or 10, or windows of 300 or 325 samples"),
+        (3, "encoder.patch 25 does not divide them; use 1, or windows of 25 samples"),
         (5000, "encoder.length is 2500; set encoder.length=5000"),
     ],
 )
@@ -67,3 +68,10 @@ def test_an_encoder_of_tokens_has_a_block(kind: type[TokenConfig]) -> None:
     with pytest.raises(ValidationError, match="greater than or equal to 1"):
         kind(depth=0)
     assert kind(depth=1).depth == 1
+
+
+def test_an_encoder_of_tokens_says_what_it_lacks() -> None:
+    bare = type("Bare", (TokenEncoder,), {"name": "bare"})
+    for method, words in (("cut", "the samples of each token"), ("summary", "the representation of a window")):
+        with pytest.raises(NotImplementedError, match=f"^Bare.{method}: give {words}"):
+            getattr(bare, method)(bare.__new__(bare), torch.zeros(1, 4, 12))

@@ -118,3 +118,8 @@ def test_anything_but_the_official_module_is_refused(state, damage, message) -> 
 def test_the_small_one_has_two_heads_of_eight() -> None:
     small = ViT1dConfig.small()
     assert (small.depth, small.heads, small.head_width, small.output, small.patch) == (2, 2, 8, 16, 2)
+
+
+def test_the_head_of_the_official_module_is_left_out(state: State) -> None:
+    whole = state | {"head.weight": torch.zeros(5, 3), "head.bias": torch.zeros(5)}
+    assert load_official("vit1d", whole).state_dict().keys() == load_official("vit1d", state).state_dict().keys()

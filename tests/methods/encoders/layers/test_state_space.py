@@ -29,9 +29,9 @@ def recurrence(space: StateSpace, steps: int) -> Tensor:
 @pytest.mark.parametrize("length", [20, 21])
 def test_the_convolution_is_the_recurrence_at_even_and_odd_lengths(length: int) -> None:
     torch.manual_seed(0)
-    space = StateSpace(3, 6, length, bidirectional=False)
+    space = StateSpace(4, 6, length, bidirectional=False)
     taps = space.kernel().detach()[0]  # (H, length)
-    assert taps.shape == (3, length)
+    assert taps.shape == (4, length)
     np.testing.assert_allclose(taps, recurrence(space, length), rtol=1e-4, atol=1e-5)
 
 

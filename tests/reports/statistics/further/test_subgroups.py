@@ -98,19 +98,19 @@ def test_too_few_patients_are_not_scored(run: Run) -> None:
 
 @pytest.mark.parametrize(("patients", "scored"), [(19, False), (20, True)])
 def test_a_group_is_scored_from_twenty_patients_on(run: Run, patients: int, scored: bool) -> None:
-    """Of 160, three classes that all have enough patients of each sign, and the fourth."""
     names = list(read_people(run.store.root, "f00d"))
     save_people(run.store.root, "f00d", {name: (("men", "women")[i < patients], "") for i, name in enumerate(names)})
-    women = next(group for group in table_of(run).groups if group.name == "women")
-    assert (women.patients, women.classes > 0) == (patients, scored)
+    groups = {group.name: group for group in table_of(run).groups}
+    assert (groups["women"].patients, groups["women"].classes > 0) == (patients, scored)
+    assert (groups["men"].classes > 0) == scored, "a group alone is not compared"
 
 
 def test_a_store_without_groups_has_none_and_kept_values_come_back_equal(run: Run, tmp_path: Path) -> None:
     kept = kept_in(tmp_path / "out", run)
-    for tables in (subgroup_tables, class_tables):
-        first = tables(run, ["heartbeat"], kept)
-        assert repr(tables(run, ["heartbeat"], kept)) == repr(first)
-    assert kept.get("classes", "heartbeat") is not None
+    first = [repr(tables(run, ["heartbeat"], kept)) for tables in (subgroup_tables, class_tables)]
+    cells = run.store.cells.rename(tmp_path / "away")
+    assert [repr(tables(run, ["heartbeat"], kept)) for tables in (subgroup_tables, class_tables)] == first
+    cells.rename(run.store.cells)
     (run.store.root / "people" / "f00d.json").unlink()
     assert table_of(run).groups == ()
     (found,) = subgroup_tables(run, ["heartbeat"], kept)
@@ -135,3 +135,12 @@ def test_recordings_are_pooled_as_the_plan_says(run: Run) -> None:
     for tables, group in ((subgroup_tables, "men"), (class_tables, MACRO)):
         (by_mean,), (by_max,) = (tables(own, ["recording"]) for own in (run, pooled))
         assert by_mean.scores["m1", group, "auroc"] != by_max.scores["m1", group, "auroc"]
+
+
+def test_groups_of_several_labels_are_scored_by_the_threshold(run: Run) -> None:
+    for key in run.store.row_keys():
+        row = run.store.load_row(key)
+        assert isinstance(row, Row)
+        run.store.save_row(replace(row, labels="multi"), run.store.predictions(key))
+    (single,), (multi,) = (subgroup_tables(own, ["heartbeat"]) for own in (run, open_run(run.store.root)))
+    assert single.scores["m1", "men", "f1"] != multi.scores["m1", "men", "f1"]
