@@ -148,7 +148,7 @@ def draw_views(
     else:
         views = heartbeat_views(source, trial, pair, pairing, generator)
     rank, ranks = share
-    return views if ranks == 1 else Views(*(part.chunk(ranks)[rank] for part in views))  # (b,) each, b = B / ranks
+    return Views(*(part.chunk(ranks)[rank] for part in views))  # (b,) each, b = B / ranks
 
 
 def heartbeat_views(

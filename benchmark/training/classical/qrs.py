@@ -63,7 +63,7 @@ def lone_beats(windows: Floats) -> Beats:
     # Exclude the step from padding to signal.
     inside = (time > first[:, None]) & (time <= last[:, None])  # (n, S)
     slope = np.where(inside, _slope(windows), 0)  # (n, S)
-    steepest = (uniform_filter1d(slope, COMPLEX, axis=1) * np.clip(nearness, 0, 1)).argmax(axis=1)  # (n,)
+    steepest = (uniform_filter1d(slope, COMPLEX) * np.clip(nearness, 0, 1)).argmax(axis=1)  # (n,)
     peak = _middles(slope, np.arange(len(windows)), steepest)  # (n,)
     rhythm = {
         "RR": milliseconds(last - first + 1),
@@ -110,8 +110,8 @@ def median_beats(windows: Floats) -> Beats:
 def _peaks(windows: Floats) -> Ints:
     """QRS centres of (n, S, L) in order, (n, P), padded by -1; a flat window gets its centre."""
     slope = _slope(windows)  # (n, S)
-    average = uniform_filter1d(slope, COMPLEX, axis=1)  # (n, S)
-    highest = maximum_filter1d(average, 2 * REFRACTORY + 1, axis=1)  # (n, S)
+    average = uniform_filter1d(slope, COMPLEX)  # (n, S)
+    highest = maximum_filter1d(average, 2 * REFRACTORY + 1)  # (n, S)
     found = (average == highest) & (average > BEAT * average.max(axis=1, keepdims=True))  # (n, S)
     found[:, 1:] &= ~found[:, :-1]  # the first of equals
     found[~found.any(axis=1), windows.shape[1] // 2] = True

@@ -254,6 +254,7 @@ def test_a_look_leaves_encoder_and_generator_alone(probe: ProbeWindows) -> None:
     before = {key: value.clone() for key, value in method.state_dict().items()}
     generator = torch.get_rng_state()
     first, second = (measure(0, method.exported(), probe) for _ in range(2))
+    assert None not in list(vars(first).values())[4:]  # all that features are measured by
     assert first == second
     assert torch.equal(torch.get_rng_state(), generator)
     assert all(torch.equal(value, before[key]) for key, value in method.state_dict().items())

@@ -378,6 +378,12 @@ def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> N
     assert method.training
 
 
+def test_with_a_stable_schedule_a_method_is_told_of_no_end(corpus: PairSource, tmp_path: Path) -> None:
+    method = Watched()
+    train(method, corpus, tmp_path / "file", recipe=replace(RECIPE, schedule="stable"))
+    assert method.calls[0] == "begin 0"
+
+
 def test_a_method_is_told_to_begin_again_after_a_resume(corpus: PairSource, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         train(Watched(), corpus, tmp_path / "file", stop_at=5)

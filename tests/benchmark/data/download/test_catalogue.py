@@ -47,6 +47,10 @@ def test_manners_are_modest(shipped_catalogue: Catalogue) -> None:
     asked_for = {"connections": 4, "tries": 8, "first_wait": 1, "longest_wait": 60, "longest_rest": 900, "timeout": 60}
     assert shipped_catalogue.manners.model_dump() == Manners().model_dump() == asked_for
     assert MOST_CONNECTIONS == 8
+    assert [Manners(connections=count).connections for count in (1, 8)] == [1, 8]
+    for count in (0, 9):
+        with pytest.raises(ValueError, match="connections"):
+            Manners(connections=count)
 
 
 def test_no_checksum_is_shipped() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ import requests
 
 from benchmark.data.download import fetch as fetch_module
 from benchmark.data.download.catalogue import Manners
-from benchmark.data.download.fetch import _answered, _Tag, fetch, part_of
+from benchmark.data.download.fetch import _answered, _put, _Tag, fetch, part_of
 from benchmark.data.download.web import Refused, Unreachable, Web
 from tests.benchmark.data.download.server import Fault, Home, serving
 
@@ -283,3 +284,11 @@ def test_a_length_that_is_stated_on_the_way_is_kept(home: Home, tmp_path: Path) 
         get(home, tmp_path / "a.dat", manners=QUICK.model_copy(update={"tries": 1}))
     assert json.loads(tag.read_text())["total"] == len(CONTENT)
     ends_right(home, tmp_path / "a.dat")
+
+
+def test_a_file_that_has_come_is_not_left_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(3):
+        (tmp_path / "part").write_bytes(b"an ECG")
+        _put(tmp_path / "part", tmp_path / str(number))
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -66,6 +66,12 @@ def test_a_line_that_was_cut_is_no_entry_and_harms_no_later_one(tmp_path: Path, 
     assert Ledger(tmp_path).knows(WANTED)
 
 
+def test_a_line_that_is_no_text_harms_no_other(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    path.write_bytes(b"\xff\xfe\n" + path.read_bytes())
+    assert Ledger(tmp_path).knows(WANTED)
+
+
 def test_without_a_sum_only_what_was_noted_counts(tmp_path: Path) -> None:
     (tmp_path / "a.dat").write_bytes(CONTENT)
     with Ledger(tmp_path) as ledger:

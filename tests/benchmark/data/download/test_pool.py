@@ -11,7 +11,7 @@ import pytest
 
 from benchmark.data.download.catalogue import Manners
 from benchmark.data.download.ledger import Ledger
-from benchmark.data.download.pool import TICK_SECONDS, Result, fetch_all
+from benchmark.data.download.pool import TICK_SECONDS, Result, _Count, fetch_all
 from benchmark.data.download.sums import Wanted
 from benchmark.data.download.web import CHUNK
 from tests.benchmark.data.download.server import PIECE, Fault, Home, serving
@@ -50,6 +50,15 @@ def test_what_is_still_to_come_is_that_of_the_files_that_have_not_come(home: Hom
     done, total = told[-1]
     assert done > 8 * 9000
     assert total - done <= 3 * 20_000
+
+
+def test_a_part_that_is_there_is_not_still_to_come(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    (tmp_path / "00.part").write_bytes(bytes(5000))
+    count = _Count([Wanted(name, name, "", 8000) for name in ("00", "01")], Ledger(tmp_path))
+    count.add("00", 1000)
+    count.tell(lambda *step: told.append(step))
+    assert told == [(1000, 11_000)]
 
 
 def test_all_connections_keep_a_rest(home: Home, tmp_path: Path) -> None:

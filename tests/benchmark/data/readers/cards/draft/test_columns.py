@@ -49,6 +49,10 @@ def test_the_column_that_finds_half_of_its_rows_or_more_is_that_of_the_files(
     assert found == (Match(expected[0], "id", expected[1]) if expected else None)
 
 
+def test_a_table_without_columns_has_none_of_the_files() -> None:
+    assert match_of({}, ["r1"], ["w/r1.hea"]) is None
+
+
 def test_a_number_finds_a_file_also_with_a_point() -> None:
     assert match_of({"id": ["1.0", "2"]}, ("1", "2"), ("1.hea", "2.hea")) == Match("recording", "id", 2)
 

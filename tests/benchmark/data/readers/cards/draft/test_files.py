@@ -39,6 +39,7 @@ def test_folders_within_folders_and_a_common_end() -> None:
     [
         (["1_a_hr", "2_a_hr"], "_a_hr"),
         (["1__hr", "2_hr"], "_hr"),
+        (["__hr", "2_hr"], "_hr"),
         (["a_hr", "_hr"], ""),
         (["_hr", "a_hr"], ""),
         (["1_x_hr", "2_y_lr"], ""),

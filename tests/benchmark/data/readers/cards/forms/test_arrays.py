@@ -11,6 +11,7 @@ import pytest
 
 from benchmark.data.readers.base import LEADS, Recording, Unusable
 from benchmark.data.readers.cards.card import Signals
+from benchmark.data.readers.cards.forms import numpy_files
 from benchmark.data.readers.cards.forms.formats import READERS
 from benchmark.data.readers.cards.forms.stored import Stored, recording_of
 
@@ -118,6 +119,9 @@ def test_a_file_that_does_not_fit_its_card_says_why(tmp_path: Path, ecg: Any) ->
     assert "no number under signals.rate_name" in refusal(
         tmp_path / "e.npz", leads=leads, array="one", rate=None, rate_name="fs"
     )
+    for number, rate in enumerate(["fast", [500, 250], []]):
+        path = hdf5(tmp_path / f"{number}.h5", {"ecg": ecg}, fs=rate)
+        assert refusal(path, leads=leads, rate=None, rate_name="fs") == "no number under signals.rate_name: fs"
     (tmp_path / "f.csv").write_text("I,II\n1,x\n")
     assert refusal(tmp_path / "f.csv") == "unreadable or not numbers: ValueError"
     (tmp_path / "g.csv").write_text("I,II\n1,2\n")
@@ -201,3 +205,12 @@ def test_a_rate_that_neither_file_nor_card_states_is_asked_for(tmp_path: Path, e
     signals = Signals.model_construct(files="r.npy", rate=None, unit="mV", leads=list(LEADS), gain=None, derive=False)
     with pytest.raises(Unusable, match=r"sampling rate not in the file; give signals\.rate in the card"):
         recording_of(Stored(ecg, None, None, None), signals)
+
+
+@pytest.mark.parametrize(
+    ("shape", "read_as"), [((2, 1, 5), (2, 1, 5)), ((2, 1, 5, 12), (2, 5, 12)), ((2, 5, 12, 1), (2, 5, 12))]
+)
+def test_axes_of_one_are_left_out_of_a_stack_of_more_than_three(
+    tmp_path: Path, shape: tuple[int, ...], read_as: tuple[int, ...]
+) -> None:
+    assert numpy_files._stack(saved(tmp_path / "s.npy", np.zeros(shape))).shape == read_as

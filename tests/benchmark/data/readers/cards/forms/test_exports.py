@@ -194,3 +194,19 @@ def test_a_file_that_is_too_large_is_not_parsed(tmp_path: Path, counts: Any, mon
     monkeypatch.setattr(exports, "LARGEST_SIGNAL", 100)
     with pytest.raises(Unusable, match="larger"):
         exports.read(path, card("r.edf"))
+
+
+def test_a_file_has_as_many_samples_as_a_recording_can(
+    tmp_path: Path, counts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extents: list[tuple[int, float]] = []
+    monkeypatch.setattr(exports, "check_extent", lambda *extent: extents.append(extent))
+    path, _ = write(tmp_path, "r.edf", counts)
+    exports.read(path, card("r.edf"))
+    assert extents == [(10 * FS, FS)]
+
+
+@pytest.mark.parametrize(("stated", "rate"), [(499.9991, 500), (500.0015, 500.0015), (None, 500)])
+def test_a_rate_that_is_nearly_whole_is_whole(stated: float | None, rate: float) -> None:
+    lead = SimpleNamespace(label="I", sampling_rate=500)
+    assert exports.exact_rate(lead, {"rhythm_time": {"sampling_rate_exact": stated}}) == rate
