@@ -67,7 +67,7 @@ def votes(train: Floats, target: Floats, others: Floats, counts: Sequence[int], 
 def nearest_of(similarity: Floats, count: int) -> NDArray[np.intp]:
     """Columns (m, k) of the highest similarities of each row of (m, n), the highest first."""
     if count < similarity.shape[1]:
-        candidates = np.sort(np.argpartition(-similarity, count - 1, axis=1)[:, :count], axis=1)  # (m, k)
+        candidates = np.sort(np.argpartition(-similarity, count - 1)[:, :count])  # (m, k)
     else:
         candidates = np.broadcast_to(np.arange(similarity.shape[1]), similarity.shape)
     order = np.argsort(-np.take_along_axis(similarity, candidates, axis=1), axis=1, kind="stable")  # (m, k)

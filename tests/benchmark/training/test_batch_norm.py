@@ -13,7 +13,7 @@ from benchmark.training.batch_norm import OverAllRanks, over_ranks
 
 
 @pytest.mark.parametrize("knobs", [{}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}])
-@pytest.mark.parametrize("shape", [(6, 3), (6, 3, 5)])
+@pytest.mark.parametrize("shape", [(6, 3), (2, 3), (6, 3, 5)])
 def test_it_is_torchs_in_values_gradients_and_running_statistics(shape: tuple[int, ...], knobs: dict[str, Any]) -> None:
     torch.manual_seed(0)
     plain = nn.BatchNorm1d(3, **knobs)

@@ -67,6 +67,7 @@ def train(
     stop_at: int | None = None,
     terminate_at: int | None = None,
     steps: list[int] | None = None,
+    on_epoch: Callable[[History], None] | None = None,
 ) -> History:
     def on_step(done: int, total: int, text: str) -> None:
         if done == stop_at:
@@ -87,6 +88,7 @@ def train(
         checkpoint=checkpoint,
         stem=stem,
         on_step=on_step,
+        on_epoch=on_epoch,
     )
 
 
@@ -376,6 +378,12 @@ def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> N
     assert sorted(method.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
     assert len(set(method.draws)) == len(method.draws)
     assert method.training
+
+
+def test_what_has_come_is_told_after_each_epoch(corpus: PairSource, tmp_path: Path) -> None:
+    losses: list[int] = []
+    train(Watched(), corpus, tmp_path / "file", on_epoch=lambda history: losses.append(len(history.loss)))
+    assert losses == list(range(1, EPOCHS + 1))
 
 
 def test_with_a_stable_schedule_a_method_is_told_of_no_end(corpus: PairSource, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_patient_counts_who_has_a_recording_in_the_part(tmp_path: Path, shippe
     source = shipped_catalogue.datasets["mimic-iv-ecg"]
     kept = tmp_path / KEPT
     kept.mkdir(parents=True)
-    (kept / "record_list.csv").write_text("\ufeffsubject_id,path\n1,f/1\n2,f/2\n3,f/3\n2,f/4\n,f/5\n4,f/6\n")
+    (kept / "record_list.csv").write_text("\ufeffsubject_id,path\n1,f/1\n,f/5\n2,f/2\n3,f/3\n2,f/4\n,f/5\n4,f/6\n")
     files = [wanted(f"f/{number}.{kind}") for number in (2, 3, 4, 5, 6) for kind in ("hea", "dat")]
     chosen = first_patients([*files, wanted("LICENSE.txt")], source, tmp_path, 2)
     assert chosen.patients == {"2", "3"}
@@ -84,7 +84,7 @@ def test_a_whole_table_is_put_in_place_also_without_links(
 ) -> None:
     if not links:
         monkeypatch.setattr("os.link", lambda *places: (_ for _ in ()).throw(OSError("no links here")))
-    whole, place = tmp_path / "kept.csv", tmp_path / "in" / "table.csv"
+    whole, place = tmp_path / "kept.csv", tmp_path / "in" / "it" / "table.csv"
     whole.write_bytes(TABLE.encode())
     for _ in range(2):
         _link(whole, place)

@@ -26,6 +26,19 @@ def test_https_is_not_left_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
             assert response.status_code == 200
 
 
+def test_a_connection_that_is_not_trusted_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(session: requests.Session, url: str, **more: object) -> requests.Response:
+        raise requests.exceptions.SSLError("certificate has expired")
+
+    monkeypatch.setattr(requests.Session, "get", answer)
+    with (
+        Web(Manners(), Event()) as web,
+        pytest.raises(Unreachable, match=r"^no trusted https connection: certificate has expired$"),
+        web.get("https://here/a"),
+    ):
+        pass
+
+
 def test_the_first_wait_is_between_half_and_all_of_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(Event, "wait", lambda stop, seconds: waits.append(seconds))

@@ -199,6 +199,11 @@ def test_equal_neighbours_are_one_beat() -> None:
     assert median_beats(window).rhythm["beats"].tolist() == [1]
 
 
+def test_a_window_has_its_beats_beside_a_larger_one() -> None:
+    window = beats_at(500, [100, 300], t_wave=0)[0]
+    assert _peaks(np.stack([0.01 * window, window])).tolist() == 2 * _peaks(window[None]).tolist() == 2 * [[101, 301]]
+
+
 def test_a_flat_window_has_its_beat_in_the_middle() -> None:
     windows = np.stack([np.zeros((600, LEADS), np.float32), beats_at(600, [100, 300, 500])[0]])
     assert _peaks(windows)[0].tolist() == [300, -1, -1]

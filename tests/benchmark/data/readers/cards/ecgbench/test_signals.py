@@ -42,6 +42,9 @@ def test_a_line_a_lead_without_names(tmp_path: Path, make_ecg: Callable[..., Any
     meaning = meaning_of(config_of("medalcare_xl"))
     recording = read_signal(tmp_path, Reference("run.csv"), "csv_lead_rows", meaning)
     np.testing.assert_allclose(recording.signal, ecg, atol=1e-6)
+    (tmp_path / "run.csv").write_text("1,2,3\n")
+    with pytest.raises(Unusable, match="array has not one axis"):
+        read_signal(tmp_path, Reference("run.csv"), "csv_lead_rows", meaning)
     (tmp_path / "run.csv").write_text("a,b\n")
     with pytest.raises(Unusable, match="unreadable or not numbers"):
         read_signal(tmp_path, Reference("run.csv"), "csv_lead_rows", meaning)
