@@ -14,6 +14,7 @@ import torch
 from benchmark.results.cards import BadCard, card_bytes
 from benchmark.results.names import CARD
 from benchmark.training.weights import (
+    CHECKPOINT,
     LARGEST_WEIGHTS,
     SOURCE,
     WEIGHTS,
@@ -63,6 +64,11 @@ def folder(tmp_path: Path, encoder: Dilated) -> Path:
     """A folder with a whole encoder."""
     save_encoder(tmp_path / "key", encoder, {"method": "pmq", "loss": [0.5, 0.25]})
     return tmp_path / "key"
+
+
+def test_the_files_of_a_pretraining_keep_their_names() -> None:
+    """Stores of earlier versions hold them."""
+    assert (WEIGHTS, SOURCE, CHECKPOINT) == ("encoder.safetensors", "encoder.py", "checkpoint.pt")
 
 
 def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(folder: Path, encoder: Dilated) -> None:

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders import ENCODERS
-from methods.encoders.base import Encoder, EncoderConfig, Size
+from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,17 @@ def test_the_default_config_is_its_own_and_its_sizes_are_checked() -> None:
     assert Halving().config == HalvingConfig(leads=12, output=4, dropout=0.0) == HalvingConfig.small()
     with pytest.raises(ValueError, match=r"for HalvingConfig\noutput\n"):
         HalvingConfig(output=0)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_size_is_a_number_with_an_end(value: float) -> None:
+    @dataclass(frozen=True, kw_only=True, config=STRICT)
+    class Own(EncoderConfig):
+        output: int = 4
+        slope: float = 1.0
+
+    with pytest.raises(ValueError, match="finite number"):
+        Own(slope=value)
 
 
 def test_what_an_encoder_does_not_give_is_said() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
 import pytest
 
-from methods.external.from_file import find_class, text_of
+from methods.external.from_file import file_digest, find_class, sources_of, text_of
 
 
 class Shape:
@@ -67,6 +68,15 @@ def test_an_unknown_name_is_answered_with_those_there_are(name: str, message: st
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - compared below
         find(name)
     assert str(caught.value) == message
+
+
+def test_the_digest_is_of_the_file_as_it_was_loaded(file: Path) -> None:
+    kind = find(file)
+    file.write_text(OUTSIDE + "# edited since")
+    assert file_digest(kind) == hashlib.sha256(OUTSIDE.encode()).hexdigest()
+    assert sources_of(kind) == {"source": file_digest(kind)}
+    assert file_digest(Round) == hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    assert sources_of(Round) == {}
 
 
 def test_a_file_is_read_once_and_its_text_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

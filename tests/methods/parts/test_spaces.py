@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 
@@ -66,6 +67,17 @@ def test_every_drawn_value_is_one_that_the_method_takes(name: str) -> None:
             outer, _, inner = knob.partition(".")
             config = METHODS[name].Config(**({outer: {inner: value}} if inner else {knob: value}))
             assert (config.recipe if inner else config).__dict__[inner or knob] == value
+
+
+@pytest.mark.parametrize(
+    ("knob", "least", "taken"),
+    [("temperature", 0, False), ("momentum", 0, True), ("recipe.lr", 0, False), ("recipe.weight_decay", 0, True)],
+)
+def test_the_ends_of_a_knob(knob: str, least: float, taken: bool) -> None:
+    outer, _, inner = knob.partition(".")
+    for value, fits in ((float(least), taken), (least - 0.1, False)):
+        with nullcontext() if fits else pytest.raises(ValueError, match=inner or knob):
+            METHODS["moco"].Config(**({outer: {inner: value}} if inner else {knob: value}))
 
 
 @pytest.mark.parametrize("name", TRAINED)

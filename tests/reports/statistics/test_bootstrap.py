@@ -155,6 +155,15 @@ def test_auroc_is_undefined_where_no_class_has_both_signs() -> None:
     assert alone.any()
 
 
+def test_the_bins_reach_from_the_lowest_score_to_the_highest() -> None:
+    names = np.array([f"p{number}" for number in range(400)])
+    truth = (np.arange(400) % 2)[:, None]
+    scores = np.linspace(0, 1, 400, dtype=np.float32)[:, None]
+    test = resampled_test_set(Predictions(scores, truth, names, names), "heartbeat", resamples=1)
+    above = bootstrap._placed(test, scores[:, 0], truth[:, 0] == 1).above
+    assert np.flatnonzero(above.any(axis=0))[[0, -1]].tolist() == [0, CELLS // 400 - 1]
+
+
 @pytest.mark.parametrize("positives", [1, 3])
 def test_one_line_of_a_sign_is_enough_for_an_area(positives: int) -> None:
     truth, names = (np.arange(4) < positives).astype(np.int64)[:, None], np.array(["p0", "p1", "p2", "p3"])
