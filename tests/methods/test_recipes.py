@@ -12,6 +12,7 @@ import pytest
 
 from methods import METHODS
 from methods.encoders import ENCODERS
+from methods.encoders.dilated import Dilated, DilatedConfig
 
 ADAMW = {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "warmup-cosine", "batch_size": 256}
 VIEWS = {"pairing": "neighbor", "batching": "shuffled", "encoder_dropout": 0.0}
@@ -153,3 +154,44 @@ def test_a_knob_ends_where_it_makes_no_sense(name: str, knob: str, refused: list
 def test_what_is_not_there_is_refused(name: str, knobs: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match=next(iter(knobs))):
         METHODS[name].Config(**knobs)
+
+
+SIZES = {
+    "random": (0, 0, 0),
+    "moco": (1520, 3544, 295177),
+    "byol": (1520, 3544, 266),
+    "clocs": (0, 0, 0),
+    "pclr": (544, 0, 0),
+    "comet": (0, 0, 0),
+    "etp": (12576, 0, 0),
+    "pmq": (1520, 3544, 295177),
+    "pmq-released": (1520, 6480, 295212),
+    "simclr": (544, 0, 0),
+    "vicreg": (880, 0, 66),
+    "barlow": (880, 0, 66),
+    "simsiam": (1488, 0, 132),
+    "ts2vec": (0, 2632, 1),
+    "cpc": (1536, 0, 0),
+    "jepa": (544, 2632, 2),
+    "clip-report": (201760, 0, 0),
+}
+"""Around a small dilated encoder: numbers that learn beside its own, numbers that follow others, and buffers."""
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_heads_copies_and_queues_have_their_sizes(name: str) -> None:
+    encoder = Dilated(DilatedConfig.small())
+    method = METHODS[name](encoder, METHODS[name].Config())
+    learning = sum(p.numel() for p in method.parameters() if p.requires_grad)
+    following = sum(p.numel() for p in method.parameters() if not p.requires_grad)
+    of_encoder = sum(p.numel() for p in encoder.parameters())
+    buffers = sum(buffer.numel() for buffer in method.buffers())
+    assert (learning - of_encoder, following, buffers) == SIZES[name]
+
+
+@pytest.mark.parametrize("name", ["moco", "pmq", "pmq-released"])
+def test_a_queue_holds_ten_million_keys_at_most(name: str) -> None:
+    assert METHODS[name].Config(queue_size=10**7).queue_size == 10**7  # type: ignore[call-arg, attr-defined]
+    for size in (-1, 10**7 + 1):
+        with pytest.raises(ValueError, match="queue_size"):
+            METHODS[name].Config(queue_size=size)  # type: ignore[call-arg]

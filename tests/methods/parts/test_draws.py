@@ -24,6 +24,7 @@ def test_so_many_survive_each_on_its_own(lost: float) -> None:
 def test_the_edges_are_exact() -> None:
     assert survivors((1000, 100), 0.0, CPU).all()
     assert not survivors((1000, 100), 1.0, CPU).any()
+    assert {survivors((3,), lost, CPU).dtype for lost in (0.0, 0.5, 1.0)} == {torch.bool}
     assert survivors((3, 0), 0.5, CPU).shape == (3, 0)
 
 

@@ -56,4 +56,5 @@ def test_nothing_is_drawn_where_nothing_is_dropped() -> None:
 
 
 def test_a_share_close_to_one_stays_finite() -> None:
-    assert dropout(torch.ones(100_000), 0.9999999, training=True).isfinite().all()
+    found = dropout(torch.ones(1_000_000), 0.9999999, training=True)
+    assert sorted({*found.tolist()}) == [0, 2**16]
