@@ -33,6 +33,10 @@ def all_of(home: Home, root: Path, told: list[tuple[int, int]] | None = None, si
         return fetch_all(wanted, home.url, ledger, QUICK, lambda *step: told.append(step) if told is not None else None)
 
 
+def test_of_nothing_asked_for_nothing_came() -> None:
+    assert vars(Result()) == {"fetched": [], "refused": [], "left": [], "unreachable": "", "received": 0}
+
+
 def test_no_more_connections_than_allowed(home: Home, tmp_path: Path) -> None:
     home.delay = 0.02
     told: list[tuple[int, int]] = []

@@ -36,6 +36,12 @@ def prepared(tmp_path: Path) -> Prepared:
     return Prepared("x", "X", (), "", False, beats, first_window, entries, (), (), "", tmp_path)
 
 
+def test_what_is_not_said_of_a_dataset_is_that_of_heartbeats_with_the_windows_own_label(prepared: Prepared) -> None:
+    assert prepared.segmentation == Segmentation()
+    assert (prepared.first_label_counts, prepared.others, prepared.warnings) == (False, (), ())
+    assert (prepared.how_to_get, prepared.dataset, prepared.prepared_as) == ("", "", "")
+
+
 def test_consecutive_beats_of_one_recording_make_a_trial(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(trials_module, "CHUNK", 2)
     made = trials(prepared, 3)

@@ -89,9 +89,7 @@ def _plane(measured: dict[str, NDArray[np.float64]]) -> tuple[NDArray[np.float64
     (a, b), (c, d) = LIMB[first], LIMB[second]
     x, y = measured[first], measured[second]
     of_both = a * d - b * c
-    one = measured["I"] if "I" in measured else (d * x - b * y) / of_both
-    two = measured["II"] if "II" in measured else (a * y - c * x) / of_both
-    return one, two
+    return measured.get("I", (d * x - b * y) / of_both), measured.get("II", (a * y - c * x) / of_both)
 
 
 def _computed(names: Sequence[str], signals: Signals) -> Sequence[str]:
@@ -115,13 +113,12 @@ def _computed(names: Sequence[str], signals: Signals) -> Sequence[str]:
 
 
 def _rate(stated: float | None, signals: Signals) -> float:
-    if stated is None and signals.rate is None:
+    rate = signals.rate if stated is None else stated
+    if rate is None:
         raise Unusable("sampling rate not in the file; give signals.rate in the card")
-    if stated is None or signals.rate is None:
-        return float(stated or signals.rate or 0)
-    if not math.isclose(stated, signals.rate, rel_tol=SAME_RATE):
-        raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {stated:g} Hz in the file")
-    return stated
+    if signals.rate is not None and not math.isclose(rate, signals.rate, rel_tol=SAME_RATE):
+        raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {rate:g} Hz in the file")
+    return float(rate)
 
 
 def _names(stored: Stored, signals: Signals) -> list[str]:

@@ -39,6 +39,16 @@ def test_every_kind_of_table_gives_the_same_recordings(
     assert entries_of(opened, file) == expected
 
 
+@pytest.mark.parametrize("file", ["t.xlsx", "t.csv"])
+def test_a_column_that_is_not_there_is_told_with_the_nearest(
+    opened: Callable[..., CardDataset], folder: Path, file: str
+) -> None:
+    table = pd.read_csv(folder / "labels.csv").rename(columns={"years": "year"})
+    table.to_excel(folder / file, index=False) if file.endswith("xlsx") else table.to_csv(folder / file, index=False)
+    with pytest.raises(DatasetError, match=rf"{file} has no column 'years' \(did you mean 'year'\?\); there are "):
+        entries_of(opened, file)
+
+
 @pytest.mark.parametrize("file", ["t.xlsx", "t.parquet"])
 def test_a_damaged_table_is_one_line(opened: Callable[..., CardDataset], folder: Path, file: str) -> None:
     if file == "t.parquet":
