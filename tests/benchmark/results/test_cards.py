@@ -28,6 +28,7 @@ def write(folder: Path, **facts: Any) -> Path:
 def test_a_whole_card_is_read_as_it_was_written(tmp_path: Path) -> None:
     card = read_card_file(write(tmp_path))
     assert (card["key"], card["seconds"], vouched(card)) == (KEY, 1.5, True)
+    assert list(card) == ["key", "key_content", "seconds", "card_sha256"]
     assert card_bytes(card) == (tmp_path / KEY / CARD).read_bytes()
 
 

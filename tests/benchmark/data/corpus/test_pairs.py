@@ -40,6 +40,10 @@ def all_windows(source: PairSource) -> Tensor:
     return torch.arange(source.pairs)
 
 
+def test_a_corpus_says_of_nothing_that_it_was_left_out(source: PairSource) -> None:
+    assert (source.recordings_without_text, source.text, source.anywhere, source.scale) == (0, None, False, None)
+
+
 def test_a_pseudo_trial_gives_half_as_many_windows_as_beats(source: PairSource) -> None:
     assert source.pairs == len(PATIENT) * BEATS // 2
     assert source.trial_of_pair.tolist() == [trial for trial in range(len(PATIENT)) for _ in range(3)]
