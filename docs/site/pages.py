@@ -44,7 +44,10 @@ INTERFACES = {
     "Encoder": ["methods.encoders.base", "methods.encoders"],
     "Use": ["benchmark.embedding.encode", "benchmark.embedding.estimator", "methods.encoders.pretrained"],
     "Dataset": ["benchmark.data.readers.base"],
-    "Statistics": ["reports.statistics.interval", "reports.statistics.pairwise", "reports.statistics.bootstrap"],
+    "Statistics": [
+        *("reports.statistics.interval", "reports.statistics.pairwise", "reports.statistics.bootstrap"),
+        "reports.statistics.another_run.repeat",
+    ],
     "Results": ["benchmark.results.rows", "benchmark.results.store", "benchmark.results.metrics"],
 }
 """Page of the interface -> its modules."""

@@ -138,8 +138,10 @@ def test_wrong_bytes_are_fetched_once_more_and_then_refused(home: Home, tmp_path
     home.faults["a.dat"].append(Fault("wrong", 1))
     ends_right(home, tmp_path / "a.dat")
     home.faults["a.dat"].append(Fault("wrong"))
+    asked = len(home.asked)
     with pytest.raises(Refused, match=rf"^its SHA256 is [0-9a-f]{{12}}..., the published one {DIGEST[:12]}...$"):
         get(home, tmp_path / "b" / "a.dat")
+    assert len(home.asked) == asked + 2
     assert list((tmp_path / "b").iterdir()) == []
 
 
