@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 import requests
@@ -288,9 +289,20 @@ def test_a_length_that_is_stated_on_the_way_is_kept(home: Home, tmp_path: Path) 
     ends_right(home, tmp_path / "a.dat")
 
 
-def test_a_file_that_has_come_is_not_left_open(tmp_path: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
-    for number in range(3):
-        (tmp_path / "part").write_bytes(b"an ECG")
-        _put(tmp_path / "part", tmp_path / str(number))
-    assert len(os.listdir("/proc/self/fd")) == before
+def test_a_file_that_has_come_is_not_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, closed, really_open, really_close = [], [], os.open, os.close
+
+    def seen_open(*arguments: Any, **options: Any) -> int:
+        opened.append(really_open(*arguments, **options))
+        return opened[-1]
+
+    def seen_close(descriptor: int) -> None:
+        closed.append(descriptor)
+        really_close(descriptor)
+
+    monkeypatch.setattr(fetch_module.os, "open", seen_open)
+    monkeypatch.setattr(fetch_module.os, "close", seen_close)
+    (tmp_path / "part").write_bytes(b"an ECG")
+    _put(tmp_path / "part", tmp_path / "file")
+    assert opened
+    assert set(opened) <= set(closed)
