@@ -23,10 +23,10 @@ PAIR = (
 )  # fmt: skip
 
 
-def found(*pairs: tuple[Any, ...], repeat: float = 0.7) -> TableStatistics:
-    """Statistics of Overall with pairs (ratio, first, second, difference, p, seeds' error)."""
+def found(*pairs: tuple[Any, ...]) -> TableStatistics:
+    """Statistics of Overall with pairs (ratio, first, second, difference, p, seeds' error); a repeat finds 70 %."""
     lines = [
-        (ratio, "overall", a, b, d, d - 0.01, d + 0.01, p, 0.005, error, 3, 0.02, repeat)
+        (ratio, "overall", a, b, d, d - 0.01, d + 0.01, p, 0.005, error, 3, 0.02, 0.7)
         for ratio, a, b, d, p, error in pairs
     ]
     scores = [
