@@ -74,6 +74,19 @@ def test_batches_and_what_is_drawn_after_them_have_the_bits_of_a_corpus_in_memor
         assert torch.equal(after, own_after)
 
 
+@pytest.mark.parametrize("pairing", PAIRINGS)
+@pytest.mark.parametrize("share", [(0, 2), (1, 2), (3, 4)])
+def test_a_rank_gets_its_share_of_every_batch(pairing: Any, share: tuple[int, int]) -> None:
+    source = resident(6)
+    pairs = torch.randperm(source.pairs)[:36].view(9, SIZE)
+    expected = walked(source, pairs, pairing, share=share)
+    found = walked(streamed(source), pairs, pairing, share=share, block_bytes=1500)
+    for (batch, after), (own, own_after) in zip(found, expected, strict=True):
+        assert len(batch.x1) == len(batch.patient) == SIZE // share[1]
+        assert_equal(batch, own)
+        assert torch.equal(after, own_after)
+
+
 @pytest.mark.parametrize("first", [0, 1, 4, 8, 9])
 def test_an_epoch_goes_on_from_any_step(first: int) -> None:
     source = resident(6)
