@@ -7,7 +7,8 @@ cross-entropy.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice, repeat
 from typing import Any
 
@@ -51,9 +52,12 @@ def _boost(task: Task, settings: Boosting, *, kind: Kind, rate: int, seed: int) 
     target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
     fitted, scores = [], []
     for leaf in settings.leaf_windows:
-        fitted.append(fit(train, target, settings, leaf, multi=task.multi, seed=seed))
-        scores.append([validation_score(probability, task) for probability in fitted[-1](validation)])
-    chosen, last = (int(index) for index in np.unravel_index(np.argmax(scores), np.shape(scores)))
+        rounds = fit(train, target, settings, leaf, multi=task.multi, seed=seed)
+        stages, curve = until_no_better(rounds, validation, task)
+        fitted.append(stages)
+        scores.append(curve)
+    chosen = int(np.argmax([max(curve) for curve in scores]))
+    last = int(np.argmax(scores[chosen]))
     training = {
         "leaf_windows": settings.leaf_windows[chosen],
         "best_iteration": last + 1,
@@ -61,6 +65,20 @@ def _boost(task: Task, settings: Boosting, *, kind: Kind, rate: int, seed: int) 
         "seconds": time.perf_counter() - started,
     }
     return Outcome(next(islice(fitted[chosen](test), last, None)), training)
+
+
+def until_no_better(rounds: Iterator[Stages], validation: Floats, task: Task) -> tuple[Stages, list[float]]:
+    """The model after the first round without a better validation score, or the last, and the score of each iteration.
+
+    validation: (n, F).
+    """
+    scores: list[float] = []
+    for stages in rounds:
+        known = len(scores)
+        scores += [validation_score(probability, task) for probability in islice(stages(validation), known, None)]
+        if int(np.argmax(scores)) < known:
+            break
+    return stages, scores
 
 
 def at_250_hz(windows: NDArray[np.float16], rate: int) -> NDArray[Any]:
@@ -75,45 +93,64 @@ def at_250_hz(windows: NDArray[np.float16], rate: int) -> NDArray[Any]:
     return windows[:, before] * (1 - share) + windows[:, after] * share  # (n, S', L)
 
 
-def fit(x: Floats, target: NDArray[np.int64], settings: Boosting, leaf: int, *, multi: bool, seed: int) -> Stages:
-    """One softmax model of features (n, F) and targets (n, C), or one binary model per class."""
+def fit(
+    x: Floats, target: NDArray[np.int64], settings: Boosting, leaf: int, *, multi: bool, seed: int
+) -> Iterator[Stages]:
+    """One softmax model of features (n, F) and targets (n, C), or one binary model per class, after each round.
+
+    A round is `settings.patience` iterations. What the round before gave goes on with it, and is not to be used again.
+    """
     if not multi:
-        return _fit(x, target.argmax(axis=1), target.shape[1], settings, leaf, stream("boosting", seed))
-    fitted = [_fit(x, y, 2, settings, leaf, stream("boosting", seed, c)) for c, y in enumerate(target.T)]
-
-    def stages(x: Floats) -> Iterator[Floats]:
-        for of_classes in zip(*(binary(x) for binary in fitted), strict=True):
-            yield np.stack([probability[:, 1] for probability in of_classes], axis=1)  # (n, C)
-
-    return stages
+        yield from _fit(x, target.argmax(axis=1), target.shape[1], settings, leaf, stream("boosting", seed))
+        return
+    rounds = [_fit(x, y, 2, settings, leaf, stream("boosting", seed, c)) for c, y in enumerate(target.T)]
+    for fitted in zip(*rounds, strict=True):
+        yield partial(_of_classes, fitted)
 
 
-def _fit(x: Floats, y: NDArray[np.int64], classes: int, settings: Boosting, leaf: int, seed: int) -> Stages:
+def _of_classes(fitted: Sequence[Stages], x: Floats) -> Iterator[Floats]:
+    """The probabilities that binary models give for the presence of each class."""
+    for of_classes in zip(*(binary(x) for binary in fitted), strict=True):
+        yield np.stack([probability[:, 1] for probability in of_classes], axis=1)  # (n, C)
+
+
+def _fit(x: Floats, y: NDArray[np.int64], classes: int, settings: Boosting, leaf: int, seed: int) -> Iterator[Stages]:
     """A softmax model over the classes present in y; the others get probability 0."""
     present = np.unique(y)
+    ends = [*range(settings.patience, settings.iterations, settings.patience), settings.iterations]
     if len(present) == 1:
         certain = np.eye(classes, dtype=np.float32)[present[0]]  # (C,)
-        return lambda x: repeat(np.tile(certain, (len(x), 1)), settings.iterations)
+        for iterations in ends:
+            yield partial(_certain, certain, iterations)
+        return
     from sklearn.ensemble import HistGradientBoostingClassifier  # here, because it loads slowly
 
     model = HistGradientBoostingClassifier(
         learning_rate=settings.learning_rate,
-        max_iter=settings.iterations,
         max_leaf_nodes=settings.leaves,
         min_samples_leaf=leaf,
         l2_regularization=settings.l2,
         max_features=settings.feature_share,
         early_stopping=False,  # it would validate on windows of training recordings
+        warm_start=True,
         random_state=seed % 2**32,
-    ).fit(x, y)
+    )
+    for iterations in ends:
+        model.set_params(max_iter=iterations).fit(x, y)
+        yield partial(_stages, model, present, classes)
 
-    def stages(x: Floats) -> Iterator[Floats]:
-        if not len(x):
-            yield from repeat(np.zeros((0, classes), np.float32), settings.iterations)
-            return
-        for staged in model.staged_predict_proba(x):
-            probability = np.zeros((len(x), classes), np.float32)  # (n, C)
-            probability[:, present] = staged
-            yield probability
 
-    return stages
+def _certain(probability: Floats, iterations: int, x: Floats) -> Iterator[Floats]:
+    """The same probability (C,) for every window, at each iteration."""
+    return repeat(np.tile(probability, (len(x), 1)), iterations)
+
+
+def _stages(model: Any, present: NDArray[np.int64], classes: int, x: Floats) -> Iterator[Floats]:
+    """The probabilities of a model of the classes `present`, with those of the other classes."""
+    if not len(x):
+        yield from repeat(np.zeros((0, classes), np.float32), model.n_iter_)
+        return
+    for staged in model.staged_predict_proba(x):
+        probability = np.zeros((len(x), classes), np.float32)  # (n, C)
+        probability[:, present] = staged
+        yield probability

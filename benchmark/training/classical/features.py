@@ -27,7 +27,7 @@ from benchmark.training.classical.qrs import (
     qrs_edges,
 )
 
-FEATURES_VERSION = 1
+FEATURES_VERSION = 2
 """Results version: raised with any change here, in `qrs` or in `boosting` that can alter results."""
 CHUNK = 128
 """Windows measured at a time."""
@@ -47,9 +47,10 @@ LIMB = [LEADS.index(lead) for lead in ("I", "II", "III")]
 
 
 class Wave(NamedTuple):
-    """An interval of aligned beats: mask of its samples, and their number."""
+    """An interval of each aligned beat: the W samples that hold them all, a mask of each one's own, and their number."""
 
-    inside: NDArray[np.bool_]  # (n, T, 1)
+    span: slice
+    inside: NDArray[np.bool_]  # (n, W, 1)
     samples: NDArray[np.int64]  # (n, 1)
 
 
@@ -106,31 +107,31 @@ def _measures(windows: NDArray[np.floating[Any]], kind: Kind) -> Measures:
 
 
 def _wave(first: Ints, last: Ints) -> Wave:
-    """The interval first to last (n,), inclusive, of aligned beats."""
-    time = np.arange(BEFORE + AFTER)
-    inside = (time >= first[:, None]) & (time <= last[:, None])  # (n, T)
-    return Wave(inside[:, :, None], inside.sum(axis=1, keepdims=True))
+    """The interval first to last (n,), inclusive, of aligned beats; of which what lies within the beat counts."""
+    time = np.arange(max(int(first.min()), 0), min(int(last.max()) + 1, BEFORE + AFTER))  # (W,)
+    inside = (time >= first[:, None]) & (time <= last[:, None])  # (n, W)
+    return Wave(slice(time[0], time[-1] + 1), inside[:, :, None], inside.sum(axis=1, keepdims=True))
 
 
 def _mean(signal: Floats, wave: Wave) -> NDArray[np.float64]:
     """Mean over a wave, (n, T, L) -> (n, L)."""
-    return np.asarray((signal * wave.inside).sum(axis=1) / np.maximum(wave.samples, 1), np.float64)
+    return np.asarray((signal[:, wave.span] * wave.inside).sum(axis=1) / np.maximum(wave.samples, 1), np.float64)
 
 
 def _qrs(signal: Floats, onset: Ints, offset: Ints, qrs: Wave) -> Measures:
     """Q, R and S waves, areas, slopes and fragmentation (total variation) of each lead."""
-    time = np.arange(signal.shape[1])[:, None]  # (T, 1)
-    crests = np.where(qrs.inside, signal, -np.inf)  # (n, T, L)
-    troughs = np.where(qrs.inside, signal, np.inf)  # (n, T, L)
-    r, peak = crests.max(axis=1), crests.argmax(axis=1)  # (n, L), (n, L)
+    time = np.arange(signal.shape[1])[qrs.span, None]  # (W, 1)
+    crests = np.where(qrs.inside, signal[:, qrs.span], -np.inf)  # (n, W, L)
+    troughs = np.where(qrs.inside, signal[:, qrs.span], np.inf)  # (n, W, L)
+    r, peak = crests.max(axis=1), time[crests.argmax(axis=1), 0]  # (n, L), (n, L)
     # Without an R wave the trough is a Q wave (QS complex); the maximum is noise.
     peak = np.where(r < NO_WAVE * (r - troughs.min(axis=1)), offset[:, None], peak)  # (n, L)
-    before, after = time <= peak[:, None], time >= peak[:, None]  # (n, T, L), (n, T, L)
+    before, after = time <= peak[:, None], time >= peak[:, None]  # (n, W, L), (n, W, L)
     q = np.where(before, troughs, np.inf).min(axis=1)  # (n, L)
     s = np.where(after, troughs, np.inf).min(axis=1)  # (n, L)
     height = r - np.minimum(q, s) + TINY  # (n, L)
-    step = np.diff(signal, axis=1, prepend=signal[:, :1]) * qrs.inside  # (n, T, L)
-    below = (troughs < -NO_WAVE * height[:, None]) & before  # (n, T, L)
+    step = np.diff(signal, axis=1, prepend=signal[:, :1])[:, qrs.span] * qrs.inside  # (n, W, L)
+    below = (troughs < -NO_WAVE * height[:, None]) & before  # (n, W, L)
     return {
         "Q": q,
         "R": r,
@@ -156,14 +157,16 @@ def _st_segment(signal: Floats, offset: Ints) -> Measures:
 
 def _bump(name: str, signal: Floats, wave: Wave) -> Measures:
     """P or T wave of each lead: maximum, minimum, signed peak and its time, mean and standard deviation."""
-    masked = np.where(wave.inside, signal, 0)  # (n, T, L)
+    near = signal[:, wave.span]  # (n, W, L)
+    masked = np.where(wave.inside, near, 0)  # (n, W, L)
     peak = np.abs(masked).argmax(axis=1)  # (n, L)
+    time = np.where(masked.any(axis=1), peak + wave.span.start, 0)  # (n, L) 0 without a wave
     mean = _mean(signal, wave)  # (n, L)
     return {
-        f"{name} highest": np.where(wave.inside, signal, -np.inf).max(axis=1),
-        f"{name} lowest": np.where(wave.inside, signal, np.inf).min(axis=1),
+        f"{name} highest": np.where(wave.inside, near, -np.inf).max(axis=1),
+        f"{name} lowest": np.where(wave.inside, near, np.inf).min(axis=1),
         f"{name} amplitude": np.take_along_axis(masked, peak[:, None], axis=1)[:, 0],
-        f"{name} time": milliseconds(peak - BEFORE),
+        f"{name} time": milliseconds(time - BEFORE),
         f"{name} mean": mean,
         f"{name} deviation": np.sqrt(_mean((signal - mean[:, None].astype(np.float32)) ** 2, wave)),
     }
@@ -174,7 +177,7 @@ def _frontal_plane(signal: Floats, qrs: Wave, t_wave: Wave) -> Measures:
     scale = limb_scales(signal)  # (n, 3)
     angles = {}
     for name, wave in (("QRS", qrs), ("T", t_wave)):
-        one, two, three = (_mean(signal[:, :, LIMB], wave) * scale).T  # (n,) each
+        one, two, three = (_mean(signal, wave)[:, LIMB] * scale).T  # (n,) each
         # aVF = (II + III) / 2; augmented leads are scaled by 2 / sqrt(3) to compare with I.
         angles[name] = np.degrees(np.arctan2((two + three) / np.sqrt(3), one))  # (n,)
     between = np.abs(angles["QRS"] - angles["T"])  # (n,)

@@ -15,7 +15,8 @@ from benchmark.config.sections.evaluate import Boosting
 from benchmark.data.tasks.task import Task
 from benchmark.data.tasks.windows import Windows
 from benchmark.training.classical import boosting as boosting_module
-from benchmark.training.classical.boosting import at_250_hz, boost, fit
+from benchmark.training.classical.boosting import Stages, at_250_hz, boost, fit
+from benchmark.training.classical.features import beat_features
 from benchmark.training.finetune import Outcome
 
 MakeTask = Callable[..., Task]
@@ -52,6 +53,11 @@ def task_of(
 
 def run(task: Task, settings: Boosting = FAST, *, seed: int = 41) -> Outcome:
     return boost(task, settings, kind="heartbeats", seed=seed)
+
+
+def whole(x: Any, target: Any, settings: Boosting, leaf: int, *, multi: bool = False, seed: int = 41) -> Stages:
+    """The model after its last round."""
+    return list(fit(x, target, settings, leaf, multi=multi, seed=seed))[-1]
 
 
 def test_windows_of_another_rate_are_interpolated_between_their_samples() -> None:
@@ -124,7 +130,7 @@ def test_a_setting_acts(knob: str, value: object) -> None:
     random = np.random.default_rng(0)
     x, target = random.normal(size=(60, 8)).astype(np.float32), np.eye(3, dtype=np.int64)[random.integers(3, size=60)]
     one, other = (
-        list(fit(x, target, settings, settings.leaf_windows[0], multi=False, seed=41)(x))[-1]
+        list(whole(x, target, settings, settings.leaf_windows[0])(x))[-1]
         for settings in (FAST, FAST.model_copy(update={knob: value}))
     )
     assert not np.array_equal(one, other)
@@ -138,9 +144,45 @@ def test_all_iterations_are_done_on_many_windows_and_with_any_seed() -> None:
         np.eye(2, dtype=np.int64)[random.integers(2, size=10_001)],
     )
     settings = Boosting(iterations=30, leaves=2, feature_share=1.0)
-    assert len(list(fit(x, target, settings, 20, multi=False, seed=41)(x[:1]))) == 30
+    assert len(list(whole(x, target, settings, 20)(x[:1]))) == 30
     for seed in range(12):
-        next(fit(x[:40], target[:40], Boosting(iterations=1), 5, multi=False, seed=seed)(x[:1]))
+        next(whole(x[:40], target[:40], Boosting(iterations=1), 5, seed=seed)(x[:1]))
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_rounds_give_the_bits_of_a_model_fitted_at_once(multi: bool) -> None:
+    random = np.random.default_rng(0)
+    x, target = random.normal(size=(60, 8)).astype(np.float32), np.eye(3, dtype=np.int64)[random.integers(3, size=60)]
+    target[:, 2] |= int(multi)  # a class that all have
+    one, other = (
+        [(len(list(stages(x[:0]))), list(stages(x))) for stages in fit(x, target, settings, 2, multi=multi, seed=41)]
+        for settings in (FAST.model_copy(update={"patience": patience}) for patience in (5, 12))
+    )
+    assert [empty for empty, _ in one] == [len(found) for _, found in one] == [5, 10, 12]
+    assert [len(found) for _, found in other] == [12]
+    np.testing.assert_array_equal(one[-1][1], other[0][1])
+
+
+@pytest.mark.parametrize(
+    ("scores", "done", "best"),
+    [
+        ([0.1, 0.3, 0.2, 0.3], 4, 2),  # the second round only comes up to the first
+        ([0.1, 0.3, 0.2, 0.31, 0.3, 0.3, 0.9], 6, 4),
+        ([0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.5], 7, 7),  # the last round is shorter
+    ],
+)
+def test_a_round_without_a_better_score_is_the_last(
+    scores: list[float], done: int, best: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coming = iter(scores)
+    monkeypatch.setattr(boosting_module, "validation_score", lambda probability, task: next(coming))
+    task = task_of(THREE * 10, THREE, THREE * 2)
+    outcome = run(task, FAST.model_copy(update={"iterations": 7, "patience": 2}))
+    assert outcome.training["validation_f1"] == scores[:done]
+    assert outcome.training["best_iteration"] == best
+    x, target = beat_features(task.train.signal.numpy()), task.train.target.numpy().astype(np.int64)
+    stages = list(whole(x, target, FAST, 2)(beat_features(task.test.signal.numpy())))
+    np.testing.assert_array_equal(outcome.probability, stages[best - 1])
 
 
 def test_the_seconds_are_those_of_the_boosting() -> None:
