@@ -47,7 +47,7 @@ LIMB = [LEADS.index(lead) for lead in ("I", "II", "III")]
 
 
 class Wave(NamedTuple):
-    """An interval of each aligned beat: the W samples that hold them all, a mask of each one's own, and their number."""
+    """An interval of each aligned beat: the W samples that hold all, a mask of each one's own, and their number."""
 
     span: slice
     inside: NDArray[np.bool_]  # (n, W, 1)

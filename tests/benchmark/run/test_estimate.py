@@ -114,9 +114,13 @@ def test_disk_grows_with_beats_encoders_and_cells(small_config: SmallConfig) -> 
 def test_boosting_costs_by_trees_and_windows_whatever_the_encoder(small_config: SmallConfig) -> None:
     config = small_config({"gates": ["features", "full-labels"], "ratios": [0.5]})
     small, whole = {cell.ratio: cell for cell in grid_of(config).cells if cell.evaluation == "features"}.values()
-    trees = config.boosting.iterations * len(config.boosting.leaf_windows) * 4
-    per_tree = [cell_seconds(cell, config, SIZES, a_pass=1e9) / trees for cell in (small, whole)]
-    assert per_tree == pytest.approx([TREE_SECONDS + TREE_WINDOW_SECONDS * labelled for labelled in (200, 400)])
+    a_tree = [TREE_SECONDS + TREE_WINDOW_SECONDS * labelled for labelled in (200, 400)]
+    for patience, iterations in ((20, 50), (40, 100), (61, 150), (150, 150)):
+        boosting = config.boosting.model_copy(update={"patience": patience})
+        patient = config.model_copy(update={"boosting": boosting})
+        trees = iterations * len(boosting.leaf_windows) * 4
+        per_tree = [cell_seconds(cell, patient, SIZES, a_pass=1e9) / trees for cell in (small, whole)]
+        assert per_tree == pytest.approx(a_tree)
     assert cell_seconds(grid_of(config).cells[0], config, SIZES, a_pass=2.0) == 2 * cost(config)
 
 
