@@ -168,6 +168,7 @@ def test_rounds_give_the_bits_of_a_model_fitted_at_once(multi: bool) -> None:
     [
         ([0.1, 0.3, 0.2, 0.3], 4, 2),  # the second round only comes up to the first
         ([0.1, 0.3, 0.2, 0.31, 0.3, 0.3, 0.9], 6, 4),
+        ([0.1, 0.3, 0.4, 0.3, 0.3, 0.5, 0.5], 7, 6),  # the first of a round is better
         ([0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.5], 7, 7),  # the last round is shorter
     ],
 )
