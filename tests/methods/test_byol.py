@@ -89,6 +89,12 @@ def test_a_constant_or_untold_schedule_stays_at_its_start(schedule: str) -> None
         method.after_step()
 
 
+def test_updates_are_counted_in_whole_numbers() -> None:
+    assert {name: value.dtype for name, value in make_byol().named_buffers(recurse=False)} == {
+        "updates_done": torch.int64, "updates": torch.int64,
+    }  # fmt: skip
+
+
 def test_the_place_in_the_schedule_is_part_of_the_state() -> None:
     method = make_byol(momentum=0.5)
     method.begin(updates=10)

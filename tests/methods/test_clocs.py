@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data.readers.base import LEADS
+from methods import base, clocs
 from methods.base import Batch
 from methods.clocs import CLOCS, SINGLE_LEADS, CLOCSConfig, cmsc_loss, lead_views, single_lead_samples
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -129,6 +130,23 @@ def test_a_single_lead_sample_keeps_its_window_lead_and_patient() -> None:
                 assert torch.equal(after[sample, :, place], before[window, :, place])
                 assert torch.count_nonzero(after[sample]) == torch.count_nonzero(before[window, :, place])
             assert all(ids[sample] == own[window] for ids, own in zip(samples[2:5], batch[2:5], strict=True))
+
+
+def test_single_leads_of_half_precision_stay_so() -> None:
+    batch = make_batch()
+    batch = batch._replace(x1=batch.x1.bfloat16(), x2=batch.x2.bfloat16())
+    assert {view.dtype for view in single_lead_samples(batch)[:2]} == {torch.bfloat16}
+
+
+def test_windows_of_all_ranks_join_lead_by_lead(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    method = CLOCS(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), CLOCSConfig(leads="one"))
+    batch = make_batch()
+    both = Batch(*(torch.cat([part, part]) for part in batch[:5]))
+    expected = method(both)
+    monkeypatch.setattr(base, "gather", lambda ids: torch.cat([ids, ids]))
+    monkeypatch.setattr(clocs, "gather_with_gradient", lambda z, dim=0: torch.cat([z, z], dim))
+    torch.testing.assert_close(method(batch), expected)
 
 
 def test_one_lead_equals_the_loop_over_leads_and_windows() -> None:

@@ -66,6 +66,24 @@ def test_the_momentum_rises_to_one_in_equal_steps() -> None:
     assert kept == pytest.approx([0.5, 0.625, 0.75, 0.875, 1, 1])
 
 
+def test_before_a_beginning_the_momentum_stays() -> None:
+    method = JEPA(Dilated(DilatedConfig(hidden=2, depth=0, output=2)), JEPAConfig(momentum=0.5))
+    with torch.no_grad():
+        method.target_encoder.input.weight.zero_()  # type: ignore[union-attr, operator]
+        method.encoder.input.weight.fill_(1)  # type: ignore[union-attr, operator]
+    for _ in range(3):
+        method.after_step()
+    target = method.target_encoder.input.weight  # type: ignore[union-attr]
+    torch.testing.assert_close(target, torch.full_like(target, 0.875))  # type: ignore[arg-type]
+
+
+def test_updates_are_counted_in_whole_numbers() -> None:
+    method = JEPA(Dilated(DilatedConfig.small()), JEPAConfig())
+    assert {name: value.dtype for name, value in method.named_buffers(recurse=False)} == {
+        "updates_done": torch.int64, "updates": torch.int64,
+    }  # fmt: skip
+
+
 def test_the_target_normalises_with_its_own_statistics_and_gets_no_gradient() -> None:
     method = JEPA(ResNet1d(ResNet1dConfig.small()), JEPAConfig())
     method(make_batch(40)).backward()

@@ -11,8 +11,9 @@ import torch
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from methods.base import Batch
+from methods.encoders.layers.transformer import Block
 from methods.encoders.st_mem import STMEM, STMEMConfig
-from methods.mae import MAE, MAEConfig, kept_tokens, positions, reconstruction_loss
+from methods.mae import MAE, MAEConfig, block, kept_tokens, positions, reconstruction_loss
 from tests.basic import BASIC
 from tests.methods.official import arrays_of
 from tests.methods.tokens import Patches, PatchesConfig
@@ -116,3 +117,25 @@ def test_of_each_lead_of_st_mem_a_quarter_is_seen(monkeypatch: pytest.MonkeyPatc
     method(make_batch(40)).backward()
     (kept,) = seen
     assert [torch.bincount(row // 20, minlength=12).tolist() for row in kept] == [[5] * 12] * 4
+
+
+def test_a_block_of_the_decoder_is_one_of_the_encoders_with_four_heads() -> None:
+    torch.manual_seed(0)
+    theirs, ours = block(8), Block(8, heads=4, head_width=2, hidden=32)
+    names = {
+        "norm1.": "attention.norm.", "self_attn.in_proj_": "attention.qkv.", "self_attn.out_proj.": "attention.out.",
+        "norm2.": "perceptron.0.", "linear1.": "perceptron.1.", "linear2.": "perceptron.3.",
+    }  # fmt: skip
+    state = {}
+    for name, value in theirs.state_dict().items():
+        start = next(start for start in names if name.startswith(start))
+        state[name.replace(start, names[start])] = value
+    ours.load_state_dict(state)
+    x = torch.randn(2, 5, 8)
+    torch.testing.assert_close(theirs(x), ours(x))
+
+
+def test_the_mask_token_starts_as_small_as_those_of_the_encoders() -> None:
+    torch.manual_seed(0)
+    method = MAE(Patches(), MAEConfig(decoder_width=1024, decoder_depth=1))
+    assert method.mask_token.std().item() == pytest.approx(0.02, rel=0.1)

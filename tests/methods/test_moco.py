@@ -72,6 +72,12 @@ def test_patients_have_no_influence() -> None:
     assert losses[0] == losses[1]
 
 
+def test_heads_of_pmq_are_three_layers_and_two_each_normalised() -> None:
+    layer, method = [nn.Linear, nn.BatchNorm1d], make_moco()
+    assert [type(module) for module in method.projection] == [*layer, nn.ReLU, *layer, nn.ReLU, *layer]
+    assert [type(module) for module in method.prediction] == [*layer, nn.ReLU, *layer]
+
+
 def test_heads_of_version_2_have_no_normalisation() -> None:
     method = make_moco(head="v2", predictor=False)
     assert [type(module) for module in method.projection] == [nn.Linear, nn.ReLU, nn.Linear]

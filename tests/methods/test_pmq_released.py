@@ -146,7 +146,8 @@ def test_the_queue_starts_with_unit_noise_of_nobody() -> None:
 
 def test_the_key_head_is_two_of_three_layers_and_the_encoder_drops() -> None:
     method = make_released()
-    assert [len(list(head.parameters())) for head in (method.projection, method.key_projection)] == [12, 8]
+    heads = method.projection, method.key_projection, method.prediction
+    assert [len(list(head.parameters())) for head in heads] == [12, 8, 8]
     assert method.encoder.dropout == method.key_encoder.dropout == 0.1
 
 

@@ -29,5 +29,9 @@ def test_projections_get_no_gradient_as_targets() -> None:
 
 def test_the_projection_ends_normalised_and_the_prediction_does_not() -> None:
     method = SimSiam(Dilated(DilatedConfig.small()), SiameseConfig())
-    last = [list(head.children())[-1] for head in (method.projection, method.prediction)]
-    assert [type(module) for module in last] == [nn.BatchNorm1d, nn.Linear]
+    projection, prediction = (
+        [type(part) for part in head.children()] for head in (method.projection, method.prediction)
+    )
+    layer = [nn.Linear, nn.BatchNorm1d]
+    assert projection == [*layer, nn.ReLU, *layer, nn.ReLU, *layer]
+    assert prediction == [*layer, nn.ReLU, nn.Linear]

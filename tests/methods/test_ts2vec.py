@@ -40,6 +40,10 @@ def test_crops_lie_in_the_window_and_overlap() -> None:
     assert (drawn[:, 2] - drawn[:, 1]).std() > 0.2  # overlaps of all lengths
 
 
+def test_a_crop_keeps_half_precision() -> None:
+    assert crop(torch.ones(1, 8, 2).bfloat16(), 0.25, 0.5).dtype == torch.bfloat16
+
+
 def test_a_crop_hides_what_lies_outside_it() -> None:
     x = torch.ones(2, 10, 3)
     assert crop(x, 0.25, 0.5)[0, :, 0].tolist() == [0, 0, 1, 1, 1, 0, 0, 0, 0, 0]

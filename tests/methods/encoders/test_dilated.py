@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from methods.encoders import load_official
 from methods.encoders.dilated import Dilated, DilatedConfig, load_released
 from methods.parts.dropout import dropout
 
@@ -64,6 +66,24 @@ def test_single_precision_agrees_to_five_digits(steps: int) -> None:
     with torch.no_grad():
         torch.testing.assert_close(encoder(x), plain(encoder, x), rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(encoder.pooled(x), plain(encoder, x).mean(1), rtol=1e-5, atol=1e-5)
+
+
+def test_each_block_dilates_twice_as_far_as_the_one_before() -> None:
+    encoder = small(depth=3)
+    dilations = [(block.conv1.dilation, block.conv2.dilation) for block in [*encoder.hidden, encoder.output]]
+    assert dilations == [((1,), (1,)), ((2,), (2,)), ((4,), (4,)), ((8,), (8,))]
+
+
+@pytest.mark.parametrize(
+    ("training", "share", "step_by_step"), [(True, 0.5, True), (True, 0.0, False), (False, 0.5, False)]
+)
+def test_the_mean_is_taken_early_unless_steps_drop_out(
+    monkeypatch: pytest.MonkeyPatch, training: bool, share: float, step_by_step: bool
+) -> None:
+    calls: list[Tensor] = []
+    monkeypatch.setattr(Dilated, "steps", lambda _, embedded: calls.append(embedded) or embedded)
+    small(dropout=share).train(training).pooled(torch.zeros(2, 8, 12))
+    assert bool(calls) is step_by_step
 
 
 def test_every_parameter_has_a_gradient_even_of_taps_that_read_padding() -> None:
@@ -159,6 +179,20 @@ def test_gives_the_released_encoders_outputs(released: dict[str, np.ndarray], av
     np.testing.assert_allclose(encoder.pooled(x).detach(), released["pooled"], rtol=1e-5, atol=1e-5)
 
 
+def test_the_sizes_follow_the_released_tensors() -> None:
+    ours = small(leads=3, depth=2)
+    names = {"input.": "input_fc.", "hidden.": "feature_extractor.net.", "output.": "feature_extractor.net.2."}
+    state = {}
+    for name, value in ours.state_dict().items():
+        for own, theirs in names.items():
+            name = re.sub(f"^{own}", theirs, name)
+        state[re.sub(r"(conv[12])", r"\1.conv", name).replace("skip", "projector")] = value
+    loaded = load_official("dilated", state)
+    assert loaded.config == ours.config
+    x = torch.randn(2, 40, 3)
+    assert torch.equal(loaded(x), ours(x))
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -193,11 +227,12 @@ def test_activations_and_their_gradients_lie_step_by_step_in_memory(length: int)
     assert {strides[1] for strides in seen} == {1}
 
 
-def test_pooling_averages_samples_before_the_first_layer() -> None:
-    encoder, x = small(pool=3), torch.randn(2, 300, 12)
+@pytest.mark.parametrize("pool", [2, 3])
+def test_pooling_averages_samples_before_the_first_layer(pool: int) -> None:
+    encoder, x = small(pool=pool), torch.randn(2, 300, 12)
     same = small()
     same.load_state_dict(encoder.state_dict())
-    coarse = x.unflatten(1, (100, 3)).mean(2)  # (B, S', L)
+    coarse = x.unflatten(1, (-1, pool)).mean(2)  # (B, S', L)
     torch.testing.assert_close(encoder(x), same(coarse))
     torch.testing.assert_close(encoder.pooled(x), same.pooled(coarse))
 

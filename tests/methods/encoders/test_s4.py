@@ -91,6 +91,17 @@ def test_the_length_follows_from_the_roots_of_unity(shared_reference: Path, leng
     assert found.config == S4Config(length=length)
 
 
+def test_a_linear_front_is_taken_on(shared_reference: Path) -> None:
+    official = arrays_of(shared_reference / "backbones_s4_dev.npz", "s4_causal")
+    state = whole_state(official, 64)
+    width = len(state["norms.0.weight"])
+    state |= {"encoder.weight": torch.randn(width, 5), "encoder.bias": torch.randn(width)}
+    encoder = load_official("s4", state)
+    assert (encoder.config.front, encoder.config.leads) == ("linear", 5)  # type: ignore[attr-defined]
+    x = torch.randn(2, 30, 5)
+    torch.testing.assert_close(encoder.embed(x), x @ state["encoder.weight"].T + state["encoder.bias"])
+
+
 @pytest.mark.parametrize("front", ["convolutions", "linear"])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_a_causal_step_sees_no_later_one(front: str, bidirectional: bool) -> None:
@@ -137,6 +148,11 @@ def test_without_a_front_there_are_as_many_leads_as_channels() -> None:
     ("damage", "message"),
     [
         (lambda state: state.clear(), r"no tensor s4_layers.0.kernel.kernel.C; pass the whole state_dict"),
+        (
+            lambda state: state.pop("s4_layers.0.kernel.kernel.omega"),
+            r"no tensor s4_layers.0.kernel.kernel.omega; pass",
+        ),
+        (lambda state: state.pop("s4_layers.0.D"), r"no tensor s4_layers.0.D; pass"),
         (lambda state: state.pop("s4_layers.1.D"), r"Missing key.*layers.1.space.d"),
         (lambda state: state.update({"s4_layers.0.gate.weight": torch.zeros(1)}), "unknown tensor 's4_layers.0.gate"),
         (lambda state: state.update({"norms.0.weight": torch.zeros(3)}), "size mismatch"),

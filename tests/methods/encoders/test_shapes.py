@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
+from torch import Tensor
 
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
@@ -27,6 +30,24 @@ def test_windows_of_a_length_that_the_encoder_takes_are_read() -> None:
     encoder = Patches(PatchesConfig(patch=7))
     assert width_of(encoder, encoder.patches) == 7 * 12
     assert width_of(Dilated(DilatedConfig(hidden=3)), Dilated(DilatedConfig(hidden=3)).embed) == 3
+
+
+@pytest.mark.parametrize(
+    ("taken", "looked_at"),
+    [
+        (range(1, 20_000), 300),
+        ([1, 299, 9_999], 9_999),
+        ([1, 299, 10_000], 1),
+        ([299, 10_000], 299),
+    ],
+)
+def test_the_first_length_from_a_heartbeat_on_is_read_else_the_shortest(
+    monkeypatch: pytest.MonkeyPatch, taken: Sequence[int], looked_at: int
+) -> None:
+    monkeypatch.setattr(PatchesConfig, "unfit", lambda _, samples: "" if samples in taken else "not taken")
+    seen: list[Tensor] = []
+    width_of(Patches(), lambda x: seen.append(x) or x)  # type: ignore[func-returns-value]
+    assert [x.shape for x in seen] == [(1, looked_at, 12)]
 
 
 def test_encoders_of_windows_shorter_than_a_heartbeat_are_read() -> None:
@@ -65,6 +86,7 @@ def test_two_steps_are_enough() -> None:
         (0.99, 0.99, 20, 20, slice(18, 20)),
         (1.0, 1.0, 20, 20, slice(18, 20)),
         (0.5, 0.5, 20, 20, slice(10, 12)),
+        (1.0, 1.0, 10, 20, slice(18, 20)),  # two outputs for each
     ],
 )
 def test_a_stretch_is_that_of_the_embedded_steps(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,14 @@ def test_what_the_official_pretraining_keeps_gives_its_latent_tokens(shared_refe
     torch.testing.assert_close(found, tokens, rtol=1e-5, atol=1e-5)
 
 
+def test_positions_are_sines_and_cosines_at_falling_rates_between_zeros() -> None:
+    found = sine_cosine(2000, 6)
+    angles = [1999 * 10_000 ** -(rate / 3) for rate in range(3)]
+    assert found[-2].tolist() == pytest.approx([*map(math.sin, angles), *map(math.cos, angles)], abs=1e-6)
+    assert found.shape == (2002, 6)
+    assert not found[[0, -1]].any()
+
+
 def test_patches_are_those_of_single_leads(shared_reference: Path) -> None:
     official = arrays_of(shared_reference / "backbones_vit_dev.npz", "st_mem_pretrain")
     encoder = STMEM(STMEMConfig(patch=25, length=200, output=16, depth=1, heads=2, hidden=16))
@@ -103,6 +112,7 @@ def test_patches_are_those_of_single_leads(shared_reference: Path) -> None:
             "no tensor lead_embeddings.0; pass",
         ),
         (lambda state: state.pop("lead_embeddings.3"), "lead_embeddings.11|lead_embeddings.3"),
+        (lambda state: [state.pop(f"lead_embeddings.{n}") for n in range(LEADS)], "no tensor lead_embeddings.0; pass"),
         (lambda state: state.update({"cls_embedding": torch.zeros(32)}), "unknown tensor 'cls_embedding'"),
         (lambda state: state.update({"sep_embedding": torch.zeros(4)}), "size mismatch"),
     ],

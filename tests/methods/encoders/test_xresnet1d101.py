@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from methods.encoders import load_official
-from methods.encoders.xresnet1d101 import XResNet1d101, XResNet1d101Config
+from methods.encoders.xresnet1d101 import XResNet1d101, XResNet1d101Config, normalised
 from tests.methods.encoders.official import Arrays, State, arrays_of, gradient_of, state_of
 
 SECOND, FIRST = ".convpath.0.", ".convs."
@@ -78,6 +79,29 @@ def test_the_sizes_follow_the_tensors(state: State) -> None:
     assert load_official("xresnet1d101", two)(torch.randn(2, 64, 2)).shape == (2, 2, 256)
 
 
+def test_all_sizes_follow_the_official_tensors() -> None:
+    ours = XResNet1d101(XResNet1d101Config(leads=3, output=16, third_stage=2))
+    official = {}
+    for name, value in ours.state_dict().items():
+        if match := re.fullmatch(r"stem\.(\d)\.(.+)", name):
+            name = f"{int(match[1]) // 2}.{match[2]}"
+        elif match := re.fullmatch(r"stages\.(\d)\.(\d+)\.(?:path\.(\d)|shortcut\.1)\.(.+)", name):
+            part = f"convs.{int(match[3]) // 2}" if match[3] else "idpath.1"
+            name = f"{int(match[1]) + 4}.{match[2]}.{part}.{match[4]}"
+        official[name] = value
+    loaded = load_official("xresnet1d101", official)
+    assert loaded.config == ours.config
+    x = torch.randn(2, 64, 3)
+    assert torch.equal(loaded.eval()(x), ours.eval()(x))
+
+
+def test_convolutions_start_normal_with_the_deviation_of_he() -> None:
+    torch.manual_seed(0)
+    weight = normalised(64, 64, 5)[0].weight
+    assert weight.std().item() == pytest.approx((2 / (64 * 5)) ** 0.5, rel=0.02)
+    assert weight.abs().max() > 3 * weight.std()  # not uniform
+
+
 def test_every_batch_normalisation_starts_at_one() -> None:
     encoder = XResNet1d101(XResNet1d101Config.small())
     assert all(bool((p == 1).all()) for name, p in encoder.named_parameters() if p.ndim == 1 and "weight" in name)
@@ -100,6 +124,10 @@ def test_shorter_windows_are_refused() -> None:
     ("damage", "message"),
     [
         (lambda state: state.clear(), "no tensor 0.0.weight; pass the whole state_dict"),
+        (
+            lambda state: [state.pop(f"7.2.{kind}.2.0.weight") for kind in ("convs", "convpath.0")],
+            "no tensor 7.2.convs.2.0.weight; pass the whole state_dict",
+        ),
         (lambda state: state.pop("2.0.weight"), "Missing key.*stem.4.0.weight"),
         (lambda state: state.update({"4.0.squeeze.weight": torch.zeros(1)}), "unknown tensor '4.0.squeeze.weight'"),
         (lambda state: state.update({"4.0.idpath.0.0.weight": torch.zeros(1)}), "size mismatch"),

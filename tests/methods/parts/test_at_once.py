@@ -62,6 +62,21 @@ def test_without_gradients_it_is_the_value() -> None:
     torch.testing.assert_close(value, term(model, torch.ones(1, 3)))
 
 
+def test_where_nothing_can_learn_no_graph_is_made() -> None:
+    fixed, learning = layer().requires_grad_(False), layer()
+    assert not with_gradients(lambda: term(fixed, torch.ones(1, 3)), fixed.parameters()).requires_grad
+    graphs: list[bool] = []
+
+    def watched() -> Tensor:
+        loss = term(learning, torch.ones(1, 3))
+        graphs.append(loss.requires_grad)
+        return loss
+
+    with torch.no_grad():
+        with_gradients(watched, learning.parameters())
+    assert graphs == [False]
+
+
 def test_what_a_term_saves_is_freed_before_the_next_begins() -> None:
     model = layer()
     saved: list[weakref.ref[Tensor]] = []

@@ -51,7 +51,7 @@ def test_the_running_average_counts_the_initial_weights() -> None:
         average.update(source)
         iterates.append(source.weight.detach().clone())
     torch.testing.assert_close(average.module.weight.detach(), torch.stack(iterates).mean(0))
-    assert average.count.item() == 5
+    assert (average.count.item(), average.count.dtype) == (5, torch.int64)
     assert not average.module.weight.requires_grad
 
 

@@ -59,6 +59,14 @@ def test_outputs_get_the_sum_of_all_ranks_gradients(second_of_two: None, dim: in
     assert x.grad.tolist() == [[33.0, 44.0]]  # of its own half, summed over both ranks
 
 
+def test_a_gradient_in_another_order_is_exchanged_in_one_piece(second_of_two: None) -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    weights = torch.arange(8.0).view(2, 4).mT  # (4, 2), column by column in memory
+    (weights * gather_with_gradient(x)).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == (11 * weights[2:]).tolist()
+
+
 def test_a_draw_is_that_of_the_first_rank_and_leaves_its_own(second_of_two: None) -> None:
     own = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert of_first_rank(own.mT).tolist() == [[10.0, 30.0], [20.0, 40.0]]

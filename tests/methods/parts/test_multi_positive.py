@@ -25,6 +25,21 @@ def looped(q: Tensor, keys: Tensor, positive: Tensor, valid: Tensor) -> float:
     return sum(means) / len(means) if means else 0.0
 
 
+def test_so_many_similarities_are_processed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def counted(logits: Tensor, *rest: Tensor) -> Tensor:
+        sizes.append(logits.numel())
+        return of_block(logits, *rest)
+
+    of_block = multi_positive.minus_shares
+    monkeypatch.setattr(multi_positive, "minus_shares", counted)
+    monkeypatch.setattr(multi_positive, "BLOCK", 20)
+    all_of_them = torch.ones(20, 2, dtype=torch.bool)
+    multi_positive_nce(torch.randn(20, 3), torch.randn(2, 3), all_of_them, all_of_them[0], TEMPERATURE)
+    assert sizes == [14, 14, 12]
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 1.0])
 @pytest.mark.parametrize("block", [1, 40, 2**20])
 def test_equals_the_double_loop(share: float, block: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from methods import METHODS, get_method
+from methods.parts import spaces
 from methods.parts.spaces import Choice, Log, Space, spaces_of
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
@@ -54,6 +56,30 @@ SPACES: dict[str, Space] = {
     "variance": Log(1.0, 50.0),
 }
 """Written down: a space that moves makes earlier trials another search."""
+
+
+BOUNDS: dict[str, tuple[list[object], list[object]]] = {
+    "Share": ([-0.1, 1.1], [0.0, 1.0]),
+    "Temperature": ([0.0, -0.1], [1e-9, 2.0]),
+    "Momentum": ([-0.1, 1.1], [0.0, 1.0]),
+    "TimeMask": ([-0.1, 1.1], [0.0, 1.0]),
+    "FrequencyMask": ([-0.1, 1.1], [0.0, 1.0]),
+    "LossWeight": ([-0.1], [0.0, 9.0]),
+    "LearningRate": ([0.0, -0.1, "0.1"], [1e-9, 2.0]),
+    "WeightDecay": ([-0.1, "0.1"], [0.0, 2.0]),
+}
+"""Kind of a knob -> values that are refused, values that are taken."""
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_knob_ends_where_it_makes_no_sense(name: str) -> None:
+    kind: TypeAdapter[float] = TypeAdapter(getattr(spaces, name))
+    refused, taken = BOUNDS[name]
+    for value in taken:
+        assert kind.validate_python(value) == value
+    for value in refused:
+        with pytest.raises(ValidationError):
+            kind.validate_python(value)
 
 
 def draws(space: Space, count: int = 200) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from methods.parts.time_cosine import plain_time_cosine, time_cosine, unit_in_time
+from methods.parts.time_cosine import plain_time_cosine, plain_unit_in_time, time_cosine, unit_in_time
 
 
 def test_equals_two_normalisations_in_values_and_gradients() -> None:
@@ -14,6 +14,14 @@ def test_equals_two_normalisations_in_values_and_gradients() -> None:
     found = [torch.autograd.grad((form(h1, h2) * weights).sum(), (h1, h2)) for form in (time_cosine, plain_time_cosine)]
     torch.testing.assert_close(time_cosine(h1, h2), plain_time_cosine(h1, h2))
     torch.testing.assert_close(*found)
+
+
+def test_a_silent_channel_is_divided_by_the_shortest_length() -> None:
+    for form in (unit_in_time, plain_unit_in_time):
+        h = torch.zeros(1, 4, 2, dtype=torch.float64, requires_grad=True)
+        form(h).sum().backward()
+        assert h.grad is not None
+        torch.testing.assert_close(h.grad, torch.full_like(h, 1e12))
 
 
 def test_half_precision_becomes_single_precision() -> None:

@@ -35,6 +35,13 @@ def test_the_convolution_is_the_recurrence_at_even_and_odd_lengths(length: int) 
     np.testing.assert_allclose(taps, recurrence(space, length), rtol=1e-4, atol=1e-5)
 
 
+def test_steps_in_time_are_drawn_log_uniform_between_a_thousandth_and_a_tenth() -> None:
+    torch.manual_seed(0)
+    space = StateSpace(5, 2, 4, bidirectional=False)
+    torch.manual_seed(0)
+    torch.testing.assert_close(space.log_dt.exp(), 0.001 * 100 ** torch.rand(5))
+
+
 def test_hippo_is_the_legendre_matrix() -> None:
     w, p, b = hippo(6)
     order = torch.arange(6, dtype=torch.float64)
