@@ -44,6 +44,10 @@ class Entry:
     """Codes that the dataset states of it; what named tasks are made of (benchmark.data.tasks.columns)."""
 
 
+Person = tuple[str, float | None]
+"""Sex as stated, '' where it is not, and age in years."""
+
+
 @dataclass(frozen=True)
 class Recording:
     """One 12-lead ECG."""
@@ -128,6 +132,12 @@ class Dataset(About, Protocol):
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Files an entry is read from, existing or not; a change of their size or time makes a cache stale."""
+
+    def people(self) -> dict[str, Person]:
+        """Recording -> person, of a table that is read for nothing else; {} where there is none, or none to be read.
+
+        Entries and WFDB headers, which may state them too, are looked at by `benchmark.data.audit.people`.
+        """
 
     def read(self, entry: Entry) -> Recording:
         """The signal of one entry in mV. Raises Unusable with the reason if it cannot be used."""

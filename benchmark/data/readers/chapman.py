@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from benchmark.data.readers import chapman_figshare as figshare
-from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.readers.base import DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.readers.files.tables import Row, Table, keyed, listing_of
 from benchmark.data.readers.files.wfdb_record import diagnosis_codes, one_of, read_recording, record_files, records_at
 
@@ -101,6 +101,11 @@ class Chapman:
         if entry.path.endswith(".csv"):
             return (self.root / entry.path,)
         return record_files(self.root / entry.path, ".mat")
+
+    def people(self) -> dict[str, Person]:
+        """Of the figshare form's workbook."""
+        tables = [self.root / name for name in self.tables if (self.root / name).is_file()]
+        return figshare.people_in(tables[0]) if tables else {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""

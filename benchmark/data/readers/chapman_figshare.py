@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Recording, Unusable
+from benchmark.data.readers.base import LEADS, Dataset, DatasetError, Person, Recording, Unusable
 from benchmark.data.readers.checks import LARGEST_SIGNAL, check_file, checked_recording
 from benchmark.data.readers.files.sheets import read_workbook
-from benchmark.data.readers.files.tables import Table
+from benchmark.data.readers.files.tables import Table, years_of
 
 SAMPLES, FS = 5000, 500.0
 MILLIVOLTS_PER_MICROVOLT = 1e-3
@@ -54,6 +54,18 @@ def read_diagnostics(dataset: Dataset, path: Path) -> Table:
     beat = header.index(BEAT) if BEAT in header else None
     rows = [(*(row[place] for place in places), "" if beat is None else row[beat]) for row in cells[1:]]
     return Table(rows, [])
+
+
+def people_in(path: Path) -> dict[str, Person]:
+    """File name -> sex and age, of Diagnostics.xlsx; {} where it cannot be read or lacks a column of them."""
+    try:
+        header, *rows = read_workbook(path) or [[]]
+    except (OSError, ValueError):
+        return {}
+    if {"FileName", "Gender", "PatientAge"} - set(header):
+        return {}
+    cells = [dict(zip(header, row, strict=False)) for row in rows]
+    return {cell["FileName"]: (cell["Gender"], years_of(cell["PatientAge"])) for cell in cells}
 
 
 def read_csv_recording(path: Path) -> Recording:

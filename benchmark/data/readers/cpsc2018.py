@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
-from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.readers.base import DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.readers.cpsc2018_struct import read_struct, structs_at
 from benchmark.data.readers.files.tables import Row, Table, keyed, listing_of, read_table, whole_number
 from benchmark.data.readers.files.wfdb_record import diagnosis_codes, one_of, read_recording, record_files, records_at
@@ -96,6 +96,10 @@ class CPSC2018:
         if entry.path.endswith(".mat"):
             return (self.root / entry.path,)
         return record_files(self.root / entry.path, ".mat")
+
+    def people(self) -> dict[str, Person]:
+        """None: no table but that of the entries states any."""
+        return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""

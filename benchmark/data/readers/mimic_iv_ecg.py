@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.readers.base import DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.readers.files.tables import Row, Table, keyed, listing_of, path_within, read_table, whole_number
 from benchmark.data.readers.files.wfdb_record import read_recording, record_files
 
@@ -60,6 +60,10 @@ class MIMICIVECG:
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Header and signal file."""
         return record_files(self.root / entry.path, ".dat")
+
+    def people(self) -> dict[str, Person]:
+        """None: no table but that of the entries states any."""
+        return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import csv
 import re
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from benchmark.data.readers.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.readers.base import DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.readers.files.tables import (
     SHOWN,
     Row,
@@ -19,6 +20,7 @@ from benchmark.data.readers.files.tables import (
     spelt_apart,
     truth,
     whole_number,
+    years_of,
 )
 from benchmark.data.readers.files.wfdb_record import read_recording, record_files
 
@@ -30,6 +32,7 @@ RATES = {"records500": 500, "records100": 100}
 FILE_NUMBER = re.compile(r"(\d{1,18})\D*", re.ASCII)
 """The recording in a file's name, 7 in '00007_hr'."""
 FOLDS = range(1, 11)
+SEXES = {"0": "male", "1": "female", "0.0": "male", "1.0": "female"}
 NO_PATIENT = ("", "nan", "-1", "-1.0")
 """Values of patient_id for an unknown patient, in lower case."""
 
@@ -74,6 +77,14 @@ class PTBXL:
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Header and signal file."""
         return record_files(self.root / entry.path, ".dat")
+
+    def people(self) -> dict[str, Person]:
+        """Of the table of the entries, whose columns of sex and age are read for nothing else."""
+        try:
+            with open(self.root / "ptbxl_database.csv", encoding="utf-8-sig", errors="replace", newline="") as file:
+                return dict(_person(row) for row in csv.DictReader(file))
+        except (OSError, ValueError, csv.Error):
+            return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable, also for another sampling rate than its folder's."""
@@ -174,6 +185,11 @@ class PTBXL:
             fold=int(fold),
             statements=codes,
         )
+
+
+def _person(row: dict[str, str | None]) -> tuple[str, Person]:
+    recording = (row.get("ecg_id") or "").strip().partition(".")[0]
+    return recording, (SEXES.get((row.get("sex") or "").strip(), ""), years_of(row.get("age") or ""))
 
 
 def _file_number(path: str) -> int | None:

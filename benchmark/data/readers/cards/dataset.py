@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.readers.cards.card import Card
 from benchmark.data.readers.cards.cells import (
     FOLDS,
@@ -59,6 +59,10 @@ class CardDataset:
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """The files an entry is read from."""
         return self._reader.files(self._file_and_row(entry)[0])
+
+    def people(self) -> dict[str, Person]:
+        """None: no table but that of the entries states any."""
+        return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable, also where the file contradicts the card."""

@@ -149,6 +149,15 @@ def whole_number(text: str) -> str | None:
     return match.group(1) if match else None
 
 
+def years_of(text: str) -> float | None:
+    """Years; None for a text that is no age. PTB-XL's 300 stands for more than 89 years."""
+    try:
+        years = float(text)
+    except ValueError:
+        return None
+    return years if 0 <= years <= 120 or years == 300 else None
+
+
 def truth(text: str) -> bool | None:
     """Whether a cell says yes: '1', '1.00', 'True', 'yes', or no: '0', '0.0', 'False', 'no'; None for anything else."""
     lowered = text.lower()

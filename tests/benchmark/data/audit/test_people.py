@@ -7,7 +7,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from benchmark.data.audit.people import people_of, years_of
+from benchmark.data.audit.people import people_of
 from benchmark.data.readers.base import Entry
 from benchmark.data.readers.chapman import Chapman
 from benchmark.data.readers.cpsc2018 import CPSC2018
@@ -84,14 +84,3 @@ def test_of_a_header_the_first_comments_count_and_no_other_line(tmp_path: Path) 
     (tmp_path / "A2.hea").write_text("A2 12 500 5000\n#Sex: Unknown\n")
     entries = [Entry(name, name, name) for name in ("A1", "A2", "A3")]
     assert people_of(CPSC2018(tmp_path), entries) == {"A1": ("Male", 74.0), "A2": ("Unknown", None)}
-
-
-@pytest.mark.parametrize(
-    ("text", "years"),
-    [
-        *(("63", 63), ("63.5", 63.5), ("0", 0), ("0.5", 0.5), ("120", 120), ("300", 300)),
-        *((text, None) for text in ("", "old", "NaN", "-3", "120.5", "299", "301", "999")),
-    ],
-)
-def test_ages_that_no_person_has_are_not_known(text: str, years: float | None) -> None:
-    assert years_of(text) == years

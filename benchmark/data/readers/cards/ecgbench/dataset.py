@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.readers.cards.cells import age_of, checked_identifier
 from benchmark.data.readers.cards.ecgbench.card import FORM, ECGBenchCard
 from benchmark.data.readers.cards.ecgbench.labels import flags, stated
@@ -92,6 +92,10 @@ class ECGBenchDataset:
         """The files an entry is read from."""
         path = self.root / self._reference(entry).path
         return wfdb.files(path) if self.config.signal_format == "wfdb" else (path,)
+
+    def people(self) -> dict[str, Person]:
+        """None: no table but that of the entries states any."""
+        return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""

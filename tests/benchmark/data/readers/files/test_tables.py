@@ -19,6 +19,7 @@ from benchmark.data.readers.files.tables import (
     spelt_apart,
     truth,
     whole_number,
+    years_of,
 )
 
 
@@ -87,6 +88,17 @@ def test_whole_numbers_are_taken_as_spreadsheets_write_them():
     assert {whole_number(text) for text in ("7", "7.", "7.00", "007.0")} == {"7"}
     assert whole_number("0") == "0"
     assert {whole_number(text) for text in ("7e0", "+7", "", "7 8")} == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "years"),
+    [
+        *(("63", 63), ("63.5", 63.5), ("0", 0), ("0.5", 0.5), ("120", 120), ("300", 300)),
+        *((text, None) for text in ("", "old", "NaN", "-3", "120.5", "299", "301", "999")),
+    ],
+)
+def test_ages_that_no_person_has_are_not_known(text: str, years: float | None) -> None:
+    assert years_of(text) == years
 
 
 @pytest.mark.parametrize(
