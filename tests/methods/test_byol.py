@@ -79,6 +79,14 @@ def test_the_target_follows_ever_more_slowly() -> None:
     assert method.momentum() == 1.0  # more updates than were announced
 
 
+def test_a_single_update_is_a_whole_schedule() -> None:
+    method = make_byol(momentum=0.5)
+    method.begin(updates=1)
+    assert float(method.momentum()) == 0.5
+    method.after_step()
+    assert float(method.momentum()) == 1.0
+
+
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 def test_a_constant_or_untold_schedule_stays_at_its_start(schedule: str) -> None:
     method = make_byol(momentum=0.9, momentum_schedule=schedule)

@@ -136,7 +136,7 @@ def _rhythm(peaks: Ints) -> Measures:
     count = valid.sum(axis=1)  # (n,)
     mean = rr.sum(axis=1) / np.maximum(count, 1)  # (n,)
     deviation = np.sqrt(((rr - mean[:, None]) ** 2 * valid).sum(axis=1) / np.maximum(count, 1))  # (n,)
-    step = np.diff(rr, axis=1) * valid[:, 1:]  # (n, P - 2)
+    step = np.diff(rr) * valid[:, 1:]  # (n, P - 2)
     successive = np.sqrt((step**2).sum(axis=1) / np.maximum(count - 1, 1))  # (n,)
     shortest = np.where(valid > 0, rr, np.inf).min(axis=1, initial=np.inf)  # (n,)
     return {

@@ -116,8 +116,8 @@ def hippo(states: int) -> tuple[Tensor, Tensor, Tensor]:
     order = torch.arange(states, dtype=torch.float64)
     root = (2 * order + 1).sqrt()  # (N,)
     low_rank = (order + 0.5).sqrt()  # (N,)
-    a = -torch.tril(root[:, None] * root, -1) - torch.diag(order + 1)  # (N, N)
-    skew = a + low_rank[:, None] * low_rank + torch.eye(states, dtype=torch.float64) / 2  # (N, N), skew-symmetric
+    # A + P P* + 1 / 2 below its diagonal, of a skew-symmetric matrix all that is read.
+    skew = low_rank[:, None] * low_rank - root[:, None] * root  # (N, N)
     frequencies, vectors = torch.linalg.eigh(skew * -1j)  # (N,) ascending, (N, N)
     frequencies, vectors = frequencies[states // 2 :], vectors[:, states // 2 :]
     b = vectors.mH @ root.to(vectors.dtype)  # (N / 2,)

@@ -43,6 +43,10 @@ def test_one_class_alone_has_no_auroc() -> None:
     assert notes([0, 0, 0, 0], [0, 0, 0, 0]) == ["no test window of class MI, CD", "macro F1 is over NORM"]
 
 
+def test_one_test_window_is_enough_and_all_are_too_many() -> None:
+    assert notes([0, 0, 0, 1], [0, 0, 0, 1])[0] == "no test window of class CD: macro AUROC is over NORM, MI"
+
+
 @pytest.mark.parametrize("predicted", [[0, 0, 1, 1], [0, 2, 1, 1], [2, 2, 2, 2]])
 def test_the_stored_f1_is_the_mean_over_the_classes_named(predicted: list[int]) -> None:
     truth = [0, 0, 1, 1]

@@ -53,6 +53,14 @@ def test_equals_the_double_loop(share: float, block: int, monkeypatch: pytest.Mo
         assert plain_many_positives(q / TEMPERATURE, keys, positive, valid).item() == pytest.approx(expected, rel=1e-12)
 
 
+def test_one_query_is_its_own_mean() -> None:
+    q, keys = torch.tensor([[1.0, 0.0]]), torch.eye(2)
+    positive, valid = torch.tensor([[True, False]]), torch.ones(2, dtype=torch.bool)
+    expected = math.log(1 + math.exp(-1))
+    assert plain_many_positives(q, keys, positive, valid).item() == pytest.approx(expected)
+    assert multi_positive_nce(q, keys, positive, valid, 1.0).item() == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("valid", [torch.ones(5, dtype=torch.bool), torch.zeros(5, dtype=torch.bool)])
 def test_without_positives_the_loss_is_a_zero_with_a_graph(valid: Tensor) -> None:
     q = torch.randn(4, 3, requires_grad=True)

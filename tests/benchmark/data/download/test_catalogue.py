@@ -69,3 +69,10 @@ def test_a_home_of_an_unknown_kind_is_told_with_the_kinds_that_there_are(shipped
         Source.model_validate(source)
     (error,) = caught.value.errors()
     assert (error["loc"], error["type"]) == (("homes", "physionet"), "union_tag_invalid")
+
+
+@pytest.mark.parametrize("key", ["homes", "subsets"])
+def test_a_source_has_a_home_and_a_subset(key: str, shipped_catalogue: Catalogue) -> None:
+    source = shipped_catalogue.datasets["ptb-xl"].model_dump() | {key: {}}
+    with pytest.raises(ValidationError, match=rf"{key}\n.* at least 1 item"):
+        Source.model_validate(source)

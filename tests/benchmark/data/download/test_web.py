@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+from io import BytesIO
 from threading import Event, Timer
 
 import pytest
 import requests
+from urllib3 import HTTPResponse
 
 from benchmark.data.download.catalogue import Manners
-from benchmark.data.download.web import Halted, Interrupted, Refused, Unreachable, Web
+from benchmark.data.download.web import Halted, Interrupted, Refused, Unreachable, Web, pieces
 
 
 def test_https_is_not_left_for_http(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +64,13 @@ def test_waits_double_with_jitter_up_to_the_longest(monkeypatch: pytest.MonkeyPa
         with pytest.raises(Unreachable, match=r"^503 Service Unavailable \(5 tries\)$"):
             web.pause(tries, Interrupted("503 Service Unavailable"))
     assert waits == [4.0, 16.0 + 4.0, 32.0 + 4.0, 50.0]
+
+
+def test_a_compressed_body_comes_as_it_was_sent() -> None:
+    sent = gzip.compress(b"a,b")
+    response = requests.Response()
+    response.raw = HTTPResponse(BytesIO(sent), {"content-encoding": "gzip"}, preload_content=False)
+    assert b"".join(pieces(response, Event())) == sent
 
 
 def test_a_stop_ends_a_wait() -> None:

@@ -193,9 +193,10 @@ def test_the_median_beat_and_the_spread_are_those_of_sorted_beats(count: int) ->
     np.testing.assert_allclose(beats.rhythm["beat spread"], width * unit.mean(axis=1), atol=1e-3)
 
 
-def test_equal_neighbours_are_one_beat() -> None:
+@pytest.mark.parametrize("samples", [10, 20, 40])
+def test_equal_neighbours_are_one_beat(samples: int) -> None:
     window = np.zeros((1, 500, LEADS), np.float32)
-    window[:, 245:255] = np.arange(10, dtype=np.float32)[:, None]
+    window[:, 245 : 245 + samples] = np.arange(samples, dtype=np.float32)[:, None]
     assert median_beats(window).rhythm["beats"].tolist() == [1]
 
 

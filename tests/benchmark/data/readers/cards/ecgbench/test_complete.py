@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from benchmark.config.cards import load_card, names_of
 from benchmark.config.command_line.values import config_of, place_of
@@ -58,6 +59,12 @@ def test_a_word_is_a_card_with_counted_classes_in_the_config(sph: Path) -> None:
     stored = json.loads(json.dumps(config.model_dump(mode="json")))
     assert str(sph) not in json.dumps(stored)
     assert validate(stored) == config  # without the folder, and without the package
+
+
+@pytest.mark.parametrize("dataset", ["SPH!", "", "../sph"])
+def test_what_is_no_name_of_a_dataset_is_none_of_the_package(dataset: str) -> None:
+    with pytest.raises(ValidationError, match=r"a dataset in the package ecgbench was expected, e\.g\. sph"):
+        ECGBenchCard.model_validate({"kind": "ecgbench", "name": "sph", "dataset": dataset})
 
 
 def test_the_number_of_patients_decides_the_classes(sph: Path) -> None:
