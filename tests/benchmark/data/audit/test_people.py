@@ -40,33 +40,14 @@ def test_ptb_xl_states_women_as_one_and_ages_over_89_as_300(tmp_path: Path) -> N
     assert groups_of(people) == {names[0]: ("women", "80 and over"), names[1]: ("men", "")}
 
 
-def test_ptb_xl_s_table_is_read_whatever_its_encoding_and_its_numbers(tmp_path: Path) -> None:
-    """A spreadsheet leaves a mark of the encoding and whole numbers with a point; a report may be in Latin-1."""
-    entries = [Entry(name, "p", "") for name in ("1", "2", "3", "4")]
-    table = "\ufeffecg_id,age,sex,report\n1.0,56.0,1.0,a\n2, 57,0.0,b\n 3 ,,,c\n4,58\n".encode()
-    (tmp_path / "ptbxl_database.csv").write_bytes(table + "5,59,1,Überleitungsstörung\n".encode("latin-1"))
-    assert people_of(PTBXL(tmp_path), entries) == {"1": ("female", 56.0), "2": ("male", 57.0), "4": ("", 58.0)}
-
-
-@pytest.mark.parametrize("folder", ["", "figshare"])
-def test_figshare_s_workbook_states_both(tmp_path: Path, folder: str) -> None:
+def test_a_table_is_read_for_its_own_dataset_alone(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     for row in (["FileName", "Rhythm", "PatientAge", "Gender"], ["M1", "SB", 85, "MALE"], ["M2", "SB", 59, "FEMALE"]):
         book.active.append(row)
-    (tmp_path / folder).mkdir(exist_ok=True)
-    book.save(tmp_path / folder / "Diagnostics.xlsx")
+    book.save(tmp_path / "Diagnostics.xlsx")
     entries = [Entry("M2", "M2", "M2"), Entry("M3", "M3", "M3")]
     assert people_of(Chapman(tmp_path), entries) == {"M2": ("FEMALE", 59.0)}
-    assert people_of(CPSC2018(tmp_path), entries) == {}  # a table of that name is no other dataset's
-
-
-@pytest.mark.parametrize("header", [[], ["FileName", "Gender"], ["Gender", "PatientAge"], ["FileName", "PatientAge"]])
-def test_a_workbook_without_the_columns_states_nothing(tmp_path: Path, header: list[str]) -> None:
-    book = openpyxl.Workbook()
-    for row in (header, ["M1"] * len(header)):
-        book.active.append(row)
-    book.save(tmp_path / "Diagnostics.xlsx")
-    assert people_of(Chapman(tmp_path), [Entry("M1", "M1", "M1")]) == {}
+    assert people_of(CPSC2018(tmp_path), entries) == {}
 
 
 def test_what_a_card_has_read_is_taken_and_no_table(tmp_path: Path) -> None:

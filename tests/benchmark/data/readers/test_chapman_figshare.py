@@ -115,3 +115,28 @@ def test_diagnostics_that_are_no_workbook(tmp_path: Path) -> None:
     (tmp_path / "Diagnostics.xlsx").write_bytes(b"PK not really")
     with pytest.raises(DatasetError, match=r"Diagnostics\.xlsx is no workbook"):
         Chapman(tmp_path).listing()
+
+
+@pytest.mark.parametrize("folder", ["", "figshare"])
+def test_people_are_those_of_the_workbook(tmp_path: Path, folder: str) -> None:
+    book = openpyxl.Workbook()
+    for row in (["FileName", "Rhythm", "PatientAge", "Gender"], ["M1", "SB", 85, "MALE"], ["M2", "SB", 150, "FEMALE"]):
+        book.active.append(row)
+    (tmp_path / folder).mkdir(exist_ok=True)
+    book.save(tmp_path / folder / "Diagnostics.xlsx")
+    assert Chapman(tmp_path).people() == {"M1": ("MALE", 85.0), "M2": ("FEMALE", None)}
+
+
+@pytest.mark.parametrize("header", [[], ["FileName", "Gender"], ["Gender", "PatientAge"], ["FileName", "PatientAge"]])
+def test_a_workbook_without_the_columns_states_nobody(tmp_path: Path, header: list[str]) -> None:
+    book = openpyxl.Workbook()
+    for row in (header, ["M1"] * len(header)):
+        book.active.append(row)
+    book.save(tmp_path / "Diagnostics.xlsx")
+    assert Chapman(tmp_path).people() == {}
+
+
+def test_no_workbook_and_a_damaged_one_state_nobody(tmp_path: Path) -> None:
+    assert Chapman(tmp_path).people() == {}
+    (tmp_path / "Diagnostics.xlsx").write_bytes(b"PK")
+    assert Chapman(tmp_path).people() == {}

@@ -16,7 +16,7 @@ from benchmark.data.readers.files.wfdb_record import MILLIVOLTS
 
 LOOKED_AT = 3
 """Files that are read."""
-ANY = Signals.model_construct(files="", leads=None, array=None, rate_name=None)
+ANY = Signals.model_construct()
 """Of a card that says nothing of its signals."""
 
 

@@ -67,6 +67,11 @@ def test_what_is_no_name_of_a_dataset_is_none_of_the_package(dataset: str) -> No
         ECGBenchCard.model_validate({"kind": "ecgbench", "name": "sph", "dataset": dataset})
 
 
+def test_a_card_without_a_name_is_refused_by_that() -> None:
+    with pytest.raises(ValidationError, match=r"name\n +Field required"):
+        ECGBenchCard.model_validate({"kind": "ecgbench", "dataset": "sph"})
+
+
 def test_the_number_of_patients_decides_the_classes(sph: Path) -> None:
     fewer = written(sph / "fewer.yaml", dataset="sph", labels={"least_patients": 11})
     assert load_card(fewer, None, sph.parent).classes == ("1", "22")
