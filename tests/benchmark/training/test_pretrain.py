@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from itertools import count
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch import Tensor
 from benchmark.data.corpus.pairs import PairSource
 from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.stop import Stopped, stops_on_signals
+from benchmark.training import pretrain as loop
 from benchmark.training.checkpoint import History, Stem, load_checkpoint
 from benchmark.training.pretrain import TrainingStopped, make_optimiser, pretrain
 from benchmark.training.schedule import learning_rate, stem_updates
@@ -378,6 +380,20 @@ def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> N
     assert sorted(method.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
     assert len(set(method.draws)) == len(method.draws)
     assert method.training
+
+
+def test_batch_normalisations_are_over_all_ranks_unless_told(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def watched(method: PretrainMethod, batch_norm: str) -> nullcontext[None]:
+        asked.append(batch_norm)
+        return nullcontext()
+
+    monkeypatch.setattr(loop, "over_ranks", watched)
+    train(build("moco"), corpus, tmp_path / "checkpoint", epochs=1)
+    assert set(asked) == {"synchronised"}
 
 
 def test_what_has_come_is_told_after_each_epoch(corpus: PairSource, tmp_path: Path) -> None:
