@@ -382,6 +382,20 @@ def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> N
     assert method.training
 
 
+def test_gradients_and_loss_are_averaged_before_each_update(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = build("moco")
+    averaged: list[list[Tensor]] = []
+    monkeypatch.setattr(loop, "average", averaged.append)
+    history = train(method, corpus, tmp_path / "checkpoint", epochs=1)
+    assert len(averaged) == history.updates
+    learning = [p.grad for p in method.parameters() if p.grad is not None]
+    *gradients, loss = averaged[-1]
+    assert [id(gradient) for gradient in gradients] == [id(own) for own in learning]
+    assert loss.shape == ()
+
+
 def test_batch_normalisations_are_over_all_ranks_unless_told(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,8 @@ FOLDS = {"train": 1, "validation": 9, "test": 10}
 """Side -> an official fold of that side (benchmark.data.tasks.split)."""
 OLDEST = 120
 """Years."""
+SHOWN_SEX = 20
+"""Characters of a cell of the sex that are kept."""
 
 
 def identifier(text: str) -> str:
@@ -72,6 +74,11 @@ def fold_of(cell: str, split: Split) -> int:
         if any(own in (word, word.lower()) for word in words for own in (cell, cell.lower(), identifier(cell))):
             return FOLDS[side]
     raise Unusable(f"no side of the split; name it in table.split: {cell[:SHOWN]!r}")
+
+
+def sex_of(text: str) -> str:
+    """The sex as a cell states it, shortened."""
+    return text[:SHOWN_SEX]
 
 
 def age_of(cell: str) -> float | None:

@@ -15,6 +15,7 @@ from benchmark.data.readers.cards.cells import (
     fold_of,
     identifier,
     labels_of,
+    sex_of,
 )
 from benchmark.data.readers.cards.find import Found, files_of
 from benchmark.data.readers.cards.forms.formats import READERS
@@ -26,8 +27,6 @@ from benchmark.results.keys import digest
 
 NO_FILE = "file missing for a row of the table; correct its name or signals.files"
 NO_ROW = "file in no row of the table; add its row or narrow signals.files"
-SHOWN_SEX = 20
-"""Characters of a cell of the sex that are kept."""
 ROW = "#"
 """Between the path of a stacked file and the number of a row."""
 Where = Callable[[str], Sequence[Found]]
@@ -133,7 +132,7 @@ class CardDataset:
                 labels=self._labels(cells, file),
                 report=cells[table.report] if table.report else "",
                 fold=fold_of(cells[sides.column], sides) if sides else None,
-                sex=cells[table.sex][:SHOWN_SEX] if table.sex else "",
+                sex=sex_of(cells[table.sex]) if table.sex else "",
                 age=age_of(cells[table.age]) if table.age else None,
             )
 

@@ -66,6 +66,10 @@ def test_waits_double_with_jitter_up_to_the_longest(monkeypatch: pytest.MonkeyPa
     assert waits == [4.0, 16.0 + 4.0, 32.0 + 4.0, 50.0]
 
 
+def test_a_failed_request_is_tried_again_at_once_unless_the_server_asks_to_wait() -> None:
+    assert (Interrupted("lost").after, Interrupted("busy", 3.0).after) == (0.0, 3.0)
+
+
 def test_a_compressed_body_comes_as_it_was_sent() -> None:
     sent = gzip.compress(b"a,b")
     response = requests.Response()

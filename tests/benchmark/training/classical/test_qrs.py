@@ -86,6 +86,13 @@ def test_of_two_complexes_the_one_nearer_to_the_middle_counts() -> None:
     assert beats.rhythm["window before QRS"][0] == pytest.approx(140 * 4, abs=8)
 
 
+@pytest.mark.parametrize(("height", "found"), [(1.5, 150), (2.2, 20)])
+def test_a_complex_at_the_end_counts_half_as_much_as_one_in_the_middle(height: float, found: int) -> None:
+    window = height * beats_at(300, [20], t_wave=0) + beats_at(300, [150], t_wave=0)
+    window += np.linspace(0, 1e-3, 300, dtype=np.float32)[:, None]  # nothing repeats the end
+    assert lone_beats(window).rhythm["window before QRS"][0] == pytest.approx(found * 4, abs=8)
+
+
 @pytest.mark.parametrize("sigma", [3.0, 6.0, 9.0])
 def test_edges_lie_where_a_bell_has_all_but_ended(sigma: float) -> None:
     onset, offset = qrs_edges(lone_beats(beats_at(300, [150], sigma=sigma)).signal)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.data.readers.base import Dataset, DatasetError, Entry, Listing, Person, Recording, Unusable
-from benchmark.data.readers.cards.cells import age_of, checked_identifier
+from benchmark.data.readers.cards.cells import age_of, checked_identifier, sex_of
 from benchmark.data.readers.cards.ecgbench.card import FORM, ECGBenchCard
 from benchmark.data.readers.cards.ecgbench.labels import flags, stated
 from benchmark.data.readers.cards.ecgbench.package import (
@@ -130,7 +130,7 @@ class ECGBenchDataset:
             labels=self._labels(cells, outside),
             report=next((text_of(cells[column]) for column in REPORT if column in cells), "").replace(" | ", ". "),
             fold=fold,
-            sex=next((text_of(cells[column])[:20] for column in SEX if column in cells), ""),
+            sex=next((sex_of(text_of(cells[column])) for column in SEX if column in cells), ""),
             age=next((age_of(text_of(cells[column])) for column in AGE if column in cells), None),
         )
 

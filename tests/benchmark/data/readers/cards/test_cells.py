@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.data.readers.base import Unusable
 from benchmark.data.readers.cards.card import Labels, Split
-from benchmark.data.readers.cards.cells import FOLDS, OLDEST, age_of, fold_of, identifier, labels_of
+from benchmark.data.readers.cards.cells import FOLDS, OLDEST, age_of, fold_of, identifier, labels_of, sex_of
 from benchmark.data.tasks.split import TEST_FOLD, VALIDATION_FOLD
 
 
@@ -64,6 +64,10 @@ def test_the_usual_words_of_a_side_are_in_any_capitals() -> None:
     words = {1: ["train", "training"], 9: ["validation", "valid", "val", "dev"], 10: ["test", "testing"]}
     for fold, own in words.items():
         assert [fold_of(spelt, usual) for word in own for spelt in (word, word.upper())] == [fold] * 2 * len(own)
+
+
+def test_a_sex_is_what_is_stated_shortened() -> None:
+    assert [sex_of(cell) for cell in ("", "F", "x" * 21)] == ["", "F", "x" * 20]
 
 
 def test_an_age_is_a_number_of_years() -> None:

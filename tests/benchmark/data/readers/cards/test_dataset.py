@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from benchmark.data.readers.base import LEADS, DatasetError, Entry, Unusable
+from benchmark.data.readers.cards import find
 from benchmark.data.readers.cards.card import Card
 from benchmark.data.readers.cards.dataset import NO_FILE, NO_ROW, CardDataset
+from benchmark.data.readers.cards.forms import wfdb
 from benchmark.data.readers.files.wfdb_record import read_recording
 
 Opened = Callable[..., CardDataset]
@@ -162,6 +164,27 @@ def test_a_recording_in_two_folders_is_none(opened: Opened, folder: Path) -> Non
 def test_a_pattern_that_matches_nothing_says_what_is_there(opened: Opened, folder: Path) -> None:
     with pytest.raises(DatasetError, match=r"no file in .* matches .*there are 12 \.dat \(e\.g\. waves/r00\.dat\)"):
         opened(signals={"files": "signals/{recording}.hea"}).listing()
+
+
+def test_what_is_there_is_looked_at_up_to_so_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "MOST_LOOKED_AT", 2)
+    for number, names in enumerate((("a.x", "b.x"), ("c.y",), ("d.z",))):
+        folder = tmp_path.joinpath(*["in"] * number)
+        folder.mkdir(exist_ok=True)
+        for name in names:
+            (folder / name).touch()
+    assert find._there(tmp_path) == (
+        ": there are 2 .x (e.g. a.x), 1 .y (e.g. in/c.y); correct the pattern or give the folder by --data"
+    )
+
+
+def test_without_a_header_the_signal_file_beside_it_belongs_to_a_record(tmp_path: Path) -> None:
+    header, dat, mat = (tmp_path / f"a.{suffix}" for suffix in ("hea", "dat", "mat"))
+    assert wfdb.files(header) == (header, dat)
+    mat.touch()
+    assert wfdb.files(header) == (header, mat)
+    dat.touch()
+    assert wfdb.files(header) == (header, dat)
 
 
 def test_a_missing_table_or_column_is_one_line(opened: Opened) -> None:

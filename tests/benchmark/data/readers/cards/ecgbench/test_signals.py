@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,11 @@ def test_a_line_a_lead_without_names(tmp_path: Path, make_ecg: Callable[..., Any
     (tmp_path / "run.csv").write_text("a,b\n")
     with pytest.raises(Unusable, match="unreadable or not numbers"):
         read_signal(tmp_path, Reference("run.csv"), "csv_lead_rows", meaning)
+
+
+def test_a_lead_of_another_name_is_not_used() -> None:
+    config = replace(config_of("ikem"), lead_names=["I", "ii", "X", "V1"])
+    assert meaning_of(config).leads == ["I", "II", "-", "V1"]
 
 
 def test_eight_leads_determine_the_others(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
