@@ -29,8 +29,8 @@ BOOSTING_PASSES = 2.0
 """Cost of boosting in the same unit, without measuring the features."""
 TREE_SECONDS, TREE_WINDOW_SECONDS = 1e-2, 4e-6
 """Seconds of one core per tree of the boosting, and per tree and labelled window; measured on 28 to 12,000 windows."""
-ROUNDS = 2.5
-"""Rounds until one brings no better score, on average; measured on 45 cells."""
+BOOSTING_ROUNDS = 2.5
+"""Rounds of a boosting until one brings no better score, on average; measured on 45 cells."""
 ROW_BYTES = 20_000
 SAMPLE_BYTES = 12 * 2
 MEASURED_BATCH = 64
@@ -100,7 +100,7 @@ def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: 
     boosting = config.boosting
     column = config.data.column(cell.dataset)
     classes = column.named.classes if column.named else config.data.source(column.dataset).classes
-    iterations = min(boosting.iterations, ROUNDS * boosting.patience)
+    iterations = min(boosting.iterations, BOOSTING_ROUNDS * boosting.patience)
     trees = iterations * len(boosting.leaf_windows) * len(classes)
     labelled = TRAINING_SHARE * sizes[column.dataset].windows * cell.ratio
     return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * labelled)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmark.data.readers.base import Dataset, Entry, Person, Unusable
 from benchmark.data.readers.files.tables import years_of
-from benchmark.data.readers.files.wfdb_record import header_text
+from benchmark.data.readers.files.wfdb_record import comments
 
 
 def people_of(dataset: Dataset, entries: Sequence[Entry]) -> dict[str, Person]:
@@ -25,12 +25,14 @@ def people_of(dataset: Dataset, entries: Sequence[Entry]) -> dict[str, Person]:
 
 
 def _of_headers(files: Sequence[Path]) -> Person:
-    """The person of the comments `# Age: 63` and `#Sex: Female` of a recording's WFDB header, if it can be read."""
-    said: dict[str, str] = {}
+    """The person of the comments `# Age: 63` and `#Sex: Female` of a recording's WFDB headers."""
+    return _stated(files, "sex"), years_of(_stated(files, "age"))
+
+
+def _stated(files: Sequence[Path], name: str) -> str:
+    """What the first comment of a name in the headers among some files says; '' for none, or none that can be read."""
     for header in (path for path in files if path.suffix == ".hea"):
         with suppress(Unusable):
-            for line in header_text(header).splitlines():
-                name, _, stated = line.lstrip("# \t").partition(":")
-                if line.startswith("#"):
-                    said.setdefault(name.strip().lower(), stated.strip())
-    return said.get("sex", ""), years_of(said.get("age", ""))
+            for text in comments(header.with_suffix(""), name):
+                return text
+    return ""

@@ -134,7 +134,7 @@ class Dataset(About, Protocol):
         """Files an entry is read from, existing or not; a change of their size or time makes a cache stale."""
 
     def people(self) -> dict[str, Person]:
-        """Recording -> person, of a table that is read for nothing else; {} where there is none, or none to be read.
+        """Recording -> person, by a table of the dataset's own; {} where there is none or it cannot be read.
 
         Entries and WFDB headers, which may state them too, are looked at by `benchmark.data.audit.people`.
         """

@@ -82,7 +82,7 @@ class Chapman:
         """Recordings of the preferred form; labels are their rhythm groups. Raises DatasetError if there is none."""
         found = [(form, self._own(records_at(self.root, pattern)), rhythms) for form, pattern, rhythms in self.forms]
         found = [(form, records, rhythms) for form, records, rhythms in found if records]
-        tables = [self.root / name for name in self.tables if (self.root / name).is_file()]
+        tables = self._workbooks()
         if not found and not tables:
             raise DatasetError(self._nothing_here())
         if not found:
@@ -103,8 +103,8 @@ class Chapman:
         return record_files(self.root / entry.path, ".mat")
 
     def people(self) -> dict[str, Person]:
-        """Of the figshare form's workbook."""
-        tables = [self.root / name for name in self.tables if (self.root / name).is_file()]
+        """By the workbook of the figshare form."""
+        tables = self._workbooks()
         return figshare.people_in(tables[0]) if tables else {}
 
     def read(self, entry: Entry) -> Recording:
@@ -112,6 +112,10 @@ class Chapman:
         if entry.path.endswith(".csv"):
             return figshare.read_csv_recording(self.root / entry.path)
         return read_recording(self.root / entry.path)
+
+    def _workbooks(self) -> list[Path]:
+        """Those of the figshare form that are there, the preferred first."""
+        return [self.root / name for name in self.tables if (self.root / name).is_file()]
 
     def _entry(self, copies: Sequence[Path], rhythms: Mapping[str, str]) -> Entry:
         record = one_of(copies, ".hea")

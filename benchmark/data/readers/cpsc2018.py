@@ -98,7 +98,7 @@ class CPSC2018:
         return record_files(self.root / entry.path, ".mat")
 
     def people(self) -> dict[str, Person]:
-        """None: no table but that of the entries states any."""
+        """None by a table."""
         return {}
 
     def read(self, entry: Entry) -> Recording:

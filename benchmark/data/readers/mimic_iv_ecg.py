@@ -62,7 +62,7 @@ class MIMICIVECG:
         return record_files(self.root / entry.path, ".dat")
 
     def people(self) -> dict[str, Person]:
-        """None: no table but that of the entries states any."""
+        """None by a table."""
         return {}
 
     def read(self, entry: Entry) -> Recording:

@@ -33,6 +33,7 @@ FILE_NUMBER = re.compile(r"(\d{1,18})\D*", re.ASCII)
 """The recording in a file's name, 7 in '00007_hr'."""
 FOLDS = range(1, 11)
 SEXES = {"0": "male", "1": "female", "0.0": "male", "1.0": "female"}
+"""Of the column sex, which a spreadsheet may have made one of numbers with a point."""
 NO_PATIENT = ("", "nan", "-1", "-1.0")
 """Values of patient_id for an unknown patient, in lower case."""
 
@@ -79,7 +80,7 @@ class PTBXL:
         return record_files(self.root / entry.path, ".dat")
 
     def people(self) -> dict[str, Person]:
-        """Of the table of the entries, whose columns of sex and age are read for nothing else."""
+        """By the columns of sex and age of ptbxl_database.csv."""
         try:
             with open(self.root / "ptbxl_database.csv", encoding="utf-8-sig", errors="replace", newline="") as file:
                 return dict(_person(row) for row in csv.DictReader(file))

@@ -98,7 +98,7 @@ def fit(
 ) -> Iterator[Stages]:
     """One softmax model of features (n, F) and targets (n, C), or one binary model per class, after each round.
 
-    A round is `settings.patience` iterations. What the round before gave goes on with it, and is not to be used again.
+    A round is `settings.patience` iterations. Each goes on with the same trees: only the newest `Stages` may be used.
     """
     if not multi:
         yield from _fit(x, target.argmax(axis=1), target.shape[1], settings, leaf, stream("boosting", seed))

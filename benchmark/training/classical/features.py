@@ -108,9 +108,10 @@ def _measures(windows: NDArray[np.floating[Any]], kind: Kind) -> Measures:
 
 def _wave(first: Ints, last: Ints) -> Wave:
     """The interval first to last (n,), inclusive, of aligned beats; of which what lies within the beat counts."""
-    time = np.arange(max(int(first.min()), 0), min(int(last.max()) + 1, BEFORE + AFTER))  # (W,)
+    span = slice(max(int(first.min()), 0), min(int(last.max()) + 1, BEFORE + AFTER))
+    time = np.arange(span.start, span.stop)  # (W,)
     inside = (time >= first[:, None]) & (time <= last[:, None])  # (n, W)
-    return Wave(slice(time[0], time[-1] + 1), inside[:, :, None], inside.sum(axis=1, keepdims=True))
+    return Wave(span, inside[:, :, None], inside.sum(axis=1, keepdims=True))
 
 
 def _mean(signal: Floats, wave: Wave) -> NDArray[np.float64]:

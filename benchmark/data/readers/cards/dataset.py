@@ -60,7 +60,7 @@ class CardDataset:
         return self._reader.files(self._file_and_row(entry)[0])
 
     def people(self) -> dict[str, Person]:
-        """None: no table but that of the entries states any."""
+        """None by a table; see the entries."""
         return {}
 
     def read(self, entry: Entry) -> Recording:

@@ -94,7 +94,7 @@ class ECGBenchDataset:
         return wfdb.files(path) if self.config.signal_format == "wfdb" else (path,)
 
     def people(self) -> dict[str, Person]:
-        """None: no table but that of the entries states any."""
+        """None by a table; see the entries."""
         return {}
 
     def read(self, entry: Entry) -> Recording:
