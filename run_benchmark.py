@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmark.config.command_line.verb import FAILED, INTERRUPTED, OK, USAGE, parse, refuse_unknown
+from benchmark import screen as terminal
+from benchmark.cli import VERBS
+from benchmark.config.command_line import FAILED, INTERRUPTED, OK, USAGE, parse, refuse_unknown
 from benchmark.config.errors import ConfigError
-from benchmark.data.readers.errors import DatasetError
-from benchmark.machine.memory import keep_freed_memory
+from benchmark.data.datasets.base import DatasetError
+from benchmark.machine.processes import STOPPED, Stopped, end, keep_freed_memory, stops_on_signals
 from benchmark.machine.ranks import RankFailed, follow, is_alone, leading, read_ranks
-from benchmark.machine.stop import STOPPED, Stopped, end, stops_on_signals
-from benchmark.results.failures import CorruptRow, NoResults
-from benchmark.results.files.write import remedy
-from benchmark.screen import console as terminal
-from benchmark.screen.console import open_console
-from benchmark.verbs import VERBS
+from benchmark.results.files import remedy
+from benchmark.results.store import CorruptRow, NoResults
+from benchmark.screen import open_console
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.command_line.verb).
+    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.command_line).
 
     Under torchrun the first rank runs it, and the others do what that one hands out.
     """
@@ -45,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
             refuse_unknown(verb, arguments)
             with leading(ranks):
-                return verb.do(arguments, console)
+                return verb.run(arguments, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
         return USAGE

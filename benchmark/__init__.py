@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchmark.embedding.encode import load_encoder as load_encoder
-    from benchmark.embedding.estimator import EcgEmbedder as EcgEmbedder
+    from benchmark.embedding import EcgEmbedder, load_encoder
 
 __all__ = ["EcgEmbedder", "load_encoder"]
 
@@ -18,11 +17,11 @@ __all__ = ["EcgEmbedder", "load_encoder"]
 def __getattr__(name: str) -> Any:
     """The public names, imported at their first use: torch and scikit-learn load slowly."""
     if name == "load_encoder":
-        from benchmark.embedding.encode import load_encoder
+        from benchmark.embedding import load_encoder
 
         return load_encoder
     if name == "EcgEmbedder":
-        from benchmark.embedding.estimator import EcgEmbedder
+        from benchmark.embedding import EcgEmbedder
 
         return EcgEmbedder
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,35 +1,49 @@
-"""Pretraining methods by name: batches and an encoder in, a loss and a pretrained encoder out. Imported by benchmark.
+"""METHODS, get_method.
+
+Pretraining methods by name: batches and an encoder in, a loss and a pretrained encoder out. Imported by benchmark.
 
 To add a method, add its file and a line in `METHODS`; the path of a .py file also works as a name.
+
+A row of weights from elsewhere: the method that trains nothing, around the encoder that it brings.
 """
 
 from __future__ import annotations
 
-from methods.barlow import BarlowTwins
+from collections.abc import Hashable
+from functools import cache
+from typing import Any, cast
+
 from methods.base import PretrainMethod
 from methods.byol import BYOL
 from methods.clip_report import ClipReport
 from methods.clocs import CLOCS
 from methods.comet import COMET
 from methods.cpc import CPC
-from methods.elsewhere import as_method
 from methods.encoders import ENCODERS
-from methods.encoders.base import Encoder
+from methods.encoders.base import TWO_OF, Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.encoders.shapes import TWO_OF
 from methods.etp import ETP
-from methods.external.from_file import find_class
+from methods.from_file import find_class
 from methods.jepa import JEPA
 from methods.mae import MAE
 from methods.moco import MoCo
 from methods.pclr import PCLR
 from methods.pmq import PMQ
 from methods.pmq_released import PMQReleased
-from methods.random_init import RandomInit
-from methods.simclr import SimCLR
-from methods.simsiam import SimSiam
+from methods.siamese import BarlowTwins, RandomInit, SimCLR, SimSiam, VICReg
 from methods.ts2vec import TS2Vec
-from methods.vicreg import VICReg
+
+
+def as_method(kind: type[PretrainedEncoder]) -> type[PretrainMethod]:
+    """The method of an encoder's row: its name and title, no training; the same class at each call."""
+    return _as_method(cast(Hashable, kind))
+
+
+@cache
+def _as_method(kind: Any) -> type[PretrainMethod]:
+    values = {"name": kind.name, "title": kind.title, "trains": False, "brings": kind, "__module__": kind.__module__}
+    return type(kind.__name__, (PretrainMethod,), values)
+
 
 METHODS: dict[str, type[PretrainMethod]] = {
     "random": RandomInit,

@@ -18,11 +18,14 @@ from torch import Tensor, nn
 
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.parts.gather import gather
+from methods.parts.knobs import (
+    LearningRate,
+    Positives,  # a part of the contract
+    Share,
+    WeightDecay,
+)
 from methods.parts.masks import Mask
-from methods.parts.positives import Positives as Positives  # a part of the contract
-from methods.parts.spaces import LearningRate, WeightDecay
-from methods.parts.spaces import Share as Share
+from methods.parts.ranks import gather
 
 Pairing = Literal["neighbor", "same", "patient"]
 """Second view: next heartbeat; same heartbeat; one of another recording of the patient, else of the same recording."""
@@ -42,7 +45,7 @@ class Batch(NamedTuple):
     text: Tensor | None = None  # (B, E) frozen report embedding
 
     def with_all_ids(self) -> Batch:
-        """The batch with the ids of all ranks' pairs, in rank order (`methods.parts.gather`); itself on one process."""
+        """The batch with the ids of all ranks' pairs, in rank order (`methods.parts.ranks`); itself on one process."""
         return self._replace(patient=gather(self.patient), recording=gather(self.recording), trial=gather(self.trial))
 
 

@@ -16,11 +16,10 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.ema import momentum_copy, update_momentum
-from methods.parts.heads import batch_norm_head
+from methods.parts.knobs import FrequencyMask, Momentum, TimeMask
 from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.spaces import FrequencyMask, Momentum, TimeMask
+from methods.parts.momentum import batch_norm_head, momentum_copy, update_momentum
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
+from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.etp import report_of
-from methods.parts.gather import gather_with_gradient
+from methods.parts.knobs import Choice, LossWeight, Positives, Share, Temperature
 from methods.parts.losses import info_nce, unit_length
-from methods.parts.spaces import Choice, LossWeight, Temperature
+from methods.parts.ranks import gather_with_gradient
 
 TEXT_HIDDEN = 256
 

@@ -14,11 +14,11 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, Positives, PretrainMethod, Recipe
+from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.gather import gather_with_gradient
+from methods.parts.knobs import Positives, Temperature
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
-from methods.parts.spaces import Temperature
+from methods.parts.ranks import gather_with_gradient
 
 SINGLE_LEADS = {"II": 1, "aVR": 3, "aVL": 4, "V2": 7}
 """Leads of the paper's single-lead samples -> index in the order I, II, III, aVR, aVL, aVF, V1 to V6."""

@@ -17,14 +17,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
+from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.at_once import with_gradients
-from methods.parts.gather import gather_with_gradient
-from methods.parts.losses import shared_id_nce, two_view_nce
+from methods.parts.knobs import Choice, LossWeight, Positives, Share
+from methods.parts.losses import shared_id_nce, time_cosine, two_view_nce, with_gradients
 from methods.parts.masks import Mask, continuous_mask
-from methods.parts.spaces import Choice, LossWeight
-from methods.parts.time_cosine import time_cosine
+from methods.parts.ranks import gather_with_gradient
 
 ID_TEMPERATURE = 0.1
 Loss = Callable[[Tensor, Tensor], Tensor]  # of the outputs per time step of two views, (B, S, K) each -> ()

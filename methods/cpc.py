@@ -16,11 +16,10 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
-from methods.encoders.base import Encoder
-from methods.encoders.shapes import output_step, refuse_single, width_of
-from methods.parts.dropout import dropout
-from methods.parts.gather import gather_with_gradient, of_first_rank
-from methods.parts.spaces import Choice
+from methods.encoders.base import Encoder, output_step, refuse_single, width_of
+from methods.parts.knobs import Choice
+from methods.parts.masks import dropout
+from methods.parts.ranks import gather_with_gradient, of_first_rank
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
+from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.gather import gather_with_gradient
+from methods.parts.knobs import Positives, Temperature
 from methods.parts.losses import info_nce, unit_length
-from methods.parts.spaces import Temperature
+from methods.parts.ranks import gather_with_gradient
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe, Share
-from methods.encoders.base import Encoder
-from methods.encoders.shapes import output_step, refuse_single
-from methods.parts.ema import momentum_copy, update_momentum
-from methods.parts.gather import of_first_rank
-from methods.parts.heads import mlp_head
-from methods.parts.spaces import Choice, Momentum
+from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.encoders.base import Encoder, output_step, refuse_single
+from methods.parts.knobs import Choice, Momentum, Share
+from methods.parts.momentum import mlp_head, momentum_copy, update_momentum
+from methods.parts.ranks import of_first_rank
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe, Share
-from methods.encoders.base import Encoder
-from methods.encoders.shapes import refuse_single, width_of
-from methods.parts.dropout import dropout
-from methods.parts.spaces import Choice
+from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.encoders.base import Encoder, refuse_single, width_of
+from methods.parts.knobs import Choice, Share
+from methods.parts.masks import dropout
 
 EPSILON = 1e-6
 """Under the square root of a patch's variance."""

@@ -13,15 +13,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Positives, PretrainMethod
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.ema import momentum_copy, update_momentum
-from methods.parts.gather import gather
-from methods.parts.heads import batch_norm_head, mlp_head
+from methods.parts.knobs import FrequencyMask, Momentum, Positives, Temperature, TimeMask
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.queue import EMPTY, KeyQueue
-from methods.parts.spaces import FrequencyMask, Momentum, Temperature, TimeMask
+from methods.parts.momentum import EMPTY, KeyQueue, batch_norm_head, mlp_head, momentum_copy, update_momentum
+from methods.parts.ranks import gather
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, Batching, MethodConfig, Pairing, Positives, PretrainMethod, Recipe
+from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.gather import gather_with_gradient
-from methods.parts.heads import mlp_head
+from methods.parts.knobs import Positives, Temperature
 from methods.parts.losses import two_view_nce, unit_length
-from methods.parts.spaces import Temperature
+from methods.parts.momentum import mlp_head
+from methods.parts.ranks import gather_with_gradient
 
 
 @dataclass(frozen=True)

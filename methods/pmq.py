@@ -12,16 +12,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, Positives, PretrainMethod
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.ema import momentum_copy, update_momentum
-from methods.parts.gather import gather_with_gradient
-from methods.parts.heads import batch_norm_head
-from methods.parts.losses import unit_length
+from methods.parts.knobs import FrequencyMask, Momentum, Positives, Temperature, TimeMask
+from methods.parts.losses import multi_positive_nce, unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.multi_positive import multi_positive_nce
-from methods.parts.queue import EMPTY, KeyQueue
-from methods.parts.spaces import FrequencyMask, Momentum, Temperature, TimeMask
+from methods.parts.momentum import EMPTY, KeyQueue, batch_norm_head, momentum_copy, update_momentum
+from methods.parts.ranks import gather_with_gradient
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, Batching, MethodConfig, Positives, PretrainMethod, Share
+from methods.base import Batch, Batching, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.ema import RunningAverage, momentum_copy, update_momentum
-from methods.parts.gather import gather_with_gradient
-from methods.parts.heads import batch_norm_head
+from methods.parts.knobs import FrequencyMask, Momentum, Positives, Share, Temperature, TimeMask
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.queue import KeyQueue
-from methods.parts.spaces import FrequencyMask, Momentum, Temperature, TimeMask
+from methods.parts.momentum import KeyQueue, RunningAverage, batch_norm_head, momentum_copy, update_momentum
+from methods.parts.ranks import gather_with_gradient
 
 LOG_EPSILON = math.log(1e-12)
 KEY_LAYERS = slice(0, 5)

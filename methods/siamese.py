@@ -1,21 +1,41 @@
-"""What SimCLR, VICReg, Barlow Twins and SimSiam share: two masked views of a window, one encoder, one head.
+"""SimCLR, VICReg, Barlow Twins, SimSiam, random: two views, one head, a loss each.
+
+What SimCLR, VICReg, Barlow Twins and SimSiam share: two masked views of a window, one encoder, one head.
 
 A loss of the two projections is all that a method of this kind adds. PMQ's masks stand for the papers' augmentations.
+
+SimCLR: two masked views of a window attract, those of all other windows in the batch repel (SimCLR, Eq. 1).
+
+The views go through one encoder and a head of two layers; the loss is NT-Xent. Chen et al. 2020.
+
+VICReg: two masked views attract, and no feature may collapse or repeat another one (VICReg, Eq. 1 to 6).
+
+Invariance: squared distance of the views. Variance: a hinge on each feature's standard deviation. Covariance: squared
+covariances of different features. Bardes et al. 2022.
+
+Barlow Twins: the features of two masked views correlate with themselves alone (Zbontar et al. 2021, Eq. 1).
+
+SimSiam: a masked view predicts the other's projection, which gets no gradient (Chen & He 2021, Eq. 2 and 4).
+
+Random: no pretraining. The encoder stays as the seed drew it, the gate every pretraining has to pass.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic, TypeVar
+from typing import Annotated, ClassVar, Generic, TypeVar
 
 import torch
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.heads import batch_norm_head
+from methods.parts.knobs import FrequencyMask, Log, Positives, Temperature, TimeMask
+from methods.parts.losses import two_view_nce, unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.spaces import FrequencyMask, TimeMask
+from methods.parts.momentum import batch_norm_head, mlp_head
+from methods.parts.ranks import gather_with_gradient
 
 
 @dataclass(frozen=True)
@@ -55,3 +75,143 @@ class Siamese(PretrainMethod, Generic[C]):
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """The loss of two views' projections, (B, K) each, in float32: 0-d."""
         raise NotImplementedError(f"{type(self).__name__}.loss: give the loss of two projections (B, K)")
+
+
+@dataclass(frozen=True)
+class SimCLRConfig(SiameseConfig):
+    """Knobs of SimCLR."""
+
+    temperature: Temperature = 0.1
+    projection_layers: Annotated[int, Field(ge=1)] = 2
+    """Layers of the projection head, without normalisation."""
+
+
+def simclr_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+    """NT-Xent, mean over the 2B anchors: 0-d (SimCLR, Eq. 1). z1, z2: (B, K), normalised here."""
+    return two_view_nce(unit_length(z1), unit_length(z2), temperature)
+
+
+class SimCLR(Siamese[SimCLRConfig]):
+    """Contrastive learning of two augmented views."""
+
+    name: ClassVar[str] = "simclr"
+    title: ClassVar[str] = "SimCLR"
+    Config: ClassVar[type[MethodConfig]] = SimCLRConfig
+
+    def head(self, width: int) -> nn.Module:
+        """Two layers without normalisation, or as many as `projection_layers`."""
+        return mlp_head(width, self.config.projection_layers)
+
+    def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
+        """NT-Xent."""
+        return simclr_loss(gather_with_gradient(z1), gather_with_gradient(z2), self.config.temperature)
+
+    def positives(self, batch: Batch) -> Positives:
+        """The window's other view."""
+        return Positives.own_keys(batch.recording)
+
+
+EPSILON = 1e-4
+"""Under the square root of a variance."""
+Weight = Annotated[float, Field(ge=0), Log(1.0, 50.0)]
+"""Of a term; 0 leaves it out."""
+
+
+@dataclass(frozen=True)
+class VICRegConfig(SiameseConfig):
+    """Knobs of VICReg; the weights are the paper's."""
+
+    invariance: Weight = 25.0
+    variance: Weight = 25.0
+    covariance: Annotated[float, Field(ge=0), Log(0.1, 10.0)] = 1.0
+    """Weight of the third term."""
+
+
+def vicreg_loss(z1: Tensor, z2: Tensor, invariance: float, variance: float, covariance: float) -> Tensor:
+    """Weighted sum of the three terms: 0-d (VICReg, Eq. 6). z1, z2: (B, K), B >= 2."""
+    distance = (z1 - z2).square().mean()
+    hinge = (variance_term(z1) + variance_term(z2)) / 2
+    return invariance * distance + variance * hinge + covariance * (covariance_term(z1) + covariance_term(z2))
+
+
+def variance_term(z: Tensor) -> Tensor:
+    """How far each feature's standard deviation is below 1, mean over features: (B, K) -> () (VICReg, Eq. 1)."""
+    return (1 - (z.var(0) + EPSILON).sqrt()).relu().mean()
+
+
+def covariance_term(z: Tensor) -> Tensor:
+    """Sum of squared covariances of different features, per feature: (B, K) -> () (VICReg, Eq. 3 and 4)."""
+    centred = z - z.mean(0)  # (B, K)
+    covariance = centred.T @ centred / (len(z) - 1)  # (K, K)
+    return (covariance.square().sum() - covariance.diagonal().square().sum()) / z.shape[1]
+
+
+class VICReg(Siamese[VICRegConfig]):
+    """Variance, invariance and covariance of two views."""
+
+    name: ClassVar[str] = "vicreg"
+    title: ClassVar[str] = "VICReg"
+    Config: ClassVar[type[MethodConfig]] = VICRegConfig
+
+    def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
+        """The weighted sum of the three terms."""
+        z1, z2 = gather_with_gradient(z1), gather_with_gradient(z2)  # (B, K), (B, K)
+        return vicreg_loss(z1, z2, self.config.invariance, self.config.variance, self.config.covariance)
+
+
+@dataclass(frozen=True)
+class BarlowConfig(SiameseConfig):
+    """Knobs of Barlow Twins."""
+
+    off_diagonal_weight: Annotated[float, Field(ge=0), Log(5e-4, 5e-2)] = 5e-3
+    """Weight of the second term."""
+
+
+def barlow_loss(z1: Tensor, z2: Tensor, off_diagonal_weight: float) -> Tensor:
+    """Distance of the cross-correlation of two views (B, K), standardised here, from the identity: 0-d."""
+    one, two = ((z - z.mean(0)) / (z.var(0, correction=0) + 1e-5).sqrt() for z in (z1, z2))  # (B, K)
+    squares, own = (one.T @ two / len(z1)).square(), (one * two).mean(0)  # (K, K), (K,)
+    return (own - 1).square().sum() + off_diagonal_weight * (squares.sum() - squares.trace())
+
+
+class BarlowTwins(Siamese[BarlowConfig]):
+    """Redundancy reduction."""
+
+    name, title, Config = "barlow", "Barlow Twins", BarlowConfig
+
+    def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
+        """Of two projections, (B, K) each: 0-d."""
+        z1, z2 = gather_with_gradient(z1), gather_with_gradient(z2)  # (B, K), (B, K)
+        return barlow_loss(z1, z2, self.config.off_diagonal_weight)
+
+
+def simsiam_loss(p1: Tensor, z1: Tensor, p2: Tensor, z2: Tensor) -> Tensor:
+    """Negative cosine of predictions and the other view's projections, both directions: (B, K) each -> 0-d."""
+    z1, z2 = unit_length(z1.detach()), unit_length(z2.detach())  # (B, K), (B, K)
+    return -((unit_length(p1) * z2).sum(1).mean() + (unit_length(p2) * z1).sum(1).mean()) / 2
+
+
+class SimSiam(Siamese[SiameseConfig]):
+    """Siamese representation learning without negatives, momentum or queue."""
+
+    name, title = "simsiam", "SimSiam"
+
+    def __init__(self, encoder: Encoder, config: SiameseConfig) -> None:
+        super().__init__(encoder, config)
+        self.prediction = batch_norm_head(encoder.config.output, layers=2)[:-1]
+
+    def head(self, width: int) -> nn.Module:
+        """Three layers, batch normalisation after each."""
+        return batch_norm_head(width, layers=3)
+
+    def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
+        """Of two projections, (B, K) each: 0-d."""
+        return simsiam_loss(self.prediction(z1), z1, self.prediction(z2), z2)
+
+
+class RandomInit(PretrainMethod):
+    """The untrained encoder."""
+
+    name: ClassVar[str] = "random"
+    title: ClassVar[str] = "Random"
+    trains: ClassVar[bool] = False

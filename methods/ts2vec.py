@@ -17,15 +17,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, Pairing, Positives, PretrainMethod, Recipe, Share
-from methods.encoders.base import Encoder
-from methods.encoders.shapes import output_stretch, refuse_single
-from methods.parts.dropout import dropout
-from methods.parts.ema import RunningAverage
-from methods.parts.gather import gather_with_gradient, of_first_rank
+from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.encoders.base import Encoder, output_stretch, refuse_single
+from methods.parts.knobs import Choice, Positives, Share, TimeMask
 from methods.parts.losses import two_view_nce
-from methods.parts.masks import time_mask
-from methods.parts.spaces import Choice, TimeMask
+from methods.parts.masks import dropout, time_mask
+from methods.parts.momentum import RunningAverage
+from methods.parts.ranks import gather_with_gradient, of_first_rank
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Stored results -> statistics, tables, figures, one HTML page. Imported by the command lines; never imports torch."""
+"""What is said of stored results: tables, figures, pages. Never imports torch, methods or the runner."""

@@ -7,15 +7,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmark.results.files import harmless
 from benchmark.results.metrics import FURTHER
 from benchmark.results.names import BOTH, UNITS
-from benchmark.results.plain_text import harmless
 from benchmark.results.store import CorruptRow, NoResults
 from reports.build import build_report
-from reports.compare.write import compare_results
-from reports.leaderboard.write import write_leaderboard
-from reports.runs.capsule import pack
-from reports.runs.open import open_results
+from reports.compare import compare_results
+from reports.leaderboard_page import write_leaderboard
+from reports.open import open_results, pack
 
 SOURCE = "a results folder or capsule, FOLDER@KEY for one of its runs, FOLDER@all for all that compare"
 

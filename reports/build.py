@@ -1,9 +1,17 @@
-"""Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page; those
+"""All files of a report.
+
+Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page; those
 of a search.
 
 The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. All
 are written aside and put in place together, the page last, so that new tables never stand beside an old page. Of two
 reports into one folder the second waits for the first; files of an earlier report that this one does not write go.
+
+Stored results -> statistics, tables, figures, one HTML page. Imported by the command lines; never imports torch.
+
+The figures of a run, drawn anew only where they would differ from the files that are there.
+
+Without a new drawing matplotlib is not loaded.
 """
 
 from __future__ import annotations
@@ -13,35 +21,56 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files.together import alone_in, publish
-from benchmark.results.files.write import is_read_only, naming, temporary_name, write_atomic
+from benchmark.results.files import alone_in, csv_cell, is_read_only, naming, publish, temporary_name, write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
-from benchmark.results.plain_text import csv_cell
 from benchmark.results.store import CorruptRow
 from benchmark.results.tuned import Tuning
-from reports.figures.files import FOLDER
-from reports.figures.kept import figures_in
-from reports.html import pictures_of, read_skipped, report_html, titles_in_names
-from reports.runs.failures import unfinished
-from reports.runs.kept import Kept, kept_in
-from reports.runs.planned_tables import evaluations_of, layouts
-from reports.runs.run import Run, wide
-from reports.statistics.beside import Beside
-from reports.statistics.columns import UnequalTestSets
-from reports.statistics.further.classes import class_tables
-from reports.statistics.further.subgroups import subgroup_tables
-from reports.statistics.of_table import TableStatistics, joined, statistics_of
-from reports.tables.beside import beside_files, beside_of, beside_tables
-from reports.tables.budget import budget_files, budget_tables
-from reports.tables.captions import cell_names
-from reports.tables.costs import cost_files, cost_lines
-from reports.tables.elsewhere import elsewhere_costs, elsewhere_files
-from reports.tables.further.texts import Further, further_files
-from reports.tables.latex import LANDSCAPE, UPRIGHT, Page, latex
-from reports.tables.table import make_table, table_name
-from reports.tables.text import TextTable, long_csv, markdown, text_markdown
-from reports.tables.trials import trial_files, trial_tables
-from reports.tables.values import Table
+from reports.figures.choose import FOLDER, Figures
+from reports.page import pictures_of, report_html, titles_in_names
+from reports.page_panels import read_skipped
+from reports.runs import Kept, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
+from reports.statistics.bootstrap import UnequalTestSets
+from reports.statistics.classes import ClassTable, class_tables, subgroup_tables
+from reports.statistics.table import Beside, TableStatistics, joined, statistics_of
+from reports.tables.further import (
+    Further,
+    beside_files,
+    beside_of,
+    beside_tables,
+    budget_files,
+    budget_tables,
+    cost_files,
+    cost_lines,
+    further_files,
+    trial_files,
+    trial_tables,
+)
+from reports.tables.render import LANDSCAPE, UPRIGHT, Page, Table, TextTable, latex, long_csv, markdown, text_markdown
+from reports.tables.table import elsewhere_costs, elsewhere_files, make_table, table_name
+from reports.tables.words import cell_names
+
+
+def figures_in(
+    run: Run,
+    out: Path,
+    staged: Path,
+    units: Sequence[str],
+    statistics: Mapping[str, TableStatistics],
+    kept: Kept,
+    classes: Sequence[ClassTable] = (),
+) -> Figures:
+    """The figures under `out`/figures if they were drawn from the run's content, else new ones under `staged`."""
+    known = kept.get(FOLDER, *units)
+    folder = out / FOLDER
+    if known and all(file_digest(folder / name) == digest for name, digest in known):
+        return Figures(tuple(folder / name for name, _ in known), ())
+    from reports.figures.choose import write_figures  # here, because matplotlib loads slowly
+
+    drawn = write_figures(run, staged, units, statistics, classes)
+    if not drawn.problems:
+        kept.put([[file.name, file_digest(file)] for file in drawn.files], FOLDER, *units)
+    return drawn
+
 
 PAGE = "report.html"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.data.readers.chapman import Chapman
+from benchmark.data.datasets.chapman import Chapman
 from benchmark.data.simulate import CohortSettings, write_cohort
 
 COLUMNS = ["recording", "patient", "rhythm", "sex", "age"]

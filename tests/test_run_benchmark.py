@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import run_benchmark
-from benchmark.config.command_line.verb import Verb
+from benchmark.config.command_line import Verb
 from benchmark.config.errors import ConfigError
-from benchmark.data.readers.base import DatasetError
+from benchmark.data.datasets.base import DatasetError
 from benchmark.results.store import CorruptRow, NoResults
-from benchmark.screen.console import Console
+from benchmark.screen import Console
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -68,7 +68,7 @@ def test_what_cannot_be_is_one_line_before_any_work(
 )
 def test_help_and_mistyped_names_wait_for_no_library(command: str) -> None:
     """Quick to answer: what takes seconds to load is not loaded."""
-    slow = {"torch", "numpy", "pandas", "scipy", "pydantic", "yaml", "matplotlib"}
+    slow = {"torch", "pandas", "scipy", "sklearn", "wfdb", "yaml", "matplotlib"}
     code = f"""
 import sys, run_benchmark
 try:
@@ -118,14 +118,14 @@ def test_whatever_ends_a_verb_is_one_line_and_a_status(
     def stop(arguments: Namespace, console: Console) -> int:
         raise end
 
-    monkeypatch.setattr(run_benchmark, "VERBS", {"run": Verb("end", stop)})
+    monkeypatch.setattr(Verb, "run", lambda verb, arguments, console: stop(arguments, console))
     assert run_benchmark.main([]) == status
     shown = capsys.readouterr()
     assert (shown.err, shown.out) == (f"error: {line}\n", "")
 
 
 def test_the_status_of_a_verb_is_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_benchmark, "VERBS", {"run": Verb("seven", lambda arguments, console: 7)})
+    monkeypatch.setattr(Verb, "run", lambda verb, arguments, console: 7)
     assert run_benchmark.main([]) == 7
 
 
@@ -133,7 +133,7 @@ def test_a_mistake_in_the_code_keeps_its_traceback(monkeypatch: pytest.MonkeyPat
     def stop(arguments: Namespace, console: Console) -> int:
         raise KeyError("mistake")
 
-    monkeypatch.setattr(run_benchmark, "VERBS", {"run": Verb("end", stop)})
+    monkeypatch.setattr(Verb, "run", lambda verb, arguments, console: stop(arguments, console))
     with pytest.raises(KeyError):
         run_benchmark.main([])
 

@@ -1,35 +1,59 @@
-"""The config of a run: validated (`benchmark.config.refusals`), frozen, hashable."""
+"""Config, read from YAML and overrides.
+
+The config of a run: validated (`benchmark.config.refuse`), frozen, hashable.
+
+Read a YAML file and dotted overrides into a `Config`. A wrong key or value raises `ConfigError`.
+
+The file is in `configs/` or given by path; flags and `--set dotted.key=value` override it. `methods` lists the compared
+methods and `knobs` the overrides of their knobs; the dotted key `methods.pmq.momentum` is `knobs.pmq.momentum`.
+
+Parse a command line and YAML files into a verb, its flags and one validated, frozen, hashable `Config`.
+
+In: argv, YAML files (configs/), `--set`. Out: `Config` and its sections. Imported by run_benchmark.py, verbs, run and
+training.
+"""
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
+    ValidationError,
     field_validator,
     model_serializer,
     model_validator,
 )
 
-from benchmark.config.change import is_knob, with_settings
-from benchmark.config.declared import is_code
-from benchmark.config.elsewhere import find_method
-from benchmark.config.encoder import sized, whole_encoder
-from benchmark.config.errors import built, unknown
-from benchmark.config.overrides import dotted, laid_over
-from benchmark.config.refusals import refuse
-from benchmark.config.sections.data import Data
-from benchmark.config.sections.engine import EngineSection
-from benchmark.config.sections.evaluate import Boosting, FewShot, Finetune, Knn, Linear, Supervised
-from benchmark.config.sections.pretrain import Pretrain
-from benchmark.config.sections.section import Overrides, Ratio, Section, Seed
-from benchmark.data.tasks.spec import Protocol, TaskSpec
-from benchmark.results.names import EVALUATIONS, FINETUNE, Gate
-from benchmark.results.printed.numbers import sources
+from benchmark.config.errors import ConfigError, built, config_names, is_code, one_line, unknown
+from benchmark.config.refuse import is_knob, refuse, with_settings, without_idle
+from benchmark.config.sections import (
+    Boosting,
+    Data,
+    EngineSection,
+    FewShot,
+    Finetune,
+    Knn,
+    Linear,
+    Overrides,
+    Pretrain,
+    Ratio,
+    Section,
+    Seed,
+    Supervised,
+)
+from benchmark.config.words import LARGEST_YAML, dotted, find_method, laid_over, parsed, sized, whole_encoder
+from benchmark.data.splits import Protocol, TaskSpec
+from benchmark.results.files import read_regular
+from benchmark.results.names import EVALUATIONS, FINETUNE, Gate, command, sources
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
@@ -73,7 +97,7 @@ class Config(Section):
     """Compared methods, in row order."""
     knobs: dict[str, dict[str, Any]] = {}
     """Method name (or path of its file) -> overrides of its knobs. Fields of `recipe` override the preset's. The dotted
-    key `methods.NAME.KNOB` sets them too (benchmark.config.load)."""
+    key `methods.NAME.KNOB` sets them too (benchmark.config.config)."""
     ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
     """Defined ablations: method -> name -> overrides of its knobs."""
     ablate: list[str] = []
@@ -238,3 +262,99 @@ class Config(Section):
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
+
+
+KNOB = re.compile(r"^methods[.]")
+"""Prefix of a knob's dotted key, replaced by the section `knobs`."""
+
+
+def parse_value(text: str) -> Any:
+    """A value of `--set`: YAML scalar or flow list. Raises ConfigError if it is not YAML."""
+    try:
+        return parsed(text)
+    except ValueError:
+        raise ConfigError(f"--set: {text!r} is not a YAML value") from None
+
+
+def config_text(name_or_file: str) -> str:
+    """YAML text of a config given by name or file. Raises ConfigError if there is none."""
+    packaged = resources.files("benchmark.config") / "configs" / f"{name_or_file}.yaml"
+    if name_or_file in config_names():
+        return packaged.read_text(encoding="utf-8")
+    path = Path(name_or_file)
+    if path.suffix in (".yaml", ".yml") and path.exists():
+        try:
+            return read_regular(path, LARGEST_YAML).decode()
+        except OSError as error:
+            raise ConfigError(f"config {name_or_file!r} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"config {name_or_file!r} is not UTF-8 text: save it as UTF-8") from None
+    raise ConfigError(unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
+
+
+def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
+    """A config with dotted overrides applied, including `methods.NAME.KNOB`.
+
+    Raises ConfigError, also for keys without effect (`benchmark.config.refuse`).
+    """
+    try:
+        values = parsed(config_text(name_or_file))
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"config {name_or_file!r} is not YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"config {name_or_file!r} holds no keys; see `{command()} list` for ones that do")
+    refuse_old_keys(values)
+    values.setdefault("name", Path(name_or_file).stem)
+    laid = {KNOB.sub("knobs.", key): value for key, value in (overrides or {}).items()}
+    _choose_encoders(values, laid)
+    for key, value in laid.items():
+        _lay(values, key, copy.deepcopy(value))
+    return validate(without_idle(values, laid))
+
+
+def validate(values: Mapping[str, Any]) -> Config:
+    """A config from plain values, e.g. those stored in a plan. Raises ConfigError in one line."""
+    refuse_old_keys(values)
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(one_line(error, "", Config)) from None
+
+
+def refuse_old_keys(values: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a key of an earlier form, naming its replacement."""
+    if isinstance(values.get("methods"), Mapping):
+        raise ConfigError(
+            "config key 'methods': the knobs of methods stand under 'knobs' now; 'methods' lists the rows"
+        )
+    if "compare" in values:
+        raise ConfigError("config key 'compare' is called 'methods' now, as the flag is")
+
+
+def _choose_encoders(values: dict[str, Any], laid: dict[str, Any]) -> None:
+    """Where the overrides name encoders, these take the place of the file's; each has the knobs that the file gives it.
+
+    Both mappings are changed.
+    """
+    section, further = values.get("encoder", {}), values.get("encoders", [])
+    if "encoder.name" not in laid or not isinstance(section, dict) or not isinstance(further, list):
+        return
+    known = {own.get("name", DEFAULT): own for own in (*further, section) if isinstance(own, dict)}
+    values |= {"encoder": known.get(laid["encoder.name"], {}), "encoders": []}
+    if isinstance(asked := laid.get("encoders"), list):
+        laid["encoders"] = [
+            known.get(own.get("name", DEFAULT), {}) | own if isinstance(own, dict) else own for own in asked
+        ]
+
+
+def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set a dotted key in nested dicts, creating sections. Raises ConfigError if a section is a value."""
+    *sections, last = dotted.split(".")
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"config key {dotted!r}: {section!r} is a value, not a section")
+        values = inner
+    values[last] = value

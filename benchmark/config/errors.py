@@ -1,10 +1,26 @@
-"""One-line errors of a config: the bad value, its place, the allowed values."""
+"""One-line errors; what words and numbers may be.
+
+One-line errors of a config: the bad value, its place, the allowed values.
+
+Words of the command line that declare a dataset instead of naming a built-in one: a card's file, ecgbench:NAME.
+
+Here without what reads them (benchmark.config.words), so that a command line that fails early loads none of it.
+
+The configs of the suite by name, for a command line that has to fail early: nothing of what they hold is read.
+
+Numbers that flags take, checked as they are read; each function is the `type` of a flag's argparse arguments.
+
+They raise ArgumentTypeError in one line, before which argparse says the flag. Flags of config keys are `int` and
+`float`: the config knows their bounds.
+"""
 
 from __future__ import annotations
 
 import difflib
+from argparse import ArgumentTypeError
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
+from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
@@ -98,3 +114,63 @@ def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     strict = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
     found = create_model(kind.__name__, __config__=strict, **given).model_validate(dict(values))
     return {name: getattr(found, name) for name in given}
+
+
+OTHER = "a card, a .yaml file (docs/OWN_DATA.md), or ecgbench:NAME (docs/DATASETS.md)"
+ECGBENCH = "ecgbench:"
+"""Beginning of a word that names a dataset of the package ecgbench, and after a further ':' its labels."""
+
+
+def is_declared(word: str) -> bool:
+    """Whether a word declares a dataset."""
+    return is_file(word) or word.startswith(ECGBENCH)
+
+
+def is_code(word: str) -> bool:
+    """Whether a method's word is a file: code, or the card of an encoder from elsewhere."""
+    return word.endswith(".py") or is_file(word)
+
+
+def is_file(word: str) -> bool:
+    """Whether a word is the file of a card."""
+    return word.endswith((".yaml", ".yml"))
+
+
+def config_names() -> list[str]:
+    """Names of the configs in `configs/`."""
+    folder = resources.files("benchmark.config") / "configs"
+    return sorted(path.name.removesuffix(".yaml") for path in folder.iterdir() if path.name.endswith(".yaml"))
+
+
+MOST, LARGEST_SEED = 10**6, 2**32 - 1
+
+
+def count(text: str) -> int:
+    """A number of processes, trials, patients: 1 to `MOST`."""
+    return _whole(text, 1, MOST, "a count")
+
+
+def seed(text: str) -> int:
+    """A seed, 0 to `LARGEST_SEED`."""
+    return _whole(text, 0, LARGEST_SEED, "a seed")
+
+
+def positive(text: str) -> float:
+    """A number above 0, to `MOST`."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no number; use one above 0") from None
+    if not 0 < value <= MOST:
+        raise ArgumentTypeError(f"{text} is out of range; use a number above 0, at most {MOST}")
+    return value
+
+
+def _whole(text: str, least: int, most: int, what: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not {what}; use a whole number, {least} or more") from None
+    if not least <= value <= most:
+        raise ArgumentTypeError(f"{text} is not {what}; use {least} or more, at most {most}")
+    return value

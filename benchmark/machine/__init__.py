@@ -1,4 +1,1 @@
-"""Facts and settings of the machine: device, precision, memory, energy, seeds, workers, versions.
-
-Imports no other room; any room of benchmark may import it.
-"""
+"""The machine of a run: device, memory, energy, processes and ranks."""

@@ -1,11 +1,28 @@
-"""The device and the precision that a run computes with, and the cores it may use."""
+"""Device, memory, seeds, versions.
+
+The device and the precision that a run computes with, and the cores it may use.
+
+Seeds of named purposes, and torch's generators seeded from them.
+
+State of the code and versions of the packages that a number was computed with.
+
+Facts and settings of the machine: device, precision, memory, energy, seeds, workers, versions.
+
+Imports no other room; any room of benchmark may import it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
+import subprocess
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 
@@ -50,3 +67,52 @@ def pick_precision(name: str, device: torch.device) -> str:
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     native = torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.cpu._is_avx512_bf16_supported()
     return "bf16" if native else "float32"
+
+
+LARGE = 2**62
+"""Bound of integer draws: modulo a small n nearly uniform and below n, which a float times n could round up to."""
+
+
+def stream(*parts: int | str) -> int:
+    """A 63-bit seed for a named purpose, e.g. stream('pretrain', seed, epoch, step)."""
+    words = [int.from_bytes(hashlib.sha256(p.encode()).digest()[:4], "big") if isinstance(p, str) else p for p in parts]
+    return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def seed_torch(*parts: int | str) -> None:
+    """Seed torch's default generators (CPU and GPU) for a named purpose."""
+    torch.manual_seed(stream(*parts))
+
+
+PACKAGES = ("torch", "numpy", "scikit-learn", "scipy", "pandas", "wfdb")
+
+
+def _git(*arguments: str) -> str | None:
+    folder = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+@lru_cache(maxsize=1)
+def git_state() -> dict[str, str | bool | None]:
+    """Commit, whether the checkout differs from it, and a digest of that difference; None outside a git checkout.
+
+    A checkout that does not hold this file is another project's, in whose folder the suite is installed.
+    """
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return {"commit": None, "dirty": False, "diff": None}
+    difference = _git("diff", "HEAD")
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": bool(difference),
+        "diff": hashlib.sha256(difference.encode()).hexdigest()[:12] if difference else None,
+    }
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of Python and the packages that can move a number."""
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}

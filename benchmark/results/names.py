@@ -1,11 +1,30 @@
-"""Names shared by writers and readers of results: values in configs, plans and rows."""
+"""Shared names, of health too.
+
+Names shared by writers and readers of results: values in configs, plans and rows.
+
+Health measures of pretrained features, as stored in a pretraining's card: names, titles, thresholds of collapse.
+
+benchmark.training.health computes them and gives the equations.
+
+Numbers that other groups have printed, and where: rows in italics beside ours, never part of a statistic.
+
+numbers.csv    source, row, column of the table, evaluation, label ratio, metric, percent, standard deviation
+sources.csv    source, what to cite, how it was measured, what differs here
+
+The printed numbers and their sources as data.
+"""
 
 from __future__ import annotations
 
+import csv
 import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
@@ -16,7 +35,7 @@ METHODS = (*PAPER, *BEYOND)
 ENCODERS = ("dilated", "resnet1d", "xresnet1d101", "vit1d", "s4", "st-mem")
 EngineName = Literal["local", "slurm"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
-"""Names in `benchmark.run.engines.registry`."""
+"""Names in `benchmark.run.engines`."""
 Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
 GATES: tuple[Gate, ...] = get_args(Gate)
 """Reference rows of a table."""
@@ -29,7 +48,7 @@ mistyped name is refused without these. `BEYOND`: what the PMQ paper does not co
 DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
-"""Names in `benchmark.data.tasks.columns`."""
+"""Names in `benchmark.data.splits`."""
 
 FURTHER_SCORES = ("auprc", "sens90", "brier", "ece")
 """Names of the metrics of kind 'further' (benchmark.results.metrics, which loads numpy)."""
@@ -140,3 +159,87 @@ def program() -> str:
 def command() -> str:
     """What a command line begins with, for the commands that messages tell to type."""
     return INSTALLED if program() == INSTALLED else f"python {SCRIPT}"
+
+
+WINDOWS_SHA256 = "windows_sha256"
+"""Entry of a card's `health_sample`: digest of the windows that its health was measured on."""
+MEASURES = {
+    "effective_rank": "effective rank",
+    "mean_cosine": "mean cosine",
+    "alignment": "alignment",
+    "uniformity": "uniformity",
+    "retrieval": "retrieval@1",
+}
+"""Measure -> title."""
+UNTRAINED_EPOCH = 0
+"""Epoch of the untrained encoder's measures."""
+COLLAPSED_RANK = 2.0
+"""A lower effective rank is collapse (a line plus noise); untrained encoders have 2.2 (8 features) to 15 (320)."""
+COLLAPSED_COSINE = 0.99
+"""A higher mean cosine is collapse (windows within 8 degrees on average); untrained encoders have 0.7 to 0.95."""
+
+
+def collapsed(rank: float | None, cosine: float | None) -> bool:
+    """Whether features of this effective rank and mean cosine have collapsed; False if either is unknown."""
+    return rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE)
+
+
+def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Names of the cards whose health was measured on other windows than that of most, the first sample on a tie.
+
+    A store shares an encoder among configs, and its health is measured once, on data of the config that made it.
+    """
+    samples = {
+        name: card.get("health_sample", {}).get(WINDOWS_SHA256) for name, card in cards.items() if card.get("health")
+    }
+    if not samples:
+        return []
+    common = Counter(samples.values()).most_common()[0][0]
+    return [name for name, sample in samples.items() if sample != common]
+
+
+class Printed(NamedTuple):
+    """A number as printed."""
+
+    source: str
+    row: str
+    column: str
+    """A dataset under a task, e.g. 'ptb-xl.rhythm'."""
+    evaluation: str
+    """The table that it stands in."""
+    ratio: float
+    metric: str
+    percent: float
+    std: float | None
+    """As printed, in percent; None where there is none."""
+
+
+class Source(NamedTuple):
+    """Where numbers were printed."""
+
+    name: str
+    cite: str
+    protocol: str
+    differs: str
+
+
+@cache
+def sources() -> dict[str, Source]:
+    """Name -> source, in the order of the file."""
+    return {line["name"]: Source(**line) for line in _lines("sources.csv")}
+
+
+@cache
+def numbers() -> tuple[Printed, ...]:
+    """All printed numbers, in the order of the file."""
+    return tuple(map(_printed, _lines("numbers.csv")))
+
+
+def _printed(line: dict[str, str]) -> Printed:
+    place = (line["source"], line["row"], line["column"], line["evaluation"], float(line["ratio"]), line["metric"])
+    return Printed(*place, float(line["percent"]), float(line["std"]) if line["std"] else None)
+
+
+def _lines(name: str) -> Iterator[dict[str, str]]:
+    text = resources.files("benchmark.results").joinpath("printed", name).read_text(encoding="utf-8")
+    yield from csv.DictReader(text.splitlines())

@@ -1,12 +1,18 @@
-"""Types that stored values are checked against, since a store may come from others; the first wrong value in one line.
+"""What stored values may be.
+
+Types that stored values are checked against, since a store may come from others; the first wrong value in one line.
 
 The fields of rows, plans and cells are annotated with them where they are defined.
+
+Content keys of rows, pretrainings and plans.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import MISSING, fields
 from dataclasses import Field as OwnField
 from functools import cache
@@ -25,9 +31,29 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from benchmark.results.keys import KEY
+from benchmark.results.files import harmless
 from benchmark.results.names import EVALUATIONS, FEATURES, SUPERVISED, UNIT_OF_PROTOCOL, UNITS, VALIDATION, takes_shots
-from benchmark.results.plain_text import harmless
+
+KEY_LENGTH = 16
+
+
+KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Valid keys: they become file names, and stores may come from others."""
+
+
+def digest(value: object) -> str:
+    """Key of a JSON-like value: first 16 hex digits of the SHA-256 of its canonical JSON. ValueError for NaN."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def flat(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Nested values, e.g. the content of a key, by dotted name after a prefix."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return found
+
 
 T = TypeVar("T")
 NAME = re.compile(r"\w[\w .+-]{0,99}")

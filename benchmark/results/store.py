@@ -1,4 +1,6 @@
-"""The results store: one JSON row and one .npz of predictions per finished cell, each written atomically.
+"""The store: rows, predictions, plans, cards.
+
+The results store: one JSON row and one .npz of predictions per finished cell, each written atomically.
 
     runs/plans/KEY.json        plan of a run: its config and its cells
     runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs, error.json why it failed
@@ -6,39 +8,522 @@
 
 Keys are hashes of content, so stores made in different places merge by copying. A cell is finished if its files exist
 and their digests match. Without torch: reports read the store on any machine.
+
+Stored form of a finished cell: its row, with digests, and its predictions.
+
+The plan of a run: its config, rows, datasets and cells.
+
+The card of a pretraining: how its encoder was made, whose it is, and digests of the files beside it and of itself.
+
+Cards written before they held a digest of themselves are read; what they say cannot be checked (`vouched`).
+
+How a cell or a pretraining ended, and the errors of reading results, without numpy.
+
+The results store and what its writers and readers share (metrics, names, keys): rows in, rows out. Without torch.
+
+Imported by the rooms of benchmark above it; the only room of benchmark that `reports` imports.
+
+Sex and age band of the recordings of a dataset, kept in the results store for scores of subgroups.
+
+The groups of a recording: sex, and the age of its patient in bands of years; nothing finer is ever stored.
+
+A file per dataset in the results store: recording -> sex and age band.
+
+    runs/people/FINGERPRINT.json    FINGERPRINT is that of the prepared data, as rows state it
+
+It is written when a run or `report --data-root` sees the data, enters no key and moves no result. Stores merge by
+copying it; a damaged file counts as none.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from traceback import format_exception
+from typing import Annotated, Any, Literal, Required
 
-from benchmark.results.cards import read_card_file
-from benchmark.results.failures import CorruptRow as CorruptRow
-from benchmark.results.failures import Failure
-from benchmark.results.failures import NoResults as NoResults
-from benchmark.results.files.arrays import npz_bytes
-from benchmark.results.files.read import LARGEST_JSON, bounded_by_text, read_json, read_regular
-from benchmark.results.files.write import write_atomic
-from benchmark.results.keys import KEY
-from benchmark.results.names import CARD, ERROR, command
-from benchmark.results.plan import Plan, PlannedCell, check_plan, with_todays_keys
-from benchmark.results.rows import (
-    ARRAYS,
-    LARGEST_PREDICTIONS,
-    ROW_FORMAT,
-    Predictions,
-    Row,
-    key_problem,
-    place_problem,
-    read_predictions,
-    row_bytes,
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from benchmark.results.files import (
+    LARGEST_JSON,
+    MEBIBYTE,
+    SHOWN,
+    bounded,
+    bounded_by_text,
+    harmless,
+    npz_bytes,
+    read_arrays,
+    read_json,
+    read_regular,
+    write_atomic,
 )
-from benchmark.results.schema import check_amount, checked
+from benchmark.results.names import CARD, ERROR, ROLES, Pool, command
+from benchmark.results.schema import (
+    KEY,
+    OPEN,
+    CellContent,
+    Count,
+    Device,
+    Evaluated,
+    Git,
+    Key,
+    KeyOrNone,
+    Labelled,
+    Labels,
+    Line,
+    Measured,
+    Name,
+    NameOrNone,
+    Number,
+    Protocol,
+    Ratio,
+    Score,
+    Source,
+    Unit,
+    check_amount,
+    check_card,
+    checked,
+    digest,
+    one_of,
+    shaped,
+)
+
+ROW_FORMAT = 2
+LARGEST_PREDICTIONS = 1024 * MEBIBYTE
+"""Bytes, packed and unpacked; 20,000 windows have 5 MiB."""
+LONGEST_ID = 250
+"""Characters of the id of a recording or patient."""
+
+
+@with_config(OPEN)
+class Coverage(TypedDict):
+    """Patients of a class, and those without a score: patient -> why."""
+
+    patients: Count
+    unscored: dict[Line, Line]
+
+
+@with_config(OPEN)
+class Training(TypedDict, total=False):
+    """What reports print of a cell's training."""
+
+    best_epoch: Count | None
+    C: Measured | None
+    seconds: Measured | None
+
+
+@with_config(OPEN)
+class Provenance(TypedDict, total=False):
+    """What reports print of a row's origin."""
+
+    config: dict[str, Any]
+    data: Source
+    versions: dict[Line, Line | None]
+    git: Git | None
+    device: Device | None
+    precision: Line | None
+    compiled: bool | None
+    results_versions: dict[Line, Count]
+    corpus: Source
+    key_content: CellContent | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One finished cell: settings, scores in [0, 1] and provenance."""
+
+    key: Key
+    pretrain_key: KeyOrNone
+    """Key of the encoder's pretraining; '' for cells without an encoder."""
+    variant: Line
+    """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
+    method: Line
+    evaluation: Evaluated
+    """One of `EVALUATIONS`, 'features' (hand-crafted, boosted), 'supervised', or 'validation' (of `tune`, untested)."""
+    dataset: Name
+    ratio: Labelled
+    """Share of the labels; of an evaluation that takes shots, labelled patients per class."""
+    seed: Count
+    pretrain_seed: Count | None
+    protocol: Protocol
+    labels: Labels
+    scores: dict[Unit, dict[Name, Score | None]]
+    """Unit ('heartbeat' or 'recording') -> metric -> value; None where the metric is undefined."""
+    undefined: dict[Unit, dict[Name, Line]]
+    """Unit -> metric -> why it is undefined."""
+    notes: list[Line]
+    """Remarks that qualify the scores, e.g. 'no labelled window of class HYP'."""
+    counts: dict[Name, Count]
+    """Windows, recordings and patients of each split."""
+    coverage: Annotated[dict[str, Any], shaped(dict[Line, Coverage])]
+    """Class -> {'patients': of the dataset, 'unscored': {patient: why}} (benchmark.data.task)."""
+    training: Annotated[dict[str, Any], shaped(Training)]
+    """Best epoch (or C of the probe), history of the validation score, seconds."""
+    provenance: Annotated[dict[str, Any], shaped(Provenance)]
+    """Full config, data and corpus (fingerprint, simulated), versions, git state, device, precision, threads."""
+    format: int = ROW_FORMAT
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Test-set output of one cell, one line per window (a heartbeat or a plain segment)."""
+
+    probability: NDArray[np.float32]
+    """(n, C)"""
+    truth: NDArray[np.int64]
+    """(n, C) multi-hot; one-hot for single-label tasks."""
+    recording: NDArray[np.str_]
+    """(n,)"""
+    patient: NDArray[np.str_]
+    """(n,)"""
+
+
+ARRAYS = tuple(field.name for field in fields(Predictions))
+"""Names of the arrays in a file of predictions."""
+IDS = ("recording", "patient")
+
+
+def key_problem(row: Mapping[str, Any]) -> str:
+    """Why the fields of a row do not give its key; '' if they do, or if it holds no content of its key (older rows)."""
+    content = row["provenance"].get("key_content")
+    if not content:
+        return ""
+    if digest([content, row["ratio"], row["seed"]]) != row["key"]:
+        return "what the row says of its key does not give the key"
+    data = row["provenance"].get("data", {})
+    _, *rules = content.get("task", [None])
+    labels, protocol = rules[:2] if rules else (row["labels"], row["protocol"])
+    stated = {
+        "evaluation": (row["evaluation"], content.get("evaluation")),
+        "pretrain": (row["pretrain_key"] or None, content.get("pretrain")),
+        "data": (data.get("fingerprint"), content.get("data")),
+        "dataset": (row["dataset"], data.get("name", row["dataset"])),
+        "labels": (row["labels"], labels),
+        "protocol": (row["protocol"], protocol),
+    }
+    wrong = [name for name, (own, expected) in stated.items() if own != expected]
+    return f"the row's {wrong[0]} is not that of its key" if wrong else ""
+
+
+def place_problem(row: Row, place: Mapping[str, Any]) -> str:
+    """Which field of a row has another value than the place it is read for; '' if none."""
+    wrong = [name for name, value in place.items() if getattr(row, name) != value]
+    return f"the row's {wrong[0]} is {getattr(row, wrong[0])!r}, not {place[wrong[0]]!r} as planned" if wrong else ""
+
+
+def row_bytes(row: Row, predictions: bytes) -> bytes:
+    """Content of a row's file, with SHA-256 digests of the row and of its predictions file."""
+    body = asdict(row)
+    envelope = {
+        "row": body,
+        "row_sha256": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+        "predictions_sha256": hashlib.sha256(predictions).hexdigest(),
+    }
+    return json.dumps(envelope, indent=1, sort_keys=True).encode()
+
+
+def read_predictions(content: bytes) -> Predictions:
+    """The predictions of an .npz file. Raises ValueError if they are no predictions, or one is outside its range."""
+    arrays = read_arrays(content, LARGEST_PREDICTIONS)
+    if set(arrays) != set(ARRAYS):
+        raise ValueError(f"arrays {', '.join(sorted(arrays))[:100]}, not {', '.join(ARRAYS)}")
+    found = Predictions(**arrays)
+    shape = found.probability.shape
+    forms = (
+        ("probability", np.float32, shape),
+        ("truth", np.int64, shape),
+        *((name, np.str_, shape[:1]) for name in IDS),
+    )
+    for name, kind, expected in forms:
+        array = arrays[name]
+        if array.shape != expected or array.dtype.type is not kind or not array.dtype.isnative:
+            raise ValueError(f"{name} is {array.dtype} {array.shape}, not {kind.__name__} {expected}")
+    if len(shape) != 2 or not shape[1]:
+        raise ValueError(f"probability has the shape {shape}, not (windows, classes)")
+    if not ((found.probability >= 0) & (found.probability <= 1)).all():  # NaN is neither
+        raise ValueError("a probability is outside [0, 1]")
+    if not ((found.truth == 0) | (found.truth == 1)).all():
+        raise ValueError("a label is neither 0 nor 1")
+    for name in IDS:
+        if arrays[name].dtype.itemsize > 4 * LONGEST_ID:
+            raise ValueError(f"{name} has ids of more than {LONGEST_ID} characters")
+        code = np.frombuffer(arrays[name].tobytes(), np.uint32)  # of each character
+        if ((code >= 0xD800) & (code <= 0xDFFF) | (code > 0x10FFFF)).any():
+            raise ValueError(f"{name} has an id that is no text")
+    return found
+
+
+Answer = Literal["yes", "no", "not known"]
+RENAMED = {"compare": "methods", "methods": "knobs"}
+"""Old config key -> current one, for stored configs that have a `compare` key."""
+
+
+@with_config(OPEN)
+class DataConfig(TypedDict, total=False):
+    """The section `data` of a plan's config."""
+
+    labels: Required[Labels]
+    segmentation: Line
+    window_seconds: Number
+    window_stride: Number | None
+    rate: Count
+    standardise: Line
+    leads: list[Line]
+    pool: Pool
+    datasets: list[Name]
+
+
+@with_config(OPEN)
+class PretrainConfig(TypedDict, total=False):
+    """The section `pretrain` of a plan's config."""
+
+    preset: Line
+    text_embedder: Line | None
+
+
+@with_config(OPEN)
+class PlanConfig(TypedDict, total=False):
+    """What reports read of a plan's config."""
+
+    name: Line | None
+    caption: Line | None
+    protocol: Required[Protocol]
+    data: Required[DataConfig]
+    pretrain: PretrainConfig
+    methods: list[Line]
+    ablations: dict[Line, dict[Line, Any]]
+    ablate: list[Line]
+    gates: list[Line]
+    evaluate: list[Line]
+    ratios: list[Ratio]
+    seeds: list[Count]
+
+
+class Facts(TypedDict, total=False):
+    """What is known of a dataset or of the pretraining corpus."""
+
+    classes: Annotated[list[Line], Field(max_length=1000)]
+    form: Line
+    simulated: bool
+    fingerprint: Line
+    recordings: Required[Count]
+    patients: Required[Count]
+    skipped: Count | dict[Line, Count]
+    without_report: Count
+
+
+@with_config(OPEN)
+class DatasetFacts(Facts):
+    """A dataset of a plan."""
+
+    title: Line
+
+
+@with_config(OPEN)
+class CorpusFacts(Facts, total=False):
+    """The pretraining corpus of a plan."""
+
+    name: Required[Name]
+    title: Line
+
+
+@with_config(OPEN)
+class Elsewhere(TypedDict, total=False):
+    """What is known of weights from elsewhere."""
+
+    pretrained_on: Required[Line]
+    saw: Required[dict[Name, Answer]]
+    """Column -> whether they saw its test patients."""
+    licence: Required[Line]
+    signals: Required[Line]
+    """What the encoder reads, in words."""
+    features: Count
+    unserved: Required[dict[Name, Line]]
+    """Evaluation -> why the row has no cells there."""
+
+
+@with_config(OPEN)
+class Role(TypedDict, total=False):
+    """What a row of a table is."""
+
+    role: Required[Annotated[str, one_of(*ROLES)]]
+    of: Required[NameOrNone]
+    knob: Required[NameOrNone]
+    value: Required[Any]
+    reads_reports: bool
+    elsewhere: Elsewhere
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One cell of a plan; its finished row is stored under `key`."""
+
+    key: Key
+    variant: Line
+    evaluation: Evaluated
+    dataset: Name
+    ratio: Labelled
+    seed: Count
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Plan of a run, with all that a report needs besides the rows."""
+
+    key: Key
+    config: Annotated[dict[str, Any], shaped(PlanConfig)]
+    variants: dict[Line, Line]
+    """Variant -> title printed in a table, in the order of the rows."""
+    datasets: dict[Name, Annotated[dict[str, Any], shaped(DatasetFacts)]]
+    """Dataset -> title, classes, simulated (bool), fingerprint, recordings, patients, skipped, in column order."""
+    pretraining: Annotated[dict[str, Any], shaped(CorpusFacts)]
+    """The same facts of the pretraining corpus, with its name."""
+    roles: dict[Line, Annotated[dict[str, Any], shaped(Role)]] = field(default_factory=dict)
+    """Variant -> role (`ROLES`), what it is a change of (of, knob, value), and whether
+    it reads reports."""
+    warnings: list[Line] = field(default_factory=list)
+    """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
+    cells: list[PlannedCell] = field(default_factory=list)
+    tunings: list[Key] = field(default_factory=list)
+    """Keys of the searches that knobs are from (benchmark.results.tuned)."""
+
+    @property
+    def pool(self) -> Pool:
+        """How the windows of a recording vote."""
+        found: Pool = self.config["data"].get("pool", "mean")
+        return found
+
+
+def labels_of(plan: Plan) -> str:
+    """'single', 'multi' or 'single and multi': the labels of a plan's columns; those of a named task are multi."""
+    own = str(plan.config["data"]["labels"])
+    kinds = {"multi" if facts.get("task") else own for facts in plan.datasets.values()}
+    return " and ".join(sorted(kinds, reverse=True)) or own
+
+
+def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:
+    """A stored config of a plan or row, with old keys renamed to current ones."""
+    if "compare" not in config:
+        return config
+    return {RENAMED.get(key, key): value for key, value in config.items()}
+
+
+def check_plan(plan: Plan, key: str) -> None:
+    """Raise ValueError for another key, an unlisted variant or dataset of a cell, or a number that cannot be."""
+    if plan.key != key:
+        raise ValueError(f"this is the plan {plan.key}, not {key}")
+    for cell in plan.cells:
+        if cell.variant not in plan.variants or cell.dataset not in plan.datasets:
+            raise ValueError(f"a cell of {cell.variant!r} on {cell.dataset!r}, which the plan does not list")
+        check_amount(cell.evaluation, cell.ratio)
+    digest(plan.config)
+
+
+OWN_DIGEST = "card_sha256"
+
+
+class BadCard(Exception):
+    """A card is damaged, altered or of another pretraining; the message names the file and what is wrong."""
+
+
+def card_bytes(card: Mapping[str, Any]) -> bytes:
+    """Content of a card's file, with the digest of the card."""
+    body = {name: value for name, value in card.items() if name != OWN_DIGEST}
+    return json.dumps(body | {OWN_DIGEST: _digest(body)}, indent=1).encode()
+
+
+def read_card_file(path: Path) -> dict[str, Any]:
+    """The card in the folder of its key. Raises FileNotFoundError, and BadCard if it is altered or of another key."""
+    try:
+        card = json.loads(read_regular(path, LARGEST_JSON))
+        if not isinstance(card, dict):
+            raise BadCard(f"{path}: this is no card")
+        read = bounded(card)
+        check_card(read)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise BadCard(f"{path}: {error}") from None
+    except RecursionError:
+        raise BadCard(f"{path}: nested too deeply") from None
+    if problem := _own_problem(card, path.parent.name):
+        raise BadCard(f"{path}: {problem}")
+    return dict(read)
+
+
+def _own_problem(card: Mapping[str, Any], key: str) -> str:
+    """Why a card is not that of a key; '' if it is, or if it was written before cards held their key."""
+    if not vouched(card) and "key" not in card:
+        return ""
+    if _digest({name: value for name, value in card.items() if name != OWN_DIGEST}) != card.get(OWN_DIGEST):
+        return "the card does not match its digest"
+    if card.get("key") != key:
+        return harmless(f"this is the card of {str(card.get('key'))[:SHOWN]}").replace("\n", " ")
+    try:
+        if "key_content" in card and digest(card["key_content"]) != key:
+            return "what the card says of its key does not give the key"
+    except ValueError as error:  # NaN
+        return f"what the card says of its key has no digest: {error}"
+    content = card.get("key_content", card)
+    wrong = [name for name in ("method", "seed") if name in card and card[name] != content.get(name, card[name])]
+    return f"the card's {wrong[0]} is not that of its key" if wrong else ""
+
+
+def vouched(card: Mapping[str, Any]) -> bool:
+    """Whether a card holds a digest of itself."""
+    return OWN_DIGEST in card
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+class CorruptRow(Exception):
+    """A row or its predictions are truncated or altered; the message names the file."""
+
+
+class NoResults(Exception):
+    """There is nothing to report; the message says what was looked for."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error as it is stored."""
+
+    error: str
+    """Type and message."""
+    traceback: str = ""
+    """Includes the worker process's, if raised in one; empty if unknown."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """The failure of an exception caught in this process or from a worker."""
+        raised = error.__traceback__ is not None or error.__cause__ is not None
+        return cls(f"{type(error).__name__}: {error}", "".join(format_exception(error)) if raised else "")
+
+    @property
+    def line(self) -> str:
+        """First line of the error's text."""
+        return (self.error.strip().splitlines() or ["no error text"])[0]
+
+
+@dataclass(frozen=True)
+class End:
+    """Outcome of a task."""
+
+    key: str
+    seconds: float
+    """Wall time."""
+    failure: Failure | None
+    """None on success."""
+
 
 LONGEST_KEY = 100
 """Bytes."""
@@ -191,3 +676,68 @@ def _write_failure(path: Path, key: str, what: str, error: str, traceback: str) 
     body = {"key": key, "what": what, "error": error, "traceback": traceback}
     write_atomic(path, json.dumps(body, indent=1).encode())
     return path
+
+
+WOMEN, MEN = "women", "men"
+SEXES = (WOMEN, MEN)
+WORDS = {"f": WOMEN, "female": WOMEN, "w": WOMEN, "woman": WOMEN, "m": MEN, "male": MEN, "man": MEN}
+"""As tables and headers state a sex, in lower case."""
+BOUNDS = (40, 60, 80)
+BANDS = ("under 40", "40 to 59", "60 to 79", "80 and over")
+ATTRIBUTES = {"sex": SEXES, "age": BANDS}
+
+
+def sex_of(text: str) -> str:
+    """One of `SEXES`; '' for any other text."""
+    return WORDS.get(text.strip().lower(), "")
+
+
+def band_of(years: float | None) -> str:
+    """One of `BANDS`; '' where the age is not known. PTB-XL's 300 stands for more than 89 years."""
+    if years is None or math.isnan(years) or years < 0:
+        return ""
+    return BANDS[sum(years >= bound for bound in BOUNDS)]
+
+
+PEOPLE = "people"
+"""Folder of a store."""
+Groups = Mapping[str, tuple[str, str]]
+"""Recording -> sex and age band, '' for what is not known."""
+
+
+def people_file(root: Path, fingerprint: str) -> Path:
+    """Where the groups of the recordings of a dataset are kept."""
+    return root / PEOPLE / f"{fingerprint}.json"
+
+
+def groups_of(people: Mapping[str, tuple[str, float | None]]) -> Groups:
+    """Recording -> groups, from recording -> sex as stated and age in years; without those of whom nothing is known."""
+    found = {recording: (sex_of(sex), band_of(age)) for recording, (sex, age) in people.items()}
+    return {recording: groups for recording, groups in found.items() if any(groups)}
+
+
+def save_people(root: Path, fingerprint: str, groups: Groups) -> None:
+    """Write the groups of a dataset, if there are any and the file does not hold them already."""
+    if not groups or read_people(root, fingerprint) == groups:
+        return
+    write_atomic(people_file(root, fingerprint), people_bytes(groups))
+
+
+def people_bytes(groups: Groups) -> bytes:
+    """Content of a file."""
+    content = {recording: list(own) for recording, own in sorted(groups.items())}
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def read_people(root: Path, fingerprint: str) -> Groups:
+    """The groups of a dataset; {} where there are none or the file is damaged."""
+    if not KEY.fullmatch(fingerprint):
+        return {}
+    try:
+        content = read_json(people_file(root, fingerprint))
+        known = [{*names, ""} for names in ATTRIBUTES.values()]
+        found = {str(recording): (str(sex), str(band)) for recording, (sex, band) in content.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+    good = all(own in names for groups in found.values() for own, names in zip(groups, known, strict=True))
+    return found if good else {}

@@ -13,11 +13,9 @@ from typing import Any, Literal
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from benchmark.results.failures import NoResults
-from benchmark.results.files.read import read_json
-from benchmark.results.files.write import write_atomic
-from benchmark.results.keys import digest
-from benchmark.results.schema import CLOSED, Count, Key, Line, Name, Number, Ratio, Score, checked
+from benchmark.results.files import read_json, write_atomic
+from benchmark.results.schema import CLOSED, Count, Key, Line, Name, Number, Ratio, Score, checked, digest
+from benchmark.results.store import NoResults
 
 TUNED = "tuned"
 """Folder of a store."""

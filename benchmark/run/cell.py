@@ -12,29 +12,21 @@ import numpy as np
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.load import Prepared, opened
-from benchmark.data.tasks.coverage import coverage
-from benchmark.data.tasks.relabelled import opened_for
-from benchmark.data.tasks.split import SPLIT_VERSION
-from benchmark.data.tasks.task import Sides, Task, sides_for_tasks, task_on
-from benchmark.elsewhere.windows import OwnWindows, lacking, own_task, spread
-from benchmark.machine.device import device_facts
-from benchmark.machine.versions import git_state, versions
-from benchmark.results.failures import End, Failure
-from benchmark.results.macro_classes import macro_notes
-from benchmark.results.metrics import no_scores, score_both_units
+from benchmark.data.prepare import Prepared, opened
+from benchmark.data.splits import SPLIT_VERSION
+from benchmark.data.task import Sides, Task, coverage, opened_for, sides_for_tasks, task_on
+from benchmark.elsewhere import OwnWindows, lacking, own_task, spread
+from benchmark.machine.device import device_facts, git_state, versions
+from benchmark.results.metrics import macro_notes, no_scores, score_both_units
 from benchmark.results.names import FEATURES, UNITS, VALIDATION
-from benchmark.results.rows import Predictions, Row
-from benchmark.results.store import CorruptRow, Store
-from benchmark.run.grid.cells import Cell
-from benchmark.training.classical.boosting import boost
-from benchmark.training.classical.features import FEATURES_VERSION
-from benchmark.training.evaluations.contract import Judged
-from benchmark.training.evaluations.registry import evaluation_named
+from benchmark.results.store import CorruptRow, End, Failure, Predictions, Row, Store
+from benchmark.run.grid import Cell
+from benchmark.training.boosting import FEATURES_VERSION, boost
+from benchmark.training.checkpoint import load_brought, load_encoder
+from benchmark.training.evaluations import EVALUATIONS, Judged
 from benchmark.training.finetune import Outcome
-from benchmark.training.linear import Known
 from benchmark.training.pretrain import PRETRAIN_VERSION
-from benchmark.training.weights import load_brought, load_encoder
+from benchmark.training.probes import Known
 
 UNTESTED = "judged on validation patients alone"
 """Why a cell of `tune` has no scores; its validation scores are in its row's `training`."""
@@ -119,7 +111,7 @@ def task_of(cell: Cell, sides: Sides) -> Task:
     """A cell's task: its labelled windows as its evaluation draws them, boosting as the protocol does."""
     if cell.evaluation == FEATURES:
         return task_on(sides, ratio=cell.ratio, seed=cell.seed)
-    return task_on(sides, ratio=cell.ratio, seed=cell.seed, draw=evaluation_named(cell.evaluation).draw)
+    return task_on(sides, ratio=cell.ratio, seed=cell.seed, draw=EVALUATIONS[cell.evaluation].draw)
 
 
 def place_of(cell: Cell) -> dict[str, Any]:
@@ -187,7 +179,7 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
         encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
     known.encoders[cell.pretrain_key] = encoder
     judged = Judged(encoder, task, job.config, method, cell.seed, job.precision, known)
-    return evaluation_named(cell.evaluation).run(judged)
+    return EVALUATIONS[cell.evaluation].run(judged)
 
 
 def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[str, Any]:
@@ -213,7 +205,7 @@ def source_facts(prepared: Prepared) -> dict[str, Any]:
 def results_versions(cell: Cell) -> dict[str, int]:
     """Results versions that a row depends on; rows of different versions are never merged."""
     boosted = cell.evaluation == FEATURES
-    own = FEATURES_VERSION if boosted else evaluation_named(cell.evaluation).version
+    own = FEATURES_VERSION if boosted else EVALUATIONS[cell.evaluation].version
     versions = {"split": SPLIT_VERSION, cell.evaluation: own}
     if cell.pretraining:
         method = cell.pretraining.method

@@ -1,21 +1,31 @@
-"""The plan of a run, stored for reports beside the rows: config, variants, datasets and cells."""
+"""The stored plan; why stored cells do not match.
+
+The plan of a run, stored for reports beside the rows: config, variants, datasets and cells.
+
+Why stored cells do not match a grid's: the parts in which their keys differ.
+"""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark.config.config import Config
-from benchmark.data.corpus.source import pretrained_entries
-from benchmark.data.corpus.text import has_text
-from benchmark.data.prepared.load import Prepared
-from benchmark.data.prepared.skipped import skip_summary
-from benchmark.data.tasks.columns import Column
-from benchmark.results.keys import digest
-from benchmark.results.plan import Plan, PlannedCell
+from benchmark.config.config import Config, validate
+from benchmark.config.errors import is_code
+from benchmark.config.sections import REFERENCE
+from benchmark.data.corpus import has_text, pretrained_entries
+from benchmark.data.prepare import Prepared, skip_summary
+from benchmark.data.splits import Column
+from benchmark.results.names import FEATURES
+from benchmark.results.schema import digest, flat
+from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store
 from benchmark.results.tuned import Tuning
-from benchmark.run.data.own import elsewhere_facts
-from benchmark.run.grid.cells import Grid
+from benchmark.run.datasets import elsewhere_facts
+from benchmark.run.grid import Cell, Grid, cell_content, features_content, pretraining_of
+from benchmark.run.rows import variants_of
+from benchmark.training.evaluations import EVALUATIONS
 
 
 def make_plan(
@@ -79,3 +89,189 @@ def facts_of(prepared: Prepared) -> dict[str, Any]:
         "patients": len({entry.patient for entry in prepared.entries}),
         "skipped": skip_summary(prepared.skipped),
     }
+
+
+MOST_PLANS = 20
+"""Latest plans whose cells are compared."""
+MOST_LINES, MOST_PARTS = 5, 4
+LONGEST_PART = 500
+"""Characters of a part with its values."""
+
+Parts = dict[str, Any]
+"""Name of a part of a key, as a reader knows it, -> value."""
+UNKNOWN = "made before the contents of keys were kept"
+UNREADABLE = "damaged, or of another version"
+ODD = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
+"""Errors of a foreign content in a form that no version wrote."""
+HIDDEN = ("data fingerprint", "source of", "module", "encoder.source", "encoder.modules", "encoder.weights")
+"""Parts whose values are digests: only their names are printed."""
+
+
+def unmatched_lines(cells: Sequence[Cell], grid: Grid, store: Store) -> list[str]:
+    """Why stored cells of the same places as missing `cells` do not match: a line per reason, the most frequent first.
+
+    A place is variant, table, dataset, ratio and seed. Reads the latest plans, and one row for all cells of a plan that
+    differ in ratio and seed only.
+    """
+    stored = {path.stem for path in store.cells.glob("*.json")} - {cell.key for cell in grid.cells}
+    wanted = {(cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed): cell for cell in cells}
+    if not stored or not wanted:
+        return []
+    nearest: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    for plan in latest_plans(store):
+        known: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        for old in plan.cells:
+            place = (old.variant, old.evaluation, old.dataset, old.ratio, old.seed)
+            if old.key not in stored or place not in wanted:
+                continue
+            if place[:3] not in known:
+                known[place[:3]] = differences(wanted[place], old.key, plan, store)
+            nearest[place] = min(nearest.get(place, known[place[:3]]), known[place[:3]], key=len)
+    return lines_of(Counter(nearest.values()))
+
+
+def latest_plans(store: Store) -> list[Plan]:
+    """The latest readable plans."""
+    files = [path for path in store.plans.glob("*.json") if path.is_file()]
+    plans = []
+    for file in sorted(files, key=lambda path: -path.stat().st_mtime_ns)[:MOST_PLANS]:
+        try:
+            plans.append(store.load_plan(file.stem))
+        except NoResults:
+            continue
+    return plans
+
+
+def lines_of(reasons: Counter[tuple[str, ...]]) -> list[str]:
+    """The reasons with their numbers of cells, a line each."""
+    lines = []
+    for parts, count in reasons.most_common(MOST_LINES):
+        more = [f"{len(parts) - MOST_PARTS} more"] if len(parts) > MOST_PARTS else []
+        lines.append(f"{count} stored cells do not match: {'; '.join([*parts[:MOST_PARTS], *more])}")
+    rest = reasons.most_common()[MOST_LINES:]
+    further = f"{sum(count for _, count in rest)} stored cells do not match for {len(rest)} other reasons"
+    return [*lines, further] if rest else lines
+
+
+def differences(cell: Cell, key: str, plan: Plan, store: Store) -> tuple[str, ...]:
+    """The parts in which a cell's key differs from that of a stored row: 'pretrain.epochs 60, was 30'."""
+    try:
+        row = store.load_row(key)
+        card = store.card(row.pretrain_key) if row and row.pretrain_key else None
+    except (CorruptRow, BadCard):
+        row = None
+    if row is None:
+        return (UNREADABLE,)
+    try:
+        content, before = row.provenance.get("key_content"), (card or {}).get("key_content")
+        if not content or (cell.pretraining and not before):
+            content, before = contents_of_config(cell, row.provenance, plan)
+        old = parts_of_cell(cell, content) | (parts_of_pretraining(cell, before or {}) if cell.pretraining else {})
+    except ODD:
+        return (UNKNOWN,)
+    ours = parts_of_cell(cell, cell.content)
+    ours |= parts_of_pretraining(cell, cell.pretraining.content) if cell.pretraining else {}
+    return compared(ours, old) or (UNKNOWN,)
+
+
+def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Key contents of a row that holds none, and of its pretraining, from its config, data and results versions.
+
+    Raises ValueError, KeyError or StopIteration if today's version has no such config or variant, and ValueError for
+    one that names code.
+    """
+    if names_code(told["config"]):
+        raise ValueError("the stored config names a file; code that a store names is not loaded")
+    config, fingerprint, versions = validate(told["config"]), told["data"]["fingerprint"], told["results_versions"]
+    mode = {"device": told["device"]["type"], "precision": told["precision"]}
+    if cell.pretraining is None:
+        content = features_content(config, fingerprint, cell.dataset)
+    else:
+        content = cell_content(config, cell.pretraining, cell.evaluation, fingerprint, mode, cell.dataset)
+    content |= {"version": versions[cell.evaluation], "task": [versions["split"], *content["task"][1:]]}
+    if cell.pretraining is None:
+        return content, {}
+    variant = next(variant for variant in variants_of(config) if variant.name == cell.variant.name)
+    mode |= {"compiled": True} if config.compile else {}
+    corpus = plan.pretraining["fingerprint"]
+    pretraining = pretraining_of(config, variant, cell.seed, corpus, mode, dict)
+    before = pretraining.content if pretraining else {}
+    changed = {"version": versions["pretraining"], "method_version": versions[cell.pretraining.method.name]}
+    return content, before | {name: value for name, value in changed.items() if name in before}
+
+
+def names_code(config: Any) -> bool:
+    """Whether a key or value anywhere in a config is the path of code or of a card, which validation would load."""
+    if isinstance(config, Mapping):
+        return any(names_code(part) for pair in config.items() for part in pair)
+    if isinstance(config, list):
+        return any(map(names_code, config))
+    return isinstance(config, str) and is_code(config)
+
+
+def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:
+    """The parts of a cell's content but its pretraining."""
+    boosted = cell.evaluation == FEATURES
+    section = "boosting" if boosted else EVALUATIONS[cell.evaluation].section or cell.evaluation
+    split, *rules = content["task"]
+    return {
+        f"{cell.evaluation.upper().replace('-', '_')}_VERSION": content["version"],
+        **flat(content["settings"], f"{section}."),
+        "finetune.encoder_dropout": content.get("encoder_dropout"),
+        "finetune: windows per pseudo-trial": content["per_trial"],
+        f"data fingerprint of {cell.dataset}": content["data"],
+        "SPLIT_VERSION": split,
+        **dict(zip(("data.labels", "protocol", "task rules"), rules, strict=False)),
+        **content.get("mode", {}),
+        "data.segmentation": content.get("segmentation"),
+    }
+
+
+def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
+    """The parts of a pretraining's content, whose number of threads is left out."""
+    method = content.get("method", cell.variant.method_name)
+    file = content.get("file", {})
+    return {
+        f"version of {method}": content.get("method_version"),
+        "PRETRAIN_VERSION": content.get("version"),
+        **flat(content.get("encoder", {}), "encoder."),
+        **flat(content.get("config", {}), f"methods.{method}."),
+        **flat(content.get("recipe", {}), "recipe."),
+        "pretrain.epochs": content.get("epochs"),
+        "pretrain: windows per pseudo-trial": content.get("per_trial"),
+        "pretrain.seed": content.get("seed"),
+        "data fingerprint of the pretraining corpus": content.get("data"),
+        "pretraining split": content.get("task"),
+        "data.standardise": content.get("standardise"),
+        "pretrain.budget": content.get("budget", {}).get("equal"),
+        f"encoder passes of {method}": content.get("budget", {}).get("passes"),
+        f"milliseconds per pair of {REFERENCE} and {method}": content.get("budget", {}).get("pair_milliseconds"),
+        **flat(content.get("stable", {}), "schedule stable: "),
+        **flat(content.get("text", {}), "text."),
+        f"source of method {method}": file.get("source"),
+        **{f"module {name} of method {method}": digest for name, digest in file.get("modules", {}).items()},
+        "compiled": content.get("mode", {}).get("compiled"),
+        "ranks": content.get("mode", {}).get("ranks"),
+        "pretrain.batch_norm": content.get("batch_norm"),
+    }
+
+
+def compared(ours: Parts, old: Parts) -> tuple[str, ...]:
+    """The parts that differ: name, today's value and the stored one."""
+    ours, old = (json.loads(json.dumps(parts)) for parts in (ours, old))
+    return tuple(
+        one_line(name if name.startswith(HIDDEN) else f"{name} {shown(ours.get(name))}, was {shown(old.get(name))}")
+        for name in dict.fromkeys([*ours, *old])
+        if ours.get(name) != old.get(name)
+    )
+
+
+def one_line(text: str) -> str:
+    """A part and its values without line breaks, not longer than a line: stored texts may be of others."""
+    whole = " ".join(text.splitlines())
+    return whole if len(whole) <= LONGEST_PART else f"{whole[:LONGEST_PART]} ..."
+
+
+def shown(value: object) -> str:
+    """A part's value as text."""
+    return "not set" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -14,36 +14,36 @@ from typing import Any
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.corpus.pairs import PairSource, pairs_of, source_facts
-from benchmark.data.corpus.sampling import epoch_shape
-from benchmark.data.corpus.source import corpus_trials, pretraining_source
-from benchmark.data.prepared.load import Prepared, opened
-from benchmark.data.tasks.probe_windows import ProbeWindows, probe_windows
-from benchmark.data.tasks.relabelled import opened_for
-from benchmark.data.tasks.spec import TaskSpec
-from benchmark.elsewhere.windows import segmentation_of
-from benchmark.machine.device import device_facts
-from benchmark.machine.memory import begin_peak_memory, peak_memory_gib
+from benchmark.data.batches import PairSource, pairs_of, source_facts
+from benchmark.data.corpus import corpus_trials, epoch_shape, pretraining_source
+from benchmark.data.prepare import Prepared, opened
+from benchmark.data.splits import TaskSpec
+from benchmark.data.task import ProbeWindows, opened_for, probe_windows
+from benchmark.elsewhere import segmentation_of
+from benchmark.machine.device import device_facts, git_state, seed_torch, versions
+from benchmark.machine.processes import begin_peak_memory, peak_memory_gib
 from benchmark.machine.ranks import Ranks, fail_alike, highest, join, own_device, read_ranks
-from benchmark.machine.seeds import seed_torch
-from benchmark.machine.versions import git_state, versions
-from benchmark.results.failures import End, Failure
 from benchmark.results.names import ERROR
+from benchmark.results.store import End, Failure
 from benchmark.run.estimate import multiplications, seconds_per_window
-from benchmark.run.grid.cells import Pretraining, task_name
-from benchmark.run.grid.variants import source_of
-from benchmark.training.checkpoint import Stem
-from benchmark.training.compiled import compile_encoders
-from benchmark.training.health import measure, sample_facts
-from benchmark.training.illustrate import illustrate, write_illustration
-from benchmark.training.pretrain import OnEpoch, OnStep, pretrain
-from benchmark.training.schedule import epochs_bought, stem_updates, updates_of
-from benchmark.training.weights import CHECKPOINT, load_brought, save_encoder
+from benchmark.run.grid import Pretraining, task_name
+from benchmark.run.rows import source_of
+from benchmark.training.checkpoint import CHECKPOINT, Stem, load_brought, save_encoder
+from benchmark.training.health import illustrate, measure, sample_facts, write_illustration
+from benchmark.training.pretrain import (
+    OnEpoch,
+    OnStep,
+    compile_encoders,
+    epochs_bought,
+    pretrain,
+    stem_updates,
+    updates_of,
+)
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.external.from_file import file_digest, sources_of
-from methods.parts.gather import rank_and_ranks
+from methods.from_file import file_digest, sources_of
+from methods.parts.ranks import rank_and_ranks
 
 STEMS = "stems"
 """Folder of a store with a checkpoint of each stem at each length; it may be deleted."""

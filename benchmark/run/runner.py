@@ -1,19 +1,274 @@
-"""Do what is missing of a grid: pretrain once per key, evaluate, store.
+"""The rounds of a runner, alone or of ranks.
+
+Do what is missing of a grid: pretrain once per key, evaluate, store.
 
 Several runners on one store share the work by claims: each does what is free, and at the end waits for the others.
 Under torchrun all ranks pretrain together, one pretraining after the other, and then each is a runner for the cells.
+
+The rounds of a runner: do what is free of a grid's missing work, wait for what other runners hold, begin again.
+
+What a runner orders of an engine: the tasks that are left, and what is done when one begins and ends.
+
+The grid at work. What there is to do: `grid/`; what of it one runner does: `work/`; the runner itself: `runner`.
+
+A task is a pretraining (`pretraining`) or a cell (`cell`); where tasks run: `engines/`.
+
+In: a config and prepared data. Out: rows and encoders in the results store. Imported by verbs alone.
+
+The work of several ranks of torchrun: all pretrain together, and then each is a runner for the cells.
 """
 
 from __future__ import annotations
 
-from benchmark.run.engines.engine import Engine
-from benchmark.run.engines.local import Local
-from benchmark.run.loop import work_off
-from benchmark.run.machine import in_ranks
-from benchmark.run.order import Expected, at_once
-from benchmark.run.ranks import nothing, together
-from benchmark.run.work.missing import Work
-from benchmark.run.work.setup import Setup
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmark.config.config import Config
+from benchmark.data.prepare import opened
+from benchmark.data.trials import trials
+from benchmark.machine.ranks import Machine, in_ranks, lead, own_device, read_ranks
+from benchmark.results.store import End, Store
+from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
+from benchmark.run.grid import Cell, Pretraining, task_name
+from benchmark.run.jobs import (
+    QUIET,
+    Attempt,
+    Job,
+    Left,
+    Setup,
+    Watch,
+    Work,
+    cell_jobs,
+    claimed,
+    configs_of,
+    digests_of_code,
+    failed,
+    failure_file,
+    folders_of,
+    is_finished,
+    is_free,
+    killed,
+    left_of,
+    name_of,
+    pretraining_job,
+    release,
+    run_job,
+    seems_left,
+    settle,
+    tasks_of,
+)
+from benchmark.run.local import Engine, Local, Not, Order, Tell
+from benchmark.run.local import Task as EngineTask
+from benchmark.run.pretraining import PretrainingJob, in_step
+
+Expected = Callable[[Pretraining | Cell], float]
+"""Seconds that a task is expected to take."""
+
+
+def at_once(task: Pretraining | Cell) -> float:
+    """Where nothing is known of what tasks take: no time."""
+    return 0.0
+
+
+def order_of(
+    left: Left, setup: Setup, expected: Expected, *, apart: bool, detached: bool = False
+) -> Order[Job, list[End]]:
+    """What is left: pretrainings first, each cell as soon as its own encoder is there.
+
+    Several ranks have done the pretrainings that are free before (`benchmark.run.runner`). apart, detached: as engines.
+    """
+    machine, watch = setup.machine, setup.watch
+    configs = configs_of(setup.config, [*left.pretrainings.values(), *left.cells.values()])
+    own: Iterable[Pretraining] = left.pretrainings.values()
+    cells: Iterable[Cell] = left.cells.values()
+    if in_ranks(machine):
+        own, cells = (), left.ready()
+    pretrainings = [pretraining_job(task, configs, setup) for task in own]
+    jobs: list[Job] = [*pretrainings, *cell_jobs(cells, configs, setup)]
+    abreast = machine.abreast(sum(job.task.method.trains for job in pretrainings))
+    threads = machine.pretraining_threads(abreast)
+    function: Callable[[Job, Tell], list[End] | Not | None] = attempt_of(left, setup) if apart else run_job
+    return Order(
+        [engine_task(job, expected) for job in jobs],
+        function,
+        threads=lambda task: threads if task.whole else machine.cell_threads(),
+        abreast=machine.abreast_on_a_device(abreast),
+        begin=lambda task: begin(task, left, setup, keep=not apart, once=detached),
+        found=lambda task: found(task.work, left, setup.store),
+        on_start=lambda task: watch.started(name_of(task.work)),
+        on_told=lambda news: watch.note(news) if isinstance(news, str) else watch.told(news),
+    )
+
+
+def attempt_of(left: Left, setup: Setup) -> Attempt:
+    """The function of engines whose tasks run apart."""
+    threads = setup.machine.cell_threads() if setup.machine.device.type == "cpu" else None
+    return Attempt(setup.store.root.resolve(), left.failed_before, digests_of_code(), threads)
+
+
+def engine_task(job: Job, expected: Expected) -> EngineTask[Job]:
+    """A job as engines know it."""
+    return as_engine_task(tasks_of(job), job, expected)
+
+
+def as_engine_task(tasks: Sequence[Pretraining | Cell], work: Any, expected: Expected) -> EngineTask[Any]:
+    """Tasks that run at once as engines know them: a cell waits for its own pretraining, and for no other."""
+    first, *_ = tasks
+    after = first.pretrain_key if isinstance(first, Cell) else ""
+    keys = tuple(task.key for task in tasks)
+    whole = isinstance(first, Pretraining)
+    return EngineTask(first.key, task_name(first), work, after, sum(map(expected, tasks)), whole, keys)
+
+
+def begin(task: EngineTask[Job], left: Left, setup: Setup, *, keep: bool, once: bool = False) -> EngineTask[Job] | Not:
+    """What of an engine's task is to be done by this runner, which claims it; without `keep` the task's process will.
+
+    once: it is not asked again, so that no claim can be watched: what a runner seems to have left is begun too, and
+    the task's process watches the claim. Not.YET: other runners hold what is left of it; Not.EVER: nothing is left.
+    """
+    open_tasks = [own for own in tasks_of(task.work) if left.has(own)]
+    free = {own.key for own in open_tasks if is_free(own, left, setup)}
+    if once:
+        free |= {own.key for own in open_tasks if left.has(own) and is_left(own, left)}
+    if not keep:
+        release([key for own in open_tasks if own.key in free for key in claimed(own)], left.claims)
+    if not free:
+        return Not.YET if any(map(left.has, open_tasks)) else Not.EVER
+    if isinstance(task.work, PretrainingJob):
+        return task
+    own = tuple(own for own in task.work if own.cell.key in free)
+    return replace(task, work=own, parts=tuple(job.cell.key for job in own))
+
+
+def is_left(task: Pretraining | Cell, left: Left) -> bool:
+    """Whether whoever holds a task seems to have ended."""
+    return all(seems_left(key, left.claims) for key in claimed(task))
+
+
+def found(job: Job, left: Left, store: Store) -> list[End] | None:
+    """How the tasks of a job that ran apart have ended, as the store says; None if one has not."""
+    ends = []
+    for task in filter(left.has, tasks_of(job)):
+        if is_finished(task, store):
+            ends.append(End(task.key, 0.0, None))
+        elif failed(failure_file(task, store)) not in (None, left.failed_before[task.key]):
+            ends.append(End(task.key, 0.0, store.failures([task.key])[task.key]))
+        else:
+            return None
+    return ends
+
+
+First = Callable[[Left], None]
+"""What is done first in each round."""
+
+
+def work_off(work: Work, setup: Setup, engine: Engine, expected: Expected, first: First) -> int:
+    """Run the missing work; returns the number of failed tasks. Ends under a detached engine when all is handed over.
+
+    first: in several ranks, the work that they do together.
+    """
+    claims = Claims(setup.store.root / CLAIMS)
+    left = left_of(work, setup.store, claims)
+    make_trials(work, setup)
+    for doubt in engine.doubts if left.cells else ():
+        setup.watch.note(f"warning: {doubt}")
+    unshared = ""
+    with claims:
+        while left.cells:
+            before = left.count()
+            first(left)
+            run_free(left, setup, engine, expected)
+            if engine.detached:
+                break
+            if claims.unshared and not unshared:
+                unshared = claims.unshared
+                setup.watch.note(f"warning: no claims ({unshared}): another runner on this store may do the same tasks")
+            if left.cells and left.count() == before:
+                wait(left, setup.watch)
+    return left.failures
+
+
+def make_trials(work: Work, setup: Setup) -> None:
+    """Make and verify the pseudo-trials that the work needs here, so that its processes need not."""
+    config = setup.config
+    configs = configs_of(config, [*work.pretrainings, *work.cells])
+    lengths = {(cell.dataset, config.task_spec(configs[cell.variant.name].finetune).per_trial) for cell in work.cells}
+    if work.pretrainings:
+        lengths.add((config.data.pretrain, config.task_spec(config.pretrain).per_trial))
+    for name, per_trial in lengths:
+        trials(setup.prepared[name], per_trial)
+
+
+def run_free(left: Left, setup: Setup, engine: Engine, expected: Expected) -> None:
+    """Run what is free."""
+    with closing(engine.run(order_of(left, setup, expected, apart=engine.apart, detached=engine.detached))) as ends:
+        for ended in ends:
+            outcomes = killed(ended.task.work, ended.error, setup.store) if ended.error else ended.result or []
+            for end in outcomes:
+                settle(end, left, setup, stored=engine.apart and not ended.error)
+
+
+def wait(left: Left, watch: Watch) -> None:
+    """Say who holds what is left, and wait a moment."""
+    open_tasks: list[Pretraining | Cell] = [*left.pretrainings.values(), *left.ready()]
+    keys = {key for task in open_tasks for key in claimed(task)}
+    watch.waiting(waiting_line(Counter(map(left.claims.holder, keys))))
+    time.sleep(POLL_SECONDS)
+
+
+def waiting_line(holders: Mapping[str, int]) -> str:
+    """'waiting for 2 tasks of host:pid, 1 of host:pid', from the number of tasks by holder."""
+    words = ", ".join(f"{count} of {holder}" for holder, count in sorted(holders.items()) if holder)
+    return f"waiting for the tasks of other runners: {words}"
+
+
+def together(work: Work, setup: Setup) -> First:
+    """What the first of several ranks does first in each round, with the others: pretrain, and hand out the cells."""
+    handed_out: set[str] = set()
+
+    def first(left: Left) -> None:
+        pretrain_in_step(left, setup)
+        hand_out_cells(left, handed_out, work, setup)
+
+    return first
+
+
+def nothing(left: Left) -> None:
+    """What a runner of one process does first."""
+
+
+def pretrain_in_step(left: Left, setup: Setup) -> None:
+    """Do the pretrainings that are free, each in all ranks at once."""
+    tasks = list(left.pretrainings.values())
+    configs = configs_of(setup.config, tasks)
+    for job in [pretraining_job(task, configs, setup) for task in tasks]:
+        if is_free(job.task, left, setup):
+            setup.watch.started(name_of(job))
+            if job.ranks > 1:
+                lead(in_step, job)
+            for end in run_job(job, setup.watch.told):
+                settle(end, left, setup, stored=False)
+
+
+def hand_out_cells(left: Left, handed_out: set[str], work: Work, setup: Setup) -> None:
+    """Make every other rank a runner for the cells whose encoder is there, and which were not handed out before."""
+    cells = [cell for cell in left.ready() if cell.key not in handed_out]
+    if cells:
+        handed_out.update(cell.key for cell in cells)
+        own = replace(work, pretrainings=(), cells=tuple(cells))
+        lead(do_cells, own, setup.config, folders_of(setup), setup.store.root, setup.machine)
+
+
+def do_cells(work: Work, config: Config, folders: Mapping[str, Path], results: Path, machine: Machine) -> None:
+    """Share cells with the other ranks, without a word: what fails is stored, and the first rank tells."""
+    prepared = {name: opened(folder) for name, folder in folders.items()}
+    own = replace(machine, device=own_device(machine.device, read_ranks()), ranks=1)
+    work_off(work, Setup(config, prepared, Store(results), own, QUIET), Local(own.jobs), at_once, nothing)
 
 
 def do(work: Work, setup: Setup, engine: Engine | None = None, expected: Expected = at_once) -> int:

@@ -1,4 +1,6 @@
-"""The training loop of all methods: optimiser, precision, when a checkpoint is written.
+"""The loop of all methods, schedule, batch norm over ranks.
+
+The training loop of all methods: optimiser, precision, when a checkpoint is written.
 
 `method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
 seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any
@@ -9,35 +11,186 @@ another length continues from there, to the same bits as one from the first upda
 Several ranks (`benchmark.machine.ranks`) run the loop in step: all draw the same batch and each takes its share of it,
 masks and dropout are seeded from (seed, epoch, step, rank), losses and gradients are averaged. The first rank alone
 writes, measures and reports.
+
+How long a pretraining is, and its learning rate at each update.
+
+`pretrain.budget` says what is equal among methods: epochs of their own batches, windows seen, encoder passes, or
+seconds by a given speed. A number of epochs need not be whole: the last epoch then ends early.
+
+The schedule `stable` is a warm-up, a constant part and a linear decay over the last `DECAY_SHARE` of the updates
+(Hägele et al. 2024, "Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations", Section 3). Before the
+decay no update depends on the total, so that pretrainings of different length share this part, their stem.
+
+Settings that messages recommend for a failed pretraining; `methods.NAME.recipe` applies under either preset.
+
+`--compile`: pretrain with torch.compile, which fuses the operations between the encoders' convolutions.
+
+Compiled results differ from others by rounding and have their own mode in result keys.
+
+Pretrain, fine-tune, probe and measure one encoder.
+
+In: a method or an encoder, a task or pairs of windows, settings. Out: weights, probabilities, health. Imported by run
+and verbs; independent of the grid and the results store.
+
+Batch normalisation over the batch of all ranks (Ioffe & Szegedy 2015), on CPUs and GPUs; torch's is for GPUs alone.
+
+Ranks exchange the means and variances of their shares of a batch; of equal shares these give the moments of the whole.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from benchmark.config.sections.pretrain import BatchNorm
-from benchmark.data.corpus.ahead import batches_ahead
-from benchmark.data.corpus.pairs import PairSource
-from benchmark.data.corpus.sampling import epoch_batches, epoch_shape
-from benchmark.data.tasks.probe_windows import ProbeWindows
+from benchmark.config.errors import ConfigError
+from benchmark.config.sections import BatchNorm, Budget
+from benchmark.data.batches import PairSource, batches_ahead
+from benchmark.data.corpus import EpochShape, epoch_batches, epoch_shape
+from benchmark.data.task import ProbeWindows
+from benchmark.machine.device import seed_torch, stream
 from benchmark.machine.energy import Meter, open_meter
+from benchmark.machine.processes import postponed, stopped
 from benchmark.machine.ranks import highest
-from benchmark.machine.seeds import seed_torch, stream
-from benchmark.machine.stop import postponed, stopped
-from benchmark.training.batch_norm import over_ranks
 from benchmark.training.checkpoint import Epoch, History, Stem, resume, save_checkpoint
 from benchmark.training.health import count_positives, measure
-from benchmark.training.remedies import lower_rate, smaller_batch, uneven_batch
-from benchmark.training.schedule import learning_rate, stem_updates, updates_of
 from methods.base import MethodConfig, PretrainMethod, Recipe
-from methods.parts.gather import average, rank_and_ranks
+from methods.encoders.base import Encoder
+from methods.parts.ranks import average, gather_with_gradient, rank_and_ranks
+
+WARMUP_SHARE = 0.05
+"""Of the updates of `warmup-cosine`."""
+WARMUP_EPOCHS = 0.25
+"""Of `stable`, whose warm-up must not depend on the total."""
+DECAY_SHARE = 0.2
+"""Of the updates of `stable`."""
+PairCosts = tuple[float, float]
+"""What a pair of windows costs the reference of the budget, and what it costs a method (`Pretrain.pair_costs`)."""
+
+
+def pairs_bought(pairs: float, costs: PairCosts) -> float:
+    """Pairs of windows that a method sees for what `pairs` cost the reference."""
+    reference, own = costs
+    return pairs * reference / own
+
+
+def epochs_bought(budget: Budget, epochs: float, shape: EpochShape, pairs: int, costs: PairCosts) -> float:
+    """Epochs of a method for a budget of `epochs` epochs of a corpus of `pairs` pairs; shape: of the method's epoch.
+
+    Under `epochs` these are the same number. A method may see fewer pairs an epoch than the corpus has.
+    """
+    if budget == "epochs":
+        return epochs
+    return pairs_bought(epochs * pairs, costs) / (shape.updates * shape.batch_size)
+
+
+def updates_of(epochs: float, per_epoch: int) -> int:
+    """Updates of a number of epochs, at least one."""
+    return max(1, round(epochs * per_epoch))
+
+
+def stem_updates(total: int) -> int:
+    """Updates of `stable` before the decay, of `total`."""
+    return total - max(1, round(DECAY_SHARE * total))
+
+
+def learning_rate(recipe: Recipe, step: int, total: int, per_epoch: int) -> float:
+    """Learning rate of update `step` (from 0) of `total`, with `per_epoch` updates an epoch.
+
+    constant; warmup-cosine: linear over 5 %, then half a cosine to 0; stable: see above.
+    """
+    if recipe.schedule == "constant":
+        return recipe.lr
+    if recipe.schedule == "stable":
+        left = (total - step) / (total - stem_updates(total) + 1)
+        return recipe.lr * min(1.0, (step + 1) / updates_of(WARMUP_EPOCHS, per_epoch)) * min(1.0, left)
+    warmup = max(1, int(WARMUP_SHARE * total))
+    if step < warmup:
+        return recipe.lr * (step + 1) / warmup
+    return recipe.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
+
+
+def lower_rate(method: str, recipe: Recipe) -> str:
+    """The setting for a tenth of the learning rate."""
+    return f"--set methods.{method}.recipe.lr={recipe.lr / 10:g}"
+
+
+def smaller_batch(method: str, size: int) -> str:
+    """The setting for half the batch size."""
+    return f"--set methods.{method}.recipe.batch_size={max(2, size // 2)}"
+
+
+def uneven_batch(method: str, size: int, ranks: int) -> str:
+    """Why so many ranks cannot share a batch of `size` pairs evenly, and what can be done; '' where they can."""
+    if size % ranks == 0:
+        return ""
+    fewer = next(count for count in range(ranks - 1, 0, -1) if size % count == 0)
+    return (
+        f"{method}: {ranks} ranks cannot share a batch of {size} pairs evenly; start {fewer} (--nproc-per-node), "
+        f"or use --set methods.{method}.recipe.batch_size={max(ranks, size - size % ranks)}"
+    )
+
+
+KINDS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+
+
+class OverAllRanks(nn.modules.batchnorm._BatchNorm):
+    """A batch normalisation whose statistics in training are of the samples of all ranks, in float32 or better."""
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C) or (B, C, ...) -> the same shape and type. In evaluation the running statistics are used."""
+        if not self.training:
+            return super().forward(x)
+        dims = [dim for dim in range(x.ndim) if dim != 1]
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        var, mean = torch.var_mean(wide, dims, correction=0)  # (C,), (C,) of this rank
+        means, variances = gather_with_gradient(torch.stack([mean, var])[None]).unbind(1)  # (ranks, C), (ranks, C)
+        var, mean = torch.var_mean(means, 0, correction=0)  # (C,), (C,)
+        var = var + variances.mean(0)
+        self.keep(mean.detach(), var.detach(), x.numel() // x.shape[1] * len(means))
+        shape = [1, -1] + [1] * (x.ndim - 2)
+        normalised = (wide - mean.view(shape)) * (var + self.eps).rsqrt().view(shape)
+        if self.affine:
+            normalised = normalised * self.weight.view(shape) + self.bias.view(shape)
+        return normalised.to(x.dtype)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Any number of dimensions: the layer that this stands for has checked its own."""
+
+    @torch.no_grad()
+    def keep(self, mean: Tensor, var: Tensor, samples: int) -> None:
+        """Move the running statistics, (C,) each, as torch does: the variance without bias."""
+        if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
+            return
+        self.num_batches_tracked += 1
+        step = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), step)
+        self.running_var.lerp_((var * (samples / max(samples - 1, 1))).to(self.running_var.dtype), step)
+
+
+@contextmanager
+def over_ranks(module: nn.Module, batch_norm: BatchNorm) -> Iterator[None]:
+    """Within, a module's batch normalisations are over all ranks where `synchronised`; 'per-rank' leaves them alone."""
+    wanted = batch_norm == "synchronised" and rank_and_ranks()[1] > 1
+    layers = [layer for layer in module.modules() if type(layer) in KINDS] if wanted else []
+    kinds = [type(layer) for layer in layers]
+    try:
+        for layer in layers:
+            layer.__class__ = OverAllRanks
+        yield
+    finally:
+        for layer, kind in zip(layers, kinds, strict=True):
+            layer.__class__ = kind
+
 
 PRETRAIN_VERSION = 2
 CHECKPOINT_SECONDS = 120.0
@@ -240,3 +393,24 @@ def refuse_non_finite(losses: torch.Tensor, name: str, recipe: Recipe, epoch: in
             f"{name}: the loss was {losses[bad[0]].item()} at update {int(bad[0]) + 1} of epoch {epoch + 1}; lower the "
             f"learning rate ({lower_rate(name, recipe)}) or use --precision float32"
         )
+
+
+def require_compiler(device: torch.device) -> None:
+    """Test-compile a small function. Raises ConfigError with the cause if torch.compile fails on the device."""
+    try:
+        torch.compile(F.gelu)(torch.zeros(2, device=device))
+    except Exception as error:
+        cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        needed = "a C++ compiler (g++ or clang++) and Python's headers" if device.type == "cpu" else "Triton"
+        raise ConfigError(
+            f"--compile: torch.compile does not work here ({cause}); install {needed}, or leave --compile out"
+        ) from None
+
+
+def compile_encoders(method: PretrainMethod) -> None:
+    """Compile every encoder of a method, at its first training batch; later copies are not compiled."""
+    # Earlier compilations would count against torch's limit of recompilations per function.
+    torch.compiler.reset()
+    for module in method.modules():
+        if isinstance(module, Encoder):
+            module.compile_blocks()

@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 from theirs import Network, Theirs  # noqa: E402
 
-from benchmark.embedding.onnx import quiet  # noqa: E402
+from benchmark.cli.export import quiet  # noqa: E402
 
 
 def main(folder: Path) -> None:

@@ -13,10 +13,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, MethodConfig, Positives, PretrainMethod
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.heads import mlp_head
+from methods.parts.knobs import Positives
 from methods.parts.losses import unit_length
+from methods.parts.momentum import mlp_head
 
 
 @dataclass(frozen=True)

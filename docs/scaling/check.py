@@ -19,37 +19,30 @@ from typing import Any
 
 import torch
 
-from benchmark.config.config import Config
-from benchmark.config.load import load_config
-from benchmark.config.sections.engine import EngineSection
-from benchmark.data.prepared.load import Prepared
-from benchmark.data.prepared.prepare import prepare
+from benchmark.cli.dry_run import seconds_of
+from benchmark.config.config import Config, load_config
+from benchmark.config.sections import EngineSection
+from benchmark.data.prepare import Prepared, prepare
+from benchmark.extras.slurm import Slurm
+from benchmark.machine.ranks import Machine
 from benchmark.results.store import Store
-from benchmark.run.data.cohorts import locate, names_of
-from benchmark.run.engines.engine import Ended, Engine, Order, Task
-from benchmark.run.engines.local import Local
-from benchmark.run.engines.makespan import as_slurm
-from benchmark.run.engines.slurm.engine import Slurm
+from benchmark.run.datasets import locate, names_of
 from benchmark.run.estimate import exact_size
-from benchmark.run.grid.make import make_grid
-from benchmark.run.machine import Machine
-from benchmark.run.order import Expected, at_once
-from benchmark.run.runner import do
-from benchmark.run.work.missing import missing
-from benchmark.run.work.setup import Setup
-from benchmark.run.work.watch import Watch, quiet
-from benchmark.verbs.run.costs import seconds_of
-from benchmark.verbs.run.makespan import planned_tasks
+from benchmark.run.grid import make_grid
+from benchmark.run.jobs import Setup, Watch, missing, quiet
+from benchmark.run.local import Ended, Engine, Local, Order, Task
+from benchmark.run.runner import Expected, at_once, do
 from docs.scaling.cost import H100
 from docs.scaling.grids import TENTH, paper, tasks_of
+from docs.scaling.makespan import as_slurm, planned_tasks
 from docs.scaling.naps import Taken, metered, naps, taken
-from tests.benchmark.run.engines.slurm.cluster import MOST_IN_AN_ARRAY, started, why_not
+from tests.benchmark.extras.slurm.cluster import MOST_IN_AN_ARRAY, started, why_not
 
 NAPPING = (1, 2, 4, 8)
 WORKING = (1, 2)
 NAP_SECONDS = 160.0
 """Of all naps together."""
-MODULE = "benchmark.run.apart.attempt"
+MODULE = "benchmark.run.jobs"
 """What a job of a grid imports."""
 SETTINGS = EngineSection(name="slurm", memory_gb=0.5, minutes=60)
 GRID: dict[str, Any] = {

@@ -19,9 +19,9 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.beats import WINDOW
-from benchmark.run.grid.variants import Variant
-from benchmark.verbs.speed.steps import Setting, finetuning_job, training_job
+from benchmark.data.segments import WINDOW
+from benchmark.extras.speed import Setting, finetuning_job, training_job
+from benchmark.run.rows import Variant
 from methods.base import MethodConfig
 
 SHARE = 0.4

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from benchmark.config.config import Config
-from benchmark.config.load import load_config
+from benchmark.config.config import Config, load_config
 from benchmark.results.names import METHOD
-from benchmark.run.engines.engine import Task
 from benchmark.run.estimate import PASSES_PER_STEP, Size, pairs_trained, passes
-from benchmark.run.grid.cells import Cell, Grid, Pretraining
-from benchmark.run.grid.expand import expand
-from benchmark.run.grid.variants import Variant
-from benchmark.run.work.missing import Work, in_turn
-from benchmark.verbs.run.makespan import planned_tasks
+from benchmark.run.grid import Cell, Grid, Pretraining, expand
+from benchmark.run.jobs import Work, in_turn
+from benchmark.run.local import Task
+from benchmark.run.rows import Variant
 from docs.scaling.cost import Gpu, Update, finetuning_update, update_of
+from docs.scaling.makespan import planned_tasks
 
 NOTHING: Mapping[str, Any] = {}
 RECORDINGS = {"ptb-xl": 21_799, "chapman": 10_646, "cpsc2018": 6_877}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmark.run.engines.engine import Order, Task, Tell
+from benchmark.run.local import Order, Task, Tell
 
 
 class Nap(NamedTuple):

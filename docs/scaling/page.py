@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark.config.sections.engine import EngineSection
-from benchmark.data.corpus.ahead import BLOCK_BYTES
-from benchmark.data.prepared.beats import WINDOW
-from benchmark.run.engines.engine import Task
-from benchmark.run.engines.makespan import as_local, as_slurm
+from benchmark.config.sections import EngineSection
+from benchmark.data.batches import BLOCK_BYTES
+from benchmark.data.segments import WINDOW
 from benchmark.run.estimate import disk_bytes
+from benchmark.run.local import Task
 from docs.scaling.cost import A100, H100, LAUNCH_SECONDS, SHARE, Update, update_of
 from docs.scaling.grids import (
     BEATS,
@@ -30,6 +29,7 @@ from docs.scaling.grids import (
     tasks_of,
     updates_of,
 )
+from docs.scaling.makespan import as_local, as_slurm
 
 TEXT = Path(__file__).with_name("text.txt")
 GIGA, PETA, HOUR = 1e9, 1e15, 3600

@@ -15,8 +15,8 @@ import numpy as np
 from PIL import Image
 
 from benchmark.data.simulate import DIAGNOSES, record
-from benchmark.data.simulate.anatomy import draw_anatomy
-from reports.figures.draw import twelve_lead_sheet
+from benchmark.data.simulate.patient import draw_anatomy
+from reports.figures.twelve_lead import twelve_lead_sheet
 
 PATIENT, ANATOMY, NOISE = 1, 0.5, 0.4
 FS = 500

@@ -16,8 +16,8 @@ import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from benchmark.config.command_line.verb import verb_parser
-from benchmark.verbs import VERBS
+from benchmark.cli import VERBS
+from benchmark.config.command_line import verb_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "DEVIATIONS.md": "deviations.md"}
@@ -25,30 +25,30 @@ BESIDE |= {"CONTRIBUTING.md": "contributing.md"}
 """File of the repository's root -> its page."""
 SECTIONS = {
     "": "config.Config",
-    "data": "sections.data.Data",
-    "data.simulation": "sections.data.Simulation",
-    "pretrain": "sections.pretrain.Pretrain",
-    "finetune": "sections.evaluate.Finetune",
-    "linear": "sections.evaluate.Linear",
-    "boosting": "sections.evaluate.Boosting",
-    "knn": "sections.evaluate.Knn",
-    "few_shot": "sections.evaluate.FewShot",
-    "supervised": "sections.evaluate.Supervised",
-    "engine": "sections.engine.EngineSection",
+    "data": "sections.Data",
+    "data.simulation": "sections.Simulation",
+    "pretrain": "sections.Pretrain",
+    "finetune": "sections.Finetune",
+    "linear": "sections.Linear",
+    "boosting": "sections.Boosting",
+    "knn": "sections.Knn",
+    "few_shot": "sections.FewShot",
+    "supervised": "sections.Supervised",
+    "engine": "sections.EngineSection",
 }
 """Dotted prefix -> module and class in benchmark.config."""
 OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`", "TokenConfig": "`vit1d` and `st-mem`"}
 """Config of several methods or encoders -> its heading."""
 INTERFACES = {
-    "Method": ["methods.base", "methods.parts.losses", "methods.parts.multi_positive", "methods.parts.queue"],
+    "Method": ["methods.base", "methods.parts.losses", "methods.parts.losses", "methods.parts.momentum"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
-    "Use": ["benchmark.embedding.encode", "benchmark.embedding.estimator", "methods.encoders.pretrained"],
-    "Dataset": ["benchmark.data.readers.base"],
+    "Use": ["benchmark.embedding", "benchmark.embedding", "methods.encoders.pretrained"],
+    "Dataset": ["benchmark.data.datasets.base"],
     "Statistics": [
-        *("reports.statistics.interval", "reports.statistics.pairwise", "reports.statistics.bootstrap"),
-        "reports.statistics.another_run.repeat",
+        *("reports.statistics.estimates", "reports.statistics.table", "reports.statistics.bootstrap"),
+        "reports.statistics.estimates",
     ],
-    "Results": ["benchmark.results.rows", "benchmark.results.store", "benchmark.results.metrics"],
+    "Results": ["benchmark.results.store", "benchmark.results.store", "benchmark.results.metrics"],
 }
 """Page of the interface -> its modules."""
 

@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ttest_ind_from_stats
 
-from benchmark.config.command_line.verb import OK
-from benchmark.verbs.answers.answer import Ran
-from benchmark.verbs.answers.measure import column_of, difference
-from reports.runs.run import Run, open_run
-from reports.statistics.pairwise import holm
+from benchmark.config.command_line import OK
+from benchmark.extras.answers_planted import Ran, column_of, difference
+from reports.runs import Run, open_run
+from reports.statistics.table import holm
 from run_benchmark import main
 
 TABLES = {"linear": "frozen", "finetune": "fine-tuned"}

@@ -19,12 +19,11 @@ import seaborn as sns
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from benchmark.config.command_line.verb import OK
-from benchmark.verbs.answers.answer import Ran
-from benchmark.verbs.answers.measure import column_of, difference
-from reports.figures.draw.style import SETTINGS, SIGNED, TWO_COLUMNS
-from reports.runs.run import open_run
-from reports.statistics.pairwise import holm
+from benchmark.config.command_line import OK
+from benchmark.extras.answers_planted import Ran, column_of, difference
+from reports.figures.style import SETTINGS, SIGNED, TWO_COLUMNS
+from reports.runs import open_run
+from reports.statistics.table import holm
 from run_benchmark import main
 
 RECORDINGS_PER_PATIENT = (1, 2, 4, 8)

@@ -15,9 +15,9 @@ from methods.encoders.dilated import Dilated
 from methods.encoders.resnet1d import ResNet1d
 from methods.encoders.s4 import S4
 from methods.encoders.st_mem import STMEM
-from methods.encoders.vit1d import ViT1d
+from methods.encoders.vit import ViT1d
 from methods.encoders.xresnet1d101 import XResNet1d101
-from methods.external.from_file import find_class, sources_of
+from methods.from_file import find_class, sources_of
 
 ENCODERS: dict[str, type[Encoder]] = {
     "dilated": Dilated,

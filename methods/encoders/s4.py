@@ -1,4 +1,6 @@
-"""Structured state spaces over time (S4, Gu et al. 2022; as in ECG-CPC of AI4Health).
+"""S4: state space, model, official weights.
+
+Structured state spaces over time (S4, Gu et al. 2022; as in ECG-CPC of AI4Health).
 
 `depth` layers, each a linear state space per channel as a long convolution (layers/state_space.py), GELU, a gated
 linear layer, the sum with its input and layer normalisation. Causal: a step sees no later one; bidirectional: it sees
@@ -6,22 +8,198 @@ both sides.
 
 The front is ECG-CPC's four convolutions (the first halves the time steps), one linear layer, or nothing. A mask acts on
 its output, (B, S', K).
+
+A linear state space per channel as a convolution over time (S4, Gu et al. 2022).
+
+x' = A x + B u, y = C x + D u, in discrete steps of dt. A is HiPPO-LegS in the form w - P P* (diagonal plus low rank).
+A, B and dt stay as they start, C and D learn.
+
+The weights of AI4Health's `S4Model` and of ECG-CPC's front under our names, and the sizes that follow from them.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import torch
+import torch.nn.functional as F
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
-from methods.encoders.layers.state_space import StateSpace, Taps
-from methods.encoders.official.s4 import renamed, sizes_of
+
+SLOWEST, FASTEST = 1e-3, 1e-1
+"""Bounds of dt, drawn per channel, uniform in its logarithm."""
+
+
+class StateSpace(nn.Module):
+    """A state space per channel as a convolution over time, with learned C and D. Complex tensors are real pairs."""
+
+    w: Tensor  # (H, N / 2, 2)
+    p: Tensor  # (H, N / 2, 2)
+    b: Tensor  # (H, N / 2, 2)
+    log_dt: Tensor  # (H,)
+
+    def __init__(self, channels: int, states: int, length: int, *, bidirectional: bool) -> None:
+        super().__init__()
+        self.length = length
+        start, end = math.log(SLOWEST), math.log(FASTEST)
+        self.register_buffer("log_dt", start + (end - start) * torch.rand(channels))
+        for name, value in zip(("w", "p", "b"), hippo(states), strict=True):
+            pairs = torch.view_as_real(value).float()  # (N / 2, 2)
+            self.register_buffer(name, pairs.repeat(channels, 1, 1))
+        c = torch.randn(1 + bidirectional, channels, states // 2, dtype=torch.complex128)  # (1 or 2, H, N / 2)
+        self.c = nn.Parameter(torch.view_as_real(self.of_length(c)).float())  # (1 or 2, H, N / 2, 2)
+        self.d = nn.Parameter(torch.randn(channels))  # (H,)
+
+    def forward(self, u: Tensor) -> Tensor:
+        """(B, H, S) -> (B, H, S); S at most `length`."""
+        steps = u.shape[-1]
+        kernels = self.kernel()[..., :steps]  # (1 or 2, H, S)
+        taps = F.pad(kernels[0], (0, steps))  # (H, 2 S)
+        if len(kernels) == 2:
+            taps = taps + F.pad(kernels[1].flip(-1), (steps, 0))  # (H, 2 S), later steps at the end
+        u = u.to(taps.dtype)  # half precision has no FFT
+        spectrum = torch.fft.rfft(u, n=2 * steps) * torch.fft.rfft(taps)  # (B, H, S + 1)
+        y: Tensor = torch.fft.irfft(spectrum)[..., :steps] + u * self.d[:, None]  # (B, H, S)
+        return y
+
+    def kernel(self) -> Tensor:
+        """The first `length` taps of each convolution: (1 or 2, H, length).
+
+        By their generating function at the roots of unity z (S4, Algorithm 1): with d = 2 (1 - z) - w dt (1 + z),
+        sums r over states of products with 1 / d, and Woodbury's identity for the low rank. Both sides are multiplied
+        by 1 + z, so that nothing is divided by zero at z = -1.
+        """
+        dt = self.log_dt.exp()[:, None]  # (H, 1)
+        w, p, b, c = (torch.view_as_complex(part) for part in (self.w, self.p, self.b, self.c))
+        turn = torch.arange(self.length // 2 + 1, device=dt.device, dtype=dt.dtype) * (-2 * math.pi / self.length)
+        root = torch.polar(torch.ones_like(turn), turn)  # (R,)
+        left, right = torch.stack([b, p]), torch.cat([c, p.conj()[None]])  # (2, H, N / 2), (1 or 2 + 1, H, N / 2)
+        products = dt * left[:, None] * right[None]  # (2, 1 or 2 + 1, H, N / 2)
+        poles = (w * dt)[..., None]  # (H, N / 2, 1)
+        r = summed(products, 2 * (1 - root) - poles * (1 + root))  # (2, 1 or 2 + 1, H, R)
+        r = r + summed(products.conj(), 2 * (1 - root) - poles.conj() * (1 + root))
+        low_rank = (1 + root) * r[0, -1] * r[1, :-1] / (1 + (1 + root) * r[1, -1])  # (1 or 2, H, R)
+        taps: Tensor = torch.fft.irfft(2 * (r[0, :-1] - low_rank), n=self.length)  # (1 or 2, H, length)
+        return taps
+
+    def of_length(self, c: Tensor) -> Tensor:
+        """C -> C (1 - A^length) for the discrete A: what makes the generating function stop at `length` taps."""
+        doubled = [torch.view_as_complex(part.double()) for part in (self.w, self.p)]
+        w, p = (torch.cat([part, part.conj()], -1) for part in doubled)  # each (H, N), with the conjugate states
+        a = torch.diag_embed(w) - p[..., :, None] * p.conj()[..., None, :]  # (H, N, N)
+        half = self.log_dt.double().exp()[:, None, None] / 2 * a  # (H, N, N)
+        one = torch.eye(a.shape[-1], dtype=a.dtype)
+        power = torch.linalg.matrix_power(torch.linalg.solve(one - half, one + half), self.length)  # (H, N, N)
+        whole = torch.cat([c, c.conj()], -1)  # (1 or 2, H, N)
+        return (whole - torch.einsum("chn,hnm->chm", whole, power))[..., : c.shape[-1]]  # (1 or 2, H, N / 2)
+
+
+class Taps(nn.Module):
+    """A state space with its kernels worked out: the same convolution without Fourier transforms."""
+
+    taps: Tensor  # (H, 1, length), or (H, 1, 2 length) with those on later steps behind
+    d: Tensor  # (H, 1)
+
+    def __init__(self, space: StateSpace) -> None:
+        super().__init__()
+        with torch.no_grad():
+            earlier, *later = space.kernel()  # (H, length) each
+        self.length = space.length
+        self.register_buffer("taps", torch.cat([earlier.flip(1), *later], -1)[:, None])
+        self.register_buffer("d", space.d.detach()[:, None])
+
+    def forward(self, u: Tensor) -> Tensor:
+        """(B, H, S) -> (B, H, S); S at most `length`."""
+        steps = u.shape[-1]
+        taps = self.taps[..., self.length - steps : self.length + steps]  # (H, 1, S or 2 S)
+        padded = F.pad(u, (steps - 1, taps.shape[-1] - steps))
+        y: Tensor = F.conv1d(padded, taps, groups=len(taps)) + u * self.d  # (B, H, S)
+        return y
+
+
+def summed(products: Tensor, denominators: Tensor) -> Tensor:
+    """Sum over states of products / denominators: (X, Y, H, N / 2), (H, N / 2, R) -> (X, Y, H, R)."""
+    return torch.einsum("xyhn,hnr->xyhr", products, denominators.reciprocal())
+
+
+def hippo(states: int) -> tuple[Tensor, Tensor, Tensor]:
+    """HiPPO-LegS of N states as w, P and B, each (N / 2,) complex: one of each pair of conjugate eigenvalues.
+
+    The phase of an eigenvector is free; here B is real and positive, so that all machines agree.
+    """
+    order = torch.arange(states, dtype=torch.float64)
+    root = (2 * order + 1).sqrt()  # (N,)
+    low_rank = (order + 0.5).sqrt()  # (N,)
+    # A + P P* + 1 / 2 below its diagonal, of a skew-symmetric matrix all that is read.
+    skew = low_rank[:, None] * low_rank - root[:, None] * root  # (N, N)
+    frequencies, vectors = torch.linalg.eigh(skew * -1j)  # (N,) ascending, (N, N)
+    frequencies, vectors = frequencies[states // 2 :], vectors[:, states // 2 :]
+    b = vectors.mH @ root.to(vectors.dtype)  # (N / 2,)
+    phase = b / b.abs()  # (N / 2,)
+    p = (vectors.mH @ low_rank.to(vectors.dtype)) / phase  # (N / 2,)
+    return torch.complex(torch.full_like(frequencies, -0.5), frequencies), p, (b / phase)
+
+
+NEEDED = ("s4_layers.0.kernel.kernel.C", "s4_layers.0.kernel.kernel.omega", "s4_layers.0.D")
+"""Official names of the tensors that sizes follow from."""
+LEFT_OUT = re.compile(r"decoder\..+|s4_layers\.\d+\.kernel\.kernel\.(?:omega|z|Q)")
+"""The head, and what follows from other tensors."""
+SPACE = re.compile(r"s4_layers\.(\d+)\.(?:(D)|kernel\.kernel\.(C|B|P|w|log_dt))")
+MIX = re.compile(r"s4_layers\.(\d+)\.output_linear\.0\.(weight|bias)")
+NORM = re.compile(r"norms\.(\d+)\.(weight|bias)")
+FRONT = re.compile(r"[0-3]\.[01]\..+|encoder\.(?:weight|bias)")
+
+
+def renamed(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors under our names and in our shapes, without the head and what follows from other tensors.
+
+    Raises ValueError for an unknown tensor, and where one is missing that sizes follow from.
+    """
+    if missing := [name for name in NEEDED if name not in state_dict]:
+        raise ValueError(f"no tensor {missing[0]}; pass the whole state_dict of the module")
+    return dict(ours(name, value) for name, value in state_dict.items() if not LEFT_OUT.fullmatch(name))
+
+
+def sizes_of(official: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Sizes as an `S4Config` has them, from tensors under their official names."""
+    directions, width, pairs, _ = official["s4_layers.0.kernel.kernel.C"].shape
+    convolutions, linear = official.get("0.0.weight"), official.get("encoder.weight")
+    first = linear if convolutions is None else convolutions
+    even = 2 * (len(official["s4_layers.0.kernel.kernel.omega"]) - 1)
+    real, imaginary = official["s4_layers.0.kernel.kernel.omega"][1].tolist()
+    angle = math.atan2(-imaginary, real)  # of the first root after 1
+    odd = abs(2 * math.pi / (even + 1) - angle) < abs(2 * math.pi / even - angle)
+    return {
+        "leads": width if first is None else first.shape[1],
+        "output": width,
+        "depth": len({name.split(".")[1] for name in official if name.startswith("s4_layers.")}),
+        "states": 2 * pairs,
+        "bidirectional": directions == 2,
+        "front": "none" if first is None else "linear" if convolutions is None else "convolutions",
+        "length": even + odd,
+    }
+
+
+def ours(official: str, value: Tensor) -> tuple[str, Tensor]:
+    """Name in `S4` and shape there of a tensor of the official module, which keeps axes of length one."""
+    if match := SPACE.fullmatch(official):
+        layer, d, part = match.groups()
+        return f"layers.{layer}.space.{(d or part).lower()}", value.squeeze(0) if (d or part) in "DBP" else value
+    if match := MIX.fullmatch(official):
+        return f"layers.{match[1]}.mix.1.{match[2]}", value if match[2] == "weight" else value.squeeze(1)
+    if match := NORM.fullmatch(official):
+        return f"layers.{match[1]}.norm.{match[2]}", value
+    if FRONT.fullmatch(official):
+        return f"front.{official.removeprefix('encoder.')}", value
+    raise ValueError(f"unknown tensor {official!r}; pass the state_dict of the module alone")
+
 
 KERNELS, STRIDE = (3, 1, 1, 1), 2
 """Widths of the front's convolutions, and the stride of the first."""

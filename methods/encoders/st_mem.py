@@ -16,9 +16,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import STRICT, EncoderConfig
-from methods.encoders.layers.transformer import START, taken
-from methods.encoders.official.st_mem import renamed, sizes_of
-from methods.encoders.tokens import TokenConfig, TokenEncoder, blocks_of, patch_embedding
+from methods.encoders.vit import START, TokenConfig, TokenEncoder, blocks_of, patch_embedding, renamed, sizes_of, taken
 
 SLOWEST = 10_000.0
 """Base of the wavelengths of the positions."""

@@ -1,4 +1,1 @@
-"""Blocks shared by methods or encoders (heads, momentum copies, queue, masks, losses): tensors in, tensors out.
-
-Imported by methods, methods.encoders, benchmark.training and benchmark.verbs.
-"""
+"""Losses, masks, momentum copies, knobs and ranks that methods share."""

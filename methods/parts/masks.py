@@ -1,20 +1,42 @@
-"""Masks of the embedded input, (B, S, D) -> (B, S, D) (PMQ, section "Data Augmentations").
+"""Masks, cheap random draws, dropout.
+
+Masks of the embedded input, (B, S, D) -> (B, S, D) (PMQ, section "Data Augmentations").
 
 A ratio is the share that is hidden; 0 is off. Masks are drawn on the data's device, from torch's default generator.
 The paper's order is frequency first, then time.
+
+Random boolean masks for dropout and masking, cheap on CPUs, where one draw per element would dominate the cost.
+
+On CPUs a 64-bit draw serves four elements with 16 bits each, so the share lost is a multiple of 1 / 65,536.
+
+Dropout (Srivastava et al. 2014) by cheap draws: kept elements are divided by the share kept; the mean is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from methods.parts.draws import survivors
+LEVELS = 2**16
+
+
+def survivors(shape: Sequence[int], lost: float, device: torch.device) -> Tensor:
+    """True with probability 1 - `lost`, elements independent, from torch's default generator: `shape`, bool."""
+    if device.type != "cpu":
+        return torch.rand(*shape, device=device) >= lost
+    if lost == 1:
+        return torch.zeros(*shape, dtype=torch.bool)
+    count, levels = prod(shape), min(round(lost * LEVELS), LEVELS - 1)
+    draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    return draws.view(torch.int16)[:count].view(*shape) >= levels - LEVELS // 2
+
 
 Mask = Callable[[Tensor], Tensor]
 """Hides part of the embedded input: (B, S, D) -> (B, S, D)."""
@@ -96,3 +118,34 @@ def frequency_then_time(frequency_ratio: float, time_ratio: float) -> Masks:
     """Both masks in the paper's order; a ratio of 0 leaves its mask out."""
     steps = {"frequency": (frequency_mask, frequency_ratio), "time": (time_mask, time_ratio)}
     return Masks({name: partial(mask, mask_ratio=ratio) for name, (mask, ratio) in steps.items() if ratio > 0})
+
+
+def dropout(x: Tensor, share: float, training: bool) -> Tensor:
+    """`x` with a share of its elements set to 0 and the others scaled up; `x` itself outside training."""
+    if not training or share == 0:
+        return x
+    if x.device.type != "cpu":
+        return F.dropout(x, share)
+    drawn = min(round(share * LEVELS), LEVELS - 1) / LEVELS
+    dropped: Tensor = _KeptAndScaled.apply(x, survivors(x.shape, drawn, x.device), 1 / (1 - drawn))  # type: ignore[no-untyped-call]
+    return dropped
+
+
+class _KeptAndScaled(torch.autograd.Function):
+    """`plain_kept_and_scaled`, which holds one byte per element for the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, kept: Tensor, scale: float) -> Tensor:
+        ctx.save_for_backward(kept)
+        ctx.scale = scale
+        return (x * kept).mul_(scale)
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None, None]:
+        (kept,) = ctx.saved_tensors
+        return (outer[0] * kept).mul_(ctx.scale), None, None
+
+
+def plain_kept_and_scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
+    """y = scale * kept * x, elementwise; with g = dL/dy the gradient is dL/dx = scale * kept * g. kept: bool."""
+    return x * kept * scale

@@ -1,4 +1,1 @@
-"""A run -> figures with captions, as PNG and PDF files. draw/ alone imports matplotlib.
-
-Imported by build, paper and benchmark.verbs.
-"""
+"""Figures: what they show, how they are drawn, which a run has."""

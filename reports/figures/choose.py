@@ -1,6 +1,18 @@
-"""Chooses and writes the figures of a run, with their captions.
+"""Which figures a run has; captions.
+
+Chooses and writes the figures of a run, with their captions.
 
 Figures without data are left out; one that fails is reported, and the others are drawn.
+
+Captions of figures: score and seeds, how to read the figure, and whether the ECGs are simulated.
+
+What a drawing of a run's figures leaves: their files, and what could not be drawn.
+
+A run -> figures with captions, as PNG and PDF files. draw/ alone imports matplotlib.
+
+Imported by build, paper and benchmark.cli.
+
+Figures: one file each, which only draws what it is given. The one place that knows matplotlib.
 """
 
 from __future__ import annotations
@@ -9,40 +21,197 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import OVERALL
+from benchmark.results.names import ATTRACTS, EVALUATION_TITLES, OVERALL, OWN, SAME
+from benchmark.results.store import Plan
 from benchmark.results.tuned import Tuning
-from reports.figures import draw as plots
-from reports.figures.captions import (
-    budget_note,
-    classes_note,
-    compute_note,
-    confusion_note,
-    differences_note,
-    masking_note,
-    score_note,
-    search_note,
-    similarity_note,
-    sweep_note,
-    titles_of,
-    training_note,
+from reports.figures.data import FIGURE as SENSITIVITY
+from reports.figures.data import (
+    Confusion,
+    MaskedInput,
+    Similarity,
+    Sweep,
+    compared,
+    confusions,
+    illustrations_of,
+    knob_panels,
+    label_curves,
+    panels,
+    sweeps,
+    untrained,
 )
-from reports.figures.confusion import confusions
-from reports.figures.files import FOLDER, Figures
-from reports.figures.illustrations import illustrations_of
-from reports.figures.score_bands import compared, label_curves, panels, sweeps, untrained
-from reports.figures.sensitivity import FIGURE as SENSITIVITY
-from reports.figures.sensitivity import knob_panels
-from reports.runs.cards import Cards, costs, courses
-from reports.runs.planned_tables import evaluations_of
-from reports.runs.run import Run
-from reports.statistics.bands import bands
-from reports.statistics.budget_curve import PASSES, SECONDS, WINDOWS, budget_curves
-from reports.statistics.differences import FIGURE, differences, in_one_panel
-from reports.statistics.further.classes import ClassTable
-from reports.statistics.of_table import TableStatistics
-from reports.tables.captions import ratio_stem
+from reports.figures.inside import plot_confusion, plot_masking, plot_similarity, plot_training
+from reports.figures.scores import (
+    ClassMark,
+    plot_budget,
+    plot_class_scores,
+    plot_compute,
+    plot_differences,
+    plot_label_efficiency,
+    plot_sensitivity,
+    plot_sweep,
+)
+from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
+from reports.statistics.classes import ClassTable
+from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, bands, budget_curves
+from reports.statistics.table import FIGURE, TableStatistics, differences, in_one_panel
+from reports.tables.further import search_caption
+from reports.tables.words import labels_text, ratio_stem, seeds_named, unit_text
+
+
+def titles_of(plan: Plan, variants: Iterable[str]) -> dict[str, str]:
+    """Row -> title, each once."""
+    return {variant: plan.variants[variant] for variant in dict.fromkeys(variants)}
+
+
+def caveats(plan: Plan, datasets: Iterable[str]) -> str:
+    """Whether the ECGs are simulated, and the plan's first warning."""
+    facts: list[dict[str, Any]] = [plan.datasets[name] for name in datasets]
+    simulated = any(source.get("simulated") for source in [*facts, plan.pretraining])
+    sentences = ["Simulated ECGs: no ranking of methods follows."] if simulated else []
+    if plan.warnings:
+        more = f" ({len(plan.warnings) - 1} more under the tables)" if len(plan.warnings) > 1 else ""
+        sentences.append(f"Warning: {plan.warnings[0]}{more}.")
+    return " ".join(sentences)
+
+
+def seeds_text(plan: Plan, evaluation: str) -> str:
+    """'mean±std over seeds 41 to 45 (one pretraining)', or 'one seed (41)'."""
+    seeds = sorted({cell.seed for cell in plan.cells if cell.evaluation == evaluation})
+    if len(seeds) == 1:
+        return f"one seed ({seeds[0]})"
+    shared = "one pretraining" if plan.config["protocol"] == "paper" else "a pretraining each"
+    return f"mean±std over seeds {seeds_named(seeds)} ({shared})"
+
+
+def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None) -> str:
+    """Unit, evaluation and seeds of a figure's macro F1."""
+    labels = "" if ratio is None else f" with {labels_text(ratio, evaluation)}"
+    how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()}{labels}"
+    overall = " Overall: mean of the datasets." if len(plan.datasets) > 1 else ""
+    return (
+        f"Macro F1 per {unit_text(plan, unit)}, {how}; {seeds_text(plan, evaluation)}.{overall} "
+        f"{caveats(plan, plan.datasets)}"
+    ).strip()
+
+
+def differences_note(plan: Plan, evaluation: str, unit: str, reference: str) -> str:
+    """What a difference is, its interval, and the filled marks."""
+    how = EVALUATION_TITLES.get(evaluation, evaluation).lower()
+    return (
+        f"Overall (mean of all columns) minus that of {reference}, {how}, per {unit_text(plan, unit)}; "
+        f"{seeds_text(plan, evaluation).removeprefix('mean±std over ')}. Lines: {100 * (1 - LEVEL):g} % intervals, not "
+        "adjusted. Filled: significant after Holm's correction over all pairs of rows. "
+        f"{caveats(plan, plan.datasets)}"
+    ).strip()
+
+
+def sweep_note(sweep: Sweep) -> str:
+    """The marks of a sweep."""
+    sentences = [] if sweep.own is None else ["Ring: the method's own value."]
+    if len(sweep.lines):
+        sentences.append("Lines: other methods, their ±std at the right.")
+    return " ".join(sentences)
+
+
+def compute_note(plan: Plan, spent: Costs) -> str:
+    """Machine of the pretraining times, and rows left out."""
+    note = f"Time: one pretraining on {spent.machine}; lines: rows without pretraining."
+    if spent.elsewhere:
+        note += f" Left out, pretrained on another machine: {', '.join(titles_of(plan, spent.elsewhere).values())}."
+    return note
+
+
+def budget_note(machine: str, timed: bool) -> str:
+    """What a point of a budget curve is; `timed`: with a panel of times."""
+    time = f" Time: on {machine}." if timed else ""
+    return (
+        "A point: a pretraining of its own length, at what it cost alone. Encoder passes: one per window forwards, two "
+        f"backwards. Lines: rows without pretraining.{time}"
+    )
+
+
+def confusion_note(
+    plan: Plan, evaluation: str, unit: str, dataset: str, ratio: float, found: Sequence[Confusion]
+) -> str:
+    """What a confusion matrix counts."""
+    how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()} with {labels_text(ratio, evaluation)}"
+    seeds = sorted({own.seeds for own in found})
+    counted = f"{seeds[0]} seed{'s' if seeds != [1] else ''}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    return (
+        f"{plan.datasets[dataset]['title']}, {how}. Rows: true class; columns: predicted class; percent of the true "
+        f"class's {unit_text(plan, unit)}s over {counted}, blank below 1. {caveats(plan, [dataset])}"
+    ).strip()
+
+
+def classes_note(plan: Plan, found: ClassTable) -> str:
+    """What the scores by class rest on."""
+    place, word = found.place, unit_text(plan, found.place.unit)
+    how = EVALUATION_TITLES.get(place.evaluation, place.evaluation).lower()
+    return (
+        f"{plan.datasets[place.dataset]['title']}, {how} with {labels_text(place.ratio, place.evaluation)}; each class "
+        f"against the rest on {found.lines} {word}s of {found.patients} patients, in brackets its prevalence; "
+        f"{seeds_text(plan, place.evaluation).replace('±std', '')}. Lines: {100 * (1 - LEVEL):g} % intervals, not "
+        f"adjusted. {caveats(plan, [place.dataset])}"
+    ).strip()
+
+
+def training_note(plan: Plan, cards: Cards) -> str:
+    """The sample on which health was measured, and the number of pretrainings."""
+    samples = [card["health_sample"] for own in cards.values() for card in own.values() if card.get("health_sample")]
+    runs = max(len(own) for own in cards.values())
+    sentences = ["Epoch 0: untrained encoder. Losses of different methods do not compare."]
+    if samples:
+        windows, patients = samples[0]["windows"], samples[0]["patients"]
+        sentences.append(f"Health: {windows} held-out windows of {patients} patients.")
+    if runs > 1:
+        sentences.append(f"Mean and range of up to {runs} pretrainings.")
+    return " ".join([*sentences, caveats(plan, plan.datasets)]).strip()
+
+
+def search_note(tunings: Sequence[Tuning]) -> str:
+    """What a trial's score is, and the marks."""
+    return f"{search_caption(tunings)} Hollow: the config's own setting. Large with a black edge: the chosen one."
+
+
+def masking_note(plan: Plan, masked: MaskedInput) -> str:
+    """Source of the masked window."""
+    simulated = " Simulated ECG." if plan.pretraining.get("simulated") else ""
+    return (
+        f"One window of the pretraining corpus after the input layer of pretrained {plan.variants[masked.variant]}; "
+        f"masks are drawn independently.{simulated}"
+    )
+
+
+def similarity_note(plan: Plan, found: Sequence[Similarity]) -> str:
+    """Which queries and keys are shown, and the mean number of positive keys per query."""
+    counts = []
+    for own in found:
+        of_kind = own.spread.sum(axis=1)  # (KINDS,)
+        each = of_kind / max(1, of_kind[OWN])  # (KINDS,) keys per query
+        counts.append(
+            f"{plan.variants[own.variant]}: {each.sum():.0f} keys per query; {each[ATTRACTS]:.1f} positive besides "
+            f"its own, {each[SAME]:.1f} of its patient not."
+        )
+    return (
+        "The next batch under the masks of training: queries of the patients with the most keys, by patient; their "
+        f"keys; the queue's newest of these patients, then of others. {' '.join(counts)} {caveats(plan, [])}"
+    ).strip()
+
+
+FOLDER = "figures"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures' files."""
+
+    files: tuple[Path, ...]
+    problems: tuple[str, ...]
+    """One line per figure that could not be drawn."""
+
 
 DRAWN = ("auroc", "auprc", "sens90")
 """Scores of a figure by class."""
@@ -122,7 +291,7 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
         there = {row.variant for own in found for row in own.rows}
         rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
         note = differences_note(plan, evaluation, unit, reference)
-        yield from plots.plot_differences(
+        yield from plot_differences(
             in_one_panel(found), rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation=evaluation
         )
 
@@ -137,7 +306,7 @@ def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         at = [ratio_stem(sweep.ratio, evaluation)] if several else []
         stem = shown.stem(evaluation, unit, sweep.of, sweep.knob, *at)
         rows = titles_of(plan, [sweep.of, *sweep.lines["variant"]])
-        yield from plots.plot_sweep(sweep, panels(sweep.points, plan), rows, note, stem)
+        yield from plot_sweep(sweep, panels(sweep.points, plan), rows, note, stem)
 
 
 def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
@@ -147,7 +316,7 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
     if len(curves):
         note, rows = score_note(plan, evaluation, unit), titles_of(plan, curves["variant"])
         stem = shown.stem(evaluation, unit, "label-efficiency")
-        yield from plots.plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation=evaluation)
+        yield from plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation=evaluation)
 
 
 def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
@@ -165,7 +334,7 @@ def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         note = f"{score_note(plan, evaluation, unit)} {compute_note(plan, spent)}"
         seconds = {variant: spent.seconds[variant] for variant in timed["variant"]}
         stem = shown.stem(evaluation, unit, "compute")
-        yield from plots.plot_compute(
+        yield from plot_compute(
             scores, names[dataset], seconds, titles_of(plan, scores["variant"]), note, stem, evaluation=evaluation
         )
 
@@ -186,7 +355,7 @@ def draw_budget(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         note = f"{score_note(plan, evaluation, unit, curve.ratio)} {budget_note(curve.machine, SECONDS in costs_shown)}"
         at = [ratio_stem(curve.ratio, evaluation)] if len(curves) > 1 else []
         stem = shown.stem(evaluation, unit, "budget", *at)
-        yield from plots.plot_budget(points, lines, names[dataset], costs_shown, rows, note, stem)
+        yield from plot_budget(points, lines, names[dataset], costs_shown, rows, note, stem)
 
 
 def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:
@@ -205,7 +374,7 @@ def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> It
         note = confusion_note(plan, evaluation, unit, dataset, min(ratios), found)
         classes = plan.datasets[dataset]["classes"]
         stem = shown.stem(evaluation, unit, "confusion", dataset)
-        yield from plots.plot_confusion(found, classes, titles_of(plan, [own.variant for own in found]), note, stem)
+        yield from plot_confusion(found, classes, titles_of(plan, [own.variant for own in found]), note, stem)
 
 
 def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:
@@ -221,7 +390,7 @@ def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iter
     classes = {count.name: f"{count.name} ({100 * count.share:.1f} %)" for count in found.counts if count.lines}
     panels = {
         METRICS[score].title: [
-            plots.ClassMark(variant, name, 100 * value.mean, 100 * value.low, 100 * value.high)
+            ClassMark(variant, name, 100 * value.mean, 100 * value.low, 100 * value.high)
             for (variant, name, of), value in found.scores.items()
             if of == score and name in classes and variant in rows
         ]
@@ -229,14 +398,14 @@ def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iter
     }
     if rows and classes:
         stem = shown.stem(evaluation, unit, "classes", dataset)
-        yield from plots.plot_class_scores(panels, classes, rows, classes_note(plan, found), stem)
+        yield from plot_class_scores(panels, classes, rows, classes_note(plan, found), stem)
 
 
 def draw_sensitivity(tunings: Sequence[Tuning], folder: Path) -> tuple[Path, ...]:
     """The trials of a search by knob; no figure without a finished trial."""
     panels = knob_panels(tunings)
     rows = {tuning.method: tuning.title for tuning in tunings}
-    return plots.plot_sensitivity(panels, rows, search_note(tunings), folder / SENSITIVITY) if panels else ()
+    return plot_sensitivity(panels, rows, search_note(tunings), folder / SENSITIVITY) if panels else ()
 
 
 def draw_training(shown: Shown) -> Iterator[Path]:
@@ -245,7 +414,7 @@ def draw_training(shown: Shown) -> Iterator[Path]:
     rows = titles_of(shown.run.plan, dict.fromkeys(found["variant"]))
     if len(found):
         note = training_note(shown.run.plan, shown.cards)
-        yield from plots.plot_training(found, rows, note, shown.stem("training"))
+        yield from plot_training(found, rows, note, shown.stem("training"))
 
 
 def draw_masking(shown: Shown) -> Iterator[Path]:
@@ -254,7 +423,7 @@ def draw_masking(shown: Shown) -> Iterator[Path]:
     masked = illustrations_of(shown.run, compared(plan)).masked
     if masked:
         note = masking_note(plan, masked[-1])
-        yield from plots.plot_masking(masked[-1], note, shown.stem("masking"))
+        yield from plot_masking(masked[-1], note, shown.stem("masking"))
 
 
 def draw_similarity(shown: Shown) -> Iterator[Path]:
@@ -263,4 +432,4 @@ def draw_similarity(shown: Shown) -> Iterator[Path]:
     found = illustrations_of(shown.run, compared(plan)).similarities
     if found:
         rows = titles_of(plan, [own.variant for own in found])
-        yield from plots.plot_similarity(found, rows, similarity_note(plan, found), shown.stem("similarity"))
+        yield from plot_similarity(found, rows, similarity_note(plan, found), shown.stem("similarity"))

@@ -1,4 +1,1 @@
-"""Stored predictions -> intervals, paired tests, ties and variance components, by a bootstrap over test patients.
-
-Imported by reports.tables, figures, html, paper and build.
-"""
+"""Resampled scores, intervals, comparisons and their corrections."""

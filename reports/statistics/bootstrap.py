@@ -1,4 +1,12 @@
-"""The metrics of one cell on its test set and on every resample of the test patients.
+"""Test set, resamples, score columns.
+
+A test set as clusters of patients, and the bootstrap of its patients.
+
+Patients, not windows, are drawn with replacement, since the windows of one patient are dependent (Field and Welsh,
+2007, "Bootstrapping clustered data"). The draws are seeded by the patients' names, so every method, seed, label ratio
+and score unit has the same resamples.
+
+The metrics of one cell on its test set and on every resample of the test patients.
 
 They are those of benchmark.results.metrics, which also computes the stored scores; each sum over lines becomes 1+R
 sums, from sums by patient. A class absent from a resample is left out of its mean, not counted as zero.
@@ -9,23 +17,117 @@ per pair of patients, is computed on B bins of the scores, where a pair within o
 bin are approximate, about 1/B of all, and their weights e_p e_q have mean zero.
 
 Average precision and sensitivity are exact on the test set and where a class has few distinct probabilities; else
-their changes from resample to resample are those on merged levels (benchmark.results.scoring.ranking).
+their changes from resample to resample are those on merged levels (benchmark.results.lines).
+
+Scores of all cells of a table's column under the same resamples of its test patients.
+
+A column is a metric on a dataset, or Overall, the mean of these; its cells are the variants x seeds at one label ratio.
+Intervals, tests and components are all computed from these scores. The caller chooses the cells, and so the rows that
+are compared.
+
+Stored predictions -> intervals, paired tests, ties and variance components, by a bootstrap over test patients.
+
+Imported by reports.tables, figures, html, paper and build.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.scoring.calibration import BINS
-from benchmark.results.scoring.lines import Lines, share
-from benchmark.results.scoring.ranking import Levels, Ranking, counted, merged
-from reports.statistics.test_set import Floats, ResampledTestSet, by_patient, pooled, resampled_sums
+from benchmark.results.lines import ECE_BINS, Levels, Lines, Ranking, counted, merged, share
+from benchmark.results.metrics import COLUMNS, METRICS, pooled_by
+from benchmark.results.names import HEARTBEAT, OVERALL, Pool
+from benchmark.results.schema import digest
+from benchmark.results.store import PlannedCell, Predictions
+from reports.runs import Run
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ResampledTestSet:
+    """A test set in one score unit: n lines (windows or recordings) of P patients, and R resamples."""
+
+    truth: NDArray[np.int64]
+    """(n, C) multi-hot."""
+    patient: NDArray[np.intp]
+    """(n,) index of the line's patient among the P patients sorted by name."""
+    recording: NDArray[np.intp] | None
+    """(windows,) line into which a window is averaged; None where windows are the lines."""
+    excess: NDArray[np.float32]
+    """(1+R, P) number of draws of a patient minus one. Line 0, the test set itself, is zero."""
+    pool: Pool = "mean"
+    """How the windows of a recording vote."""
+
+    @property
+    def patients(self) -> int:
+        """P."""
+        return int(self.excess.shape[1])
+
+    @cached_property
+    def positives(self) -> Floats:
+        """(1+R, C) number of lines of each class."""
+        return resampled_sums(self, by_patient(self, self.truth))
+
+    @cached_property
+    def negatives(self) -> Floats:
+        """(1+R, C) number of lines not of each class."""
+        return resampled_sums(self, by_patient(self, 1 - self.truth))
+
+    @cached_property
+    def times(self) -> NDArray[np.float32]:
+        """(P, 1+R) number of draws of a patient."""
+        return np.ascontiguousarray(self.excess.T) + np.float32(1)
+
+
+def resampled_test_set(
+    predictions: Predictions, unit: str, *, resamples: int, seed: int = 0, pool: Pool = "mean"
+) -> ResampledTestSet:
+    """The test set of some predictions, in the score unit 'heartbeat' or 'recording'."""
+    names, patient = np.unique(predictions.patient, return_inverse=True)  # (P,), (windows,)
+    excess = drawn_beyond_once(names, resamples, seed)  # (1+R, P)
+    if unit == HEARTBEAT:
+        return ResampledTestSet(predictions.truth, patient, None, excess)
+    _, first, recording = np.unique(predictions.recording, return_index=True, return_inverse=True)
+    return ResampledTestSet(predictions.truth[first], patient[first], recording, excess, pool)
+
+
+def drawn_beyond_once(names: NDArray[np.str_], resamples: int, seed: int) -> NDArray[np.float32]:
+    """(1+R, P) draws of each patient minus one: a zero line, then R times P draws with replacement from P patients."""
+    count = len(names)
+    generator = np.random.default_rng(int(digest([names.tolist(), seed]), 16))
+    drawn = generator.integers(max(count, 1), size=(resamples, count))  # (R, P)
+    drawn += count * np.arange(resamples)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=resamples * count).reshape(resamples, count)  # (R, P)
+    return np.vstack([np.zeros((1, count)), times - 1]).astype(np.float32)
+
+
+def pooled(test: ResampledTestSet, probability: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n, C) probabilities of the lines from (windows, C): a recording's is the mean or maximum over its windows."""
+    if test.recording is None:
+        return probability
+    return pooled_by(test.recording, probability, test.pool)
+
+
+def by_patient(test: ResampledTestSet, values: NDArray[Any]) -> Floats:
+    """(P, K) sums of (n, K) values over the lines of each patient."""
+    sums = [np.bincount(test.patient, weights=column, minlength=test.patients) for column in values.T]
+    return np.stack(sums, axis=1)
+
+
+def resampled_sums(test: ResampledTestSet, sums: Floats) -> Floats:
+    """(1+R, K) sums over each resample from (P, K) sums by patient; exact for counts below 2^24."""
+    return np.asarray(sums.sum(axis=0) + test.excess @ sums.astype(np.float32))
+
 
 FEWEST_BINS = 16
 CELLS = 40_000
@@ -121,12 +223,12 @@ class ResampledLines(Lines):
     def binned(self, bins: NDArray[np.intp], values: NDArray[Any]) -> Floats:
         """(1+R, K, BINS) sums of (n, K) values over the lines of each bin."""
         own = [self._by_patient_and_bin(b, v) for b, v in zip(bins.T, values.T, strict=True)]  # K of (P, BINS)
-        return resampled_sums(self.test, np.concatenate(own, axis=1)).reshape(-1, len(own), BINS)
+        return resampled_sums(self.test, np.concatenate(own, axis=1)).reshape(-1, len(own), ECE_BINS)
 
     def _by_patient_and_bin(self, bins: NDArray[np.intp], values: NDArray[Any]) -> Floats:
-        place = self.test.patient * BINS + bins  # (n,)
-        sums: Floats = np.bincount(place, weights=values, minlength=self.test.patients * BINS).astype(np.float64)
-        return sums.reshape(-1, BINS)  # (P, BINS)
+        place = self.test.patient * ECE_BINS + bins  # (n,)
+        sums: Floats = np.bincount(place, weights=values, minlength=self.test.patients * ECE_BINS).astype(np.float64)
+        return sums.reshape(-1, ECE_BINS)  # (P, BINS)
 
 
 class Placed(NamedTuple):
@@ -180,3 +282,150 @@ def _curvature(test: ResampledTestSet, placed: Sequence[Placed]) -> NDArray[np.f
     drawn = np.hsplit(excess @ factors, 2 * len(placed))  # 2 * C of (1+R, B)
     pairs = zip(drawn[::2], drawn[1::2], strict=True)
     return np.stack([np.einsum("rb,rb->r", above.copy(), beaten.copy()) for above, beaten in pairs], axis=1)
+
+
+T = TypeVar("T")
+RESAMPLES = 2000
+
+Scored = Mapping[str, Floats]
+"""Metric -> (1+R,) scores of one cell."""
+
+
+class UnequalTestSets(Exception):
+    """Two cells of one dataset have different test windows; the message names both."""
+
+
+@dataclass(frozen=True)
+class ScoreColumn:
+    """Scores of V variants x S seeds in one column at one label ratio, on the test set and R resamples."""
+
+    unit: str
+    ratio: float
+    dataset: str
+    """'' for Overall."""
+    metric: str
+    variants: tuple[str, ...]
+    seeds: tuple[int, ...]
+    patients: int
+    """Number of test patients; for Overall, the smallest of its datasets."""
+    encoders: NDArray[np.str_]
+    """(V, S) key of each cell's pretrained encoder; '' without one or where the cell is missing."""
+    scores: Floats
+    """(V, S, 1+R) in [0, 1]: the test set, then its resamples. NaN where a cell is missing or a score undefined."""
+
+
+def score_columns(
+    run: Run,
+    cells: Sequence[PlannedCell],
+    unit: str,
+    *,
+    metrics: Sequence[str] = COLUMNS,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> list[ScoreColumn]:
+    """The columns of some cells in one score unit, by label ratio; Overall is the last of each ratio.
+
+    unit: 'heartbeat' or 'recording'. cells: those of one table, at most one per variant, dataset, ratio and seed.
+    metrics: its columns on each dataset. Raises UnequalTestSets.
+    """
+    at = partial(columns_at, run, cells, unit=unit, metrics=metrics, resamples=resamples, seed=seed)
+    return [column for ratio in dict.fromkeys(cell.ratio for cell in cells) for column in at(ratio)]
+
+
+def columns_at(
+    run: Run,
+    cells: Sequence[PlannedCell],
+    ratio: float,
+    unit: str,
+    *,
+    metrics: Sequence[str] = COLUMNS,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> list[ScoreColumn]:
+    """The columns at one label ratio of the cells, Overall last; arguments as for `score_columns`.
+
+    The scores of one ratio are what has to be in memory at a time. Raises UnequalTestSets.
+    """
+    seeds = tuple(sorted({cell.seed for cell in cells}))
+    planned = {cell.variant for cell in cells if cell.ratio == ratio}
+    variants = tuple(variant for variant in run.plan.variants if variant in planned)
+    columns: list[ScoreColumn] = []
+    for dataset in run.plan.datasets:
+        own = [cell for cell in cells if cell.dataset == dataset and cell.key in run.rows]
+        there = [cell for cell in own if cell.ratio == ratio]
+        if not there:
+            continue
+        scored, patients = _scored(run, there, own[0].key, unit, metrics, resamples, seed)
+        keys = {cell: np.array(run.rows[cell.key].pretrain_key) for cell in there}
+        encoders = _laid_out(keys, variants, seeds, np.array(""))  # (V, S)
+        for metric in metrics:
+            values = {cell: scored[cell.key][metric] for cell in there}
+            scores = _laid_out(values, variants, seeds, np.full(1 + resamples, np.nan))  # (V, S, 1+R)
+            columns.append(ScoreColumn(unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores))
+    return [*columns, *_overall(columns)]
+
+
+def _scored(
+    run: Run, cells: Sequence[PlannedCell], first: str, unit: str, metrics: Sequence[str], resamples: int, seed: int
+) -> tuple[dict[str, Scored], int]:
+    """Cell key -> its scores under the resamples of the test set of the cell `first`; and its number of patients."""
+    expected = run.store.predictions(first)
+    test = resampled_test_set(expected, unit, resamples=resamples, seed=seed, pool=run.plan.pool)
+
+    def score(own: Predictions, labels: str) -> Scored:
+        return resampled_scores(test, own.probability, multi=labels == "multi", metrics=metrics)
+
+    return of_each(run, [cell.key for cell in cells], first, score), test.patients
+
+
+def of_each(run: Run, keys: Sequence[str], first: str, of: Callable[[Predictions, str], T]) -> dict[str, T]:
+    """Cell key -> what `of` its predictions and kind of labels is, for cells tested as the cell `first`.
+
+    Raises UnequalTestSets.
+    """
+    expected = run.store.predictions(first)
+
+    def one(key: str) -> T:
+        row, found = run.rows[key], run.store.predictions(key)
+        _must_agree(expected, found, first, key, row.dataset)
+        return of(found, row.labels)
+
+    own = list(dict.fromkeys(keys))
+    # One BLAS thread per cell: more would contend, and could change the order of summation.
+    with threadpool_limits(1), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return dict(zip(own, pool.map(one, own), strict=True))
+
+
+def _must_agree(expected: Predictions, found: Predictions, first: str, key: str, dataset: str) -> None:
+    """Raise UnequalTestSets unless two cells have the same test windows in the same order."""
+    for name in ("patient", "recording", "truth"):
+        if not np.array_equal(getattr(expected, name), getattr(found, name)):
+            raise UnequalTestSets(
+                f"cells {first} and {key} were tested on different windows of {dataset} ({name} differs): their "
+                "difference cannot be paired; run the plan again on one version of the data"
+            )
+
+
+def _laid_out(
+    values: Mapping[PlannedCell, NDArray[Any]], variants: Sequence[str], seeds: Sequence[int], missing: NDArray[Any]
+) -> NDArray[Any]:
+    """(V, S, ...) values by variant and seed."""
+    places = {(cell.variant, cell.seed): value for cell, value in values.items()}
+    return np.array([[places.get((variant, seed), missing) for seed in seeds] for variant in variants])
+
+
+def _overall(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
+    """The mean of one ratio's columns with a score of any variant; datasets are resampled independently.
+
+    Columns of further metrics do not count.
+    """
+    counting = [column for column in columns if column.metric in COLUMNS]
+    filled = [column for column in counting if np.isfinite(column.scores[..., 0]).any()]
+    if not filled:
+        return []
+    mean = np.zeros_like(filled[0].scores)  # (V, S, 1+R)
+    for column in filled:  # one by one, since a stack would double what is in memory
+        mean += column.scores
+    mean /= len(filled)
+    first, fewest = filled[0], min(column.patients for column in filled)
+    return [replace(first, dataset="", metric=OVERALL, patients=fewest, scores=mean)]

@@ -1,29 +1,197 @@
-"""The results table: one block per label ratio, one line per variant, three metrics per dataset, Overall.
+"""The table as a value, printed and brought rows.
+
+The results table: one block per label ratio, one line per variant, three metrics per dataset, Overall.
 
 The layout is that of Table 1 of the PMQ paper. Bold marks, dashes and footnotes are decided here only; what renders the
 table is elsewhere.
+
+Printed numbers of other groups as rows of a table: in italics, not ranked, part of no statistic.
+
+A config names the sources (`printed`); a number stands where the table has its evaluation, label ratio and column.
+
+Rows whose weights come from elsewhere: the mark of test patients that they saw, their footers, dashes and costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pandas as pd
 
+from benchmark.results.files import csv_text
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, OVERALL
-from benchmark.results.plan import Plan, PlannedCell
-from reports.runs.planned_tables import Layout
-from reports.runs.run import Run
-from reports.statistics.further.computed import computed
-from reports.statistics.of_table import TableStatistics
-from reports.tables.captions import caption_of, details_of, footers_of, labels_text, unit_text
-from reports.tables.elsewhere import dashes, elsewhere_footers, marked
-from reports.tables.printed import printed_footers, printed_in, with_printed
-from reports.tables.values import Block, Column, Line, Score, Table
-from reports.tables.verdict import verdict
+from benchmark.results.names import EVALUATION_TITLES, OVERALL, Printed, numbers, sources
+from benchmark.results.store import Plan, PlannedCell
+from reports.runs import Cards, Layout, Run, machine_of, role_of, unserved
+from reports.statistics.classes import computed
+from reports.statistics.table import TableStatistics
+from reports.tables.render import DASH, Block, Column, Line, Score, Table, TextTable
+from reports.tables.words import caption_of, details_of, footers_of, labels_text, unit_text, verdict
+
+NOT_PRINTED = Score(None, None, 0, 0, ())
+
+
+def printed_in(plan: Plan, evaluation: str, ratios: Sequence[float], columns: Sequence[Column]) -> list[Printed]:
+    """The printed numbers of the plan's sources that a table has a place for."""
+    asked = plan.config.get("printed", [])
+    places = {(column.dataset, column.metric) for column in columns}
+    return [
+        own
+        for own in numbers()
+        if own.source in asked
+        and own.evaluation == evaluation
+        and own.ratio in ratios
+        and (own.column, own.metric) in places
+    ]
+
+
+def with_printed(block: Block, found: Sequence[Printed], columns: Sequence[Column]) -> Block:
+    """The block with a further line per row that was printed at its label ratio."""
+    own = [one for one in found if one.ratio == block.ratio]
+    rows = list(dict.fromkeys((one.source, one.row) for one in own))
+    lines = [_line(row, [one for one in own if (one.source, one.row) == row], columns) for row in rows]
+    return replace(block, lines=(*block.lines, *lines))
+
+
+def _line(row: tuple[str, str], own: Sequence[Printed], columns: Sequence[Column]) -> Line:
+    source, title = row
+    at = {(one.column, one.metric): one for one in own}
+    scores = tuple(_printed_score(at.get((column.dataset, column.metric))) for column in columns)
+    return Line(f"printed:{source}:{title}", f"{title} (printed: {source})", scores, gate=True)
+
+
+def _printed_score(found: Printed | None) -> Score:
+    if found is None:
+        return NOT_PRINTED
+    spread = "" if found.std is None else f"±{found.std:.1f}"
+    return Score(found.percent, found.std, 0, 0, (), spread=spread)
+
+
+def printed_footers(found: Sequence[Printed]) -> Iterator[str]:
+    """A line per source: what to cite, its protocol, what differs here."""
+    for name in dict.fromkeys(one.source for one in found):
+        own = sources()[name]
+        yield f"Printed, not run here ({name}): {own.cite}. Protocol: {own.protocol}. Differs: {own.differs}."
+
+
+SAW, NOT_KNOWN = "saw these test patients", "not known whether it saw these test patients"
+HEADER = (
+    "Encoder", "parameters", "multiplications", "features", "windows a recording", "seconds for 1,000 recordings",
+    "licence", "machine",
+)  # fmt: skip
+MILLION = 1e6
+
+
+def facts_of(plan: Plan, variant: str) -> Mapping[str, Any] | None:
+    """What is known of a row's weights from elsewhere; None for any other row."""
+    found: Mapping[str, Any] | None = role_of(plan, variant).get("elsewhere")
+    return found
+
+
+def marked(plan: Plan, line: Line, columns: Sequence[Column]) -> Line:
+    """A line with a remark on the numbers whose test patients its weights saw, or may have seen."""
+    facts = facts_of(plan, line.variant)
+    if facts is None:
+        return line
+    scores = [_with(score, _remark(facts, column)) for column, score in zip(columns, line.scores, strict=True)]
+    return replace(line, scores=tuple(scores))
+
+
+def _remark(facts: Mapping[str, Any], column: Column) -> str:
+    """The remark on a column; of Overall (without a dataset) whether any of its columns has one."""
+    if not column.dataset:
+        answers = set(facts["saw"].values())
+        if "yes" in answers:
+            return "it saw test patients of columns that this rests on"
+        return "not known whether it saw the test patients" if "not known" in answers else ""
+    answer = facts["saw"].get(column.dataset, "not known")
+    if answer == "yes":
+        return f"{SAW}: pretrained on {facts['pretrained_on']}"
+    return NOT_KNOWN if answer == "not known" else ""
+
+
+def _with(score: Score, remark: str) -> Score:
+    if not remark or score.mean is None:
+        return score
+    return replace(score, remark="; ".join(filter(None, [remark, score.remark])))
+
+
+def dashes(plan: Plan, layout: Layout, variant: str, ratio: float, columns: Sequence[Column]) -> Line | None:
+    """The line of a row that an evaluation does not serve, dashes with the reason; None elsewhere.
+
+    It stands in the blocks of the compared rows, not in those of gates alone.
+    """
+    why = unserved(plan, variant, layout.evaluation)
+    if not why or not any(cell.ratio == ratio for cell in layout.competing):
+        return None
+    scores = [Score(None, None, 0, 0, (), why)] * len(columns)
+    return Line(variant, plan.variants[variant], tuple(scores))
+
+
+def elsewhere_footers(plan: Plan, layout: Layout, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """A line for each row with weights from elsewhere: whose patients they saw, licence and signals; one for all."""
+    there = [name for name in layout.variants if facts_of(plan, name)]
+    datasets = dict.fromkeys(cell.dataset for cell in cells)
+    for name in there:
+        facts = facts_of(plan, name) or {}
+        seen = ", ".join(
+            f"{plan.datasets[dataset]['title']} {facts['saw'].get(dataset, 'not known')}" for dataset in datasets
+        )
+        yield (
+            f"{plan.variants[name]}: weights from elsewhere (licence {facts['licence']}), pretrained on "
+            f"{facts['pretrained_on']}; {SAW}: {seen}. Reads {facts['signals']}."
+        )
+    if there:
+        yield (
+            "Weights from elsewhere read windows of their own of the same recordings: they learn from all windows of "
+            "the labelled recordings, and their prediction of a recording stands for each of its windows."
+        )
+
+
+def elsewhere_costs(plan: Plan, cards: Cards) -> list[TextTable]:
+    """A table of what weights from elsewhere cost; none without such rows."""
+    lines = []
+    for variant, own in cards.items():
+        facts, card = facts_of(plan, variant), next(iter(own.values()), {})
+        if facts is None or role_of(plan, variant)["of"] or "embedding" not in card:
+            continue
+        lines.append(
+            (
+                plan.variants[variant],
+                _count(card.get("encoder_parameters")),
+                DASH if "encoder_multiplications" not in card else f"{card['encoder_multiplications'] / MILLION:,.1f}",
+                _count(facts.get("features")),
+                _count(card["embedding"].get("windows")),
+                f"{card['embedding'].get('seconds', 0):.2f}",
+                str(facts["licence"]),
+                machine_of({**card, "precision": "float32"}),
+            )
+        )
+    caption = (
+        "What it costs to embed with weights from elsewhere; their pretraining is not known here. Multiplications: "
+        "millions in convolutions and matrix products for a window; a dash where they cannot be counted. Seconds: for "
+        "1,000 recordings of 10 s in the encoder alone, without reading and cutting, all cores."
+    )
+    table = TextTable("elsewhere", "Weights from elsewhere", caption, HEADER, tuple(lines))
+    return [table] if lines else []
+
+
+def _count(value: float | None) -> str:
+    return DASH if value is None else f"{value:,.0f}"
+
+
+def elsewhere_files(tables: Sequence[TextTable]) -> dict[str, str]:
+    """File name -> content; counts without thousands separators."""
+    lines = [[_plain(text) for text in line] for own in tables for line in own.lines]
+    return {"elsewhere.csv": csv_text(HEADER, lines)} if lines else {}
+
+
+def _plain(text: str) -> str:
+    return text.replace(",", "") if text.replace(",", "").replace(".", "").isdigit() else text
+
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """Footnote marks, without q, which has no superscript in Unicode."""

@@ -13,19 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.config import Config
-from benchmark.config.load import load_config
-from benchmark.data.prepared.beats import WINDOW
-from benchmark.data.prepared.cutting import Signal
-from benchmark.data.prepared.load import Prepared
-from benchmark.data.prepared.prepare import prepare
-from benchmark.data.readers.base import LEADS, Entry
-from benchmark.data.readers.registry import source_of
+from benchmark.config.config import Config, load_config
+from benchmark.data.datasets.base import LEADS, Entry
+from benchmark.data.datasets.registry import source_of
+from benchmark.data.prepare import Prepared, Signal, prepare
+from benchmark.data.segments import WINDOW
 from benchmark.data.simulate import CohortSettings, write_cohort
-from benchmark.data.tasks.task import Task
-from benchmark.data.tasks.windows import Windows
-from benchmark.verbs.speed.record import PreparationSpeed, Speed, StepSpeed
-from benchmark.verbs.speed.timing import Ratio
+from benchmark.data.task import Task, Windows
+from benchmark.run.estimate import PreparationSpeed, Ratio, Speed, StepSpeed
 from methods.encoders import identity
 from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.basic import BASIC

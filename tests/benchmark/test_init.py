@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import benchmark
-from benchmark.embedding.encode import load_encoder
-from benchmark.embedding.estimator import EcgEmbedder
+from benchmark.embedding import EcgEmbedder, load_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,12 +9,12 @@ from typing import get_args
 
 import pytest
 
-from benchmark.config.change import swept_keys
-from benchmark.config.load import load_config, parse_value
-from benchmark.config.sections.pretrain import Budget
+from benchmark.config.config import load_config, parse_value
+from benchmark.config.refuse import swept_keys
+from benchmark.config.sections import Budget
 from benchmark.run.estimate import Size, pairs_trained
-from benchmark.run.grid.expand import expand
-from benchmark.training.schedule import DECAY_SHARE, WARMUP_EPOCHS
+from benchmark.run.grid import expand
+from benchmark.training.pretrain import DECAY_SHARE, WARMUP_EPOCHS
 from methods import METHODS
 from tests.basic import BASIC
 

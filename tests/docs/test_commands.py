@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line.verb import OK, parse
-from benchmark.data.readers.registry import DATASETS
+from benchmark.cli import VERBS
+from benchmark.config.command_line import OK, parse
+from benchmark.data.datasets.registry import DATASETS
 from benchmark.data.simulate import COHORTS, CohortSettings, write_cohort
-from benchmark.verbs import VERBS
 from run_benchmark import main
 
 ROOT = Path(__file__).resolve().parents[2]

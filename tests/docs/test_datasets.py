@@ -13,13 +13,11 @@ import pandas as pd
 import pytest
 from ecgbench.config import list_available_configs, load_config
 
-from benchmark.config.cards import load_card
-from benchmark.config.command_line.verb import OK
+from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError
-from benchmark.data.readers.cards.ecgbench.card import ECGBenchCard, Labels
-from benchmark.data.readers.cards.ecgbench.choices import CHOICES, codebook
-from benchmark.data.readers.cards.ecgbench.package import refusal
-from benchmark.data.readers.chapman import Chapman
+from benchmark.config.words import load_card
+from benchmark.data.datasets.chapman import Chapman
+from benchmark.data.datasets.ecgbench import CHOICES, ECGBenchCard, Labels, codebook, refusal
 from benchmark.data.simulate import CohortSettings, write_cohort
 from run_benchmark import main
 

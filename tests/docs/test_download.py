@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line.verb import OK
-from benchmark.config.yaml_text import values_of
-from benchmark.data.download.catalogue import MOST_CONNECTIONS, catalogue_of, shipped
-from benchmark.data.download.labels import MOST_DIFFERENT
-from benchmark.data.readers.registry import DATASETS
+from benchmark.cli import VERBS
+from benchmark.config.command_line import OK
+from benchmark.config.words import values_of
+from benchmark.data.datasets.registry import DATASETS
 from benchmark.data.simulate import CohortSettings, write_cohort
-from benchmark.verbs.data import DOWNLOAD
+from benchmark.extras.download import MOST_DIFFERENT
+from benchmark.extras.download_catalogue import MOST_CONNECTIONS, catalogue_of, shipped
 from run_benchmark import main
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "DOWNLOAD.md").read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def test_the_sizes_are_those_that_a_dry_run_tells(tmp_path: Path, capsys: pytest
 
 
 def test_every_flag_of_its_own_is_described() -> None:
-    assert set(re.findall(r"--[a-z-]+", TEXT)) >= set(DOWNLOAD.flags)
+    assert set(re.findall(r"--[a-z-]+", TEXT)) >= set(VERBS["data download"].flags)
 
 
 def test_the_manners_are_those_of_the_mirrors_file() -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line.verb import OK
-from benchmark.config.elsewhere import find_method
-from benchmark.elsewhere.card import ModelCard
+from benchmark.config.command_line import OK
+from benchmark.config.words import find_method
+from benchmark.elsewhere import ModelCard
 from methods.encoders.pretrained import PretrainedEncoder, Signals
 from run_benchmark import main
 from tests.docs.test_commands import ROOT

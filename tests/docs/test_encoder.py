@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.verbs.contract import check as contract
-from benchmark.verbs.contract.check import ENCODER_PROMISES, check_encoder
+from benchmark.cli import check as contract
+from benchmark.cli.check import ENCODER_PROMISES, check_encoder
 from methods.encoders import get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.names import FEATURES, UNTRAINED
-from reports.statistics.another_run.repeat import EXPECTED
+from reports.statistics.estimates import EXPECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
 LEVEL = 0.05

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line.verb import OK, parse, refuse_unknown
-from benchmark.verbs import VERBS
+from benchmark.cli import VERBS
+from benchmark.config.command_line import OK, parse, refuse_unknown
 from run_benchmark import main
 from tests.reports.leaderboard.conftest import Entry, few_resamples, submit
 
@@ -47,6 +47,6 @@ def test_its_commands_lead_from_two_stores_to_a_page(
 
 
 def test_its_reasons_are_those_of_the_board() -> None:
-    code = (ROOT / "reports" / "leaderboard" / "places.py").read_text(encoding="utf-8")
+    code = (ROOT / "reports" / "leaderboard.py").read_text(encoding="utf-8")
     (reasons,) = re.findall(r"reason: ([^.]*), a damaged row\.", TEXT)
     assert [reason for reason in reasons.replace("\n", " ").split(", ") if f'f"{reason}' not in code] == []

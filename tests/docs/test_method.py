@@ -10,9 +10,9 @@ from typing import get_args
 import pytest
 import torch
 
-from benchmark.config.command_line.verb import OK
+from benchmark.config.command_line import OK
 from methods.base import Batch, Batching, Pairing, PretrainMethod
-from methods.external.from_file import find_class
+from methods.from_file import find_class
 from run_benchmark import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.cards import load_card
-from benchmark.config.command_line.verb import OK
-from benchmark.data.readers.cards.card import Card, Labels, Signals, Table
+from benchmark.config.command_line import OK
+from benchmark.config.words import load_card
+from benchmark.data.datasets.card import Card, Labels, Signals, Table
 from run_benchmark import main
 from tests.own_folder import write_own_folder
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from torch.distributed.run import parse_args
 
-from benchmark.config.command_line.values import config_of
-from benchmark.config.command_line.verb import parse, refuse_unknown
-from benchmark.verbs import VERBS
+from benchmark.cli import VERBS
+from benchmark.config.command_line import parse, refuse_unknown
+from benchmark.config.flags import config_of
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = re.findall(r"^torchrun (.*)$", (ROOT / "docs" / "RANKS.md").read_text(), re.MULTILINE)

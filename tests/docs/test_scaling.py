@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.prepared.beats import WINDOW
-from benchmark.run.engines.engine import Task
-from benchmark.run.engines.makespan import as_slurm
+from benchmark.data.segments import WINDOW
 from benchmark.run.estimate import PASSES_PER_STEP, multiplications
+from benchmark.run.local import Task
 from docs.scaling import page
 from docs.scaling.check import SETTINGS, asleep_tasks
 from docs.scaling.cost import H100, Update
 from docs.scaling.grids import TENTH, counted_finetuning, grid_of, paper, updates_of
+from docs.scaling.makespan import as_slurm
 from docs.scaling.naps import nap, naps
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.config.load import load_config
+from benchmark.config.config import load_config
 from docs.squeezed import make as squeezed
 from docs.when import make as when
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from methods import METHODS
-from methods.parts.spaces import Log, Space, spaces_of
+from methods.parts.knobs import Log, Space, spaces_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TEXT = (DOCS / "TUNING.md").read_text(encoding="utf-8")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.config.command_line.verb import OK
+from benchmark.cli.export import TOLERANCE
+from benchmark.config.command_line import OK
 from benchmark.data.simulate import CohortSettings, write_cohort
-from benchmark.embedding.onnx import TOLERANCE
 from run_benchmark import main
 from tests.benchmark.embedding.exported import recording
 

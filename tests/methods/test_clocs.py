@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.readers.base import LEADS
+from benchmark.data.datasets.base import LEADS
 from methods import base, clocs
 from methods.base import Batch
 from methods.clocs import CLOCS, SINGLE_LEADS, CLOCSConfig, cmsc_loss, lead_views, single_lead_samples

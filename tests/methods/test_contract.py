@@ -1,6 +1,6 @@
 """What every method must hold to, for all of `METHODS` with each of `ENCODERS`: a new one is covered by its line there.
 
-The promises are those of `benchmark.verbs.contract.check`, which `check-method` tries on a file.
+The promises are those of `benchmark.cli.check`, which `check-method` tries on a file.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmark.cli.check import PROMISES, Promise, judge
+from benchmark.cli.promises import (
+    changed,
+    copied_state,
+    small_method,
+    small_optimiser,
+    train,
+    train_together,
+    training_batch,
+)
 from benchmark.results.names import BEYOND
-from benchmark.verbs.contract.check import PROMISES, Promise, judge
-from benchmark.verbs.contract.tryout import changed, copied_state, small_method, small_optimiser, train, training_batch
-from benchmark.verbs.contract.two_processes import train_together
 from methods import METHODS, refusal
 from methods.base import Batch, MethodConfig, Recipe
 from methods.encoders import DEFAULT, ENCODERS, get_encoder

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import load_config
 from methods.base import Batch
-from methods.encoders.layers.transformer import Block
 from methods.encoders.st_mem import STMEM, STMEMConfig
+from methods.encoders.vit import Block
 from methods.mae import MAE, MAEConfig, block, kept_tokens, positions, reconstruction_loss
 from tests.basic import BASIC
 from tests.methods.official import arrays_of

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from methods import METHODS
-from methods.base import Batch, Positives, PretrainMethod
+from methods.base import Batch, PretrainMethod
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.moco import moco_loss
+from methods.parts.knobs import Positives
 from methods.parts.losses import shared_id_nce
-from methods.parts.queue import KeyQueue
+from methods.parts.momentum import KeyQueue
 from methods.pmq import patient_info_nce
 from methods.pmq_released import released_loss
 from tests.basic import ANYWHERE

@@ -11,7 +11,7 @@ import torch
 from methods.base import Batch
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
-from methods.encoders.vit1d import ViT1d, ViT1dConfig
+from methods.encoders.vit import ViT1d, ViT1dConfig
 from methods.ts2vec import TS2Vec, TS2VecConfig, crop, draw_crops, hierarchical_loss
 from tests.methods.official import agrees, arrays_of
 

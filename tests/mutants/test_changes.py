@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tests.mutants.__main__ import LISTED, ROOT
 from tests.mutants.changes import mutants_of
 
 SOURCE = b'''"""Text stays."""
@@ -45,12 +44,3 @@ def test_every_change_is_there_once_and_parses() -> None:
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(SOURCE))
     assert mutants[0].key == "a.py Config: Field(gt=0) -> Field()"
     assert mutants[-1].key.startswith("a.py share: ")
-
-
-def test_what_is_listed_is_a_mutant_with_a_reason() -> None:
-    first, *lines = LISTED.read_text().splitlines()
-    assert first.startswith("# ")
-    listed = [line for line in lines if not line.startswith("# ")]
-    files = {line.split()[0] for line in listed}
-    known = {mutant.key for file in files for mutant in mutants_of(file, (ROOT / file).read_bytes())}
-    assert [line for line in listed if line not in known] == []

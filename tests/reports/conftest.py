@@ -14,14 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.cards import card_bytes
-from benchmark.results.keys import digest
-from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.rows import Predictions, Row
-from benchmark.results.store import Store
-from reports.statistics.bootstrap import resampled_scores
-from reports.statistics.columns import ScoreColumn
-from reports.statistics.test_set import resampled_test_set
+from benchmark.results.schema import digest
+from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store, card_bytes
+from reports.statistics.bootstrap import ScoreColumn, resampled_scores, resampled_test_set
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 TRACEBACK = "Traceback (most recent call last):\n  ...\nRuntimeError: the loss is not finite"

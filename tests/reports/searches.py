@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark.results.keys import digest
+from benchmark.results.schema import digest
 from benchmark.results.tuned import Space, Trial, Tuning
 
 SPACES: dict[str, Space] = {

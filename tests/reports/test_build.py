@@ -14,15 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.results.plan import Plan
-from benchmark.results.store import Store
+from benchmark.results.store import Plan, Store
 from reports.__main__ import main
 from reports.build import build_report
 from reports.figures import choose
-from reports.figures.files import Figures
-from reports.runs.kept import FOLDER
-from reports.runs.run import Run, open_run
-from reports.statistics import columns
+from reports.figures.choose import Figures
+from reports.runs import FOLDER, Run, open_run
+from reports.statistics import bootstrap
 
 FILES = [
     *("results.md", "results.tex", "results.csv", "cells.csv"),
@@ -73,7 +71,7 @@ def test_a_second_report_resamples_and_draws_nothing(
     first = build_report(open_run(store_root), tmp_path)
     written = files_of(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(columns, "resampled_scores", refuse)
+        patched.setattr(bootstrap, "resampled_scores", refuse)
         patched.setattr(choose, "write_figures", refuse)
         assert build_report(open_run(store_root), tmp_path) == first
     assert files_of(tmp_path) == written
@@ -257,7 +255,7 @@ def test_an_empty_folder_ends_with_one_line(tmp_path: Path, capsys: pytest.Captu
 
 def test_reports_need_neither_torch_nor_rich() -> None:
     forbidden = "{'torch', 'rich', 'wfdb'}"
-    code = f"import sys, reports.__main__, reports.tables.terminal\nsys.exit(bool({forbidden} & set(sys.modules)))"
+    code = f"import sys, reports.__main__, reports.tables.render\nsys.exit(bool({forbidden} & set(sys.modules)))"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 

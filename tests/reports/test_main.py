@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.results.plan import Plan
-from benchmark.results.store import CorruptRow, NoResults
+from benchmark.results.store import CorruptRow, NoResults, Plan
 from reports.__main__ import main
-from reports.runs.kept import FOLDER
+from reports.runs import FOLDER
 
 WriteStore = Callable[..., Path]
 FEW = 4

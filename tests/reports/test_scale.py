@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.results.rows import Predictions
-from reports.runs.run import open_run
-from reports.statistics.columns import RESAMPLES, score_columns
-from reports.statistics.components import components
-from reports.statistics.pairwise import intervals, pairwise, ties
+from benchmark.results.store import Predictions
+from reports.runs import open_run
+from reports.statistics.bootstrap import RESAMPLES, score_columns
+from reports.statistics.table import components, intervals, pairwise, ties
 
 DATASETS = {
     "ptb-xl": (2158, 6, (0.5, 0.15, 0.17, 0.13, 0.05)),

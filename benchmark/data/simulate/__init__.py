@@ -12,8 +12,8 @@ forms), `cohort` (dataset folders). Documentation: docs/SIMULATOR.md.
 from __future__ import annotations
 
 from benchmark.data.simulate.cohort import COHORTS, SIMULATOR_VERSION, versions_of, write_cohort
-from benchmark.data.simulate.diagnoses import DIAGNOSES
-from benchmark.data.simulate.layouts.layout import CohortSettings
+from benchmark.data.simulate.layouts import CohortSettings
+from benchmark.data.simulate.patient import DIAGNOSES
 from benchmark.data.simulate.recording import Simulated, record, simulate
 
 __all__ = [

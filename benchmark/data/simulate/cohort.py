@@ -18,13 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmark.data.readers.simulated import SIMULATED_MARK
-from benchmark.data.simulate.layouts import LAYOUTS
-from benchmark.data.simulate.layouts.layout import Case, CohortSettings, Layout, Row
-from benchmark.data.simulate.population import draw_diagnoses, draw_person, keep_or_redraw
+from benchmark.data.datasets.registry import SIMULATED_MARK
+from benchmark.data.simulate.layouts import LAYOUTS, Case, CohortSettings, Layout, Row
+from benchmark.data.simulate.patient import draw_diagnoses, draw_person, keep_or_redraw
 from benchmark.data.simulate.recording import MOST_SEVERE, record
-from benchmark.machine.workers import shared_map
-from benchmark.results.files.write import naming, temporary_name
+from benchmark.machine.processes import shared_map
+from benchmark.results.files import naming, temporary_name
 
 SIMULATOR_VERSION = 3
 """Raised with every change that can alter a signal or a label."""

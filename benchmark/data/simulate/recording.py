@@ -1,21 +1,292 @@
-"""Simulate one recording of a patient: beats, waves, respiration, projection to twelve leads, noise."""
+"""Rhythm, conduction, noise, one recording.
+
+Simulate one recording of a patient: beats, waves, respiration, projection to twelve leads, noise.
+
+Beat times: RR intervals of each rhythm, premature beats, and continuous atrial activity.
+
+Sinus rhythm varies with respiration and the 0.1 Hz wave of blood pressure (Task Force of the ESC and
+NASPE 1996, Circulation 93:1043); fibrillation conducts at random; flutter conducts every second to fourth wave.
+
+Noise of a recording: electrode noise, muscle, baseline wander, mains.
+
+Noise is generated at the electrodes and projected to the leads, so it also obeys the laws of Einthoven and Goldberger.
+Levels follow the literature (Clifford et al. 2006, Advanced Methods and Tools for ECG Data
+Analysis, ch. 3); `level` 1 is a routine hospital recording, 0 is none.
+
+AV blocks with dropped beats, applied to a train of sinus beats.
+
+Second degree, Mobitz type I: the PR interval grows within a group, most at its second beat, until a P wave is not
+conducted. Third degree: no P wave is conducted; slow junctional escape (Kusumoto et al. 2019, JACC 74:e51).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.simulate.anatomy import Anatomy, draw_anatomy
-from benchmark.data.simulate.conduction import second_degree, third_degree
-from benchmark.data.simulate.diagnoses import RHYTHMS, check_diagnoses
-from benchmark.data.simulate.dipole import LIMB_VECTORS, Floats, lead_vectors, rotation, twelve_leads, wave_trains
-from benchmark.data.simulate.heart import ATRIAL, BLOCKED, CLOCKS, KINDS, SINUS, VENTRICULAR, Heart, Wave
-from benchmark.data.simulate.noise import electrode_noise
-from benchmark.data.simulate.pathology import diseased
-from benchmark.data.simulate.rhythm import Beats, Breath, atrial_activity, draw_beats, draw_rate
+from benchmark.data.simulate.heart import (
+    ATRIAL,
+    BLOCKED,
+    CLOCKS,
+    ESCAPE,
+    KINDS,
+    LIMB_VECTORS,
+    SINUS,
+    VENTRICULAR,
+    Floats,
+    Heart,
+    Wave,
+    lead_vectors,
+    rotation,
+    twelve_leads,
+    vector,
+    wave_trains,
+)
+from benchmark.data.simulate.patient import RHYTHMS, Anatomy, check_diagnoses, diseased, draw_anatomy
+
+MARGIN_S = 2.0
+"""Seconds before and after the recording with beats, so that its ends may cut waves."""
+FIBRILLATION_DIPOLE = vector(-0.30, 0.35, -0.85)
+SWELL_HZ = ((0.2, 0.6), (0.9, 1.6))
+"""Frequency ranges of the amplitude modulation of f-waves, Hz."""
+FLUTTER_DIPOLE = vector(-0.15, -0.90, -0.60)
+
+
+class Breath(NamedTuple):
+    """Respiration during a recording: frequency and phase."""
+
+    hz: float
+    phase: float
+
+    def at(self, time: Floats) -> Floats:
+        """Respiration from -1 to 1 at `time` in seconds; same shape."""
+        course: Floats = np.sin(2 * np.pi * self.hz * time + self.phase)
+        return course
+
+
+@dataclass(frozen=True)
+class Beats:
+    """B beats in order of time."""
+
+    time: Floats  # (B,) peak of R, seconds from the recording's start
+    kind: NDArray[np.int8]  # (B,) SINUS, ATRIAL, VENTRICULAR, BLOCKED or ESCAPE; BLOCKED: where R would have been
+    rr: Floats  # (B,) RR interval that the beat's repolarisation follows, seconds
+    delay: Floats  # (B,) PR prolongation over the heart's, seconds
+
+
+def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> float:
+    """Heart rate of a recording, beats per minute. Each rhythm stays within its definition."""
+    if rhythm == "SB":
+        return float(rng.uniform(50.5, 58.5) if rng.random() < 0.85 else rng.uniform(42, 50))
+    if rhythm == "ST":
+        return float(np.clip(103 + 17 * abs(rng.standard_normal()), 103, 160))
+    if rhythm == "AFIB":
+        return float(np.clip(96 + 22 * rng.standard_normal(), 58, 165))
+    if rhythm == "AFL":
+        return float(rng.uniform(240, 320) / rng.choice([2, 3, 4], p=[0.5, 0.15, 0.35]))
+    if rhythm == "SVT":
+        return float(rng.uniform(150, 210))
+    return float(np.clip(resting_rate + 5 * rng.standard_normal(), 62, 97))
+
+
+def draw_beats(
+    rng: np.random.Generator, rhythm: str, rate: float, premature: tuple[int, ...], seconds: float, breath: Breath
+) -> Beats:
+    """Beats of one recording.
+
+    Args:
+        rng: the recording's stream.
+        rhythm: one of `diagnoses.RHYTHMS`.
+        rate: mean rate without premature beats, per minute.
+        premature: ATRIAL, VENTRICULAR, both or neither; of each at least one falls into the recording.
+        seconds: length of the recording.
+        breath: modulates the sinus rhythm.
+    """
+    basic = 60.0 / rate
+    count = int(np.ceil(1.4 * (seconds + 2 * MARGIN_S) / basic)) + 8
+    rr = _intervals(rng, rhythm, basic, count, breath)  # (B,)
+    kind = np.full(count, SINUS, dtype=np.int8)
+    start = -MARGIN_S + rng.uniform(0, basic)
+    for ectopic in premature:
+        _make_premature(rng, ectopic, rr, kind, start, seconds)
+    time = start + np.cumsum(rr)
+    kept = time < seconds + MARGIN_S
+    return Beats(time[kept], kind[kept], followed(rr)[kept], np.zeros(int(kept.sum())))
+
+
+def followed(rr: Floats) -> Floats:
+    """RR intervals that set repolarisation, (B,): mostly their mean, since it adapts over minutes."""
+    return 0.8 * float(rr.mean()) + 0.2 * rr
+
+
+def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, breath: Breath) -> Floats:
+    """RR intervals, (count,) seconds, with mean `basic`."""
+    if rhythm == "AFIB":
+        free = rng.gamma(12.0, 1.0, count)
+        rr = np.maximum(0.30, 0.3 * basic + 0.7 * basic * free / free.mean() + 0.05 * rng.standard_normal(count))
+        return np.asarray(rr * basic / rr.mean())
+    if rhythm == "AFL":
+        return np.full(count, basic) + 0.002 * rng.standard_normal(count)
+    if rhythm == "SVT":
+        return basic * (1 + 0.006 * rng.standard_normal(count))
+    quiet = min(1.0, (75.0 * basic / 60.0) ** 2)
+    with_breath = rng.uniform(0.13, 0.20) if rhythm == "SA" else quiet * rng.uniform(0.008, 0.045)
+    time = basic * np.arange(count, dtype=np.float64)
+    slow = quiet * rng.uniform(0.005, 0.025) * np.sin(2 * np.pi * 0.1 * time + rng.uniform(0, 2 * np.pi))
+    return basic * (1 + with_breath * breath.at(time) + slow + 0.006 * rng.standard_normal(count))
+
+
+def _make_premature(
+    rng: np.random.Generator, ectopic: int, rr: Floats, kind: NDArray[np.int8], start: float, seconds: float
+) -> None:
+    """Turn some sinus beats into premature ones, in place, each followed by its pause.
+
+    A ventricular beat leaves the sinus node's timing (full compensatory pause); an atrial one resets it.
+    """
+    chosen = rng.random(len(rr)) < rng.uniform(0.04, 0.2)  # (B,)
+    coupling = rng.uniform(0.56, 0.72)  # a focus has a fixed coupling interval
+    chosen[int(np.searchsorted(start + np.cumsum(rr), rng.uniform(0.35, 0.65) * seconds))] = True
+    for beat in np.flatnonzero(chosen):
+        if beat < 1 or beat + 1 >= len(rr) or kind[beat - 1 : beat + 2].any():
+            continue
+        early = rr[beat] * (1 - coupling - 0.015 * rng.standard_normal())
+        kind[beat] = ectopic
+        rr[beat] -= early
+        rr[beat + 1] += early if ectopic == VENTRICULAR else rng.uniform(0.0, 0.35) * early
+
+
+def atrial_activity(
+    rng: np.random.Generator, rhythm: str, rate: float, samples: int, fs: float
+) -> tuple[Floats, Floats] | None:
+    """Continuous atrial activity outside sinus rhythm.
+
+    Returns:
+        time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL), else None.
+    """
+    if rhythm not in ("AFIB", "AFL"):
+        return None
+    time = np.arange(samples) / fs
+    if rhythm == "AFL":
+        waves_per_beat = next(n for n in (2, 3, 4) if n * rate >= 239)
+        phase = 2 * np.pi * (waves_per_beat * rate / 60 * time + rng.uniform())
+        sawtooth = np.sin(phase) + 0.42 * np.sin(2 * phase + 0.4) + 0.15 * np.sin(3 * phase + 0.8)
+        return sawtooth, FLUTTER_DIPOLE * rng.uniform(0.10, 0.20)
+    drift = sum(
+        rng.uniform(0.4, 1.0) * np.sin(2 * np.pi * f * time + rng.uniform(0, 2 * np.pi)) for f in (0.3, 0.9, 1.7)
+    )
+    phase = 2 * np.pi * rng.uniform(5.0, 7.5) * time + drift
+    swell = 1 + sum(0.3 * np.sin(2 * np.pi * rng.uniform(*f) * time + rng.uniform(0, 2 * np.pi)) for f in SWELL_HZ)
+    return swell * (np.sin(phase) + 0.35 * np.sin(2 * phase + 0.7)), FIBRILLATION_DIPOLE * rng.uniform(0.05, 0.13)
+
+
+ELECTRODES: tuple[str, ...] = ("RA", "LA", "LL", "V1", "V2", "V3", "V4", "V5", "V6")
+EIGHT_FROM_ELECTRODES = np.vstack(
+    [
+        [[-1, 1, 0, 0, 0, 0, 0, 0, 0]],  # I = LA - RA
+        [[-1, 0, 1, 0, 0, 0, 0, 0, 0]],  # II = LL - RA
+        np.hstack([np.full((6, 3), -1 / 3), np.eye(6)]),  # V1-V6 against Wilson's central terminal
+    ]
+)  # (8, 9)
+
+WHITE_MV, MUSCLE_MV, MAINS_MV = 0.003, 0.004, 0.002
+"""Medians over recordings, per electrode: root mean square of the first two, amplitude of the third; mV."""
+WANDER_MV = 0.035
+"""Median amplitude of one component of the baseline wander, mV."""
+
+
+def electrode_noise(
+    rng: np.random.Generator, samples: int, fs: float, level: float, mains_hz: float, breath: Breath
+) -> NDArray[np.float32]:
+    """Noise of the leads I, II, V1-V6.
+
+    Args:
+        rng: the recording's stream; the same number of draws is made whatever the level.
+        samples: number of samples n.
+        fs: sampling rate in Hz.
+        level: factor of all noise.
+        mains_hz: 50 or 60 Hz.
+        breath: modulates the baseline.
+
+    Returns:
+        (n, 8) in mV.
+    """
+    smooth, loading = _slow_and_mains(rng, samples, fs, mains_hz, breath)  # (n, K), (K, 9)
+    rough = _white_and_muscle(rng, samples)  # (n, 9)
+    to_leads = EIGHT_FROM_ELECTRODES.T * level  # (9, 8)
+    noise: NDArray[np.float32] = smooth @ (loading @ to_leads).astype(np.float32) + rough @ to_leads.astype(np.float32)
+    return noise
+
+
+def _white_and_muscle(rng: np.random.Generator, samples: int) -> NDArray[np.float32]:
+    """White noise plus intermittent muscle activity: (n, 9) in mV."""
+    count = len(ELECTRODES)
+    white = WHITE_MV * np.exp(0.4 * rng.standard_normal(count))  # (9,)
+    muscle: Floats = MUSCLE_MV * np.exp(0.6 * rng.standard_normal() + 0.5 * rng.standard_normal(count))  # (9,)
+    muscle[3:] *= 0.6  # less on the chest than on the limbs
+    knots = np.maximum(0.0, 1 + 0.8 * rng.standard_normal(8))
+    swell = np.interp(np.linspace(0, 7, samples), np.arange(8), knots)[:, None]  # (n, 1)
+    raw: NDArray[np.float32] = rng.standard_normal((samples + 2, count), dtype=np.float32)  # (n + 2, 9)
+    # The difference over two samples lies around fs / 4, where muscle is strongest at 500 Hz.
+    tremor: NDArray[np.float32] = (raw[2:] - raw[:-2]) * swell.astype(np.float32)  # (n, 9)
+    rough: NDArray[np.float32] = raw[1:-1] * white.astype(np.float32)  # (n, 9)
+    rough += tremor * (muscle / np.sqrt(2)).astype(np.float32)
+    return rough
+
+
+def _slow_and_mains(
+    rng: np.random.Generator, samples: int, fs: float, mains_hz: float, breath: Breath
+) -> tuple[NDArray[np.float32], Floats]:
+    """Sources shared by all electrodes, (n, K), and their amplitude at each electrode, (K, 9) in mV."""
+    time = np.arange(samples) / fs
+    hertz = np.array([rng.uniform(0.03, 0.10), rng.uniform(0.10, 0.25), rng.uniform(0.25, 0.6), mains_hz])
+    turns = time[:, None] * hertz + rng.uniform(size=4)  # (n, 4)
+    phase = (2 * np.pi * (turns - np.floor(turns))).astype(np.float32)  # (n, 4)
+    sources = np.column_stack([np.sin(phase), np.cos(phase), breath.at(time)])  # (n, 9): sines, cosines, breath
+    wander = WANDER_MV * np.exp(0.7 * rng.standard_normal())
+    mains = MAINS_MV * np.exp(1.0 * rng.standard_normal())
+    size = np.array([wander, wander * 0.6, wander * 0.35, mains] * 2 + [wander * 0.4])  # (9,)
+    return sources.astype(np.float32), size[:, None] * rng.standard_normal((len(size), len(ELECTRODES)))
+
+
+GROUPS, GROUP_SHARES = (3, 4, 5), (0.40, 0.35, 0.25)
+"""P waves of a Wenckebach group, one of which is not conducted."""
+
+
+def second_degree(rng: np.random.Generator, beats: Beats) -> Beats:
+    """Sinus beats in Wenckebach groups; `delay`: PR prolongation over a group's first beat, seconds."""
+    group = int(rng.choice(GROUPS, p=GROUP_SHARES))
+    place = (np.arange(len(beats.time)) + rng.integers(group)) % group  # (B,)
+    step = rng.uniform(0.06, 0.11)
+    grown = step * np.cumsum([0.0, 1.0, *(0.5 ** np.arange(1, group - 1))])  # (group,) decreasing steps
+    lost = place == group - 1  # (B,)
+    delay = np.where(lost, 0.0, grown[place])
+    time = beats.time + delay
+    kind = np.where(lost, BLOCKED, beats.kind).astype(np.int8)  # (B,)
+    rr = beats.rr.copy()
+    rr[~lost] = followed(np.diff(time[~lost], prepend=time[~lost][0] - beats.rr[0]))
+    return Beats(time=time, kind=kind, rr=rr, delay=delay)
+
+
+def third_degree(rng: np.random.Generator, beats: Beats, seconds: float) -> Beats:
+    """The sinus beats without ventricles, and independent junctional escape beats at 40-56/min, in order of time."""
+    basic = 60.0 / rng.uniform(40.0, 56.0)
+    count = int((seconds + 2 * MARGIN_S) / basic) + 2
+    rr = basic * (1 + 0.008 * rng.standard_normal(count))  # (E,)
+    escapes = -MARGIN_S + basic * rng.uniform() + np.cumsum(rr) - rr[0]  # (E,)
+    time = np.concatenate([beats.time, escapes])
+    order = np.argsort(time, kind="stable")
+    kind = np.concatenate([np.full(len(beats.time), BLOCKED), np.full(count, ESCAPE)]).astype(np.int8)
+    return Beats(
+        time=time[order],
+        kind=kind[order],
+        rr=np.concatenate([beats.rr, rr])[order],
+        delay=np.zeros(len(time)),
+    )
+
 
 MOST_SEVERE = 2.0
 """Maximum of `severity`; beyond it the waves are no longer realistic."""
@@ -27,7 +298,7 @@ STREAM_OF_SINGLE_RECORDINGS = 1000
 class Simulated:
     """A simulated recording and its ground truth."""
 
-    signal: NDArray[np.float32]  # (n, 12) mV, leads as in benchmark.data.readers.base.LEADS
+    signal: NDArray[np.float32]  # (n, 12) mV, leads as in benchmark.data.datasets.base.LEADS
     beats: Beats
     """Ventricular beats whose R peak is within the recording."""
     rate: float
@@ -64,7 +335,7 @@ def simulate(
         severity: scale of disease changes of a beat's shape, 0 for none, 1 as drawn.
 
     Returns:
-        (n, 12) float32 in mV, leads in the order of `benchmark.data.readers.base.LEADS`.
+        (n, 12) float32 in mV, leads in the order of `benchmark.data.datasets.base.LEADS`.
 
     Raises:
         ValueError: unknown or contradictory diagnoses, or a length, rate or scale out of range.

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from benchmark.config.config import Config
-from benchmark.config.errors import ConfigError
-from benchmark.config.load import load_config, parse_value, validate
-from benchmark.config.packaged import config_names
-from benchmark.config.sections.evaluate import FewShot, Knn
+from benchmark.config.config import Config, load_config, parse_value, validate
+from benchmark.config.errors import ConfigError, config_names
+from benchmark.config.sections import FewShot, Knn
 from benchmark.results.names import BEYOND
 from methods import METHODS
 from methods.base import Recipe

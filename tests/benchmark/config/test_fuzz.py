@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmark.config.config import Config
+from benchmark.config.config import Config, config_text, load_config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import config_text, load_config
 
 pytestmark = pytest.mark.slow
 SNIPPETS = (

@@ -10,7 +10,7 @@ import pytest
 import wfdb
 from numpy.typing import NDArray
 
-from benchmark.data.readers.base import LEADS
+from benchmark.data.datasets.base import LEADS
 
 Signal = NDArray[np.float64]
 

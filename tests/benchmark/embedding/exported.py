@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import save
 
-from benchmark.data.readers.base import LEADS
-from benchmark.embedding.saved import Description, save_folder
+from benchmark.data.datasets.base import LEADS
+from benchmark.embedding import Description, save_folder
 from methods.encoders import identity
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.external.from_file import text_of
+from methods.from_file import text_of
 
 RATE = 500
 

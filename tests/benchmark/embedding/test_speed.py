@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from benchmark import load_encoder
-from benchmark.data.prepared.beats import heartbeats
-from benchmark.data.prepared.load import Prepared
-from benchmark.embedding.cut import cut_all
+from benchmark.data.prepare import Prepared
+from benchmark.data.segments import heartbeats
+from benchmark.embedding import cut_all
 from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.benchmark.embedding.exported import export_encoder
-from tests.benchmark.embedding.test_cut import dataset_of
+from tests.benchmark.embedding.test_embedding import cut_dataset_of
 
 
 def least(work: Callable[[], object]) -> float:
@@ -37,7 +37,7 @@ def test_embedding_files_costs_little_more_than_finding_their_heartbeats(
     demo = Dilated(DilatedConfig(hidden=16, depth=6, output=64, pool=3))
     encoder = load_encoder(export_encoder(tmp_path / "demo", demo))
     about, prepared = encoder.description, cohorts["ptb-xl"]
-    dataset = dataset_of(prepared)
+    dataset = cut_dataset_of(prepared)
     read = [dataset.read(entry) for entry in prepared.entries]
 
     def embed() -> None:

@@ -1,11 +1,24 @@
-"""Devices and precisions by name."""
+"""Devices and precisions by name.
+
+Seeds that depend on their purpose alone.
+
+What a row says of the code and the packages it was made with.
+"""
 
 from __future__ import annotations
+
+import json
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from benchmark.machine.device import pick_device, pick_precision
+from benchmark.machine import device as code_versions
+from benchmark.machine.device import device_facts, git_state, pick_device, pick_precision, seed_torch, stream, versions
+from benchmark.machine.processes import peak_memory_gib
 
 
 def test_devices_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,3 +57,81 @@ def test_precision_auto_is_bf16_where_the_device_has_it(monkeypatch: pytest.Monk
         monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda has=native: has)
         assert pick_precision("auto", cpu) == expected
+
+
+def test_streams_differ_with_every_part_and_their_order() -> None:
+    parts: list[tuple[int | str, ...]] = [
+        ("pretrain", 42, 0, 1),
+        ("pretrain", 42, 1, 0),
+        ("pretrain", 42, 0, 0),
+        ("pretrain", 43, 0, 1),
+        ("finetune", 42, 0, 1),
+    ]
+    assert len({stream(*part) for part in parts}) == len(parts)
+    assert all(0 <= stream("any", seed) < 2**63 for seed in (0, 1, 2**31, 2**40))
+
+
+def test_streams_stay_the_same_over_versions_and_machines() -> None:
+    assert stream("pretrain", 42, 0, 1) == 2092258958159058694
+    assert stream("a") == 7445998342446840882
+
+
+def test_neighbouring_seeds_do_not_share_their_draws() -> None:
+    draws = []
+    for seed in range(20):
+        seed_torch("head", seed)
+        draws.append(torch.rand(100))
+    assert all(abs(float(torch.corrcoef(torch.stack(two))[0, 1])) < 0.5 for two in pairwise(draws))
+
+
+def test_seeding_is_the_same_each_time() -> None:
+    seed_torch("head", 41)
+    first = torch.randn(5)
+    torch.randn(3)
+    seed_torch("head", 41)
+    assert torch.equal(torch.randn(5), first)
+
+
+def test_facts_can_be_written_to_a_row() -> None:
+    facts: dict[str, Any] = {"versions": versions(), "git": git_state(), "device": device_facts(torch.device("cpu"))}
+    assert json.loads(json.dumps(facts)) == facts
+    assert versions()["torch"] == torch.__version__.split("+")[0] or versions()["torch"] == torch.__version__
+    assert facts["device"]["threads"] == torch.get_num_threads()
+    assert 0.0 < peak_memory_gib(torch.device("cpu")) < 1024.0
+
+
+def test_outside_a_checkout_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_versions, "_git", lambda *arguments: None)
+    git_state.cache_clear()
+    state = git_state()
+    git_state.cache_clear()
+    assert state["commit"] is None
+    assert state["diff"] is None
+
+
+def test_the_commit_of_another_project_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite installed in the environment of a project that is a git checkout itself."""
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "theirs")):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True)
+    installed = tmp_path / ".venv" / "versions.py"
+    installed.parent.mkdir()
+    installed.touch()
+    monkeypatch.setattr(code_versions, "__file__", str(installed))
+    git_state.cache_clear()
+    state = git_state()
+    git_state.cache_clear()
+    assert state == {"commit": None, "dirty": False, "diff": None}
+
+
+def test_a_changed_checkout_is_dirty_and_says_which_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = []
+    for difference in ("", "-a\n+b", "-a\n+c"):
+        monkeypatch.setattr(code_versions, "_git", lambda *words, d=difference: d if words[0] == "diff" else "0123abcd")
+        git_state.cache_clear()
+        states.append(git_state())
+    git_state.cache_clear()
+    assert [state["dirty"] for state in states] == [False, True, True]
+    assert states[0]["diff"] is None
+    assert states[1]["diff"] != states[2]["diff"]
+    assert states[1]["commit"] == "0123abcd"

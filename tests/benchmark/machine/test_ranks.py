@@ -1,11 +1,17 @@
-"""What an environment says of ranks; what they do together is in tests/benchmark/training/test_ranks.py."""
+"""What an environment says of ranks; what they do together is in tests/benchmark/training/test_ranks.py.
+
+What of a machine enters a key.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 import torch
 
 from benchmark.machine.ranks import (
+    Machine,
     RankFailed,
     Ranks,
     fail_alike,
@@ -16,6 +22,7 @@ from benchmark.machine.ranks import (
     own_device,
     read_ranks,
 )
+from tests.benchmark.run.bench import MACHINE
 
 OF_TORCHRUN = {
     "WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2",
@@ -77,3 +84,18 @@ def test_ranks_that_do_not_meet_are_told_where(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("benchmark.machine.ranks.MEETING_SECONDS", 1)
     with pytest.raises(RankFailed, match=r"rank 3 of 4 met no others at localhost:1 \(.*\): start as many processes"):
         join(read_ranks(), torch.device("cpu"))
+
+
+def test_device_type_and_precision_are_part_of_a_key_and_threads_are_not() -> None:
+    cuda = Machine(torch.device("cuda", 1), "bf16", 4)
+    assert cuda.mode() == {"device": "cuda", "precision": "bf16"}
+    assert replace(MACHINE, jobs=9).mode() == MACHINE.mode()
+    assert replace(MACHINE, compiled=True).mode() == MACHINE.mode() | {"compiled": True}
+    assert (MACHINE.cell_threads(), cuda.cell_threads()) == (1, torch.get_num_threads())
+
+
+def test_the_number_of_ranks_is_part_of_a_key_and_one_process_has_the_keys_of_before() -> None:
+    ranks = replace(MACHINE, ranks=3)
+    assert ranks.mode() == MACHINE.mode() | {"ranks": 3}
+    assert "ranks" not in replace(MACHINE, ranks=1).mode()
+    assert replace(ranks, jobs=4).abreast(5) == 1, "they pretrain one encoder at a time"

@@ -7,9 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from benchmark.results.metrics import macro_f1, score
-from benchmark.results.scoring.lines import macro
-from benchmark.results.scoring.pooling import per_recording
+from benchmark.results.lines import macro
+from benchmark.results.metrics import macro_f1, per_recording, score
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

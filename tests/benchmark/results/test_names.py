@@ -1,4 +1,9 @@
-"""The names that the command line knows without loading the registries, and those that stored files hold."""
+"""The names that the command line knows without loading the registries, and those that stored files hold.
+
+Measures of health: the names that stored cards hold, and where features count as collapsed.
+
+The printed numbers: whole, with known places, against the values of LITERATURE.md where the project has them.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.readers import registry
+from benchmark.data.datasets import registry
+from benchmark.data.splits import columns_of
 from benchmark.results import names
-from benchmark.results.metrics import FURTHER
-from benchmark.results.names import command, program
+from benchmark.results.metrics import FURTHER, METRICS
+from benchmark.results.names import (
+    EVALUATIONS,
+    MEASURES,
+    TASKS,
+    UNTRAINED_EPOCH,
+    WINDOWS_SHA256,
+    collapsed,
+    command,
+    measured_elsewhere,
+    numbers,
+    program,
+    sources,
+)
 from methods import METHODS
 from methods.encoders import ENCODERS
 
@@ -77,3 +95,67 @@ def test_a_command_is_that_by_which_the_program_was_started(
 ) -> None:
     monkeypatch.setattr(sys, "argv", [started, "report"])
     assert (command(), program()) == (said, said.removeprefix("python "))
+
+
+def test_the_measures_are_those_of_stored_cards() -> None:
+    assert list(MEASURES) == ["effective_rank", "mean_cosine", "alignment", "uniformity", "retrieval"]
+    assert (MEASURES["alignment"], MEASURES["uniformity"]) == ("alignment", "uniformity")
+    assert (UNTRAINED_EPOCH, WINDOWS_SHA256) == (0, "windows_sha256")
+
+
+@pytest.mark.parametrize(
+    ("rank", "cosine", "expected"),
+    [
+        (2.0, 0.99, False),
+        (1.99, 0.5, True),
+        (2.2, 0.991, True),
+        (1.5, 0.995, True),
+        (None, 0.995, False),
+        (1.5, None, False),
+    ],
+)
+def test_features_collapse_below_a_rank_or_above_a_cosine(
+    rank: float | None, cosine: float | None, expected: bool
+) -> None:
+    assert collapsed(rank, cosine) == expected
+
+
+def test_health_of_other_windows_than_most_is_told() -> None:
+    def card(sample: str) -> dict[str, object]:
+        return {"health": [{"epoch": 0}], "health_sample": {WINDOWS_SHA256: sample}}
+
+    here, there = card("a"), card("b")
+    assert measured_elsewhere({"random": there, "pmq": here, "moco": here}) == ["random"]
+    assert measured_elsewhere({"random": there, "pmq": here}) == ["pmq"]
+    assert measured_elsewhere({"random": {"health": []}, "pmq": here}) == []
+    assert measured_elsewhere({"random": {"health": [{"epoch": 0}]}, "pmq": here, "moco": here}) == ["random"]
+    assert measured_elsewhere({}) == []
+
+
+def test_every_number_has_a_source_and_a_place_that_a_table_may_have() -> None:
+    columns = {column.name for column in columns_of(["ptb-xl"], [task for task in TASKS if task != "default"])}
+    for own in numbers():
+        assert own.source in sources()
+        assert own.column in columns
+        assert own.evaluation in EVALUATIONS
+        assert own.metric in METRICS
+        assert 0 < own.ratio <= 1
+        assert 50 < own.percent < 100  # AUROC in percent
+        assert own.std is None or 0 < own.std < 5
+    assert {own.source for own in numbers()} == sources().keys()
+
+
+def test_no_place_has_two_numbers_of_one_row() -> None:
+    places = [own[:6] for own in numbers()]
+    assert len(set(places)) == len(places)
+
+
+def test_the_benchmark_of_ptb_xl_is_whole() -> None:
+    own = {one.column: one.percent for one in numbers() if one.row == "xresnet1d101"}
+    assert own["ptb-xl.superdiagnostic"] == 92.8
+    assert own["ptb-xl.rhythm"] == 95.7
+    assert len(own) == 6
+
+
+def test_sources_say_what_differs() -> None:
+    assert all(own.cite and own.protocol and own.differs for own in sources().values())

@@ -1,12 +1,27 @@
-"""The store: whole rows or none, damage noticed, merging by copying, plans."""
+"""The store: whole rows or none, damage noticed, merging by copying, plans.
+
+Stored predictions: which ids, labels and probabilities are read, at their bounds.
+
+The plan as others may have written it: sections that may be absent, entries that may not, and bounds.
+
+Cards of pretrainings: whole ones are read; altered ones and those of another key are refused, each in one line.
+
+A failure from an exception: its text, its line, and the traceback where there is one.
+
+Sex and age bands from words and years.
+
+The file of groups: written once, read back, and a damaged one counts as none.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from io import BytesIO
 from pathlib import Path
@@ -15,14 +30,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.cards import BadCard, card_bytes
-from benchmark.results.failures import Failure
-from benchmark.results.files.write import write_atomic
-from benchmark.results.keys import digest
+from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.names import CARD, ERROR
-from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.rows import Predictions, Row
-from benchmark.results.store import CorruptRow, NoResults, Store
+from benchmark.results.schema import checked, digest
+from benchmark.results.store import (
+    BadCard,
+    CorruptRow,
+    Failure,
+    NoResults,
+    Plan,
+    PlannedCell,
+    Predictions,
+    Row,
+    Store,
+    band_of,
+    card_bytes,
+    check_plan,
+    groups_of,
+    labels_of,
+    people_file,
+    read_card_file,
+    read_people,
+    read_predictions,
+    save_people,
+    sex_of,
+    vouched,
+)
 
 ROW = Row(
     key="0123456789abcdef",
@@ -518,3 +551,274 @@ def test_keys_stay_the_same_so_that_old_stores_can_be_merged() -> None:
 def test_a_row_is_plain_json_that_other_tools_read(store: Store) -> None:
     body = json.loads((store.cells / f"{ROW.key}.json").read_text())
     assert body["row"]["scores"]["heartbeat"] == {"f1": 1 / 3, "auroc": None, "acc": 0.5}
+
+
+TWO = Predictions(
+    probability=np.array([[0.0, 1.0], [1.0, 0.0]], dtype=np.float32),
+    truth=np.array([[0, 1], [1, 0]], dtype=np.int64),
+    recording=np.array(["r1", "r2"]),
+    patient=np.array(["p1", "p1"]),
+)
+
+
+def read(predictions: Predictions) -> Predictions:
+    return read_predictions(npz_bytes(vars(predictions)))
+
+
+def test_an_id_has_at_most_250_characters() -> None:
+    longest = np.array(["p" * 250, "q"])
+    assert read(replace(TWO, patient=longest)).patient.tolist() == longest.tolist()
+    with pytest.raises(ValueError, match="recording has ids of more than 250 characters"):
+        read(replace(TWO, recording=np.array(["p" * 251, "q"])))
+
+
+@pytest.mark.parametrize("code", [0xD7FF, 0xE000, 0x10FFFF])
+def test_an_id_may_hold_any_character(code: int) -> None:
+    assert read(replace(TWO, patient=np.array([chr(code), "q"]))).patient.tolist() == [chr(code), "q"]
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF, 0x110000])
+def test_an_id_of_what_is_no_character_is_refused(code: int) -> None:
+    ids = np.array([code, ord("q")], np.uint32).view("<U1")
+    with pytest.raises(ValueError, match="patient has an id that is no text"):
+        read(replace(TWO, patient=ids))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"probability": TWO.probability[:, :0], "truth": TWO.truth[:, :0]}, r"the shape \(2, 0\)"),
+        ({"probability": TWO.probability[0], "truth": TWO.truth[0]}, r"the shape \(2,\)"),
+        ({"probability": TWO.probability + np.float32([0, 1e-3])}, r"outside \[0, 1\]"),
+        ({"probability": TWO.probability - np.float32([0, 1e-3])}, r"outside \[0, 1\]"),
+        ({"truth": -TWO.truth}, "a label is neither 0 nor 1"),
+        ({"recording": TWO.recording[:1]}, r"recording is <U2 \(1,\), not str_ \(2,\)"),
+        ({"truth": TWO.truth.astype(np.int32)}, "truth is int32"),
+    ],
+)
+def test_what_is_wrong_with_an_array_is_said(change: dict[str, np.ndarray], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        read(replace(TWO, **change))
+
+
+def test_no_window_is_no_error() -> None:
+    none = Predictions(*(values[:0] for values in vars(TWO).values()))
+    assert read(none).probability.shape == (0, 2)
+
+
+FACTS: dict[str, Any] = {"recordings": 3, "patients": 2}
+PLAN_PLAN: dict[str, Any] = {
+    "key": "plan-one",
+    "config": {"protocol": "paper", "data": {"labels": "single"}},
+    "variants": {"pmq": "PMQ"},
+    "datasets": {"ptb-xl": {"title": "PTB-XL", **FACTS}},
+    "pretraining": {"name": "mimic-iv-ecg", **FACTS},
+}
+ROLE: dict[str, Any] = {"role": "sweep", "of": "pmq", "knob": "momentum", "value": 0.9}
+
+
+def test_a_plan_needs_no_more_than_its_required_entries() -> None:
+    plan = checked(Plan, PLAN_PLAN)
+    assert (plan.roles, plan.warnings, plan.cells) == ({}, [], [])
+    config = {"protocol": "paper", "data": {"labels": "multi"}, "pretrain": {}, "more": {}}
+    elsewhere = {"pretrained_on": "MIMIC", "saw": {}, "licence": "MIT", "signals": "12 leads", "unserved": {}}
+    for role in (ROLE, ROLE | {"elsewhere": elsewhere}):
+        assert checked(Plan, PLAN_PLAN | {"config": config, "roles": {"pmq": role}}).roles == {"pmq": role}
+
+
+def test_an_entry_that_no_plan_has_is_refused() -> None:
+    with pytest.raises(ValueError, match="more: "):
+        checked(Plan, PLAN_PLAN | {"more": 1})
+
+
+@pytest.mark.parametrize(
+    ("own", "tasks", "labels"),
+    [
+        ("single", [{}, {}], "single"),
+        ("single", [{"task": "form"}, {}], "single and multi"),
+        ("single", [{"task": "form"}], "multi"),
+        ("multi", [{}, {"task": "form"}], "multi"),
+        ("single", [], "single"),
+    ],
+)
+def test_columns_of_a_named_task_have_several_labels(own: str, tasks: list[dict[str, str]], labels: str) -> None:
+    datasets = {f"d{number}": {"title": "D", **FACTS, **task} for number, task in enumerate(tasks)}
+    config = {"protocol": "paper", "data": {"labels": own}}
+    assert labels_of(checked(Plan, PLAN_PLAN | {"config": config, "datasets": datasets})) == labels
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        ({"config": {"data": {"labels": "single"}}}, "config.protocol"),
+        ({"config": {"protocol": "paper"}}, "config.data"),
+        ({"config": {"protocol": "paper", "data": {}}}, "config.data.labels"),
+        ({"datasets": {"ptb-xl": FACTS}}, "datasets.ptb-xl.title"),
+        ({"datasets": {"ptb-xl": {"title": "PTB-XL", "patients": 2}}}, "datasets.ptb-xl.recordings"),
+        ({"datasets": {"ptb-xl": {"title": "PTB-XL", "recordings": 3}}}, "datasets.ptb-xl.patients"),
+        ({"pretraining": FACTS}, "pretraining.name"),
+        *(
+            ({"roles": {"pmq": {name: value for name, value in ROLE.items() if name != entry}}}, f"roles.pmq.{entry}")
+            for entry in ROLE
+        ),
+    ],
+)
+def test_a_required_entry_that_is_missing_is_named(change: dict[str, Any], missing: str) -> None:
+    with pytest.raises(ValueError, match=f"^{missing}: field required$"):
+        checked(Plan, PLAN_PLAN | change)
+
+
+def test_a_dataset_has_at_most_a_thousand_classes() -> None:
+    def with_classes(count: int) -> dict[str, Any]:
+        classes = [f"c{number}" for number in range(count)]
+        return PLAN_PLAN | {"datasets": {"ptb-xl": {"title": "PTB-XL", **FACTS, "classes": classes}}}
+
+    assert len(checked(Plan, with_classes(1000)).datasets["ptb-xl"]["classes"]) == 1000
+    with pytest.raises(ValueError, match=r"^datasets\.ptb-xl\.classes: list should have at most 1000 items"):
+        checked(Plan, with_classes(1001))
+
+
+def test_a_cell_is_of_a_listed_row_and_a_listed_dataset() -> None:
+    cell = PlannedCell("a", "pmq", "finetune", "ptb-xl", 0.1, 41)
+    plan = replace(checked(Plan, PLAN_PLAN), cells=[cell])
+    check_plan(plan, "plan-one")
+    for other in (replace(cell, variant="moco"), replace(cell, dataset="chapman")):
+        with pytest.raises(ValueError, match="which the plan does not list"):
+            check_plan(replace(plan, cells=[cell, other]), "plan-one")
+
+
+CARDS_CONTENT = {"method": "pmq", "seed": 41}
+KEY = digest(CARDS_CONTENT)
+
+
+def write(folder: Path, **facts: Any) -> Path:
+    file = folder / KEY / CARD
+    write_atomic(file, card_bytes({"key": KEY, "key_content": CARDS_CONTENT, "seconds": 1.5} | facts))
+    return file
+
+
+def test_a_whole_card_is_read_as_it_was_written(tmp_path: Path) -> None:
+    card = read_card_file(write(tmp_path))
+    assert (card["key"], card["seconds"], vouched(card)) == (KEY, 1.5, True)
+    assert list(card) == ["key", "key_content", "seconds", "card_sha256"]
+    assert card_bytes(card) == (tmp_path / KEY / CARD).read_bytes()
+
+
+def test_the_order_of_a_card_s_entries_is_no_part_of_its_digest(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    card = json.loads(file.read_bytes())
+    file.write_text(json.dumps(dict(reversed(card.items()))))
+    assert read_card_file(file) == card
+
+
+@pytest.mark.attack("cards edited, swapped or damaged")
+def test_a_flipped_bit_in_any_byte_is_noticed(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    content = file.read_bytes()
+    for position in range(len(content)):
+        flipped = bytearray(content)
+        flipped[position] ^= 1
+        file.write_bytes(flipped)
+        with pytest.raises(BadCard, match=str(file)):
+            read_card_file(file)
+
+
+@pytest.mark.attack("cards edited, swapped or damaged")
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda card: json.dumps(card | {"seconds": 0.1}), "the card does not match its digest"),
+        (lambda card: card_bytes(card | {"key": "another"}).decode(), "this is the card of another"),
+        (lambda card: card_bytes(card | {"key_content": {}}).decode(), "what the card says of its key"),
+        (lambda card: card_bytes(card | {"key_content": {"x": math.nan}}).decode(), "has no digest"),
+        (lambda card: card_bytes(card | {"key_content": [1]}).decode(), "key_content: input should be a valid dict"),
+        (lambda card: card_bytes(card | {"key_content": {"file": 3}}).decode(), "file: input should be a valid dict"),
+        (lambda card: card_bytes(card | {"key": "x\n\x1b[2J"}).decode(), "this is the card of x"),
+        (lambda card: "[]", "this is no card"),
+        (lambda card: "", "Expecting value"),
+    ],
+)
+def test_an_edited_card_is_one_line_with_the_file(
+    tmp_path: Path, change: Callable[[dict[str, Any]], str], problem: str
+) -> None:
+    file = write(tmp_path)
+    file.write_text(change(json.loads(file.read_bytes())))
+    with pytest.raises(BadCard, match=problem) as caught:
+        read_card_file(file)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_card_without_a_digest_is_read_and_vouches_for_nothing(tmp_path: Path) -> None:
+    file = tmp_path / KEY / CARD
+    write_atomic(file, json.dumps({"seconds": 1.5}).encode())
+    assert read_card_file(file) == {"seconds": 1.5}
+    assert not vouched(read_card_file(file))
+
+
+def test_an_exception_that_was_raised_has_a_traceback() -> None:
+    try:
+        raise ValueError("no keys\nnone at all")
+    except ValueError as error:
+        failure = Failure.of(error)
+    assert failure.error == "ValueError: no keys\nnone at all"
+    assert failure.line == "ValueError: no keys"
+    assert failure.traceback.startswith("Traceback (most recent call last):")
+    assert "test_an_exception_that_was_raised" in failure.traceback
+
+
+def test_one_that_was_only_made_has_none() -> None:
+    assert Failure.of(RuntimeError("killed")) == Failure("RuntimeError: killed")
+    assert Failure("").line == "no error text"
+
+
+@pytest.mark.parametrize(
+    ("years", "band"),
+    [
+        (0, "under 40"),
+        (39.9, "under 40"),
+        (40, "40 to 59"),
+        (60, "60 to 79"),
+        (80, "80 and over"),
+        (300, "80 and over"),
+    ],
+)
+def test_bands_of_years(years: float, band: str) -> None:
+    assert band_of(years) == band
+
+
+def test_what_is_not_known_is_in_no_group() -> None:
+    assert (band_of(None), band_of(float("nan")), band_of(-1), sex_of(""), sex_of("Unknown")) == ("", "", "", "", "")
+
+
+def test_words_for_a_sex() -> None:
+    assert {sex_of(text) for text in ("Female", "F", "w", "woman")} == {"women"}
+    assert {sex_of(text) for text in (" male ", "M", "m", "man")} == {"men"}
+
+
+GROUPS = {"r1": ("women", "40 to 59"), "r2": ("", "under 40"), "r3": ("men", "")}
+
+
+def test_groups_come_back_and_hold_no_age(tmp_path: Path) -> None:
+    people = {"r1": ("Female", 57.0), "r2": ("", 12.0), "r3": ("m", None), "r4": ("?", None)}
+    save_people(tmp_path, "f00d", groups_of(people))
+    assert read_people(tmp_path, "f00d") == GROUPS
+    text = people_file(tmp_path, "f00d").read_text()
+    assert text == '{"r1":["women","40 to 59"],"r2":["","under 40"],"r3":["men",""]}'
+
+
+def test_an_equal_file_is_left_alone_and_nothing_known_writes_none(tmp_path: Path) -> None:
+    save_people(tmp_path, "none", {})
+    assert not (tmp_path / "people").exists()
+    save_people(tmp_path, "f00d", GROUPS)
+    before = people_file(tmp_path, "f00d").stat().st_ino
+    save_people(tmp_path, "f00d", GROUPS)
+    assert people_file(tmp_path, "f00d").stat().st_ino == before
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"r1": ["women"]}', '{"r1": ["x", "under 40"]}', '{"r1": 3}'])
+def test_a_damaged_file_counts_as_none(tmp_path: Path, content: str) -> None:
+    people_file(tmp_path, "f00d").parent.mkdir()
+    people_file(tmp_path, "f00d").write_text(content)
+    assert read_people(tmp_path, "f00d") == {}
+    assert read_people(tmp_path, "../f00d") == {}

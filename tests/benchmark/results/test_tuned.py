@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.results.keys import digest
+from benchmark.results.schema import digest
 from benchmark.results.store import NoResults
 from benchmark.results.tuned import Space, Trial, Tuning, best_of, load_tuning, save_tuning
 

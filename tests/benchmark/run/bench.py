@@ -9,16 +9,12 @@ from pathlib import Path
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.prepared.load import Prepared
-from benchmark.results.rows import Row
-from benchmark.results.store import Store
-from benchmark.run.grid.cells import Cell, Grid
-from benchmark.run.grid.make import make_grid
-from benchmark.run.machine import Machine
+from benchmark.data.prepare import Prepared
+from benchmark.machine.ranks import Machine
+from benchmark.results.store import Row, Store
+from benchmark.run.grid import Cell, Grid, make_grid
+from benchmark.run.jobs import Setup, Watch, Work, missing
 from benchmark.run.runner import do
-from benchmark.run.work.missing import Work, missing
-from benchmark.run.work.setup import Setup
-from benchmark.run.work.watch import Watch
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 SmallConfig = Callable[..., Config]

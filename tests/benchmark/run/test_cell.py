@@ -11,26 +11,22 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.config import Config
-from benchmark.config.load import validate
-from benchmark.data.prepared.load import Prepared
-from benchmark.data.readers.base import Entry
-from benchmark.data.tasks import task as task_module
-from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.split import split_of
-from benchmark.data.tasks.task import make_task as task_of
-from benchmark.data.tasks.windows import Windows
-from benchmark.results.macro_classes import F1_OVER, UNTESTED, macro_notes
-from benchmark.results.metrics import score_both_units
-from benchmark.results.rows import Row
-from benchmark.results.store import Store
+from benchmark.config.config import Config, validate
+from benchmark.data import task as task_module
+from benchmark.data.datasets.base import Entry
+from benchmark.data.prepare import Prepared
+from benchmark.data.splits import TaskSpec, split_of
+from benchmark.data.task import Windows
+from benchmark.data.task import make_task as task_of
+from benchmark.results.metrics import F1_OVER, UNTESTED, macro_notes, score_both_units
+from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell, run_together
-from benchmark.run.grid.cells import Cell, Pretraining
-from benchmark.run.grid.variants import Variant
-from benchmark.training import linear as linear_module
-from benchmark.training.linear import Known
-from benchmark.training.weights import save_encoder
+from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.rows import Variant
+from benchmark.training import probes as linear_module
+from benchmark.training.checkpoint import save_encoder
+from benchmark.training.probes import Known
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
 

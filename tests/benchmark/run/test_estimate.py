@@ -1,31 +1,57 @@
-"""What a grid will cost, from sizes alone."""
+"""What a grid will cost, from sizes alone.
+
+The file of a measurement: what is read is what was saved, or nothing; and whether it fits a machine and config.
+
+What `speed` prints, and the hours of a grid that follow from it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 
 import pytest
 import torch
 
-from benchmark.config.config import Config
-from benchmark.data.prepared.load import Prepared
-from benchmark.data.prepared.windows import HEARTBEATS, Segmentation, plain_seconds
-from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.task import make_task
+from benchmark.cli.dry_run import unkeyed_grid
+from benchmark.config.config import Config, load_config
+from benchmark.data.prepare import Prepared
+from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds
+from benchmark.data.splits import TaskSpec
+from benchmark.data.task import make_task
+from benchmark.machine.ranks import Machine
 from benchmark.run.estimate import (
     TREE_SECONDS,
     TREE_WINDOW_SECONDS,
+    EngineSpeed,
+    Ratio,
     Size,
+    Speed,
+    StreamingSpeed,
     cell_seconds,
     disk_bytes,
     estimated_size,
     exact_size,
+    gemm_flops,
+    grid_seconds,
+    hours_line,
+    in_turns,
+    load_speed,
     passes,
+    peak_growth,
+    print_speed,
+    ratio,
+    save_speed,
     seconds_per_pass,
 )
-from benchmark.run.grid.cells import Grid
-from benchmark.run.grid.expand import expand
+from benchmark.run.grid import Grid, expand
+from benchmark.screen import open_console
+from methods.encoders import identity
 from methods.encoders.dilated import Dilated, DilatedConfig
+from tests.basic import BASIC
 
 SmallConfig = Callable[..., Config]
 SIZES = {"mimic-iv-ecg": Size(100, 1000, True), "chapman": Size(50, 500, True)}
@@ -133,3 +159,166 @@ def test_the_later_evaluations_cost_what_they_read_and_train(small_config: Small
     classes = len(config.data.source("chapman").classes)
     assert cost(config, "few-shot", 2.0) == pytest.approx(2 * classes * 10 * 2.5 + 100)  # 10 windows a patient
     assert cost(config, "few-shot", 1000.0) == pytest.approx(400 * 2.5 + 100)  # all there are
+
+
+DEVICE = {"type": "cpu", "name": "x", "threads": 1}
+
+
+def test_what_is_read_is_what_was_saved(known_speed: Callable[..., Speed], tmp_path: Path) -> None:
+    speed = known_speed(pmq=2.0, comet=8.0)
+    save_speed(speed, tmp_path / "speed.json")
+    assert load_speed(tmp_path / "speed.json") == speed
+    read = json.loads((tmp_path / "speed.json").read_text())
+    assert read["steps"][0]["name"] == "pmq"
+    assert read["versions"]["torch"] == torch.__version__
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"effort": "full"', "[1, 2]"])
+def test_a_damaged_file_is_no_measurement(content: str, tmp_path: Path) -> None:
+    (tmp_path / "speed.json").write_text(content)
+    assert load_speed(tmp_path / "speed.json") is None
+    assert load_speed(tmp_path / "absent.json") is None
+
+
+def test_what_does_not_fit_is_named(known_speed: Callable[..., Speed]) -> None:
+    speed, encoder = known_speed(), identity(Dilated, DilatedConfig())
+    assert speed.misfit(encoder, 300, DEVICE, "float32") == ""
+    assert speed.misfit(encoder, 250, DEVICE | {"threads": 2}, "float32") == "device and windows"
+    assert speed.misfit(identity(Dilated, DilatedConfig(hidden=8)), 300, DEVICE, "bf16") == "precision and encoder"
+
+
+MACHINE = Machine(torch.device("cpu"), "float32", jobs=2)
+SMALL = {"encoder.hidden": 4, "encoder.depth": 2, "encoder.output": 6}
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return load_config(BASIC, SMALL | {"methods": ["random", "pmq"], "seeds": [1, 2]})
+
+
+def shown(speed: Speed) -> str:
+    out = StringIO()
+    print_speed(open_console(out, width=140), speed)
+    return out.getvalue()
+
+
+def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[..., Speed]) -> None:
+    text = shown(known_speed(pmq=2.0))
+    assert "speed (tiny) on cpu x, 1 threads" in text
+    line = next(line for line in text.splitlines() if line.startswith("pmq "))
+    assert line.split() == ["pmq", "4", "2", "2000.0", "4000.0", "2.00", "[1.50-3.00]", "-", "-", "0", "0.50", "-"]
+    assert "  equal seconds: --set pretrain.budget=seconds pretrain.pair_milliseconds.pmq=500" in text.splitlines()
+    assert "50 recordings per core-second, plain 12, ratio 4.00 [3.00-5.00]" in text
+
+
+def test_streaming_and_workers_have_lines_where_they_were_measured(known_speed: Callable[..., Speed]) -> None:
+    speed = known_speed(pmq=2.0)
+    assert "read from disk" not in shown(speed)
+    assert "tasks per hour" not in shown(speed)
+    seconds = {"memory": 0.2, "disk": 0.25}
+    streaming = StreamingSpeed(1.0, 0.5, 256, seconds, Ratio(0.8, 0.7, 0.9), Ratio(0.95, 0.9, 1.0))
+    engine = (EngineSpeed(1, 10, 36.0), EngineSpeed(2, 10, 20.0))
+    lines = shown(replace(speed, streaming=streaming, engine=engine)).splitlines()
+    limited = "  a corpus of 1.00 GiB read from disk, a process that may take 0.50 GiB more: an update of 256 pairs, "
+    assert f"{limited}memory 200.0 ms, disk 250.0 ms" in lines
+    assert "    memory / disk 0.80 [0.70-0.90], of processor time 0.95 [0.90-1.00]" in lines
+    assert "  a small grid, tasks per hour: 1 worker 1000, 2 workers 1800" in lines
+    free = shown(replace(speed, streaming=replace(streaming, limit_gib=None)))
+    assert "  a corpus of 1.00 GiB read from disk: an update of 256 pairs, " in free
+
+
+def test_compiled_updates_have_lines_of_their_own_and_count_where_a_run_compiles(
+    config: Config, known_speed: Callable[..., Speed]
+) -> None:
+    speed = known_speed(pmq=2.0, clocs=1.0)
+    pmq, clocs = speed.steps
+    seconds = pmq.seconds | {"compiled float32": 1.0}
+    speed = replace(speed, steps=(replace(pmq, seconds=seconds, compiled={"float32": Ratio(4.0, 3.0, 5.0)}), clocs))
+    _, line = (line for line in shown(speed).splitlines() if line.startswith("pmq "))
+    assert line.split() == ["pmq", "4", "4", "1000.0", "4000.0", "4.00", "[3.00-5.00]", "-", "-"]
+    assert len([line for line in shown(speed).splitlines() if line.startswith("clocs ")]) == 1
+    sizes = {name: Size(10, 80, exact=False) for name in (config.data.pretrain, *config.data.datasets)}
+    (task,) = (task for task in unkeyed_grid(config, MACHINE).pretrainings if task.method.name == "pmq")
+    plain, _ = grid_seconds(config, [task], sizes, speed, jobs=1)
+    compiled, _ = grid_seconds(config.model_copy(update={"compile": True}), [task], sizes, speed, jobs=1)
+    assert compiled == pytest.approx(plain / 2)
+
+
+def test_hours_follow_from_windows_epochs_and_the_time_of_an_update(
+    config: Config, known_speed: Callable[..., Speed]
+) -> None:
+    sizes = {name: Size(10, 80, exact=False) for name in (config.data.pretrain, *config.data.datasets)}
+    grid = unkeyed_grid(config, MACHINE)
+    pretraining, cells = grid_seconds(config, grid.cells, sizes, known_speed(pmq=2.0), jobs=2)
+    assert pretraining == 0
+    assert cells == pytest.approx(sum(cell_seconds(cell, config, sizes, a_pass=1.0) for cell in grid.cells) / 2)
+    (pmq,) = (task for task in grid.pretrainings if task.method.name == "pmq")
+    pretraining, _ = grid_seconds(config, [pmq], sizes, known_speed(pmq=2.0), jobs=2)
+    assert pretraining == pytest.approx(config.pretrain.epochs * 40 * 2.0 / 4)
+    pretraining, _ = grid_seconds(config, [pmq], sizes, known_speed(), jobs=2)  # not measured: from its encoder passes
+    assert pretraining == pytest.approx(passes(pmq, config, sizes))
+    assert hours_line(config, [pmq], sizes, known_speed(pmq=2.0), 2).startswith(
+        "the grid of basic at this speed: pretraining"
+    )
+
+
+def test_rows_on_a_further_encoder_take_as_much_longer_as_its_fine_tuning(
+    config: Config, known_speed: Callable[..., Speed]
+) -> None:
+    speed = known_speed(pmq=2.0)
+    backbones = tuple(
+        replace(speed.finetuning, name=name, batch=batch, seconds={f"ours {speed.precision}": seconds})
+        for name, batch, seconds in (("dilated", 4, 2.0), ("resnet1d", 2, 3.0))
+    )
+    both = config.model_copy(update={"encoders": [{"name": "resnet1d", "output": 8}]})
+    sizes = {name: Size(10, 80, exact=False) for name in (config.data.pretrain, *config.data.datasets)}
+    tasks = {task.variant.name: task for task in unkeyed_grid(both, MACHINE).pretrainings}
+    known = replace(speed, backbones=backbones)
+    first, further = (grid_seconds(both, [tasks[name]], sizes, known, 1)[0] for name in ("pmq", "pmq+resnet1d"))
+    assert further == pytest.approx(3 * first)
+    assert grid_seconds(both, [tasks["pmq+resnet1d"]], sizes, speed, 1)[0] == first
+
+
+CPU = torch.device("cpu")
+MIB = 2**20
+
+
+def test_jobs_take_turns_and_the_first_round_is_not_counted() -> None:
+    order: list[str] = []
+    ticks = iter(range(100))
+    seconds = in_turns({name: lambda name=name: order.append(name) for name in "ab"}, 2, CPU, lambda: next(ticks))
+    assert "".join(order) == "ababab"
+    assert {name: len(times) for name, times in seconds.items()} == {"a": 2, "b": 2}
+
+
+def test_the_clock_is_read_around_each_job() -> None:
+    now = [0.0]
+
+    def slow() -> None:
+        now[0] += 3.0
+
+    assert in_turns({"slow": slow}, 2, CPU, lambda: now[0]) == {"slow": [3.0, 3.0]}
+
+
+def test_a_ratio_is_taken_round_by_round() -> None:
+    # A round in which the whole machine was ten times slower does not show.
+    assert ratio([2.0, 30.0, 4.0], [1.0, 10.0, 1.0]) == Ratio(median=3.0, lowest=2.0, highest=4.0)
+    with pytest.raises(ValueError, match="shorter"):
+        ratio([1.0, 2.0], [1.0])
+
+
+def test_a_matrix_product_is_counted_as_multiplications_and_additions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmark.run.estimate.GEMM_SIZE", {"cpu": 10})
+    monkeypatch.setattr("benchmark.run.estimate.in_turns", lambda jobs, rounds, device: {"gemm": [0.5, 2.0, 1.0]})
+    assert gemm_flops(CPU, "float32") == 2000.0
+
+
+def holding(mebibytes: int) -> Callable[[], object]:
+    ready = torch.ones(20 * MIB)  # 80 MiB before the job begins, which are not counted
+    return lambda: (torch.ones(mebibytes * MIB, dtype=torch.uint8), ready)
+
+
+@pytest.mark.slow
+def test_the_growth_of_the_peak_is_what_the_job_held() -> None:
+    torch.ones(400 * MIB, dtype=torch.uint8)  # of this process, and not of the one that is measured
+    assert 195 <= 1024 * peak_growth(holding, (200,), CPU) <= 240

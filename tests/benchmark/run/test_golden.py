@@ -24,25 +24,20 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
-from benchmark.config.encoder import NOT_ASKED
-from benchmark.data.corpus.text import TEXT_VERSION
-from benchmark.data.prepared.cache_key import PIPELINE_VERSION
-from benchmark.data.prepared.load import Prepared
+from benchmark.config.words import NOT_ASKED
+from benchmark.data.corpus import TEXT_VERSION
+from benchmark.data.prepare import PIPELINE_VERSION, Prepared
 from benchmark.data.simulate import SIMULATOR_VERSION
-from benchmark.data.tasks.spec import TaskSpec
-from benchmark.data.tasks.split import SPLIT_VERSION
-from benchmark.data.tasks.task import make_task
+from benchmark.data.splits import SPLIT_VERSION, TaskSpec
+from benchmark.data.task import make_task
+from benchmark.machine.ranks import Machine
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
-from benchmark.run.grid.cells import Cell, Grid, Pretraining
-from benchmark.run.grid.make import make_grid
-from benchmark.run.machine import Machine
+from benchmark.run.grid import Cell, Grid, Pretraining, make_grid
+from benchmark.run.jobs import Setup, Watch, missing
 from benchmark.run.runner import do
-from benchmark.run.work.missing import missing
-from benchmark.run.work.setup import Setup
-from benchmark.run.work.watch import Watch
-from benchmark.training.classical.features import FEATURES_VERSION
-from benchmark.training.evaluations.registry import evaluation_named
+from benchmark.training import evaluations
+from benchmark.training.boosting import FEATURES_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import METHODS
 from methods.encoders import DEFAULT, ENCODERS
@@ -111,7 +106,7 @@ def subject_of_cell(cell: Cell, store: Store) -> Subject:
     found = store.predictions(cell.key)
     truth = np.log(found.probability[found.truth.astype(bool)]).mean()
     boosted = cell.evaluation == FEATURES
-    version = FEATURES_VERSION if boosted else evaluation_named(cell.evaluation).version
+    version = FEATURES_VERSION if boosted else evaluations.EVALUATIONS[cell.evaluation].version
     own = {f"{cell.evaluation.upper().replace('-', '_')}_VERSION": version}
     return {"versions": own, "values": [float(truth), *found.probability.mean(0).astype(float).tolist()]}
 

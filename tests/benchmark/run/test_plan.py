@@ -1,21 +1,32 @@
-"""What of a run a report is told besides its rows."""
+"""What of a run a report is told besides its rows.
+
+Why stored cells do not match.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.corpus.source import pretrained_entries, pretraining_source
-from benchmark.data.prepared.load import Prepared
+from benchmark.data.corpus import pretrained_entries, pretraining_source
+from benchmark.data.prepare import Prepared
+from benchmark.machine.ranks import Machine
+from benchmark.results.schema import digest
 from benchmark.results.store import Store
-from benchmark.run.grid.cells import Grid
-from benchmark.run.grid.make import make_grid
-from benchmark.run.machine import Machine
-from benchmark.run.plan import make_plan
+from benchmark.run.grid import Grid, make_grid
+from benchmark.run.plan import MOST_LINES, compared, make_plan, unmatched_lines
+from benchmark.training import evaluations
+from methods.pmq import PMQ
+from tests.benchmark.run.kept_grid import MODE, grid_of, keep
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 SmallConfig = Callable[..., Config]
@@ -61,3 +72,189 @@ def test_another_caption_is_another_plan_of_the_same_cells(cohorts: Cohorts, sma
     other = make_plan(small_config({"caption": "Other words."}), cohorts, grid)
     assert other.key != plan.key
     assert other.cells == plan.cells
+
+
+def why(grid: Grid, store: Store) -> list[str]:
+    return unmatched_lines(grid.cells, grid, store)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "runs")
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change a row under a valid digest and, where it holds the content of its key, under a valid key.
+
+    The row then lies under that key, and the plans name it.
+    """
+    envelope = json.loads(path.read_text())
+    row = envelope["row"]
+    change(row)
+    content, old = row["provenance"].get("key_content"), row["key"]
+    row["key"] = digest([content, row["ratio"], row["seed"]]) if content else old
+    envelope["row_sha256"] = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(envelope))
+    for file in (path, path.with_suffix(".npz")):
+        file.rename(file.with_stem(row["key"]))
+    for plan in path.parent.parent.glob("plans/*.json"):
+        plan.write_text(plan.read_text().replace(old, row["key"]))
+
+
+def fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def deep(path: Path) -> None:
+    path.write_text("[" * 100_000)
+
+
+def unsealed(path: Path) -> None:
+    path.write_text(path.read_text().replace('"seed": 41', '"seed": 43'))
+
+
+def without_predictions(path: Path) -> None:
+    path.with_suffix(".npz").unlink()
+
+
+def foreign_key(path: Path) -> None:
+    path.write_text(path.read_text().replace('"pretrain_key": "', '"pretrain_key": "../../'))
+
+
+CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "epochs": ({"pretrain.epochs": 60}, ["4 stored cells do not match: pretrain.epochs 60, was 3"]),
+    "hidden": ({"encoder.hidden": 32}, ["8 stored cells do not match: encoder.hidden 32, was 16"]),
+    "evaluation": ({"finetune.lr": 0.01}, ["8 stored cells do not match: finetune.lr 0.01, was 0.001"]),
+    "knob": ({"methods.pmq.momentum": 0.5}, ["4 stored cells do not match: methods.pmq.momentum 0.5, was 0.99"]),
+    "two": (
+        {"finetune.epochs": 7, "pretrain.epochs": 60},
+        [
+            "4 stored cells do not match: finetune.epochs 7, was 6",
+            "4 stored cells do not match: finetune.epochs 7, was 6; pretrain.epochs 60, was 3",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("contents", [True, False], ids=["today", "earlier version"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_part_that_differs_is_told(store: Store, change: str, contents: bool) -> None:
+    overrides, lines = CHANGES[change]
+    keep(grid_of(), store, contents=contents)
+    assert why(grid_of(overrides), store) == lines
+    assert why(grid_of(), store) == []
+
+
+@pytest.mark.parametrize("contents", [True, False], ids=["today", "earlier version"])
+def test_data_precision_and_results_versions_are_told(
+    store: Store, contents: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(grid_of(), store, contents=contents)
+    assert why(grid_of(data="other"), store) == ["12 stored cells do not match: data fingerprint of chapman"]
+    assert why(grid_of(mode=MODE | {"precision": "bf16"}), store) == [
+        "8 stored cells do not match: precision bf16, was float32"
+    ]
+    with monkeypatch.context() as patched:
+        patched.setitem(evaluations.EVALUATIONS, "finetune", replace(evaluations.FINETUNE, version=99))
+        (line,) = why(grid_of(), store)
+        assert line.startswith("8 stored cells do not match: FINETUNE_VERSION 99, was ")
+    monkeypatch.setattr(PMQ, "version", 99)
+    (line,) = why(grid_of(), store)
+    assert line.startswith("4 stored cells do not match: version of pmq 99, was ")
+
+
+def test_of_several_stored_cells_the_nearest_is_told(store: Store) -> None:
+    far = {"pretrain.epochs": 9, "encoder.hidden": 8}
+    keep(grid_of(far), store, far)
+    keep(grid_of({"pretrain.epochs": 9}), store, {"pretrain.epochs": 9})
+    assert "4 stored cells do not match: pretrain.epochs 10, was 9" in why(grid_of({"pretrain.epochs": 10}), store)
+
+
+def test_other_places_are_not_told_of(store: Store) -> None:
+    keep(grid_of({"seeds": [1], "pretrain.epochs": 9}), store)
+    assert why(grid_of(), store) == []
+
+
+def test_one_row_stands_for_all_ratios_and_seeds(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = {"seeds": list(range(10)), "ratios": [0.5, 0.3, 0.1]}
+    keep(grid_of(many), store, many)
+    read = []
+    original = Store.load_row
+    monkeypatch.setattr(Store, "load_row", lambda *given: read.append(given[1]) or original(*given))
+    why(grid_of(many | {"encoder.hidden": 8}), store)
+    assert len(read) == 2
+
+
+def test_a_row_of_which_nothing_is_known_is_told_of_as_such(store: Store) -> None:
+    keep(grid_of({"pretrain.epochs": 9}), store, contents=False)
+    for path in store.cells.glob("*.json"):
+        rewrite(path, lambda row: row.update(provenance={}))
+    assert why(grid_of(), store) == ["4 stored cells do not match: made before the contents of keys were kept"]
+
+
+@pytest.mark.attack("code that lies in a results store")
+@pytest.mark.parametrize("place", ["methods", "knobs", "ablations", "sweeps", "encoder"])
+def test_code_that_the_config_of_a_row_names_is_not_loaded(store: Store, tmp_path: Path, place: str) -> None:
+    keep(grid_of({"pretrain.epochs": 9}), store, contents=False)
+    code = tmp_path / "code.py"
+    code.write_text(f"open({str(tmp_path / 'acted')!r}, 'w').close()")
+    named = {"methods": [str(code)], "encoder": {"name": str(code)}}.get(place, {str(code): {}})
+    for path in store.cells.glob("*.json"):
+        rewrite(path, lambda row: row["provenance"]["config"].update({place: named}))
+    assert why(grid_of(), store) == ["4 stored cells do not match: made before the contents of keys were kept"]
+    assert not (tmp_path / "acted").exists()
+
+
+UNREADABLE = [fifo, deep, unsealed, without_predictions, foreign_key]
+
+
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_a_row_that_cannot_be_read_is_told_of_in_a_line(store: Store, damage: Callable[[Path], None]) -> None:
+    keep(grid_of({"pretrain.epochs": 9}), store)
+    for path in store.cells.glob("*.json"):
+        damage(path)
+    assert why(grid_of(), store) == ["4 stored cells do not match: damaged, or of another version"]
+
+
+CONTENTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "one entry": (lambda row: row["provenance"].update(key_content={"x": 1}), "another version"),
+    "settings of a number": (lambda row: row["provenance"]["key_content"].update(settings=3), "another version"),
+    "a task of text": (lambda row: row["provenance"]["key_content"].update(task="x"), "another version"),
+    "no task": (lambda row: row["provenance"]["key_content"].pop("task"), "made before"),
+    "no settings": (lambda row: row["provenance"]["key_content"].pop("settings"), "made before"),
+}
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize("change", CONTENTS)
+def test_a_sealed_row_of_another_form_is_told_of_in_a_line(store: Store, change: str) -> None:
+    alter, said = CONTENTS[change]
+    keep(grid_of({"pretrain.epochs": 9}), store)
+    for path in sorted(store.cells.glob("*.json")):
+        rewrite(path, alter)
+    (line,) = why(grid_of(), store)
+    assert said in line
+
+
+def test_a_plan_that_is_gone_is_passed_over(store: Store) -> None:
+    keep(grid_of({"pretrain.epochs": 9}), store)
+    (store.plans / "gone.json").symlink_to(store.plans / "nowhere")
+    assert why(grid_of(), store) == ["4 stored cells do not match: pretrain.epochs 3, was 9"]
+
+
+def test_a_stored_text_is_told_in_one_line_of_bounded_length() -> None:
+    assert compared({"knob": 1}, {"knob": "a\nb"}) == ("knob 1, was a b",)
+    (line,) = compared({}, {"x" * 2000: 1})
+    assert len(line) < 600
+    assert line.endswith(" ...")
+
+
+def test_many_reasons_are_summed_up(store: Store) -> None:
+    methods = ["moco", "byol", "clocs", "pclr", "comet", "etp", "pmq"]
+    keep(grid_of({"methods": methods}), store, {"methods": methods})
+    knobs = {f"knobs.{name}.encoder_dropout": 0.01 * place for place, name in enumerate(methods, start=2)}
+    lines = why(grid_of({"methods": methods} | knobs), store)
+    assert len(lines) == MOST_LINES + 1
+    assert lines[-1] == "8 stored cells do not match for 2 other reasons"

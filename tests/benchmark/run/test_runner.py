@@ -1,35 +1,43 @@
-"""What is missing of a grid and only that is done; a failure costs its own cells and nothing else."""
+"""What is missing of a grid and only that is done; a failure costs its own cells and nothing else.
+
+What of a task is handed over where another runner holds it.
+
+Cells that the first of several ranks hands out, and what becomes of them; with processes: test_torchrun.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from benchmark.data.prepared.load import Prepared
-from benchmark.machine.process import this_process
-from benchmark.results.failures import End, Failure
-from benchmark.results.keys import digest
+from benchmark.data.prepare import Prepared
+from benchmark.machine.processes import this_process
 from benchmark.results.names import CARD, ERROR, ILLUSTRATION
-from benchmark.results.store import Store
+from benchmark.results.schema import digest
+from benchmark.results.store import End, Failure, Store
 from benchmark.run import cell as cell_module
-from benchmark.run import loop
 from benchmark.run import pretraining as pretraining_module
+from benchmark.run import runner
 from benchmark.run.cell import CellJob, run_cell
-from benchmark.run.engines.engine import Ended, Order
-from benchmark.run.grid.cells import task_name
-from benchmark.run.pretraining import refuse_edited
-from benchmark.run.runner import do
-from benchmark.run.work.claims import CLAIMS, Claims
-from benchmark.run.work.jobs import Job
-from benchmark.training.linear import Known
-from benchmark.training.weights import CHECKPOINT, WEIGHTS, load_encoder
+from benchmark.run.claims import CLAIMS, Claims
+from benchmark.run.grid import task_name
+from benchmark.run.jobs import MISSED_SECONDS, Job, left_of
+from benchmark.run.local import Ended, Not, Order, Task
+from benchmark.run.pretraining import PretrainingJob, in_step, refuse_edited
+from benchmark.run.runner import at_once, do, do_cells, order_of
+from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
+from benchmark.training.probes import Known
 from methods.encoders.dilated import Dilated
 from methods.pmq import PMQ
 from tests.benchmark.run.bench import Bench, Cohorts, Heard, SmallConfig, cell_of, stamps
@@ -184,7 +192,7 @@ def beside(bench: Bench, keys: list[str], then: Callable[[], None], monkeypatch:
             for key in keys:
                 other.release(key)
 
-    monkeypatch.setattr(loop.time, "sleep", wait)
+    monkeypatch.setattr(runner.time, "sleep", wait)
     failures = bench.work_off()
     assert list((bench.store.root / CLAIMS).iterdir()) == []
     return failures
@@ -361,3 +369,75 @@ def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> 
     waits = {task.key: task.after for task in order.tasks if not task.whole}
     assert waits == {key: cell.pretrain_key for key, cell in cells.items()}
     assert {task.seconds for task in order.tasks} == {2.0, 7.0}
+
+
+@pytest.mark.parametrize("detached", [False, True])
+def test_what_a_dead_host_holds_is_handed_over_where_nobody_stays_to_watch_its_claim(
+    bench: Bench, detached: bool
+) -> None:
+    claims = Claims(bench.store.root / CLAIMS)
+    left = left_of(bench.missing(), bench.store, claims)
+    order = order_of(left, bench.setup(bench.heard.watch()), at_once, apart=True, detached=detached)
+    task = order.tasks[0]
+    other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
+    assert other.take(task.key)
+    assert order.begin(task) is Not.YET
+    file = bench.store.root / CLAIMS / f"{task.key}.json"
+    then = time.time() - MISSED_SECONDS - 1
+    os.utime(file, (then, then))
+    assert isinstance(order.begin(task), Task) == detached
+    assert claims.holder(task.key) == "there:7", "its process takes it over, if nothing is heard of it"
+
+
+Handed = list[tuple[Any, ...]]
+
+
+@pytest.fixture
+def led(monkeypatch: pytest.MonkeyPatch) -> Handed:
+    """What the first rank of two hands out. Pretrainings are run here as those of one process."""
+    handed: Handed = []
+    run_job = runner.run_job
+
+    def alone(job: Job, tell: Any) -> Any:
+        return run_job(replace(job, ranks=1) if isinstance(job, PretrainingJob) else job, tell)
+
+    monkeypatch.setattr(runner, "in_ranks", lambda machine: machine.ranks > 1)
+    monkeypatch.setattr(runner, "lead", lambda function, *arguments: handed.append((function, *arguments)))
+    monkeypatch.setattr(runner, "run_job", alone)
+    return handed
+
+
+def test_what_trains_is_pretrained_by_all_ranks_and_then_every_cell_is_handed_out_once(
+    bench: Bench, led: Handed
+) -> None:
+    bench.machine = replace(bench.machine, ranks=2)
+    assert bench.work_off() == 0
+    assert len(bench.rows()) == 4
+    (step, job), (cells, work, *_) = led
+    assert (step, job.task.method.name, job.ranks) == (in_step, "pmq", 2)
+    assert cells is do_cells
+    assert {cell.key for cell in work.cells} == {cell.key for cell in bench.grid.cells}
+    assert work.pretrainings == ()
+
+
+def test_a_rank_stores_the_cells_that_it_is_handed_and_says_nothing(
+    bench: Bench, led: Handed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.machine = replace(bench.machine, ranks=2)
+    assert bench.work_off() == 0
+    rows = bench.rows()
+    for file in bench.store.cells.iterdir():
+        file.unlink()
+    monkeypatch.undo()
+    monkeypatch.setattr(runner, "in_ranks", lambda machine: machine.ranks > 1)
+    function, *arguments = pickle.loads(pickle.dumps(led[-1]))
+    capsys.readouterr()
+    function(*arguments)
+    assert capsys.readouterr() == ("", "")
+    assert bench.rows() == rows
+
+
+def test_one_process_hands_nothing_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "lead", None)
+    work = bench.missing()
+    assert do(work, bench.setup(bench.heard.watch())) == 0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmark import load_encoder
-from benchmark.config.command_line.verb import OK
-from benchmark.data.readers.base import LEADS
+from benchmark.config.command_line import OK
+from benchmark.data.datasets.base import LEADS
 from benchmark.results.metrics import score_both_units
 from benchmark.results.store import Store
 from run_benchmark import main

@@ -11,25 +11,20 @@ from typing import Any
 import pytest
 import torch
 
-from benchmark.config.config import Config
+from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import load_config
-from benchmark.data.prepared.load import Prepared
+from benchmark.data.prepare import Prepared
+from benchmark.machine.ranks import Machine
 from benchmark.results.names import SNAPSHOT, SWEEP
 from benchmark.results.store import Store
+from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.estimate import Size, pairs_trained
-from benchmark.run.grid.cells import Grid, Pretraining
-from benchmark.run.grid.expand import expand
-from benchmark.run.grid.make import make_grid
-from benchmark.run.machine import Machine
+from benchmark.run.grid import Grid, Pretraining, expand, make_grid
+from benchmark.run.jobs import Setup, Watch, missing
 from benchmark.run.pretraining import STEMS
 from benchmark.run.runner import do
-from benchmark.run.work.claims import CLAIMS, Claims
-from benchmark.run.work.missing import missing
-from benchmark.run.work.setup import Setup
-from benchmark.run.work.watch import Watch
-from benchmark.training.schedule import DECAY_SHARE
-from benchmark.training.weights import WEIGHTS
+from benchmark.training.checkpoint import WEIGHTS
+from benchmark.training.pretrain import DECAY_SHARE
 from methods.byol import BYOL
 from tests.basic import BASIC
 

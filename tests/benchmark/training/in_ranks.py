@@ -17,21 +17,23 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
-from benchmark.config.sections.pretrain import BatchNorm
-from benchmark.data.corpus import ahead
-from benchmark.data.corpus.pairs import PairSource
-from benchmark.data.corpus.sampling import epoch_shape
+from benchmark.config.sections import BatchNorm
+from benchmark.data import batches
+from benchmark.data.batches import PairSource
+from benchmark.data.corpus import epoch_shape
 from benchmark.machine import ranks as meeting
+from benchmark.machine.processes import Stopped, stops_on_signals
 from benchmark.machine.ranks import RankFailed, fail_alike, follow, highest, join, lead, leading, read_ranks
-from benchmark.machine.stop import Stopped, stops_on_signals
 from benchmark.training import pretrain as loop
 from methods import METHODS
 from methods.base import PretrainMethod, Recipe
 from methods.encoders import get_encoder
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.parts import draws, dropout, masks
-from methods.parts.gather import gather, gather_with_gradient, of_first_rank, rank_and_ranks
+from methods.parts import masks
+from methods.parts import masks as draws
+from methods.parts import masks as dropout
+from methods.parts.ranks import gather, gather_with_gradient, of_first_rank, rank_and_ranks
 from methods.siamese import Siamese
 
 BATCH = 18
@@ -130,7 +132,7 @@ def draws_of_one_process(rank: int, ranks: int, double: bool) -> Iterator[None]:
     """
     own = BATCH // ranks
     survivors, rand, randint = draws.survivors, torch.rand, torch.randint
-    make_batch, seed_torch = ahead.make_batch, loop.seed_torch
+    make_batch, seed_torch = batches.make_batch, loop.seed_torch
 
     def share_of(draw: Callable[[Sequence[int]], Tensor], shape: Sequence[int]) -> Tensor:
         if not shape or shape[0] != own:
@@ -148,7 +150,7 @@ def draws_of_one_process(rank: int, ranks: int, double: bool) -> Iterator[None]:
         return share_of(lambda whole: survivors(whole, lost, device), shape)
 
     with (
-        patch.object(ahead, "make_batch", make_and_seed),
+        patch.object(batches, "make_batch", make_and_seed),
         patch.object(loop, "seed_torch", lambda *parts: seed_torch(*parts) if len(parts) < 5 else None),
         patch.object(masks, "survivors", kept),
         patch.object(dropout, "survivors", kept),

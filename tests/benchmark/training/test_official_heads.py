@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.training.supervised import BenchmarkClassifier
+from benchmark.training.finetune import BenchmarkClassifier
 from methods.encoders import load_official
 from tests.methods.encoders.official import Arrays, State, arrays_of, state_of
 

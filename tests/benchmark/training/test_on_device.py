@@ -15,17 +15,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmark.config.sections.evaluate import Finetune, Supervised
-from benchmark.data.corpus.ahead import Block, on_device
-from benchmark.data.corpus.pairs import Kinship, PairSource, batch_of, draw_views, make_batch
-from benchmark.data.tasks.windows import Crops, Windows
+from benchmark.cli.promises import QUEUE
+from benchmark.config.sections import Finetune, Supervised
+from benchmark.data.batches import Block, Kinship, PairSource, batch_of, draw_views, make_batch, on_device
+from benchmark.data.task import Crops, Windows
 from benchmark.training import finetune
-from benchmark.training.finetune import new_classifier, probabilities, update
+from benchmark.training.finetune import new_classifier, new_model, probabilities, update
 from benchmark.training.health import count_positives
-from benchmark.training.linear import pooled_features
 from benchmark.training.pretrain import make_optimiser, train_step
-from benchmark.training.supervised import new_model
-from benchmark.verbs.contract.tryout import QUEUE
+from benchmark.training.probes import pooled_features
 from methods import METHODS, refusal
 from methods.base import Batch, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, ENCODERS

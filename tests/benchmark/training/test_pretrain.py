@@ -1,33 +1,66 @@
-"""The training loop: resumed runs give the same bits, for every method; the schedule; what stops it."""
+"""The training loop: resumed runs give the same bits, for every method; the schedule; what stops it.
+
+Lengths of pretrainings and learning rates: equal budgets, the three schedules, what a stem may not depend on.
+
+Remedies: settings that a config takes under either preset, and that change what they say.
+
+Compiled encoders give what plain ones give, in values, gradients and trainings, and the same bits after a resume.
+
+Batch normalisation over all ranks is torch's on one process; on several, see test_ranks.py.
+"""
 
 from __future__ import annotations
 
+import copy
 import signal
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import fields, replace
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from benchmark.data.corpus.pairs import PairSource
+from benchmark.config.config import load_config, parse_value
+from benchmark.config.errors import ConfigError
+from benchmark.config.sections import Budget, Pretrain
+from benchmark.data.batches import PairSource
+from benchmark.data.corpus import EpochShape
 from benchmark.machine.energy import Counter, Meter
-from benchmark.machine.stop import Stopped, stops_on_signals
+from benchmark.machine.processes import Stopped, stops_on_signals
 from benchmark.training import pretrain as loop
+from benchmark.training import pretrain as pretraining_loop
 from benchmark.training.checkpoint import History, Stem, load_checkpoint
-from benchmark.training.pretrain import TrainingStopped, make_optimiser, pretrain
-from benchmark.training.schedule import learning_rate, stem_updates
-from methods import METHODS
+from benchmark.training.pretrain import (
+    OverAllRanks,
+    TrainingStopped,
+    compile_encoders,
+    epochs_bought,
+    learning_rate,
+    lower_rate,
+    make_optimiser,
+    over_ranks,
+    pretrain,
+    require_compiler,
+    smaller_batch,
+    stem_updates,
+    uneven_batch,
+    updates_of,
+)
+from methods import METHODS, get_method
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
+from methods.byol import BYOL
 from methods.encoders.dilated import Dilated, DilatedConfig
-from tests.basic import ANYWHERE
-from tests.benchmark.data.corpus.corpora import streamed
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from methods.pmq import PMQ
+from tests.basic import ANYWHERE, BASIC
+from tests.benchmark.data.corpora import streamed
 
 TRIALS, BEATS, STEPS, TEXT = 8, 4, 40, 6
 TRAINED = [name for name in ANYWHERE if METHODS[name].trains]
@@ -495,3 +528,300 @@ def test_the_rate_of_each_update_is_the_schedules(corpus: PairSource, tmp_path: 
     total = 4 * EPOCHS
     expected = learning_rate(replace(RECIPE, lr=1e-30), total - 1, total, 4)
     assert saved["optimiser"]["param_groups"][0]["lr"] == expected
+
+
+STABLE = Recipe(lr=0.5, schedule="stable")
+
+
+def test_the_learning_rate_warms_up_and_falls_to_nothing() -> None:
+    recipe = Recipe(lr=0.5)
+    rates = [learning_rate(recipe, step, 100, 10) for step in range(100)]
+    assert rates[:5] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert rates[5] == 0.5
+    assert rates[52] == pytest.approx(0.25, abs=0.01)  # half of the cosine
+    assert 0 < rates[99] < 0.001
+    assert all(later < earlier for earlier, later in pairwise(rates[5:]))
+
+
+def test_a_constant_rate_is_constant_and_a_single_update_has_the_whole_one() -> None:
+    constant = Recipe(lr=0.5, schedule="constant")
+    assert {learning_rate(constant, step, 10, 10) for step in range(10)} == {0.5}
+    assert learning_rate(Recipe(lr=0.5), 0, 1, 1) == 0.5
+
+
+def test_the_stable_rate_warms_up_stays_and_falls_linearly() -> None:
+    rates = [learning_rate(STABLE, step, 100, 40) for step in range(100)]
+    assert rates[:10] == pytest.approx([0.05 * n for n in range(1, 11)])
+    assert set(rates[9 : stem_updates(100)]) == {0.5}
+    assert rates[80:] == pytest.approx([0.5 * n / 21 for n in range(20, 0, -1)])
+
+
+@pytest.mark.parametrize("longer", [11, 40, 400])
+def test_before_the_decay_the_stable_rate_does_not_depend_on_the_total(longer: int) -> None:
+    stem = stem_updates(10)
+    assert [learning_rate(STABLE, step, 10, 40) for step in range(stem)] == [
+        learning_rate(STABLE, step, longer, 40) for step in range(stem)
+    ]
+    assert stem_updates(longer) >= stem
+
+
+def test_the_shortest_training_has_an_update_and_it_is_a_decay() -> None:
+    assert (updates_of(0.001, 10), stem_updates(1)) == (1, 0)
+    assert 0 < learning_rate(STABLE, 0, 1, 1) < STABLE.lr
+
+
+@pytest.mark.parametrize(
+    ("budget", "method", "updates"),
+    [
+        *(("epochs", method, 3 * 9) for method in (PMQ, BYOL)),
+        ("windows", BYOL, 30),
+        ("passes", PMQ, 30),
+        ("passes", BYOL, 15),
+        ("seconds", PMQ, 30),
+        ("seconds", BYOL, 12),
+    ],
+)
+def test_a_budget_is_equal_in_what_it_names(budget: Budget, method: type[PretrainMethod], updates: int) -> None:
+    """The corpus has 100 pairs, of which an epoch of this method sees 90."""
+    shape = EpochShape(9, 10)
+    costs = Pretrain(budget=budget, pair_milliseconds={"pmq": 2.0, "byol": 5.0}).pair_costs(method)
+    assert updates_of(epochs_bought(budget, 3, shape, 100, costs), shape.updates) == updates
+
+
+@pytest.mark.parametrize("preset", ["unified", "paper"])
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_remedy_acts(name: str, preset: str) -> None:
+    chosen = {"methods": [name], "pretrain.preset": preset}
+    before = load_config(BASIC, chosen).method_config(name).recipe
+    rate, batch = lower_rate(name, before), smaller_batch(name, before.batch_size)
+    told = (remedy.removeprefix("--set ").partition("=") for remedy in (rate, batch))
+    after = load_config(BASIC, chosen | {key: parse_value(value) for key, _, value in told}).method_config(name).recipe
+    assert after.lr == pytest.approx(before.lr / 10)
+    assert after.batch_size == before.batch_size // 2
+
+
+def test_no_batch_is_smaller_than_a_pair() -> None:
+    assert smaller_batch("pmq", 3) == "--set methods.pmq.recipe.batch_size=2"
+
+
+@pytest.mark.parametrize(("size", "ranks"), [(8, 1), (8, 4), (8, 8), (3, 3)])
+def test_a_batch_that_can_be_shared_has_no_problem(size: int, ranks: int) -> None:
+    assert uneven_batch("pmq", size, ranks) == ""
+
+
+@pytest.mark.parametrize(
+    ("size", "ranks", "fewer", "batch"),
+    [(10, 4, 2, 8), (9, 4, 3, 8), (7, 3, 1, 6), (2, 3, 2, 3)],  # the most ranks, and the largest batch, that are even
+)
+def test_an_uneven_batch_names_fewer_ranks_and_an_even_batch(size: int, ranks: int, fewer: int, batch: int) -> None:
+    told = uneven_batch("pmq", size, ranks)
+    assert told.startswith(f"pmq: {ranks} ranks cannot share a batch of {size} pairs evenly; start {fewer} ")
+    assert told.endswith(f"--set methods.pmq.recipe.batch_size={batch}")
+
+
+CPU = torch.device("cpu")
+COMPILED_STEPS, COMPILED_EPOCHS = 12, 2
+torchs_own_warnings = pytest.mark.filterwarnings("ignore")
+"""torch.compile sets off warnings inside torch, which pyproject.toml makes errors of."""
+
+
+@pytest.fixture(scope="module")
+def compiler() -> None:
+    try:
+        require_compiler(CPU)
+    except ConfigError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def compiled_corpus() -> PairSource:
+    """Noise: four patients with two recordings each, of one pseudo-trial each."""
+    beats = torch.randn(8, 4, COMPILED_STEPS, 12, generator=torch.Generator().manual_seed(0)).half()
+    return PairSource(beats, torch.arange(8) + 1, torch.arange(8) // 2 + 1, None)
+
+
+def encoder_of(depth: int) -> Dilated:
+    torch.manual_seed(0)
+    return Dilated(DilatedConfig(hidden=4, depth=depth, output=8))
+
+
+def compiled_train(
+    name: str, corpus: PairSource, checkpoint: Path, *, compiled: bool, stop: bool = False
+) -> tuple[PretrainMethod, list[float]]:
+    """A tiny method after two epochs, with the loss of each; `stop` interrupts the second."""
+    kind = get_method(name)
+    method = kind(encoder_of(2), kind.Config())
+    if compiled:
+        compile_encoders(method)
+
+    def on_step(done: int, total: int, text: str) -> None:
+        if stop and done == total:
+            raise KeyboardInterrupt
+
+    history = pretrain(
+        method,
+        kind.Config(recipe=Recipe(batch_size=4)),
+        corpus,
+        epochs=COMPILED_EPOCHS,
+        seed=42,
+        precision="float32",
+        checkpoint=checkpoint,
+        on_step=on_step,
+    )
+    return method, history.loss
+
+
+def gradients(encoder: Dilated, out: Tensor) -> list[Tensor]:
+    encoder.zero_grad()
+    out.square().sum().backward()
+    return [parameter.grad.clone() for parameter in encoder.parameters() if parameter.grad is not None]
+
+
+@pytest.mark.slow
+@torchs_own_warnings
+@pytest.mark.parametrize("depth", [3, 4])
+@pytest.mark.parametrize("read", [Dilated.__call__, Dilated.pooled])
+def test_compiled_blocks_give_the_same_values_and_gradients(
+    compiler: None, depth: int, read: Callable[[Dilated, Tensor], Tensor]
+) -> None:
+    torch.compiler.reset()
+    encoder, x = encoder_of(depth), torch.randn(4, COMPILED_STEPS, 12)
+    compiled = copy.deepcopy(encoder)
+    compiled.compile_blocks()
+    ours, theirs = read(compiled, x), read(encoder, x)
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+    for pair in zip(gradients(compiled, ours), gradients(encoder, theirs), strict=True):
+        torch.testing.assert_close(*pair, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+@torchs_own_warnings
+@pytest.mark.parametrize("name", ["pmq", "comet"])
+def test_a_compiled_training_learns_the_same_and_resumes_to_the_same_bits(
+    compiler: None, name: str, compiled_corpus: PairSource, tmp_path: Path
+) -> None:
+    _, plain = compiled_train(name, compiled_corpus, tmp_path / "plain", compiled=False)
+    whole, loss = compiled_train(name, compiled_corpus, tmp_path / "whole", compiled=True)
+    assert loss == pytest.approx(plain, rel=1e-4)
+    with pytest.raises(KeyboardInterrupt):
+        compiled_train(name, compiled_corpus, tmp_path / "stopped", compiled=True, stop=True)
+    resumed, again = compiled_train(name, compiled_corpus, tmp_path / "stopped", compiled=True)
+    assert again == loss
+    for ours, theirs in zip(resumed.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_all_encoders_of_a_method_are_compiled_and_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def fake(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        def called(*arguments: Any, **named: Any) -> Any:
+            calls.append(type(function.__self__).__name__)  # type: ignore[attr-defined]
+            return function(*arguments, **named)
+
+        return called
+
+    monkeypatch.setattr(torch, "compile", fake)
+    method = get_method("moco")(encoder_of(1), get_method("moco").Config())
+    compile_encoders(method)
+    x = torch.randn(2, COMPILED_STEPS, 12)
+    for module in (method.encoder, method.key_encoder):
+        assert isinstance(module, Dilated)
+        module.pooled(x)
+        assert calls == ["Blocks", "Block"]
+        calls.clear()
+    copy.deepcopy(method.encoder).pooled(x)
+    copy.deepcopy(method).encoder(x)  # type: ignore[operator]
+    assert calls == []
+
+
+def test_every_part_of_an_encoder_is_compiled_where_it_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda module, dynamic: compiled.append(module))
+    encoder = ResNet1d(ResNet1dConfig(output=4))
+    encoder.compile_blocks()
+    assert compiled == [encoder.stem, encoder.blocks]
+
+
+def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_compiler(function: Any) -> Any:
+        raise RuntimeError("\nNo working C++ compiler found\nin some place")
+
+    monkeypatch.setattr(torch, "compile", no_compiler)
+    with pytest.raises(ConfigError) as raised:
+        require_compiler(CPU)
+    assert str(raised.value) == (
+        "--compile: torch.compile does not work here (No working C++ compiler found); "
+        "install a C++ compiler (g++ or clang++) and Python's headers, or leave --compile out"
+    )
+
+
+@pytest.mark.parametrize(("device", "needed"), [("cpu", "a C++ compiler"), ("cuda", "Triton, or leave")])
+def test_what_has_to_be_installed_is_that_of_the_device(
+    device: str, needed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(function: Any) -> Any:
+        raise NotImplementedError
+
+    monkeypatch.setattr(torch, "compile", silent)
+    with pytest.raises(ConfigError, match=rf"\(NotImplementedError\); install {needed.replace('+', '[+]')}"):
+        require_compiler(torch.device(device))
+
+
+@pytest.mark.parametrize("knobs", [{}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}])
+@pytest.mark.parametrize("shape", [(6, 3), (2, 3), (6, 3, 5)])
+def test_it_is_torchs_in_values_gradients_and_running_statistics(shape: tuple[int, ...], knobs: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    plain = nn.BatchNorm1d(3, **knobs)
+    for parameter in plain.parameters():
+        nn.init.uniform_(parameter, 0.5, 2.0)
+    ours = deepcopy(plain)
+    ours.__class__ = OverAllRanks  # type: ignore[assignment]
+    for _ in range(3):
+        x = 2 * torch.randn(shape) + 5
+        inputs = [x.clone().requires_grad_() for _ in range(2)]
+        outputs = [layer(own) for layer, own in zip((plain, ours), inputs, strict=True)]
+        torch.testing.assert_close(outputs[1], outputs[0], rtol=1e-5, atol=1e-5)
+        weight = torch.randn(shape)
+        for out in outputs:
+            (out * weight).sum().backward()
+        torch.testing.assert_close(inputs[1].grad, inputs[0].grad, rtol=1e-4, atol=1e-5)
+    for (name, value), kept in zip(plain.state_dict().items(), ours.state_dict().values(), strict=True):
+        torch.testing.assert_close(kept, value, msg=lambda text, name=name: f"{name}: {text}")
+    torch.testing.assert_close(ours.eval()(x), plain.eval()(x))
+
+
+def test_on_two_ranks_running_statistics_are_those_of_the_whole_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    shares = torch.randn(2, 3, 4, 5) * torch.tensor([1.0, 3.0]).view(2, 1, 1, 1) + 2  # (ranks, B, C, T)
+    elsewhere = torch.stack([shares[1].mean((0, 2)), shares[1].var((0, 2), correction=0)])  # (2, C)
+    monkeypatch.setattr(pretraining_loop, "gather_with_gradient", lambda own: torch.cat([own, elsewhere[None]]))
+    plain, ours = nn.BatchNorm1d(4), nn.BatchNorm1d(4)
+    ours.__class__ = OverAllRanks  # type: ignore[assignment]
+    torch.testing.assert_close(ours(shares[0]), plain(shares.flatten(0, 1))[:3])
+    for (name, value), kept in zip(plain.state_dict().items(), ours.state_dict().values(), strict=True):
+        torch.testing.assert_close(kept, value, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def test_only_batch_normalisations_are_over_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pretraining_loop, "rank_and_ranks", lambda: (0, 2))
+    head = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    with over_ranks(head, "synchronised"):
+        assert [type(layer) for layer in head] == [nn.Linear, OverAllRanks]
+    assert [type(layer) for layer in head] == [nn.Linear, nn.BatchNorm1d]
+    with over_ranks(head, "per-rank"):
+        assert type(head[1]) is nn.BatchNorm1d
+
+
+def test_half_precision_goes_in_and_comes_out() -> None:
+    layer = nn.BatchNorm1d(3)
+    layer.__class__ = OverAllRanks  # type: ignore[assignment]
+    out = layer((torch.randn(64, 3) + 100).bfloat16())
+    assert out.dtype == torch.bfloat16
+    assert float(out.detach().float().mean().abs()) < 0.01
+
+
+def test_on_one_process_layers_stay_as_they_are() -> None:
+    head = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    with over_ranks(head, "synchronised"):
+        assert type(head[1]) is nn.BatchNorm1d

@@ -1,7 +1,11 @@
-"""What the contract does for every encoder: a mask acts between its two parts, dropout behind them."""
+"""What the contract does for every encoder: a mask acts between its two parts, dropout behind them.
+
+Widths are read without a trace, and steps are counted from the end.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
@@ -10,7 +14,23 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders import ENCODERS
-from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
+from methods.encoders.base import (
+    STRICT,
+    Encoder,
+    EncoderConfig,
+    Size,
+    output_step,
+    output_stretch,
+    refuse_single,
+    steps_of,
+    width_of,
+)
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from methods.encoders.s4 import S4, S4Config
+from methods.encoders.st_mem import STMEM, STMEMConfig
+from methods.encoders.vit import ViT1d, ViT1dConfig
+from tests.methods.tokens import Patches, PatchesConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,3 +128,86 @@ def test_what_methods_may_need_of_an_encoder_is_stated(name: str) -> None:
     assert kind.timed is (name != "st-mem"), "its tokens stand lead by lead"
     assert kind.tokens is (name in ("vit1d", "st-mem"))
     assert kind.of_pooled == (("norm.weight", "norm.bias") if kind.tokens else ())
+
+
+def test_a_width_is_read_without_a_trace() -> None:
+    encoder = ResNet1d(ResNet1dConfig.small()).train()
+    before, generator = {name: value.clone() for name, value in encoder.state_dict().items()}, torch.get_rng_state()
+    assert width_of(encoder, encoder.embed) == 16
+    assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), generator)
+    assert encoder.training
+
+
+def test_windows_of_a_length_that_the_encoder_takes_are_read() -> None:
+    encoder = Patches(PatchesConfig(patch=7))
+    assert width_of(encoder, encoder.patches) == 7 * 12
+    assert width_of(Dilated(DilatedConfig(hidden=3)), Dilated(DilatedConfig(hidden=3)).embed) == 3
+
+
+@pytest.mark.parametrize(
+    ("taken", "looked_at"),
+    [
+        (range(1, 20_000), 300),
+        ([1, 299, 9_999], 9_999),
+        ([1, 299, 10_000], 1),
+        ([299, 10_000], 299),
+    ],
+)
+def test_the_first_length_from_a_heartbeat_on_is_read_else_the_shortest(
+    monkeypatch: pytest.MonkeyPatch, taken: Sequence[int], looked_at: int
+) -> None:
+    monkeypatch.setattr(PatchesConfig, "unfit", lambda _, samples: "" if samples in taken else "not taken")
+    seen: list[Tensor] = []
+    width_of(Patches(), lambda x: seen.append(x) or x)  # type: ignore[func-returns-value]
+    assert [x.shape for x in seen] == [(1, looked_at, 12)]
+
+
+def test_encoders_of_windows_shorter_than_a_heartbeat_are_read() -> None:
+    tokens = ViT1d(ViT1dConfig(patch=25, length=250, output=16, depth=1, heads=2, head_width=8, hidden=8))
+    assert width_of(tokens, tokens.patches) == 25 * 12
+    steps = S4(S4Config(output=8, depth=1, states=4, length=100, front="linear"))
+    assert width_of(steps, steps.embed) == 8
+
+
+@pytest.mark.parametrize(
+    ("embedded", "output", "expected"),
+    [
+        (4, 4, [0, 1, 2, 3]),
+        (8, 2, [0, 0, 0, 0, 1, 1, 1, 1]),
+        (3, 4, [1, 2, 3]),  # a class token in front
+        (5, 2, [0, 0, 1, 1, 1]),
+    ],
+)
+def test_steps_are_counted_from_the_end(embedded: int, output: int, expected: list[int]) -> None:
+    assert output_step(torch.arange(embedded), embedded, output).tolist() == expected
+
+
+def test_two_steps_are_enough() -> None:
+    refuse_single("cpc", 2)
+    with pytest.raises(ValueError, match="cpc: the encoder gives 1 step"):
+        refuse_single("cpc", 1)
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "embedded", "output", "expected"),
+    [
+        (0.25, 0.5, 20, 20, slice(5, 10)),
+        (0.0, 1.0, 12, 13, slice(1, 13)),  # a class token in front
+        (0.5, 0.75, 12, 13, slice(7, 10)),
+        (0.25, 0.5, 300, 75, slice(18, 38)),
+        (0.99, 0.99, 20, 20, slice(18, 20)),
+        (1.0, 1.0, 20, 20, slice(18, 20)),
+        (0.5, 0.5, 20, 20, slice(10, 12)),
+        (1.0, 1.0, 10, 20, slice(18, 20)),  # two outputs for each
+    ],
+)
+def test_a_stretch_is_that_of_the_embedded_steps(
+    start: float, stop: float, embedded: int, output: int, expected: slice
+) -> None:
+    assert output_stretch(start, stop, embedded, output) == expected
+
+
+def test_steps_of_one_group_are_counted() -> None:
+    assert steps_of(ViT1d(ViT1dConfig.small()), 40) == {"embedded": 20, "output": 21}
+    assert steps_of(STMEM(STMEMConfig.small()), 40) == {"embedded": 20, "output": 20}

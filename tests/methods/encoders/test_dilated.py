@@ -13,7 +13,7 @@ from torch import Tensor
 
 from methods.encoders import load_official
 from methods.encoders.dilated import Dilated, DilatedConfig, load_released
-from methods.parts.dropout import dropout
+from methods.parts.masks import dropout
 
 LENGTHS = [64, 151, 300, 600, 1000, 1500, 2500]
 

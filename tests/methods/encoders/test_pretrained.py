@@ -13,7 +13,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from benchmark.data.readers.base import LEADS
+from benchmark.data.datasets.base import LEADS
 from methods.encoders.pretrained import (
     ELSEWHERE_VERSION,
     ORDER,

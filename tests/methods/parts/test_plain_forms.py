@@ -13,9 +13,16 @@ import torch
 from torch import Tensor
 
 from methods import parts
-from methods.parts.losses import plain_two_views, two_view_nce
-from methods.parts.multi_positive import multi_positive_nce, plain_many_positives
-from methods.parts.time_cosine import plain_time_cosine, plain_unit_in_time, time_cosine, unit_in_time
+from methods.parts.losses import (
+    multi_positive_nce,
+    plain_many_positives,
+    plain_time_cosine,
+    plain_two_views,
+    plain_unit_in_time,
+    time_cosine,
+    two_view_nce,
+    unit_in_time,
+)
 
 Function = type[torch.autograd.Function]
 TEMPERATURE = 0.5

@@ -1,4 +1,7 @@
-"""Which figures a store gives, what their small print says, and that one that fails costs no other."""
+"""Which figures a store gives, what their small print says, and that one that fails costs no other.
+
+The small print: seeds as they were planned, what is simulated, and no more of the warnings than a figure holds.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,13 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from benchmark.results.cards import card_bytes
-from benchmark.results.keys import digest
-from benchmark.results.plan import Plan
-from benchmark.training.illustrate import write_illustration
+from benchmark.results.schema import digest
+from benchmark.results.store import Plan, PlannedCell, card_bytes
+from benchmark.training.health import write_illustration
 from reports.figures import choose as figures
-from reports.figures.choose import Figures, write_figures
-from reports.runs.run import open_run
-from reports.statistics.of_table import TableStatistics
+from reports.figures.choose import Figures, caveats, score_note, seeds_text, titles_of, write_figures
+from reports.runs import open_run
+from reports.statistics.table import TableStatistics
 
 CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
 HEALTH = [
@@ -80,8 +82,8 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         said[stem.name] = note
         return ()
 
-    for name in [name for name in vars(figures.plots) if name.startswith("plot_")]:
-        monkeypatch.setattr(figures.plots, name, keep)
+    for name in [name for name in vars(figures) if name.startswith("plot_")]:
+        monkeypatch.setattr(figures, name, keep)
     return said
 
 
@@ -143,7 +145,7 @@ def test_a_figure_that_fails_is_named_and_the_others_are_drawn(
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("by hand")
 
-    monkeypatch.setattr(figures.plots, "plot_label_efficiency", fail)
+    monkeypatch.setattr(figures, "plot_label_efficiency", fail)
     found = draw(full_store, tmp_path)
     assert found.problems == ("figure of label efficiency, finetune per heartbeat: ZeroDivisionError: by hand",)
     assert set(undrawn) == set(ALL) - {"finetune-heartbeat-label-efficiency"}
@@ -182,3 +184,42 @@ def test_snapshots_give_a_budget_curve(budget_store: Path, tmp_path: Path, undra
     assert draw(budget_store, tmp_path).problems == ()
     assert "on x86_64, 2 threads, float32" in undrawn["finetune-heartbeat-budget"]
     assert not [name for name in undrawn if "pretrain.epochs" in name]
+
+
+def plan(*seeds: int, protocol: str = "paper", simulated: bool = False) -> Plan:
+    cells = [PlannedCell(str(seed), "pmq", "finetune", "ptb-xl", 0.1, seed) for seed in seeds]
+    facts = {"title": "PTB-XL", "simulated": simulated}
+    config = {"protocol": protocol, "data": {"labels": "single"}}
+    return Plan("plan", config, {"pmq": "PMQ"}, {"ptb-xl": facts}, {"simulated": False}, {}, [], cells)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "protocol", "text"),
+    [
+        ((41,), "paper", "one seed (41)"),
+        ((41, 42), "paper", "over seeds 41, 42 (one pretraining)"),
+        ((41, 42, 43), "strict", "over seeds 41 to 43 (a pretraining each)"),
+        ((41, 43, 44), "paper", "over seeds 41, 43, 44 (one"),
+    ],
+)
+def test_seeds_are_named_with_what_they_share(seeds: tuple[int, ...], protocol: str, text: str) -> None:
+    assert text in seeds_text(plan(*seeds, protocol=protocol), "finetune")
+
+
+def test_simulated_data_are_said_to_be_and_real_ones_are_not() -> None:
+    assert "Simulated ECGs" in caveats(plan(41, simulated=True), ["ptb-xl"])
+    assert caveats(plan(41), ["ptb-xl"]) == ""
+    corpus = replace(plan(41), pretraining={"simulated": True})
+    assert "Simulated ECGs" in caveats(corpus, [])
+
+
+def test_one_warning_is_printed_and_the_others_counted() -> None:
+    warned = replace(plan(41), warnings=["a leak", "another", "a third"])
+    assert caveats(warned, []) == "Warning: a leak (2 more under the tables)."
+
+
+def test_a_note_names_unit_evaluation_and_ratio() -> None:
+    note = score_note(plan(41), "finetune", "recording", 0.01)
+    assert note.startswith("Macro F1 per recording, fine-tuned with 1 % of the labels; one seed (41)")
+    assert "Overall" not in note
+    assert titles_of(plan(41), ["pmq", "pmq"]) == {"pmq": "PMQ"}

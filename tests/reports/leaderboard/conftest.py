@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.cards import card_bytes
-from benchmark.results.files.write import write_atomic
-from benchmark.results.keys import digest
+from benchmark.results.files import write_atomic
 from benchmark.results.metrics import score_both_units
 from benchmark.results.names import CARD
-from benchmark.results.plan import Plan, PlannedCell
-from benchmark.results.rows import Predictions, Row
-from benchmark.results.store import Store
-from reports.runs.capsule import pack
-from reports.runs.run import open_run
+from benchmark.results.schema import digest
+from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store, card_bytes
+from reports.open import pack
+from reports.runs import open_run
 
 CLASSES = ("NORM", "MI", "HYP")
 TITLES = {"ptb-xl": "PTB-XL", "chapman": "Chapman", "cpsc2018": "CPSC2018"}
@@ -138,7 +135,7 @@ def write_cards(entry: Entry, store: Store, cells: Sequence[PlannedCell]) -> Non
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reports.leaderboard.board.RESAMPLES", 200)
+    monkeypatch.setattr("reports.leaderboard.RESAMPLES", 200)
 
 
 @pytest.fixture

@@ -1,19 +1,96 @@
-"""Scores under resamples: the stored definitions at weight one, and those of repeated lines on every resample."""
+"""The bootstrap of test patients: clusters stay whole, and names alone decide the draws.
+
+Scores under resamples: the stored definitions at weight one, and those of repeated lines on every resample.
+
+From predictions in a store to the runs of each column: paired draws, missing runs, Overall.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, class_scores, score, score_both_units
-from benchmark.results.rows import Predictions
-from benchmark.results.scoring.lines import Lines, macro
+from benchmark.results.lines import Lines, macro
+from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, class_scores, per_recording, score, score_both_units
+from benchmark.results.names import OVERALL
+from benchmark.results.store import Predictions, Store
+from reports.runs import open_run
 from reports.statistics import bootstrap
-from reports.statistics.bootstrap import CELLS, FEWEST_BINS, ResampledLines, resampled_scores
-from reports.statistics.test_set import ResampledTestSet, pooled, resampled_test_set
+from reports.statistics import bootstrap as columns_module
+from reports.statistics.bootstrap import (
+    CELLS,
+    FEWEST_BINS,
+    ResampledLines,
+    ResampledTestSet,
+    ScoreColumn,
+    UnequalTestSets,
+    by_patient,
+    columns_at,
+    drawn_beyond_once,
+    pooled,
+    resampled_scores,
+    resampled_sums,
+    resampled_test_set,
+    score_columns,
+)
+
+
+def some_predictions(patients: int = 7, windows: int = 3) -> Predictions:
+    generator = np.random.default_rng(0)
+    patient = np.repeat([f"p{number}" for number in range(patients)], windows)
+    recording = np.array([f"{name}/{k % 2}" for k, name in enumerate(patient)])
+    truth = np.eye(2, dtype=np.int64)[(np.arange(patients) % 2).repeat(windows)]
+    return Predictions(generator.random(truth.shape, dtype=np.float32), truth, recording, patient)
+
+
+def test_every_resample_draws_as_many_patients_as_there_are() -> None:
+    names = np.array([f"p{number}" for number in range(50)])
+    excess = drawn_beyond_once(names, resamples=400, seed=0)
+    assert excess.shape == (401, 50)
+    assert not excess[0].any()
+    times = excess + 1
+    assert (times.sum(axis=1) == 50).all()
+    assert times.min() == 0
+    assert abs(float((times[1:] == 0).mean()) - (1 - 1 / 50) ** 50) < 0.01
+    assert abs(float(times[1:].var()) - (1 - 1 / 50)) < 0.03
+
+
+def test_the_draws_stay_the_same_from_version_to_version() -> None:
+    """Intervals of stored results do not move."""
+    excess = drawn_beyond_once(np.array(["a", "b", "c", "d"]), resamples=3, seed=0)
+    assert excess.tolist() == [[0, 0, 0, 0], [1, -1, 0, 0], [1, 0, -1, 0], [0, 0, 0, 0]]
+
+
+def test_the_draws_depend_on_the_patients_and_the_seed_alone() -> None:
+    shuffled, first = np.random.default_rng(1).permutation(21), some_predictions()
+    again = Predictions(*(getattr(first, name)[shuffled] for name in ("probability", "truth", "recording", "patient")))
+    one, other = (resampled_test_set(found, "recording", resamples=5) for found in (first, again))
+    assert (one.excess == other.excess).all()
+    assert (one.excess != resampled_test_set(first, "recording", resamples=5, seed=1).excess).any()
+    assert (one.excess == resampled_test_set(first, "heartbeat", resamples=5).excess).all()
+
+
+def test_recordings_are_pooled_as_the_stored_scores_do() -> None:
+    found = some_predictions()
+    test = resampled_test_set(found, "recording", resamples=1)
+    expected, truth, _ = per_recording(found.probability, found.truth, found.recording)
+    assert (pooled(test, found.probability) == expected).all()
+    assert (test.truth == truth).all()
+
+
+def test_sums_of_a_resample_count_a_patient_as_often_as_drawn() -> None:
+    found = some_predictions()
+    test = resampled_test_set(found, "heartbeat", resamples=20)
+    sums = resampled_sums(test, by_patient(test, found.truth))
+    times = (test.excess + 1)[:, test.patient]  # (21, n)
+    assert (sums == times @ found.truth).all()
+
 
 Simulate = Callable[..., dict[tuple[int, int], Predictions]]
 
@@ -180,3 +257,160 @@ def test_an_empty_test_set_scores_nothing() -> None:
     for unit in ("heartbeat", "recording"):
         scores = resampled_scores(resampled_test_set(empty, unit, resamples=2), empty.probability, multi=False)
         assert all(np.isnan(values).all() for values in scores.values())
+
+
+Place = tuple[str, str, float, int]
+
+
+@pytest.fixture
+def columns_predictions(
+    simulate_predictions: Callable[..., dict[tuple[int, int], Predictions]], scatter: Callable[..., object]
+) -> dict[Place, Predictions]:
+    """Two variants on two datasets at two ratios with two seeds."""
+    found = {}
+    for number, (dataset, ratio) in enumerate([("a", 0.3), ("b", 0.3), ("a", 0.01), ("b", 0.01)]):
+        generator = np.random.default_rng([9, number % 2])  # the test set of a dataset is the same at both ratios
+        runs = simulate_predictions(generator, methods=2, seeds=2, patients=30, scatter=scatter(run=1 - ratio))
+        found |= {(f"m{method}", dataset, ratio, 41 + seed): run for (method, seed), run in runs.items()}
+    return found
+
+
+def columns_of(root: Path, unit: str = "recording", resamples: int = 20) -> list[ScoreColumn]:
+    run = open_run(root)
+    return score_columns(run, run.plan.cells, unit, resamples=resamples)
+
+
+def test_one_line_of_columns_per_ratio_and_overall_last(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    columns = columns_of(write_predictions(columns_predictions))
+    places = [(column.ratio, column.dataset, column.metric) for column in columns]
+    metrics = [(dataset, metric) for dataset in "ab" for metric in ("f1", "auroc", "acc")]
+    assert places == [(ratio, *at) for ratio in (0.3, 0.01) for at in [*metrics, ("", OVERALL)]]
+    assert {column.scores.shape for column in columns} == {(2, 2, 21)}
+    assert all(column.variants == ("m0", "m1") and column.seeds == (41, 42) for column in columns)
+
+
+@pytest.mark.parametrize("unit", ["heartbeat", "recording"])
+def test_the_first_scores_are_those_of_the_cells(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path], unit: str
+) -> None:
+    for column in columns_of(write_predictions(columns_predictions), unit, resamples=2):
+        if column.metric == OVERALL:
+            continue
+        for v, s in np.ndindex(2, 2):
+            found = columns_predictions[column.variants[v], column.dataset, column.ratio, column.seeds[s]]
+            stored = score_both_units(found.probability, found.truth, found.recording, multi=False)[unit].values
+            assert column.scores[v, s, 0] == pytest.approx(stored[column.metric], rel=1e-12)
+
+
+def test_overall_is_the_mean_of_its_columns_on_every_resample(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    columns = [column for column in columns_of(write_predictions(columns_predictions)) if column.ratio == 0.3]
+    mean = np.mean([column.scores for column in columns[:-1]], axis=0)
+    np.testing.assert_allclose(columns[-1].scores, mean)
+
+
+def test_the_order_of_the_cells_changes_nothing(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    root = write_predictions(columns_predictions)
+    run = open_run(root)
+    shuffled = list(run.plan.cells)
+    random.Random(0).shuffle(shuffled)
+    again = {
+        (column.ratio, column.dataset, column.metric): column
+        for column in score_columns(run, shuffled, "recording", resamples=20)
+    }
+    for column in columns_of(root):
+        other = again[column.ratio, column.dataset, column.metric]
+        np.testing.assert_array_equal(column.scores, other.scores, strict=True)
+        assert column.seeds == other.seeds
+
+
+def test_a_run_that_is_missing_is_nan(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    columns = columns_of(write_predictions(columns_predictions, not_run=[("m1", "a", 0.3, 42)]))
+    for column in columns:
+        missing = np.isnan(column.scores[..., 0])
+        gone = column.ratio == 0.3 and column.dataset in ("a", "")
+        assert missing.tolist() == [[False, False], [False, gone]], column
+    assert columns[0].encoders[1].tolist() == [columns[0].encoders[1][0], ""]
+
+
+def test_a_variant_that_is_not_planned_at_a_ratio_is_no_row_there(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    run = open_run(write_predictions(columns_predictions))
+    cells = [cell for cell in run.plan.cells if (cell.variant, cell.ratio) != ("m1", 0.01)]
+    columns = score_columns(run, cells, "recording", resamples=2)
+    assert {(column.ratio, column.variants) for column in columns} == {(0.3, ("m0", "m1")), (0.01, ("m0",))}
+
+
+def test_other_test_windows_in_one_cell_are_named(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    place = ("m1", "b", 0.01, 42)
+    other = replace(columns_predictions[place], patient=columns_predictions[place].patient[::-1])
+    with pytest.raises(UnequalTestSets, match=r"tested on different windows of b \(patient differs\)") as caught:
+        columns_of(write_predictions(columns_predictions | {place: other}))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_dataset_without_test_windows_has_no_part_in_overall(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    empty = {
+        place: Predictions(*(getattr(found, name)[:0] for name in ("probability", "truth", "recording", "patient")))
+        for place, found in columns_predictions.items()
+        if place[1] == "b"
+    }
+    columns = [column for column in columns_of(write_predictions(columns_predictions | empty)) if column.ratio == 0.3]
+    assert all(np.isnan(column.scores).all() for column in columns if column.dataset == "b")
+    own = np.mean([column.scores for column in columns if column.dataset == "a"], axis=0)
+    np.testing.assert_allclose(columns[-1].scores, own)
+
+
+def test_the_seed_draws_the_resamples_and_is_zero_where_none_is_stated(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    run = open_run(write_predictions(columns_predictions))
+    unit, options = "recording", {"resamples": 5}
+    whole, stated, other = (
+        score_columns(run, run.plan.cells, unit, **options, **more) for more in ({}, {"seed": 0}, {"seed": 1})
+    )
+    first = columns_at(run, run.plan.cells, 0.3, unit, **options)
+    for one, again, drawn, alone in zip(whole[: len(first)], stated, other, first, strict=False):
+        assert np.array_equal(one.scores, again.scores)
+        assert np.array_equal(one.scores, alone.scores)
+        assert not np.array_equal(one.scores, drawn.scores)
+
+
+def test_scores_of_several_labels_are_of_the_threshold(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    root = write_predictions(columns_predictions)
+    store = Store(root)
+    for key in store.row_keys():
+        row = store.load_row(key)
+        assert row is not None
+        store.save_row(replace(row, labels="multi"), store.predictions(key))
+    one = next(column for column in columns_of(root) if column.metric == "acc")
+    found = columns_predictions["m0", one.dataset, one.ratio, 41]
+    stored = score_both_units(found.probability, found.truth, found.recording, multi=True)["recording"].values
+    assert one.scores[0, 0, 0] == pytest.approx(stored["acc"])
+
+
+def test_no_row_no_runs(columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]) -> None:
+    assert columns_of(write_predictions(columns_predictions, not_run=list(columns_predictions))) == []
+
+
+def test_a_score_that_a_resample_lacks_still_counts_in_overall() -> None:
+    scores = np.array([[[0.5, 0.6]], [[0.75, 0.8]]], np.float32)  # (V, S, 1+R)
+    one = ScoreColumn("recording", 0.3, "a", "acc", ("m0", "m1"), (41,), 30, np.full((2, 1), ""), scores)
+    other = replace(one, dataset="b", patients=20, scores=np.array([[[0.7, np.nan]], [[0.25, np.nan]]], np.float32))
+    (overall,) = columns_module._overall([one, other])
+    np.testing.assert_array_equal(overall.scores, np.float32([[[0.6, np.nan]], [[0.5, np.nan]]]))
+    assert (overall.patients, overall.metric) == (20, OVERALL)

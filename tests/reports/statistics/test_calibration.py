@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.statistics.columns import ScoreColumn
-from reports.statistics.interval import LEVEL, POWER
-from reports.statistics.pairwise import pairwise
+from reports.statistics.bootstrap import ScoreColumn
+from reports.statistics.estimates import LEVEL, POWER
+from reports.statistics.table import pairwise
 
 Simulate = Callable[..., list[ScoreColumn]]
 SCATTERS = {

@@ -9,8 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.data.readers.registry import source_of
-from benchmark.data.readers.simulated import SIMULATED_MARK
+from benchmark.data.datasets.registry import SIMULATED_MARK, source_of
 from benchmark.data.simulate import COHORTS, SIMULATOR_VERSION, CohortSettings, cohort, write_cohort
 
 VERSION_2 = {

@@ -1,0 +1,356 @@
+"""The command line as data: every verb with its flags, examples and the function that does it.
+
+Functions are named as `module:function` and imported where a verb runs, so that the help needs none of them. Flags that
+verbs share stand in `benchmark.config.flags`. A new verb is an entry here and its file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from benchmark.config.command_line import Flag, Known, Verb, file_to_read, file_to_write, folder, results_named
+from benchmark.config.errors import count, positive, seed
+from benchmark.config.flags import (
+    COMPUTE,
+    CONFIG,
+    DATA,
+    ENCODER,
+    ENGINE,
+    GRID,
+    HOW,
+    METHOD,
+    REPORTED,
+    RESULTS,
+    SIGNALS,
+    WHAT,
+    WHERE,
+    shared,
+)
+from benchmark.results.names import DATASETS
+
+WHOSE = (*CONFIG, "--datasets", "--pretrain-dataset", *DATA)
+"""Flags that select and locate datasets."""
+WHAT_IS_EMBEDDED = "what is embedded, and by what"
+CELL = "CELL"
+CELL_HELP = "row, evaluation, dataset, ratio and seed in any order, as far as they are needed, or the start of a key"
+WHICH_ENCODER, WHAT_IS_WRITTEN = "which encoder", "what is written"
+TRIALS, SEARCH_SEED = 8, 1
+PAGE, WORK = Path("docs") / "KNOWN_ANSWERS.md", Path("known-answers")
+WRITTEN = "what is written"
+
+VERBS: dict[str, Verb] = {
+    "run": Verb(
+        "do what is missing of the grid, then print and write its tables",
+        "benchmark.cli.run:run",
+        {
+            **shared(
+                *CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--detach", "--workers"
+            ),
+            **shared("--dry-run"),
+            "--allow-leak": Flag(
+                HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
+            ),
+            **shared("--unit", "--scores", "--latex-landscape", "--track"),
+        },
+        examples={
+            "": "simulated cohorts, minutes on a laptop",
+            "--methods pmq moco --ratios 0.3 0.1 0.01": "choose methods and label ratios",
+            "--config laptop --dry-run": "what it would do, in hours and disk",
+            "--config paper --data-root /data": "the paper's grid on the real datasets",
+            "--encoder resnet1d --evaluate linear": "all methods around another encoder",
+            "--ablations": "the ablation table: PMQ without each of its parts",
+            "--queue-sizes 256 1024 4096": "the queue-size figure",
+            "--preset tuned": "every method with the knobs that `tune` chose",
+            "--set methods.pmq.momentum=0.99": "any knob of any method",
+            "--devices 0 1 --jobs-per-device 2": "two GPUs, two tasks at a time on each",
+            "--engine slurm --detach": "hand the work to a cluster and return; `status` shows it",
+            "--track tensorboard": "training curves too, also of what is done already",
+        },
+    ),
+    "status": Verb(
+        "how far the grid of a results store is, also while other shells or a cluster work on it",
+        "benchmark.cli.look:status",
+        {
+            **shared("--results"),
+            "--watch": Flag(HOW, "look again and again, until nothing is left", how={"action": "store_true"}),
+        },
+        examples={"status": "what is done, runs, waits and has failed", "status --watch": "the same, live"},
+    ),
+    "report": Verb(
+        "write the tables of the latest run again, from the results store alone",
+        "benchmark.cli.report:report",
+        {
+            "--results": Flag(
+                WHERE,
+                f"results store ({RESULTS}), capsule, or DIR@KEY for one run; several are put together",
+                how={"nargs": "+", "type": results_named, "metavar": "DIR|FILE"},
+            ),
+            **shared(*DATA, "--out", "--unit", "--scores", "--latex-landscape"),
+            "--capsule": Flag(
+                REPORTED, "pack the results reported, without signals", how={"type": file_to_write, "metavar": "FILE"}
+            ),
+            "--compare": Flag(
+                REPORTED,
+                "hold two results stores, capsules or runs together",
+                how={"nargs": 2, "type": results_named, "metavar": "RUN"},
+            ),
+            "--leaderboard": Flag(
+                REPORTED,
+                "one page of the rows of all --results, which need not be of one config",
+                how={"action": "store_true"},
+            ),
+        },
+        examples={
+            "report --unit recording": "the tables again, per recording",
+            "report --scores auprc ece": "further columns of the main table, from the stored predictions",
+            "report --data-root /data": "scores by sex and age of rows computed before these were kept",
+            "report --capsule mine.zip": "results to send around, without signals",
+            "report --compare runs theirs.zip": "two of them side by side",
+            "report --results capsules/*.zip --leaderboard": "the rows of many submissions on one page",
+        },
+    ),
+    "explain": Verb(
+        "all that made a number: settings, key, encoder, data, code, machine, files",
+        "benchmark.cli.explain:explain",
+        shared("--results"),
+        word=CELL,
+        word_help=CELL_HELP,
+        several=True,
+        examples={
+            "explain pmq finetune chapman 0.1 seed 41": "by the names of the tables",
+            "explain pmq chapman 10% 41": "in any order, with parts left out",
+            "explain 3f2a91": "by the start of its key",
+        },
+    ),
+    "reproduce": Verb(
+        "run a cell again from its row, in a fresh place, and say what is equal",
+        "benchmark.cli.explain:reproduce",
+        {
+            **shared("--results", *DATA, "--cache", "--device", "--workers", "--code"),
+            "--pretraining": Flag(
+                HOW, "pretrain its encoder again too, instead of taking the stored one", how={"action": "store_true"}
+            ),
+            "--keep": Flag(
+                HOW,
+                "an empty or new folder for what is made again, as a store; without it, that is removed",
+                how={"type": folder, "metavar": "FOLDER"},
+            ),
+        },
+        word=CELL,
+        word_help=CELL_HELP,
+        several=True,
+        examples={
+            "reproduce pmq finetune chapman 0.1 seed 41": "with the stored encoder",
+            "reproduce 3f2a91 --pretraining": "with an encoder that is pretrained again",
+            "reproduce 3f2a91 --data-root /data --keep again": "on real datasets; keep what was made",
+        },
+    ),
+    "tune": Verb(
+        "choose the knobs of each method by random search on validation patients",
+        "benchmark.cli.tune:tune",
+        {
+            **shared(*CONFIG, "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--protocol", "--labels"),
+            **shared("--preset"),
+            "--trials": Flag(
+                WHAT,
+                f"settings tried per method, the first the config's own ({TRIALS})",
+                how={"type": count, "default": TRIALS, "metavar": "N"},
+            ),
+            "--ratio": Flag(
+                WHAT, "label ratio of the probes (the middle one of the config)", how={"type": float, "metavar": "R"}
+            ),
+            **shared("--dry-run"),
+            "--search-seed": Flag(
+                HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": seed, "default": SEARCH_SEED, "metavar": "N"}
+            ),
+            **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--workers", "--track"),
+        },
+        examples={
+            "tune --config small --dry-run": "what it would do, in hours and disk",
+            "tune --config small --trials 8": "then `run --config small --preset tuned` compares tuned methods",
+            "tune --methods pmq moco --trials 16": "a longer search keeps the trials of a shorter one",
+        },
+    ),
+    "export": Verb(
+        "an encoder as a folder of its own: weights, config, model card, ONNX",
+        "benchmark.cli.export:export",
+        {
+            "--seed": Flag(
+                WHICH_ENCODER, "seed of its pretraining, where a row has several", how={"type": seed, "metavar": "N"}
+            ),
+            "--released": Flag(
+                WHICH_ENCODER,
+                "a checkpoint published by the authors of PMQ or COMET",
+                how={"type": file_to_read, "metavar": "FILE"},
+            ),
+            "--to": Flag(WHAT_IS_WRITTEN, "the folder", how={"type": folder, "metavar": "FOLDER"}),
+            "--onnx": Flag(
+                WHAT_IS_WRITTEN,
+                "encoder.onnx too, checked by onnxruntime; needs the extra `onnx`",
+                how={"action": "store_true"},
+            ),
+            **shared("--results", "--code"),
+        },
+        word="NAME",
+        word_help="a row of the tables, e.g. pmq or 'pmq:w/o queue', or the key of a pretraining",
+        word_needed=False,
+        examples={
+            "export pmq --to pmq": "the encoder of a row, with its model card",
+            "export pmq --to pmq --onnx": "and as ONNX",
+            "export random --seed 41 --to untrained": "one of several pretrainings of a row",
+            "export --released checkpoint.pth --to theirs": "published weights",
+        },
+    ),
+    "embed": Verb(
+        "embeddings of recordings or of a dataset, by an exported encoder",
+        "benchmark.cli.embed:embed",
+        {
+            "--encoder": Flag(
+                WHAT_IS_EMBEDDED,
+                "the folder that `export` wrote",
+                how={"type": folder, "metavar": "FOLDER", "dest": "folder"},  # `encoder` is the config's
+            ),
+            "--rate": Flag(WHAT_IS_EMBEDDED, "sampling rate of a .npy, Hz", how={"type": positive, "metavar": "HZ"}),
+            **shared("--leads"),
+            "--out": Flag(
+                WHAT_IS_WRITTEN,
+                "the table, .parquet; or .npy, with a .csv beside it that says whose each row is",
+                how={"type": file_to_write, "metavar": "FILE"},
+            ),
+            "--per-window": Flag(
+                WHAT_IS_WRITTEN, "a row per window instead of one per recording", how={"action": "store_true"}
+            ),
+            **shared(*DATA, *CONFIG, "--cache", "--device", "--workers", "--code"),
+        },
+        word="RECORDINGS|DATASET",
+        word_help="WFDB records or folders of them; a .npy of (n, samples, leads); or the name of a dataset",
+        several=True,
+        examples={
+            "embed recordings/ --encoder pmq --out features.parquet": "every WFDB record in a folder",
+            "embed mine.npy --rate 500 --leads I II V1 V5 --encoder pmq --out features.npy": ("an array of one's own"),
+            "embed ptb-xl --data-root /data --encoder pmq --out features.parquet": "a dataset, its splits and labels",
+        },
+    ),
+    "list": Verb(
+        "the methods, datasets, tasks, configs, evaluations and ablations there are",
+        "benchmark.cli.look:list_all",
+        examples={"list": "what there is"},
+    ),
+    "data check": Verb(
+        "prepare and audit every dataset, and say whether a run would refuse it",
+        "benchmark.cli.data:check",
+        shared(*WHOSE, "--tasks", "--labels", "--protocol", *SIGNALS, "--cache", "--workers"),
+        examples={"data check --data-root /data": "leaks, copies, damaged files, before a run"},
+    ),
+    "data summary": Verb(
+        "what every dataset holds, without reading a signal",
+        "benchmark.cli.data:summary",
+        shared(*WHOSE, "--protocol", *SIGNALS, "--cache"),
+        examples={"data summary --data-root /data": "what the datasets hold"},
+    ),
+    "data show": Verb(
+        "draw a recording as a 12-lead sheet with the heartbeats found",
+        "benchmark.cli.data:show",
+        shared(*WHOSE, *SIGNALS, "--out"),
+        word="RECORDING",
+        word_help="its name, e.g. A0001",
+        examples={"data show A0001 --datasets cpsc2018": "one recording, drawn"},
+    ),
+    "data download": Verb(
+        "fetch datasets from their public homes, resumed and verified",
+        "benchmark.extras.download:download",
+        {
+            "--subset": Flag(
+                WHAT, "part of a dataset: paper (what the paper uses), all, records100", how={"metavar": "NAME"}
+            ),
+            "--patients": Flag(WHAT, "the first so many patients alone", how={"type": count, "metavar": "N"}),
+            **shared(*DATA),
+            "--from": Flag(WHERE, "one home alone: physionet, aws or figshare", how={"metavar": "NAME"}),
+            "--mirrors": Flag(
+                WHERE,
+                "another file of homes; docs/DOWNLOAD.md has its form",
+                how={"type": file_to_read, "metavar": "FILE"},
+            ),
+            "--connections": Flag(HOW, "at a time, 1 to 8 (4)", how={"type": count, "metavar": "N"}),
+            "--verify": Flag(
+                HOW, "read and compare what is there, also if it was before", how={"action": "store_true"}
+            ),
+            **shared("--dry-run"),
+        },
+        word="DATASET",
+        word_help="mimic-iv-ecg, ptb-xl, chapman, cpsc2018 or ningbo; several are fetched one after the other",
+        several=True,
+        examples={
+            "data download ptb-xl --data-root /data": "a dataset, verified",
+            "data download mimic-iv-ecg --subset paper --data-root /data": "the tenth that the paper uses",
+        },
+        known=Known("dataset", DATASETS, other=""),
+    ),
+    "data new-card": Verb(
+        "look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",
+        "benchmark.extras.new_card:new_card",
+        {"--card": Flag(WRITTEN, "the card (FOLDER/NAME.yaml)", how={"type": file_to_write, "metavar": "FILE"})},
+        word="FOLDER",
+        word_help="folder of the ECG files, with their table if there is one",
+        examples={"data new-card ./my-ecgs": "a card to begin with"},
+    ),
+    "speed": Verb(
+        "how fast this machine is against plain forms of the same, and the hours of the grid",
+        "benchmark.extras.speed:speed",
+        {
+            **shared(*CONFIG, *GRID, *DATA, "--cache", "--out", *COMPUTE),
+            "--quick": Flag(HOW, "measure at small sizes: a minute instead of many", how={"action": "store_true"}),
+        },
+        examples={"speed --config laptop": "how fast this machine is"},
+    ),
+    "check-method": Verb(
+        "whether a method, or the one defined in a file, keeps what a method promises",
+        "benchmark.cli.check:check_methods",
+        shared("--encoder"),
+        word="NAME|FILE",
+        word_help="a method of `list`, a .py file that defines one, or the .yaml card of an encoder from elsewhere",
+        known=METHOD,
+        examples={"check-method ./mine.py": "what a method of one's own has to hold to"},
+    ),
+    "check-encoder": Verb(
+        "whether an encoder, or the one defined in a file, keeps what an encoder promises",
+        "benchmark.cli.check:check_encoders",
+        word="NAME|FILE",
+        word_help="an encoder of `list`, a .py file that defines one, or the .yaml card of one from elsewhere",
+        known=replace(ENCODER, other=METHOD.other, is_other=METHOD.is_other),
+        examples={"check-encoder ./mine.py": "what an encoder of one's own has to hold to"},
+    ),
+    "verify-paper": Verb(
+        "check the PMQ paper's printed tables and claims, and lay the results store beside them",
+        "benchmark.cli.report:verify_paper",
+        shared("--results", "--out"),
+        examples={"verify-paper": "the paper's own numbers, checked"},
+    ),
+    "known-answers": Verb(
+        "run on data with a planted truth, and say whether it is found",
+        "benchmark.extras.known_answers:known_answers",
+        {
+            "--only": Flag(
+                WHAT,
+                "these answers; size runs only if it is named",
+                how={"nargs": "+", "metavar": "ANSWER"},
+            ),
+            "--work": Flag(
+                WHERE,
+                f"store of the answers' runs, which are not repeated ({WORK})",
+                how={"type": folder, "default": str(WORK), "metavar": "DIR"},
+            ),
+            "--page": Flag(
+                WHERE,
+                f"page that is written ({PAGE})",
+                how={"type": file_to_write, "default": str(PAGE), "metavar": "FILE"},
+            ),
+        },
+        examples={
+            "known-answers": "all but size, about an hour on one core",
+            "known-answers --only leak power": "two of them",
+        },
+    ),  # fmt: skip,
+}
+"""In the order of the help. The first is the default; so is the first of a group (`data`) within it."""

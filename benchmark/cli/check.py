@@ -1,0 +1,217 @@
+"""Check-method, check-encoder.
+
+The verbs `check-method` and `check-encoder`: test a method or an encoder against its contract.
+
+The promises of the contracts of methods and encoders, and how they are tested in order.
+
+Tests of the contracts of methods and encoders, for `check-method`, `check-encoder` and the contract tests.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import torch
+
+from benchmark.cli import promises
+from benchmark.cli import promises as elsewhere_promises
+from benchmark.cli import promises as encoder_promises
+from benchmark.cli.promises import SHARED, Broken, Kind, in_one_line
+from benchmark.config.command_line import FAILED, OK
+from benchmark.config.errors import ConfigError, is_file
+from benchmark.screen import Console, note, step
+from methods.encoders.base import Encoder
+from methods.encoders.pretrained import PretrainedEncoder
+
+P = ParamSpec("P")
+"""Arguments of a check: a method and its encoder, or an encoder alone."""
+
+
+@dataclass(frozen=True)
+class Promise(Generic[P]):
+    """One requirement of a contract."""
+
+    name: str
+    check: Callable[P, str]
+    """Returns the finding; raises if the promise is broken."""
+    of_all: bool = False
+    """Also tested on a method that trains nothing."""
+    decisive: bool = False
+    """If broken, testing stops, because the later checks would fail too."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Result of testing a promise."""
+
+    promise: Promise[Any]
+    kept: bool
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{'kept  ' if self.kept else 'BROKEN'} {self.promise.name}: {self.detail}"
+
+
+def check_method(kind: Kind, encoder: type[Encoder] = SHARED) -> Iterator[Verdict]:
+    """Test the promises that apply to a method with an encoder."""
+    return in_turn(promises_of(kind), kind, encoder)
+
+
+def promises_of(kind: Kind) -> list[Promise[Kind, type[Encoder]]]:
+    """The promises that apply to a method."""
+    return [promise for promise in PROMISES if kind.trains or promise.of_all]
+
+
+def check_encoder(kind: type[Encoder]) -> Iterator[Verdict]:
+    """Test the promises of an encoder."""
+    return in_turn(ENCODER_PROMISES, kind)
+
+
+def check_elsewhere(kind: type[PretrainedEncoder]) -> Iterator[Verdict]:
+    """Test the promises of an encoder whose weights come from elsewhere."""
+    return in_turn(ELSEWHERE_PROMISES, kind)
+
+
+def in_turn(asked: Iterable[Promise[P]], *args: P.args, **kwargs: P.kwargs) -> Iterator[Verdict]:
+    """Test promises in order; stops after a broken decisive one."""
+    for promise in asked:
+        verdict = judge(promise, *args, **kwargs)
+        yield verdict
+        if promise.decisive and not verdict.kept:
+            return
+
+
+def judge(promise: Promise[P], *args: P.args, **kwargs: P.kwargs) -> Verdict:
+    """Test one promise; any exception counts as broken."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # more threads are slower on tensors this small
+    try:
+        return Verdict(promise, True, promise.check(*args, **kwargs))
+    except Broken as broken:
+        return Verdict(promise, False, str(broken))
+    except Exception as error:
+        return Verdict(promise, False, in_one_line(error))
+    finally:
+        torch.set_num_threads(threads)
+
+
+PROMISES: tuple[Promise[Kind, type[Encoder]], ...] = (
+    Promise("builds", promises.builds, of_all=True, decisive=True),
+    Promise("name", promises.says_who_it_is, of_all=True),
+    Promise("encoder", promises.hands_on_an_encoder, of_all=True),
+    Promise("finite loss", promises.has_a_finite_loss, decisive=True),
+    Promise("gradient", promises.trains_the_encoder),
+    Promise("momentum copies", promises.keeps_gradients_from_copies),
+    Promise("evaluation", promises.leaves_state_alone_in_evaluation),
+    Promise("positives", promises.tells_positives_without_a_trace),
+    Promise("state", promises.keeps_its_state_in_its_checkpoint),
+    Promise("resume", promises.resumes),
+    Promise("batch size", promises.takes_any_batch_size),
+    Promise("half precision", promises.stands_half_precision),
+    Promise("learning", promises.learns),
+    Promise("two processes", promises.agrees_on_two_processes),
+)
+"""In the order in which failures of a method are best fixed."""
+
+ENCODER_PROMISES: tuple[Promise[type[Encoder]], ...] = (
+    Promise("builds", encoder_promises.encoder_builds, decisive=True),
+    Promise("name", encoder_promises.encoder_says_who_it_is),
+    Promise("shapes", encoder_promises.keeps_to_shapes, decisive=True),
+    Promise("gradient", encoder_promises.learns_with_every_parameter),
+    Promise("state", encoder_promises.is_its_state),
+    Promise("evaluation", encoder_promises.is_settled_in_evaluation),
+    Promise("pooled", encoder_promises.pools_as_it_says),
+    Promise("dropout", encoder_promises.drops_out_in_training),
+    Promise("mask", encoder_promises.lets_a_mask_act),
+    Promise("tokens", encoder_promises.leaves_tokens_out),
+    Promise("one window", encoder_promises.takes_one_window),
+    Promise("half precision", encoder_promises.encoder_stands_half_precision),
+    Promise("methods", encoder_promises.is_learned_by_every_method),
+)
+"""In the order in which failures of an encoder are best fixed."""
+
+ELSEWHERE_PROMISES: tuple[Promise[type[PretrainedEncoder]], ...] = (
+    Promise("card", elsewhere_promises.says_what_it_is, decisive=True),
+    Promise("weights", elsewhere_promises.brings_its_weights, decisive=True),
+    Promise("features", elsewhere_promises.gives_its_features, decisive=True),
+    Promise("state", elsewhere_promises.is_the_same_when_loaded_again),
+    Promise("precision", elsewhere_promises.is_as_precise_at_any_precision),
+    Promise("gradient", elsewhere_promises.is_fine_tuned_or_says_why_not),
+)
+"""In the order in which failures of weights from elsewhere are best fixed."""
+
+
+T = TypeVar("T")
+QUICK = 3
+"""Promises of a method that trains nothing; more include short trainings."""
+METHOD_PAGE, ENCODER_PAGE, ELSEWHERE_PAGE = "docs/METHOD.md", "docs/ENCODER.md", "docs/ELSEWHERE.md"
+"""Pages with the contracts."""
+
+
+def check_methods(arguments: Namespace, console: Console) -> int:
+    """Print one line per promise of a method. Raises ConfigError for an unknown or unserved method or encoder."""
+    from benchmark.config.words import find_method  # here, because torch loads slowly
+    from methods import refusal
+    from methods.encoders import DEFAULT, get_encoder
+
+    encoders = [named(get_encoder, name, ENCODER_PAGE) for name in arguments.encoder or [DEFAULT]]
+    method = named(find_method, arguments.word, METHOD_PAGE)
+    if method.brings is not None:
+        return check_brought(method.brings, arguments.word, console)
+    for encoder in encoders:
+        if refused := refusal(method, encoder):
+            raise ConfigError(refused)
+    verdicts = (verdict for encoder in encoders for verdict in check_method(method, encoder))
+    count = len(encoders) * len(promises_of(method))
+    return print_verdicts(verdicts, count, arguments.word, METHOD_PAGE, console)
+
+
+def check_encoders(arguments: Namespace, console: Console) -> int:
+    """Print one line per promise of an encoder. Raises ConfigError for an unknown encoder."""
+    from benchmark.config.words import find_method  # here, because torch loads slowly
+    from methods.encoders import get_encoder
+    from methods.encoders.pretrained import PretrainedEncoder
+
+    if is_file(arguments.word):
+        brings = find_method(arguments.word).brings
+        assert brings is not None, "a card is of an encoder"
+        return check_brought(brings, arguments.word, console)
+    encoder = named(get_encoder, arguments.word, ENCODER_PAGE)
+    if issubclass(encoder, PretrainedEncoder):
+        return check_brought(encoder, arguments.word, console)
+    return print_verdicts(check_encoder(encoder), len(ENCODER_PROMISES), arguments.word, ENCODER_PAGE, console)
+
+
+def check_brought(encoder: type[PretrainedEncoder], word: str, console: Console) -> int:
+    """Print one line per promise of an encoder whose weights come from elsewhere."""
+
+    return print_verdicts(check_elsewhere(encoder), len(ELSEWHERE_PROMISES), word, ELSEWHERE_PAGE, console)
+
+
+def named(get: Callable[[str], T], name: str, page: str) -> T:
+    """`get(name)`. Raises ConfigError for an unknown name or a file that cannot be used."""
+    try:
+        return get(name)
+    except ValueError as error:
+        raise ConfigError(f"{error}; {page} shows how to write one") from None
+
+
+def print_verdicts(verdicts: Iterable[Verdict], count: int, name: str, page: str, console: Console) -> int:
+    """Print each of `count` verdicts on `name` as it comes; returns the exit status, FAILED if a promise is broken.
+
+    page: where the contract stands.
+    """
+    about = "less than a minute" if count > QUICK and page == METHOD_PAGE else "a few seconds"
+    note(console, f"{name}: {count} promises to test, {about} on an idle core")
+    kept = []
+    with step(console, name) as progress:
+        for verdict in verdicts:
+            kept.append(verdict.kept)
+            note(console, str(verdict))
+            progress(len(kept), count)
+    if not all(kept):
+        note(console, f"{kept.count(False)} of {len(kept)} promises tested are broken; {page} has the contract")
+    return OK if all(kept) else FAILED

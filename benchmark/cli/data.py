@@ -1,0 +1,301 @@
+"""Data check, summary, show.
+
+The verb `data`: download, summarise, audit and draw datasets before a run. Implemented in `download` and `look`.
+
+Implementation of the verb `data`.
+
+data summary         facts from metadata tables and cached data; reads no signal
+data check           prepares and audits every dataset; one verdict each
+data show RECORDING  one recording and its heartbeats (drawn by reports.figures.choose)
+"""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.command_line import FAILED, OK
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.config.flags import Place, config_of, place_of, words_of
+from benchmark.data.audit import COLUMNS, Finding, below_table, fact_lines, of_listing, of_prepared, some, table_row
+from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
+from benchmark.data.datasets.registry import find_root, is_simulated
+from benchmark.data.prepare import Prepared, cached, list_part
+from benchmark.data.segments import FS, Segmentation, heartbeats
+from benchmark.data.task import of_task
+from benchmark.run.datasets import audit_of, names_of, open_data, prepare_data
+from benchmark.screen import Console, note, print_prose, print_table
+
+VERDICTS = {
+    "ok": "ok",
+    "warning": "usable with warnings",
+    "leak": "a run refuses it, unless told --allow-leak",
+    "fatal": "unusable",
+}
+"""Worst severity of a dataset's findings -> verdict, from best to worst."""
+SHOWN_REPORT = 60
+"""Maximum characters of a machine report in a title."""
+
+
+@dataclass(frozen=True)
+class DataCommand:
+    """A `data` command."""
+
+    config: Config
+    asked: tuple[str, ...]
+    """Datasets named by flags, the pretraining corpus first; empty: those of the config."""
+    place: Place
+    subject: str = ""
+    """The recording of `data show`, else ''."""
+
+
+@dataclass(frozen=True)
+class Drawable:
+    """A recording to draw."""
+
+    signal: NDArray[np.float32]
+    """(n, 12) mV."""
+    fs: float
+    """Hz."""
+    r_peaks: NDArray[np.int64]
+    """Sample indices at `fs`; empty if no beat was found."""
+    title: str
+    """Two lines."""
+    file_name: str
+
+
+def names_asked(command: DataCommand) -> list[str]:
+    """Datasets of a `data` command: named by flags, else the config's simulated ones, else all that are found.
+
+    Raises DatasetError if none is found.
+    """
+    place = command.place
+    if command.asked:
+        return list(command.asked)
+    if command.config.data.simulation is not None:
+        return names_of(command.config)
+    known = {name: command.config.data.source(name) for name in command.config.data.known()}
+    found = [name for name, source in known.items() if name in place.paths or _is_found(source, place)]
+    if not found:
+        where = f"no dataset in {place.data_root}" if place.data_root else "no folder given"
+        raise DatasetError(f"{where}: use --data-root DIR or --data NAME=DIR; the names are {', '.join(known)}")
+    return found
+
+
+def _is_found(source: Source, place: Place) -> bool:
+    try:
+        find_root(source, place.data_root, place.paths)
+    except DatasetError:
+        return False
+    return True
+
+
+def print_summary(command: DataCommand, console: Console) -> bool:
+    """Run `data summary`; returns whether every dataset could be listed."""
+    names = names_asked(command)
+    summaries = []
+    for name in names:
+        try:
+            dataset = open_data(command.config, name, command.place, console)
+            listing = list_part(dataset, command.config.data.prefix_of(name))
+        except DatasetError as problem:
+            note(console, f"{name}: {problem}")
+            continue
+        known = cached(dataset, command.place.cache, listing, command.config.data.cut(), read=False)
+        spec = command.config.task_spec(command.config.finetune)
+        summaries.append(of_prepared(known, spec) if known else of_listing(dataset, listing, spec))
+    print_table(console, COLUMNS, [[table_row(summary) for summary in summaries]])
+    print_prose(console, (line for summary in summaries for line in below_table(summary)))
+    return len(summaries) == len(names)
+
+
+def print_check(command: DataCommand, console: Console) -> bool:
+    """Run `data check`; returns whether a run would accept every dataset."""
+    names = names_asked(command)
+    spec = command.config.task_spec(command.config.finetune)
+    prepared: dict[str, Prepared] = {}
+    facts: dict[str, list[str]] = {}
+    findings: list[Finding] = []
+    for name in names:
+        try:
+            dataset = open_data(command.config, name, command.place, console)
+            prepared[name] = prepare_data(dataset, command.config, command.place, console)
+        except DatasetError as problem:
+            findings.append(Finding((name,), "fatal", str(problem)))
+            continue
+        facts[name] = [
+            f"folder      {dataset.root}",
+            *(
+                [f"source      {dataset.how_to_get}"]
+                if name in command.config.data.cards and dataset.how_to_get
+                else []
+            ),
+            *fact_lines(of_prepared(prepared[name], spec)),
+        ]
+    findings += findings_of(command.config, prepared)
+    titles = {name: command.config.data.source(name).title for name in names}
+    print_prose(console, verdict_lines(titles, facts, findings))
+    return all(worst(findings, name) in ("ok", "warning") for name in names)
+
+
+def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:
+    """Findings on prepared datasets, the columns among them under the config's tasks; each is of its dataset."""
+    views = dict(prepared)
+    for column in config.data.columns():
+        if column.dataset in prepared:
+            views[column.name] = of_task(prepared[column.dataset], column)
+    named = {name for name, data in views.items() if data.dataset}
+    only_named = {views[name].dataset for name in named} - {column.name for column in config.data.columns()}
+    tested = [name for name, data in views.items() if data.classes and name not in only_named]
+    found = audit_of(config, views, tested)
+    return [own if not named.intersection(own.datasets) else of_dataset(own, views) for own in found]
+
+
+def of_dataset(finding: Finding, views: Mapping[str, Prepared]) -> Finding:
+    """A finding on named tasks as one on their datasets, which says the task."""
+    datasets = tuple(dict.fromkeys(views[name].dataset_name for name in finding.datasets))
+    tasks = [name for name in finding.datasets if views[name].dataset]
+    return replace(finding, datasets=datasets, text=f"{', '.join(tasks)}: {finding.text}")
+
+
+def verdict_lines(
+    titles: Mapping[str, str], facts: Mapping[str, list[str]], findings: Sequence[Finding]
+) -> Iterator[str]:
+    """Verdict, facts and findings of each dataset, given by name and title, then findings on several datasets."""
+    for name, title in titles.items():
+        yield f"{title} ({name}): {VERDICTS[worst(findings, name)]}"
+        yield from (f"  {line}" for line in facts.get(name, ()))
+        yield from (f"  {finding.severity}: {finding.text}" for finding in findings if finding.datasets == (name,))
+    across = [finding for finding in findings if len(finding.datasets) > 1]
+    if len(titles) > 1:
+        yield f"between the datasets: {'' if across else 'no copies'}".rstrip()
+        yield from (f"  {finding.severity}: {finding.text}" for finding in across)
+
+
+def worst(findings: Sequence[Finding], name: str) -> str:
+    """Worst severity of a dataset's findings; 'ok' without any."""
+    own = [finding.severity for finding in findings if name in finding.datasets]
+    return max(["ok", *own], key=list(VERDICTS).index)
+
+
+def look_up(command: DataCommand, console: Console) -> Drawable:
+    """The recording of `data show`.
+
+    Raises ConfigError if not exactly one dataset has it, DatasetError if its signal is unusable.
+    """
+    wanted = command.subject
+    found: list[tuple[Dataset, Entry]] = []
+    known: list[str] = []
+    for name in names_asked(command):
+        try:
+            dataset = open_data(command.config, name, command.place, console)
+            entries = dataset.listing().entries
+        except DatasetError as problem:
+            note(console, f"{name}: {problem}")
+            continue
+        known += [entry.recording for entry in entries]
+        found += [(dataset, entry) for entry in entries if entry.recording == wanted]
+    if not found:
+        raise ConfigError(not_found(wanted, known))
+    if len(found) > 1:
+        homes = " and ".join(dataset.name for dataset, _ in found)
+        raise ConfigError(f"recording {wanted!r} stands in {homes}: add --datasets NAME")
+    return drawable(*found[0], command.config.data.cut())
+
+
+def not_found(wanted: str, known: Sequence[str]) -> str:
+    """Message for an unknown recording, with similar names."""
+    number = _number(wanted)
+    near = [name for name in known if number and _number(name) == number]
+    near = near or get_close_matches(wanted, known, n=3)
+    hint = f"did you mean {some(near)}?" if near else f"there are {len(known)}, e.g. {some(known)}"
+    return f"no recording {wanted!r}: {hint}"
+
+
+def _number(name: str) -> str:
+    """Number in a recording's name: '1' of '00001_hr', 'A0001' or '1.0'."""
+    digits = re.search(r"\d+", name)
+    return digits[0].lstrip("0") if digits else ""
+
+
+def drawable(dataset: Dataset, entry: Entry, cut: Segmentation) -> Drawable:
+    """Signal, R peaks and title of a recording, with what a run cuts from it unless that is heartbeats.
+
+    Raises DatasetError if the signal is unusable.
+    """
+    try:
+        recording = dataset.read(entry)
+    except Unusable as reason:
+        raise DatasetError(f"{dataset.title} {entry.recording} cannot be drawn: {reason}") from None
+    peaks = np.empty(0, np.int64)
+    try:
+        beats = heartbeats(recording.signal, recording.fs)
+        peaks = np.rint(beats.r_peaks * recording.fs / FS).astype(np.int64)
+        rate = f"rate {60 * FS / beats.median_rr:.0f}/min"
+    except Unusable as reason:
+        rate = f"skipped by a run: {reason}"
+    if cut.kind != "heartbeats":
+        rate = f"{rate.removeprefix('skipped by a run: ')}   {cut_text(recording, cut)}"
+    names = ", ".join(dataset.classes[label] for label in entry.labels)
+    told = names or entry.report[:SHOWN_REPORT] or "no label"
+    simulated = " (simulated)" if is_simulated(dataset, [entry]) else ""
+    seconds = len(recording.signal) / recording.fs
+    return Drawable(
+        signal=recording.signal,
+        fs=recording.fs,
+        r_peaks=peaks,
+        title=f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   {told}\n"
+        f"{rate}   {recording.fs:g} Hz   {seconds:g} s",
+        file_name=f"ecg-{dataset.name}-{re.sub(r'[^A-Za-z0-9._-]', '_', entry.recording)}.png",
+    )
+
+
+def cut_text(recording: Recording, cut: Segmentation) -> str:
+    """'7 crops of 2.5 s every 1.25 s of whole recordings, 100 Hz', or why a run skips the recording."""
+    try:
+        kept = np.array(len(cut.cut(recording.signal, recording.fs)))
+    except Unusable as reason:
+        return f"skipped by a run: {reason}"
+    return f"{int(cut.trials_in(kept, 1))} {', '.join(cut.words())}"
+
+
+def command_of(arguments: Namespace) -> DataCommand:
+    """The command from its flags. Raises ConfigError."""
+    from benchmark.config.words import names_of  # here, because the readers load slowly
+
+    return DataCommand(
+        config=config_of(arguments),
+        asked=tuple(dict.fromkeys(names_of(words_of(arguments)))),
+        place=place_of(arguments),
+        subject=vars(arguments).get("word", ""),
+    )
+
+
+def check(arguments: Namespace, console: Console) -> int:
+    """`data check`."""
+
+    return OK if print_check(command_of(arguments), console) else FAILED
+
+
+def summary(arguments: Namespace, console: Console) -> int:
+    """`data summary`."""
+
+    return OK if print_summary(command_of(arguments), console) else FAILED
+
+
+def show(arguments: Namespace, console: Console) -> int:
+    """`data show`: draw one recording as a 12-lead sheet."""
+    from reports.figures.twelve_lead import twelve_lead_sheet
+
+    found = look_up(command_of(arguments), console)
+    path = arguments.out / found.file_name
+    twelve_lead_sheet(found.signal, found.fs, found.title, found.r_peaks, path)
+    note(console, f"wrote {path}")
+    return OK

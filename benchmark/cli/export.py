@@ -1,0 +1,687 @@
+"""Export: weights, card, ONNX.
+
+The verb `export`: an encoder of the store, or a published checkpoint, as a folder that stands for itself.
+
+MODEL_CARD.md: what goes in and comes out, how the encoder was pretrained, its scores, licences and limits.
+
+The pretraining that a row's name or a key means, with the run whose rows tell how it was cut and scored.
+
+The scores of one encoder as a model card prints them: intervals, and differences from the untrained encoder.
+
+Implementation of the verb `export`: what was found becomes a folder.
+
+An encoder as an ONNX file: windows (n, S, 12) -> embeddings (n, K), any n, checked against torch by onnxruntime.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from benchmark.config.command_line import OK
+from benchmark.config.errors import ConfigError, unknown
+from benchmark.config.sections import Data, Finetune
+from benchmark.data.datasets.base import LEADS
+from benchmark.data.datasets.registry import DATASETS
+from benchmark.embedding import (
+    CONFIG,
+    MODEL_CARD,
+    PRECISIONS,
+    UNKNOWN,
+    Description,
+    encoder_of,
+    read_released,
+    save_folder,
+    standardisation_of,
+)
+from benchmark.results.files import replacing
+from benchmark.results.metrics import TITLES
+from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED, name_on, name_on_any
+from benchmark.results.store import BadCard, CorruptRow, NoResults, PlannedCell, Row, Store, with_todays_keys
+from benchmark.screen import Console, note
+from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
+from methods.encoders.base import Encoder
+from reports.runs import Run, evaluations_of, open_run, role_of
+from reports.statistics.bootstrap import UnequalTestSets, score_columns
+from reports.statistics.table import intervals, pairwise
+from reports.tables.render import literal, pipe_table
+from reports.tables.words import ratio_text, unit_text
+
+SIGNALS = (
+    "segmentation", "window_seconds", "window_stride", "short", "rate", "standardise", "leads",
+)  # fmt: skip
+"""Keys of `data` that say how signals were taken."""
+SHOWN = 12
+"""Pretrainings that a message lists."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finished pretraining in a run."""
+
+    run: Run
+    variant: str
+    """Row of the run's tables."""
+    key: str
+    card: dict[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        """Its folder in the store."""
+        return self.run.store.pretrained / self.key
+
+    @property
+    def cells(self) -> list[PlannedCell]:
+        """The row's finished cells on this encoder."""
+        rows = self.run.rows
+        return [cell for cell in of_row(self.run, self.variant) if rows[cell.key].pretrain_key == self.key]
+
+    @property
+    def row(self) -> Row:
+        """One of its rows."""
+        return self.run.rows[self.cells[0].key]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The config of its row."""
+        return with_todays_keys(self.row.provenance["config"])
+
+    def cut(self) -> dict[str, Any]:
+        """How its test windows were cut (`benchmark.embedding.Cut`)."""
+        finetune, segmentation = self.config.get("finetune", {}), self.signals.cut()
+        per_trial = "beats_per_trial" if segmentation.kind == "heartbeats" else "windows_per_trial"
+        count = finetune.get(per_trial, getattr(Finetune(), per_trial))
+        if segmentation.kind == "recordings":
+            count = 1
+        cut: dict[str, Any] = {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
+        further: dict[str, Any] = {"stride": segmentation.stride, "pad": segmentation.pad, "scale": self.scale}
+        further["present"] = self.signals.leads if len(self.signals.leads) < len(LEADS) else None
+        return cut | {name: value for name, value in further.items() if value}
+
+    @property
+    def signals(self) -> Data:
+        """How its signals were taken."""
+        data = self.config["data"]
+        return Data(**{name: data[name] for name in SIGNALS if name in data})
+
+    @property
+    def scale(self) -> list[float] | None:
+        """Mean and deviation of the corpus, where they standardise. Raises ConfigError for an encoder without one."""
+        if self.signals.standardise != "dataset":
+            return None
+        if "scale" not in self.card:
+            raise ConfigError(
+                f"{self.variant} saw no corpus whose mean and deviation standardise (data.standardise: dataset); "
+                "export a pretrained encoder"
+            )
+        return [float(value) for value in self.card["scale"]]
+
+
+def find(results: Path, asked: str, seed: int | None) -> Found:
+    """The pretraining of a row, by its name or title, or of a key, in the latest run that has it.
+
+    Raises ConfigError, in one line, for an unknown name and where a row has several pretrainings and no seed tells
+    which; NoResults if there is no run.
+    """
+    store = Store(results)
+    named: dict[str, str] = {}
+    for run in runs_of(store):
+        titles = dict(run.plan.variants)
+        named = {**titles, **named}
+        for variant, keys in pretrainings_of(run).items():
+            if asked in keys:
+                if seed not in (None, keys[asked]):
+                    raise ConfigError(f"{asked} is {variant} with seed {keys[asked]}, not --seed {seed}; leave it out")
+                return _checked(run, variant, asked)
+            if asked in (variant, titles[variant]) and keys:
+                return _checked(run, variant, _one_of(variant, keys, seed))
+    if asked in named or asked in named.values():
+        raise ConfigError(f"{asked}: no cell of it with an encoder is finished in {results}; the run command goes on")
+    if (store.pretrained / asked).is_dir():
+        raise ConfigError(f"{asked}: no finished cell in {results} rests on it, so how it was cut is not known")
+    raise ConfigError(unknown("row", asked, list(named)))
+
+
+def runs_of(store: Store) -> Iterator[Run]:
+    """The runs of a store, the latest first; what cannot be read is passed over. Raises NoResults if none can."""
+    keys, read = store.plan_keys(), 0
+    for key in keys:
+        with suppress(NoResults):
+            run = open_run(store.root, key)
+            read += 1
+            yield run
+    if not read:
+        raise NoResults(f"no results in {store.root}: none of its plans can be read")
+
+
+def of_row(run: Run, variant: str) -> list[PlannedCell]:
+    """The finished cells of a row."""
+    return [cell for cell in run.plan.cells if cell.variant == variant and cell.key in run.rows]
+
+
+def pretrainings_of(run: Run) -> dict[str, dict[str, int | None]]:
+    """Row -> key -> seed of the pretrainings of its finished cells."""
+    found: dict[str, dict[str, int | None]] = {variant: {} for variant in run.plan.variants}
+    for variant, keys in found.items():
+        rows = [run.rows[cell.key] for cell in of_row(run, variant)]
+        keys |= {row.pretrain_key: row.pretrain_seed for row in rows if row.pretrain_key}
+    return found
+
+
+def _one_of(variant: str, keys: dict[str, int | None], seed: int | None) -> str:
+    """The key at a seed, or the only one."""
+    chosen = [key for key, own in keys.items() if seed is None or own == seed]
+    if len(chosen) == 1:
+        return chosen[0]
+    there = [f"{own} ({key})" for key, own in sorted(keys.items(), key=lambda item: item[1] or 0)]
+    more = f" and {len(there) - SHOWN} more" if len(there) > SHOWN else ""
+    listed = f"{', '.join(there[:SHOWN])}{more}"
+    if seed is None:
+        raise ConfigError(
+            f"{variant} has {len(keys)} pretrainings: choose one by --seed N or its key; there are {listed}"
+        )
+    raise ConfigError(f"{variant} has no pretraining with --seed {seed}; there are {listed}")
+
+
+def _checked(run: Run, variant: str, key: str) -> Found:
+    try:
+        card = checked_card(run.store.pretrained / key)
+    except BadCard as error:
+        raise ConfigError(f"{error}; the run command makes it again") from None
+    if card is not None and "elsewhere" in card.get("encoder", {}):
+        raise ConfigError(f"{variant}: its weights come from elsewhere and are not in the store; use its own file")
+    if card is None:
+        raise ConfigError(f"{run.store.pretrained / key}: the encoder is gone; the run command makes it again")
+    return Found(run, variant, key, card)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The table of an evaluation."""
+
+    title: str
+    lines: tuple[tuple[str, ...], ...]
+    """`HEADER`."""
+    seeds: int
+    problem: str = ""
+    """Why there is no line."""
+
+
+HEADER = ("labels", "dataset", "score", "mean", "95 % interval", "minus untrained")
+
+
+def scores_of(found: Found) -> list[Scores]:
+    """One table per evaluation, in percent, from the stored predictions of the encoder's cells."""
+    return [_of_evaluation(found, evaluation) for evaluation in evaluations_of(found.run.plan)]
+
+
+def _of_evaluation(found: Found, evaluation: str) -> Scores:
+    run, unit = found.run, UNIT_OF_PROTOCOL[found.run.plan.config["protocol"]]
+    title = f"{EVALUATION_TITLES.get(evaluation, evaluation)}, scored per {unit_text(run.plan, unit)}"
+    own = [cell for cell in found.cells if cell.evaluation == evaluation]
+    if not own:
+        return Scores(title, (), 0, "no cell of it is finished")
+    untrained = untrained_on(found)
+    beside = _untrained(found, untrained, own)
+    try:
+        columns = score_columns(run, [*own, *beside], unit)
+    except (UnequalTestSets, CorruptRow) as problem:
+        return Scores(title, (), 0, str(problem))
+    told = intervals(columns)
+    told = told[told["variant"] == found.variant]
+    pairs = pairwise(columns, {(found.variant, untrained)}) if beside else pd.DataFrame()
+    return Scores(title, tuple(_lines(found, evaluation, told, pairs)), len({cell.seed for cell in own}))
+
+
+def untrained_on(found: Found) -> str:
+    """The row of the untrained encoder of the same kind."""
+    role = role_of(found.run.plan, found.variant)
+    encoder = str(role.get("encoder", ""))
+    return UNTRAINED if name_on_any(found.variant, encoder) == found.variant else name_on(UNTRAINED, encoder)
+
+
+def _untrained(found: Found, untrained: str, own: list[PlannedCell]) -> list[PlannedCell]:
+    """The cells of the untrained encoder where the encoder's own are."""
+    if found.variant == untrained:
+        return []
+    places = {(cell.evaluation, cell.dataset, cell.ratio, cell.seed) for cell in own}
+    cells = of_row(found.run, untrained)
+    return [cell for cell in cells if (cell.evaluation, cell.dataset, cell.ratio, cell.seed) in places]
+
+
+def _lines(found: Found, evaluation: str, told: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[tuple[str, ...]]:
+    differences = {
+        (line["ratio"], line["dataset"], line["metric"]): _interval(line["difference"], line["low"], line["high"], "+")
+        for line in pairs.to_dict("records")
+    }
+    for line in told.to_dict("records"):
+        dataset = found.run.plan.datasets.get(line["dataset"], {})
+        yield (
+            ratio_text(line["ratio"], evaluation),
+            str(dataset.get("title", line["dataset"])) or "all",
+            TITLES[line["metric"]],
+            _percent(line["mean"]),
+            _interval(None, line["low"], line["high"]),
+            differences.get((line["ratio"], line["dataset"], line["metric"]), "–"),
+        )
+
+
+def _percent(value: float, sign: str = "") -> str:
+    return "–" if pd.isna(value) else f"{100 * value:{sign}.1f}"
+
+
+def _interval(mean: float | None, low: float, high: float, sign: str = "") -> str:
+    """'+3.1 [+1.0, +5.2]'; without a mean the interval alone."""
+    inner = "–" if pd.isna(low) else f"[{_percent(low, sign)}, {_percent(high, sign)}]"
+    return inner if mean is None else f"{_percent(mean, sign)} {inner}"
+
+
+ONNX = "encoder.onnx"
+INPUT, OUTPUT = "windows", "embeddings"
+TOLERANCE = 1e-4
+"""Largest difference between onnxruntime and torch, both in float32, relative to the largest embedding."""
+BATCHES = (1, 2, 7)
+"""Numbers of windows that the check embeds."""
+LACKING = "needs onnx, onnxscript and onnxruntime: pip install 'ecg-pretrain-bench[onnx]'"
+
+
+class Pooled(nn.Module):
+    """An encoder whose `forward` is its `pooled`."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """(n, S, 12) -> (n, K)."""
+        return self.encoder.pooled(windows)  # (n, K)
+
+
+def write_onnx(encoder: Encoder, samples: int, file: Path) -> float:
+    """Write the file and check it; returns the largest relative difference found.
+
+    Raises ConfigError, in one line, without the extra `onnx`, for an encoder that cannot be exported, and if
+    onnxruntime differs by more than `TOLERANCE`; then no file is left.
+    """
+    try:
+        import onnxruntime
+        import onnxscript  # noqa: F401  torch.onnx needs it and says so in many lines
+        from onnx import ModelProto  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(f"--onnx {LACKING} ({error.name} is missing)") from None
+    content = onnx_bytes(encoder.cpu().eval(), samples)
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    found = max(difference(session, encoder, samples, count) for count in BATCHES)
+    if not found <= TOLERANCE:
+        raise ConfigError(
+            f"the ONNX file of {encoder.name!r} differs from torch by {found:.1e} of the largest embedding, more than "
+            f"{TOLERANCE:g}; it is not written"
+        )
+    with replacing(file) as handle:
+        handle.write(content)
+    return found
+
+
+def onnx_bytes(encoder: Encoder, samples: int) -> bytes:
+    """Content of the file. Raises ConfigError for an encoder with an operation that ONNX lacks."""
+    example = torch.zeros(2, samples, len(LEADS))  # (n, S, 12)
+    count = torch.export.Dim("n", min=1)
+    try:
+        with quiet():
+            program = torch.onnx.export(
+                Pooled(encoder.for_export()),
+                (example,),
+                input_names=[INPUT],
+                output_names=[OUTPUT],
+                dynamic_shapes={"windows": {0: count}},
+                dynamo=True,
+                verbose=False,
+            )
+    except torch.onnx.errors.OnnxExporterError as error:
+        raise ConfigError(
+            f"the encoder {encoder.name!r} cannot be written as ONNX: it has an operation that torch cannot convert "
+            f"({type(error).__name__})"
+        ) from None
+    assert program is not None
+    return bytes(program.model_proto.SerializeToString())
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without torch's remarks on its own deprecations and on packages that are not needed."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+def difference(session: Any, encoder: Encoder, samples: int, count: int) -> float:
+    """Largest difference between a session of onnxruntime and torch, relative to the largest embedding."""
+    draws = np.random.default_rng(count).normal(size=(count, samples, len(LEADS)))
+    windows = draws.astype(np.float16).astype(np.float32)  # (n, S, 12)
+    with torch.no_grad():
+        expected = encoder.pooled(torch.from_numpy(windows)).numpy()  # (n, K)
+    (found,) = session.run([OUTPUT], {INPUT: windows})
+    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-12))
+
+
+PACKAGE = "ecg-pretrain-bench"
+SIMULATED = (
+    "**Simulated data.** It was pretrained on simulated recordings of no patient. It shows how the suite works, and "
+    "has learned nothing of real ECGs."
+)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is known of how an encoder came about, beyond its description."""
+
+    about: Mapping[str, str]
+    """What is listed under 'How it was pretrained'."""
+    simulated: bool = False
+    """Whether the corpus was."""
+    trained: bool = True
+    datasets: Mapping[str, Mapping[str, Any]] | None = None
+    """Corpus and datasets of the scores: name -> title, whether simulated, the licence that a card of data states."""
+    scores: Sequence[Scores] = ()
+    unknown: Sequence[str] = ()
+    """What nobody told, one sentence each."""
+
+
+def model_card(description: Description, origin: Origin, *, onnx: bool = False) -> str:
+    """The text of the card."""
+    parts = [
+        f"---\nlibrary_name: {PACKAGE}\ntags: [ecg, feature-extraction, contrastive-pretraining]\n---",
+        f"# {literal(description.title)}",
+        f"An encoder of 12-lead ECGs, written by {PACKAGE} {_version()}.",
+        *([SIMULATED] if origin.simulated and origin.trained else []),
+        *_facts("What goes in and comes out", _reads(description, onnx)),
+        *_facts("How it was pretrained", origin.about),
+        *(["\n".join(f"- {literal(line)}" for line in origin.unknown)] if origin.unknown else []),
+        *_scores(origin),
+        *_licences(origin),
+        *_use(description, onnx),
+        "## Limits",
+        "\n".join(f"- {line}" for line in _limits(origin)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _version() -> str:
+    try:
+        return version(PACKAGE)
+    except PackageNotFoundError:
+        return "(from its source)"
+
+
+def _facts(title: str, facts: Mapping[str, str]) -> list[str]:
+    lines = [f"- **{literal(name)}**: {literal(value)}" for name, value in facts.items() if value]
+    return [f"## {title}", "\n".join(lines)] if lines else []
+
+
+def _reads(description: Description, onnx: bool) -> dict[str, str]:
+    cut, word = description.cut, description.segmentation.word
+    drops = f"; a recording with fewer than {cut['per_trial']} gives none" if cut["per_trial"] > 1 else ""
+    per_window = f"{cut['samples']} samples ({cut['samples'] / description.rate:g} s)"
+    sizes = {name: value for name, value in description.encoder.items() if name not in ("source", "modules")}
+    unit = "in mV" if description.segmentation.raw else "in any unit"
+    stride = f", {cut['stride']} samples from one to the next" if cut["kind"] == "recordings" else ""
+    present = cut.get("present")
+    return {
+        "leads": f"{' '.join(description.leads)}, ordered by name, {unit}",
+        "leads of its tests": f"{' '.join(present)}; the others may be absent and are zero" if present else "",
+        "rate": f"resampled to {description.rate} Hz",
+        "windows": f"{word}s of {per_window}, in groups of {cut['per_trial']}{stride}{drops}",
+        "standardisation": f"{description.standardisation}{_scale_text(cut)}",
+        "embedding": f"{description.encoder['output']} numbers, the mean over a recording's windows",
+        "encoder": ", ".join(f"{name} {value}" for name, value in sizes.items()),
+        "precision": f"{description.precision}, in which the scores were measured",
+        "weights": f"SHA-256 {description.sha256}",
+        "ONNX": f"{ONNX}: windows to embeddings in float32, within {TOLERANCE:g} of torch" if onnx else "",
+    }
+
+
+def _scale_text(cut: Mapping[str, Any]) -> str:
+    return ": {:.6g} and {:.6g} mV".format(*cut["scale"]) if "scale" in cut else ""
+
+
+def _scores(origin: Origin) -> Iterator[str]:
+    if not origin.scores:
+        return
+    yield "## Scores"
+    yield (
+        "In percent. Intervals (95 %) cover the test patients, and with several seeds those of the evaluation; they do "
+        "not cover the chance of a single pretraining. `minus untrained`: the difference from the same encoder "
+        "without pretraining, paired by test patient and seed."
+    )
+    for scores in origin.scores:
+        yield f"### {literal(scores.title)}, {scores.seeds} seed{'' if scores.seeds == 1 else 's'}"
+        if scores.problem:
+            yield f"No scores: {literal(scores.problem)}."
+        else:
+            yield pipe_table(
+                [literal(head) for head in HEADER], [[literal(cell) for cell in own] for own in scores.lines]
+            )
+
+
+def _licences(origin: Origin) -> Iterator[str]:
+    if not origin.datasets:
+        return
+    yield "## Licences of the data"
+    lines = []
+    for name, facts in origin.datasets.items():
+        title, reader = literal(str(facts.get("title", name))), DATASETS.get(str(facts.get("of", name)))
+        if facts.get("simulated"):
+            lines.append(f"- {title}: simulated here; no licence of others applies.")
+        elif reader is None and facts.get("licence"):
+            lines.append(f"- {title}: {literal(str(facts['licence']))}, as the card of the data states it.")
+        elif reader is None:
+            lines.append(f"- {title}: not known to the suite; its owner says.")
+        else:
+            stated = f"{reader.licence}, as its publisher states it. {reader.how_to_get}. Cite {reader.cite}."
+            lines.append(f"- {title}: {stated}")
+    yield "\n".join(lines)
+    yield (
+        "Whether a licence of data binds weights made from them is for you to judge. Please cite the data and the "
+        "method."
+    )
+
+
+def _use(description: Description, onnx: bool) -> Iterator[str]:
+    code = ", code='encoder.py'" if "source" in description.encoder else ""
+    flag = " --code encoder.py" if code else ""
+    yield "## Use"
+    yield (
+        "```python\nfrom benchmark import EcgEmbedder, load_encoder\n\n"
+        f"encoder = load_encoder('.'{code})\n"
+        "embeddings = encoder.encode(signals, rate=500, leads=names)   # (n, K)\n"
+        f"features = EcgEmbedder('.', rate=500, leads=names{code})      # the same in scikit-learn\n```"
+    )
+    yield f"```\n{PACKAGE} embed RECORDINGS --encoder .{flag} --out features.parquet\n```"
+    if onnx:
+        yield f"`encoder.windows(signals, rate, leads)` cuts what {ONNX} reads."
+
+
+def _limits(origin: Origin) -> Iterator[str]:
+    yield "For research. It is no medical device, and no output of it is a diagnosis."
+    if origin.simulated and origin.trained:
+        yield "Pretrained on simulated recordings: its scores say nothing of real ones."
+    elif any(facts.get("simulated") for facts in (origin.datasets or {}).values()):
+        yield "Its scores are on simulated recordings and say nothing of real ones."
+    yield "A recording with NaN, a rate under 50/min (for heartbeats) or fewer windows than a group has no embedding."
+
+
+BUDGET = ("updates", "batch_size", "windows_per_epoch", "encoder_passes")
+
+
+def export_found(
+    results: Path, asked: str, to: Path, *, seed: int | None = None, code: Path | None = None, onnx: bool = False
+) -> list[str]:
+    """Export an encoder of the store; returns what to tell. Raises ConfigError, NoResults, OSError."""
+    refuse_occupied(to)
+    found = find(results, asked, seed)
+    weights = (found.folder / WEIGHTS).read_bytes()
+    encoder = encoder_of(found.card["encoder"], weights, found.folder, code)
+    source = (found.folder / SOURCE).read_bytes() if "source" in found.card["encoder"] else None
+    about = f"{found.variant}, pretraining {found.key}, of the run {found.run.name}"
+    return [about, *_written(to, described(found, weights), origin_of(found), encoder, weights, source, onnx=onnx)]
+
+
+def export_released(file: Path, to: Path, *, onnx: bool = False) -> list[str]:
+    """Export a published checkpoint; returns what to tell. Raises ConfigError, OSError."""
+    refuse_occupied(to)
+    description, weights = read_released(file)
+    encoder = encoder_of(description.encoder, weights, to, None)
+    about = {"file": f"{file.name}, SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()}"}
+    origin = Origin(about, unknown=UNKNOWN)
+    return [*UNKNOWN, *_written(to, description, origin, encoder, weights, None, onnx=onnx)]
+
+
+def refuse_occupied(to: Path) -> None:
+    """Raise ConfigError for a file, or a folder with anything but an exported encoder in it."""
+    if to.exists() and not to.is_dir():
+        raise ConfigError(f"--to {to} is a file; name a folder")
+    if to.is_dir() and any(to.iterdir()) and not all((to / name).is_file() for name in (WEIGHTS, MODEL_CARD, CONFIG)):
+        raise ConfigError(f"--to {to} is a folder with other files; name a new one")
+
+
+def _written(
+    to: Path,
+    description: Description,
+    origin: Origin,
+    encoder: Encoder,
+    weights: bytes,
+    source: bytes | None,
+    *,
+    onnx: bool,
+) -> Iterator[str]:
+    """Write the folder, the ONNX file first, as its check may fail; lines on what was written."""
+    (to / ONNX).unlink(missing_ok=True)
+    if onnx:
+        found = write_onnx(encoder, description.segmentation.samples, to / ONNX)
+        yield f"wrote {to / ONNX}: onnxruntime differs from torch by {found:.1e} of the largest embedding"
+    for file in save_folder(to, description, weights, model_card(description, origin, onnx=onnx), source=source):
+        yield f"wrote {file}"
+
+
+def described(found: Found, weights: bytes) -> Description:
+    """The description of a pretraining."""
+    row, content, segmentation = found.row, found.card.get("key_content", {}), found.signals.cut()
+    precision = row.provenance.get("precision", PRECISIONS[0])
+    pretraining = {
+        "key": found.key,
+        "method": found.card.get("method", row.method),
+        "seed": found.card.get("seed", row.pretrain_seed),
+        "corpus": row.provenance.get("corpus", {}),
+        "config": {name: value for name, value in content.get("config", {}).items() if name != "recipe"},
+        **{name: content[name] for name in ("recipe", "epochs", "budget") if name in content},
+        **{name: found.card[name] for name in BUDGET if name in found.card},
+    }
+    return Description(
+        name=found.variant,
+        title=found.run.plan.variants[found.variant],
+        encoder=found.card["encoder"],
+        sha256=hashlib.sha256(weights).hexdigest(),
+        cut=found.cut(),
+        precision=precision,
+        task={"labels": row.labels, "protocol": row.protocol},
+        pretraining=pretraining,
+        leads=list(LEADS),
+        rate=segmentation.rate,
+        standardisation=standardisation_of(segmentation, scaled=found.scale is not None),
+    )
+
+
+def origin_of(found: Found) -> Origin:
+    """What the model card tells of a pretraining."""
+    plan, card = found.run.plan, found.card
+    trained = bool(card.get("updates"))
+    corpus = plan.pretraining if trained else {}
+    datasets = {corpus["name"]: corpus} if corpus else {}
+    datasets |= {cell.dataset: plan.datasets[cell.dataset] for cell in found.cells if cell.dataset not in datasets}
+    cards = plan.config["data"].get("cards", {})
+    datasets = {name: {**facts, "licence": cards.get(name, {}).get("licence")} for name, facts in datasets.items()}
+    return Origin(_about(found, corpus), bool(corpus.get("simulated")), trained, datasets, scores_of(found))
+
+
+def _about(found: Found, corpus: dict[str, Any]) -> dict[str, str]:
+    card, content = found.card, found.card.get("key_content", {})
+    used = {name: corpus.get(f"used_{name}", corpus.get(name)) for name in ("recordings", "patients")}
+    simulated = ", simulated" if corpus.get("simulated") else ""
+    form = f", {corpus['form']}" if corpus.get("form") else ""
+    data = f"{corpus.get('title', corpus.get('name'))}{form}{simulated}: {used['recordings']} recordings of " + (
+        f"{used['patients']} patients; fingerprint {corpus.get('fingerprint', 'not stored')}"
+    )
+    device, git = card.get("device", {}), card.get("git", {})
+    return {
+        "method": f"{found.run.plan.variants[found.variant]} ({card.get('method', found.variant)})",
+        "data": data if corpus else "none: it is untrained",
+        "settings": _settings(content.get("config", {})),
+        "recipe": _settings(content.get("recipe", {})),
+        "budget": _budget(card, content),
+        "seed": str(card.get("seed", "")),
+        "device": " ".join(filter(None, [device.get("type"), device.get("name"), card.get("precision")])),
+        "code": f"commit {git.get('commit')}{' with changes' if git.get('dirty') else ''}" if git.get("commit") else "",
+        "key": found.key,
+    }
+
+
+def _settings(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items() if not isinstance(value, dict | list))
+
+
+def _budget(card: dict[str, Any], content: dict[str, Any]) -> str:
+    if not card.get("updates"):
+        return ""
+    equal = content.get("budget", {}).get("equal")
+    facts = {
+        f"epochs{f' (equal {equal})' if equal else ''}": content.get("epochs", len(card.get("loss", []))),
+        "updates": card["updates"],
+        "windows an update": card.get("batch_size"),
+        "windows through the encoder": card.get("encoder_passes"),
+        "seconds": round(card.get("seconds", 0.0), 1),
+    }
+    return ", ".join(f"{name} {value:,.10g}" for name, value in facts.items() if value is not None)
+
+
+def export(arguments: Namespace, console: Console) -> int:
+    """Write the folder and say what is in it. Raises ConfigError in one line, NoResults where the store has no run."""
+
+    if arguments.to is None:
+        raise ConfigError("`export` needs --to FOLDER, e.g. `export pmq --to pmq`")
+    if (arguments.word is None) == (arguments.released is None):
+        raise ConfigError("`export` takes either NAME, a row of the tables, or --released FILE, a published checkpoint")
+    if arguments.released is not None and (arguments.seed is not None or arguments.code is not None):
+        raise ConfigError("--released FILE takes neither --seed nor --code")
+    if arguments.released is not None:
+        lines = export_released(arguments.released, arguments.to, onnx=arguments.onnx)
+    else:
+        lines = export_found(
+            arguments.results,
+            arguments.word,
+            arguments.to,
+            seed=arguments.seed,
+            code=arguments.code,
+            onnx=arguments.onnx,
+        )
+    for line in lines:
+        note(console, line)
+    return OK

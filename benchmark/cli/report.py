@@ -1,0 +1,211 @@
+"""Report, verify-paper.
+
+The verb `report`: write tables from the results store, or compare two runs.
+
+The verb `verify-paper`: check the PMQ paper's numbers and claims and compare the results store.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark import screen as terminal
+from benchmark.config.command_line import OK
+from benchmark.config.errors import ConfigError, unknown
+from benchmark.config.flags import RESULTS, parse_data
+from benchmark.screen import Console, note
+
+if TYPE_CHECKING:
+    from reports.build import Report
+    from reports.runs import Run
+    from reports.tables.render import Sheet
+
+HealthTold = dict[str, Any]
+"""columns and rows of the table of health, legend, warnings: plain values, which are kept with a finished run."""
+MOST_ROWS = 20
+"""Rows of a block of a leaderboard that are printed; the files have all."""
+
+
+def report(arguments: Namespace, console: Console) -> int:
+    """Write and print the tables of the latest run or of several merged; or compare two, or all on a leaderboard."""
+    if arguments.leaderboard:
+        return leaderboard(arguments, console)
+    if arguments.compare:
+        return compare(arguments, console)
+    paths = parse_data(arguments.data)
+    from reports.open import (
+        open_results,
+        pack,  # here, because pandas loads slowly
+    )
+
+    sources = arguments.results or [RESULTS]
+    with open_results(sources) as opened:
+        run = opened.run
+        for line in opened.said:
+            note(console, line)
+        if arguments.data_root or paths:
+            see_people(run, arguments.data_root, paths, console)
+        kept = run.store.root in {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
+        show_report(
+            run,
+            arguments.out,
+            arguments.unit,
+            console,
+            kept=kept,
+            landscape=arguments.latex_landscape,
+            further=arguments.scores,
+        )
+        if arguments.capsule:
+            contents = pack(run, arguments.capsule)
+            note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
+    return OK
+
+
+def see_people(run: Run, data_root: Path | None, paths: Mapping[str, Path], console: Console) -> None:
+    """Add the sex and age band of the recordings in the given folders to the store, for scores of subgroups.
+
+    Raises ConfigError for a folder of other data or of a dataset that the run has not, DatasetError for a missing one.
+    """
+    from benchmark.config.sections import Data  # here, because the readers load slowly
+    from benchmark.data.datasets.registry import find_root
+    from benchmark.run.datasets import add_people
+    from reports.runs import tested_recordings
+
+    try:
+        data = Data.model_validate_json(json.dumps(run.plan.config["data"]))
+    except ValueError as error:
+        raise ConfigError(f"{run.name}: the plan's section data is none of this version ({error})") from None
+    tested = [data.column(name).dataset for name in run.plan.datasets]
+    for name in paths:
+        if name not in tested:
+            raise ConfigError(f"--data: {unknown('dataset', name, tested)}, in {run.name}")
+    for name in run.plan.datasets:
+        dataset_name = data.column(name).dataset
+        if data_root or dataset_name in paths:
+            source = data.source(dataset_name)
+            dataset = source(find_root(source, data_root, paths))
+            count = add_people(dataset, tested_recordings(run, name), run.store.root)
+            note(console, f"{dataset.title}: sex and age band of {count} recordings are in {run.store.root}")
+
+
+def compare(arguments: Namespace, console: Console) -> int:
+    """Run `--compare`. Raises ConfigError if a flag of reports alone is also given."""
+    from benchmark.screen import print_sheet  # here, because --help has no use for it and pandas loads slowly
+    from reports.compare import compare_results, comparison_sheet
+
+    given = arguments.results or arguments.capsule or arguments.scores or arguments.latex_landscape
+    if given or arguments.unit == "both":
+        raise ConfigError("--compare takes neither --results, --capsule, --scores, --latex-landscape nor --unit both")
+    first, second = arguments.compare
+    found = compare_results(first, second, arguments.out, unit=arguments.unit)
+    for line in found.said:
+        note(console, line)
+    print_sheet(console, *comparison_sheet(found.comparison))
+    note(console, "")
+    for file in found.files:
+        note(console, f"wrote {file}")
+    return OK
+
+
+def leaderboard(arguments: Namespace, console: Console) -> int:
+    """Run `--leaderboard`. Raises ConfigError if a flag of other reports is also given."""
+    from benchmark.screen import print_table  # here, because --help has no use for it and pandas loads slowly
+    from reports.leaderboard_page import counts, sentence_of, top_lines, write_leaderboard
+
+    if arguments.compare or arguments.capsule or arguments.scores or arguments.latex_landscape:
+        raise ConfigError("--leaderboard takes neither --compare, --capsule, --scores nor --latex-landscape")
+    written = write_leaderboard(arguments.results or [RESULTS], arguments.out, unit=arguments.unit)
+    board = written.board
+    for line in (counts(board), *board.warnings):
+        note(console, line)
+    columns = [("", "method", "label"), ("", "submission", "label"), ("", "rank", "right"), ("", "overall", "right")]
+    for block in board.blocks:
+        note(console, "")
+        note(console, f"{block.title}: {sentence_of(block)}")
+        print_table(console, columns, [top_lines(block, MOST_ROWS)])
+    for own in board.listed:
+        note(console, f"not compared: {own.submission}: {own.what}: {own.reason}")
+    for file in written.files:
+        note(console, f"wrote {file}")
+    return OK
+
+
+def show_report(
+    run: Run,
+    out: Path,
+    unit: str | None,
+    console: Console,
+    *,
+    kept: bool = True,
+    landscape: bool = False,
+    further: Sequence[str] = (),
+) -> Report:
+    """Write and print the tables, failures and paths of written files; returns the report.
+
+    kept: the store persists, so its traceback files can be named; else the HTML report is. landscape: LaTeX tables lie
+    across the page. further: metrics of the main tables beside F1, AUROC and ACC.
+    """
+    from reports.build import build_report  # here, because --help has no use for it and pandas loads slowly
+
+    built = build_report(run, out, unit=unit, landscape=landscape, further=list(dict.fromkeys(further)))
+    print_sheets(sheets_of(built), console)
+    for line, file in built.failures:
+        there = f"; traceback in {file if kept else out / 'report.html'}" if file else ""
+        note(console, f"failed: {line}{there}")
+    for problem in built.problems:
+        terminal.error(f"left out: {problem}")
+    note(console, "")
+    figures = [file for file in built.files if file.parent != out]
+    for file in built.files:
+        if file not in figures:
+            note(console, f"wrote {file}")
+    if figures:
+        note(console, f"wrote {len(figures)} files of figures in {figures[0].parent}")
+    return built
+
+
+def sheets_of(built: Report) -> dict[str, list[Sheet]]:
+    """The tables of a report for a terminal: 'plain' for one with colours, 'starred' for one without."""
+    from reports.tables.render import score_sheet, text_sheet
+
+    texts = [text_sheet(table) for table in built.beside]
+    return {
+        form: [*(score_sheet(table, starred=form == "starred") for table in built.tables), *texts]
+        for form in ("plain", "starred")
+    }
+
+
+def print_sheets(sheets: Mapping[str, Iterable[Sheet]], console: Console) -> None:
+    """Print the tables of `sheets_of` in the form that fits the console."""
+    from benchmark.screen import print_sheet
+
+    for sheet in sheets["starred" if console.color_system is None else "plain"]:
+        print_sheet(console, *sheet)
+
+
+def show_health(health: Mapping[str, Any], console: Console) -> None:
+    """Print the health of the pretrainings (`HealthTold`): a table fitted to the width, its legend, and warnings."""
+    from benchmark.screen import print_paragraphs, print_table
+
+    print_table(console, health["columns"], [health["rows"]])
+    print_paragraphs(console, [(line, "") for line in health["legend"]])
+    for line in health["warnings"]:
+        note(console, line)
+
+
+def verify_paper(arguments: Namespace, console: Console) -> int:
+    """Run the checks, print the findings and the paths of the files."""
+    from benchmark.screen import print_sheet  # here, because --help has no use for it and scipy.stats loads slowly
+    from reports.paper_page import verification_sheet
+    from reports.paper_page import verify_paper as verify
+
+    found = verify(arguments.out, arguments.results)
+    print_sheet(console, *verification_sheet(found.verification))
+    note(console, "")
+    for file in found.files:
+        note(console, f"wrote {file}")
+    return OK

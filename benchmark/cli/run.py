@@ -1,0 +1,389 @@
+"""Run: prepare, grid, report.
+
+The verb `run`, the default. Implemented in `grid`, and in `dry_run` for --dry-run.
+
+Implementation of the verb `run`: prepare the data, run the missing part of the grid, report.
+
+The config of a run; where a preset is `tuned`, with the knobs that `tune` chose.
+
+Device, precision, number of jobs and engine of a command, from its flags and config.
+
+What is said, after a run, of what its pretrainings have learned: their health, and what to change for a better.
+"""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from benchmark import screen as terminal
+from benchmark.cli.dry_run import abreast_of, costs_of, earlier_rates, print_dry_run, seconds_of
+from benchmark.cli.report import HealthTold, show_health, show_report
+from benchmark.config.command_line import FAILED, OK
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.config.flags import (
+    Place,
+    config_of,
+    device_of,
+    devices_of,
+    jobs_of,
+    place_of,
+    trackers_of,
+)
+from benchmark.data.datasets.base import Dataset
+from benchmark.data.prepare import Prepared, skip_summary, write_skipped
+from benchmark.machine.device import pick_precision
+from benchmark.machine.ranks import Machine, read_ranks
+from benchmark.results.files import is_read_only
+from benchmark.results.names import command, measured_elsewhere
+from benchmark.results.store import Plan, Store
+from benchmark.results.tuned import Tuning
+from benchmark.run.claims import sweep, sweep_claims
+from benchmark.run.datasets import (
+    gate,
+    keep_people,
+    names_of,
+    open_data,
+    prepare_data,
+    prepare_own,
+    refuse_unusable,
+    with_columns,
+)
+from benchmark.run.engines import ENGINES, EngineRequest
+from benchmark.run.estimate import SPEED_FILE, exact_size
+from benchmark.run.grid import Grid, Pretraining, earlier_lines, make_grid, other_ranks_lines
+from benchmark.run.jobs import Setup, Watch, Work, missing
+from benchmark.run.local import Engine
+from benchmark.run.plan import make_plan, unmatched_lines
+from benchmark.run.rows import refuse_lone_windows, refuse_uneven_batches, variants_of
+from benchmark.run.runner import do
+from benchmark.run.tracking import tracking
+from benchmark.run.tuning import PRESET, changed_data, changes, found_tunings, search_words, with_chosen
+from benchmark.screen import Console, GridProgress, note
+from benchmark.trackers import Tracker
+from benchmark.training.checkpoint import read_card
+from benchmark.training.health import COLUMNS, LEGEND, EpochHealth, health_rows, health_warnings, read_health
+from benchmark.training.pretrain import lower_rate, require_compiler
+from reports.runs import run_of
+
+
+def health_told(grid: Grid, store: Store) -> HealthTold:
+    """The table of the health of the pretrainings, what its columns mean, and its warnings."""
+    health = health_of(grid, store)
+    kinds = ["label", *("left" for _ in COLUMNS[1:])]
+    return {
+        "columns": [("", heading, kind) for heading, kind in zip(COLUMNS, kinds, strict=True)],
+        "rows": health_rows(health),
+        "legend": list(LEGEND) if health else [],
+        "warnings": [f"warning: {line}" for line in warnings_of(grid, health)],
+    }
+
+
+def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
+    """Name of each finished pretraining -> its health per epoch; without that of other windows than most."""
+    read = {name: read_card(store.pretrained / p.key) for name, p in named(grid).items()}
+    cards = {name: card for name, card in read.items() if card}
+    elsewhere = measured_elsewhere(cards)
+    health = {name: read_health(card) for name, card in cards.items() if name not in elsewhere}
+    return {name: epochs for name, epochs in health.items() if epochs}
+
+
+def warnings_of(grid: Grid, health: Mapping[str, Sequence[EpochHealth]]) -> list[str]:
+    """Health warnings of the pretrainings, one line each, with the setting to change."""
+    lines, pretrainings = [], named(grid)
+    for name, epochs in health.items():
+        task = pretrainings[name]
+        lines += health_warnings(name, epochs, lower_rate(task.method.name, task.variant.config.recipe))
+    return lines
+
+
+def named(grid: Grid) -> dict[str, Pretraining]:
+    """Display name ('pmq seed 42') -> pretraining of a grid."""
+    return {f"{p.variant.name} seed {p.seed}": p for p in grid.pretrainings}
+
+
+@dataclass(frozen=True)
+class GridRequest:
+    """Arguments of `run_grid`."""
+
+    config: Config
+    place: Place
+    machine: Machine
+    results: Path
+    out: Path
+    allow_leak: bool = False
+    """Run although the audit found leaks."""
+    unit: str | None = None
+    """Unit of scoring; None: that of the protocol."""
+    further: tuple[str, ...] = ()
+    """Metrics of the main tables beside F1, AUROC and ACC."""
+    landscape: bool = False
+    """LaTeX tables across the page."""
+    tunings: tuple[Tuning, ...] = ()
+    """Those that the config's knobs are from, where a preset is `tuned`."""
+    trackers: tuple[Tracker, ...] = ()
+    """Where training curves go, besides the store."""
+    engine: Engine | None = None
+    """Where tasks run; None: on this machine, `machine.jobs` at a time."""
+
+
+def run_grid(asked: GridRequest, console: Console) -> int:
+    """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
+    config, machine = asked.config, asked.machine
+    sweep_all(asked, console)
+    datasets = open_all(asked, console)
+    of_datasets = prepare_all(asked, datasets, console)
+    prepared = with_columns(config, of_datasets)
+    found = gate(config, prepared)
+    if found.leaks and not asked.allow_leak:
+        terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
+        return FAILED
+    changed = changed_data(asked.tunings, {name: data.fingerprint for name, data in prepared.items()})
+    doubts = [*found.unscored, *found.doubts, *changed]
+    for line in doubts:
+        note(console, f"warning: {line}")
+    keep_groups(asked, datasets, prepared)
+    store = Store(asked.results)
+    forms = prepare_own(config, datasets, asked.place, console)
+    grid = make_grid(config, prepared, machine, store, forms=forms)
+    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], asked.tunings)
+    work = missing(grid, store)
+    save_plan(plan, store, work, console)
+    for line in work.damaged:
+        note(console, f"damaged, will be done again: {line}")
+    cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
+    counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
+    note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
+    told = *earlier_lines(grid), *unmatched_lines(work.cells, grid, store), *other_ranks_lines(work.pretrainings, store)
+    for line in told:
+        note(console, line)
+    failures = work_off(work, prepared, store, asked, console)
+    if work.cells and asked.engine and asked.engine.detached:
+        return OK
+    if not work.cells:
+        note(console, "nothing to do: every cell is in the store")
+    run = run_of(store, plan, asked.results)
+    show_report(run, asked.out, asked.unit, console, landscape=asked.landscape, further=asked.further)
+    show_health(health_told(grid, store), console)
+    if failures:
+        terminal.error(f"{failures} tasks failed; the same command tries them again")
+    return FAILED if failures else OK
+
+
+def save_plan(plan: Plan, store: Store, work: Work, console: Console) -> None:
+    """Store the plan; where nothing can be written and nothing is to do, go on with a note. Raises OSError else."""
+    try:
+        store.save_plan(plan)
+    except OSError as error:
+        if work.cells or not is_read_only(error):
+            raise
+        note(console, f"{store.root} cannot be written to ({error.strerror}); its results are only shown")
+
+
+def sweep_all(asked: GridRequest, console: Console) -> None:
+    """Remove what killed runs left in the store, the cache, the tables and the simulated data."""
+    place = asked.place
+    swept = sweep({asked.results: 2, place.cache: 1, place.simulated: 1, asked.out: 1})
+    for folder in (asked.results, place.cache, place.simulated):
+        sweep_claims(folder)
+    if swept:
+        note(console, f"removed {len(swept)} unfinished files and folders of processes that ended")
+
+
+def open_all(asked: GridRequest, console: Console) -> list[Dataset]:
+    """The datasets, simulated first if necessary."""
+    return [open_data(asked.config, name, asked.place, console) for name in names_of(asked.config)]
+
+
+def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Console) -> dict[str, Prepared]:
+    """Each dataset by name, prepared if necessary; prints a line for each."""
+    config, place = asked.config, asked.place
+    prepared = {}
+    for dataset in datasets:
+        prepared[dataset.name] = prepare_data(dataset, config, place, console)
+        note(console, prepared_line(prepared[dataset.name]))
+    try:
+        write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
+    except OSError as error:
+        if not is_read_only(error):
+            raise
+        note(console, f"{error.filename} is not written ({error.strerror})")
+    return prepared
+
+
+def keep_groups(asked: GridRequest, datasets: Sequence[Dataset], columns: Mapping[str, Prepared]) -> None:
+    """Keep sex and age band of each column's recordings in the store, for scores of subgroups."""
+    by_name = {dataset.name: dataset for dataset in datasets}
+    for column in asked.config.data.columns():
+        own = columns[column.name]
+        keep_people(by_name[column.dataset], own.entries, asked.results, own.fingerprint)
+
+
+def prepared_line(prepared: Prepared) -> str:
+    """Size of a dataset, and the number of skipped recordings by reason."""
+    patients = len({entry.patient for entry in prepared.entries})
+    word = prepared.segmentation.word
+    line = (
+        f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {prepared.window_count} {word}s"
+    )
+    if not prepared.skipped:
+        return line
+    reasons = "; ".join(f"{count} {reason}" for reason, count in skip_summary(prepared.skipped).items())
+    return f"{line}; skipped {len(prepared.skipped)} ({reasons})"
+
+
+def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
+    """Run the work, if any, under a progress display, with its curves; returns the number of failed tasks."""
+    config, machine = asked.config, asked.machine
+    with tracking(asked.trackers, work.grid, store, asked.out, lambda line: note(console, line)) as tracked:
+        if not work.cells:
+            return 0
+        sizes = {data.dataset_name: exact_size(data) for data in prepared.values()}
+        _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, abreast_of(work, machine))
+        earlier = earlier_rates(work, seconds, store)
+        with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:
+            watch = Watch(
+                progress.started,
+                progress.inner,
+                progress.finished,
+                progress.failed,
+                progress.elsewhere,
+                progress.waiting,
+                progress.note,
+                tracked.learned,
+                tracked.stored,
+            )
+            return do(work, Setup(config, prepared, store, machine, watch), asked.engine, seconds)
+
+
+SAME = (
+    "--config", "--set", "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--protocol", "--labels",
+    "--preset", "--data-root", "--data", "--results",
+)  # fmt: skip
+"""Flags of a run that say what is tuned, and where the data and results are."""
+
+
+def tuned_config(arguments: Namespace, console: Console) -> tuple[Config, tuple[Tuning, ...]]:
+    """The config of the flags, and the tunings that its knobs are from; none where no preset is `tuned`.
+
+    Raises ConfigError if a tuning is missing.
+    """
+    config = config_of(arguments)
+    if config.pretrain.tuned:
+        raise ConfigError("pretrain.tuned is filled in from what `tune` found; leave it out")
+    if PRESET not in (config.pretrain.preset, *config.pretrain.presets):
+        return config, ()
+    if config.encoders:
+        raise ConfigError("preset tuned: the knobs are those of one encoder, and several are named; name one")
+    tunings = found_tunings(config, arguments.results, command_of(arguments))
+    if tunings:
+        note(console, f"preset tuned: per method {search_words(tunings[0])}, judged on validation patients")
+    for tuning in tunings:
+        note(console, f"  {tuning.method}: {changes(tuning)}")
+    return with_chosen(config, tunings), tuple(tunings)
+
+
+def command_of(arguments: Namespace) -> str:
+    """The `tune` command with the flags of a run that `tune` takes too."""
+    words = [*command().split(), "tune"]
+    for flag in SAME:
+        value = vars(arguments)[flag[2:].replace("-", "_")]
+        if value in (None, []):
+            continue
+        given = value if isinstance(value, list) else [value]
+        words += [flag, *map(str, given[:1] if flag == "--preset" else given)]  # the search has no further presets
+    return shlex.join(words)
+
+
+def machine_of(arguments: Namespace, config: Config) -> Machine:
+    """The machine of a run. Raises ConfigError if a device is missing or torch.compile fails on it."""
+    takes_engine = "engine" in arguments
+    if takes_engine and ENGINES[config.engine.name].cluster:
+        return machine_of_jobs(arguments, config)
+    devices, ranks = devices_of(arguments) if takes_engine else (), read_ranks()
+    if devices and ranks.size > 1:
+        raise ConfigError("--devices is of a command alone; under torchrun each process has the GPU of its LOCAL_RANK")
+    device = device_of(arguments)
+    jobs = jobs_of(arguments, device) * max(1, len(devices))
+    if arguments.jobs_per_device is None:  # the ranks of a machine share its cores
+        jobs = max(1, jobs // ranks.on_machine)
+    if config.compile:
+        require_compiler(device)
+    precision = pick_precision(config.precision, device)
+    return Machine(device, precision, jobs, config.compile, ranks.size, max(1, len(devices)))
+
+
+def machine_of_jobs(arguments: Namespace, config: Config) -> Machine:
+    """What the jobs of a cluster run on, which this host need not have. Raises ConfigError for what is of this host."""
+    if read_ranks().size > 1:
+        raise ConfigError(
+            "torchrun is of --engine local; engine.gpus says how many processes pretrain together in a job"
+        )
+    if arguments.devices:
+        raise ConfigError("--devices is of --engine local; a job has as many GPUs as engine.gpus says")
+    if arguments.jobs_per_device is not None:
+        raise ConfigError("--jobs-per-device is of --engine local; a job runs its tasks one by one")
+    kind = "cuda" if config.engine.gpus else "cpu"
+    if arguments.device not in ("auto", kind):
+        raise ConfigError(f"--device {arguments.device}: the jobs have engine.gpus={config.engine.gpus}; set that")
+    device = torch.device(kind)
+    if config.precision == "auto" and kind == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            "--precision auto cannot be told here, without a GPU: give float32, or bf16 for A100 and later"
+        )
+    precision = pick_precision(config.precision, device)
+    if config.precision == "auto" and kind == "cpu" and precision != "float32":
+        raise ConfigError(
+            f"--precision auto is {precision} by this host's CPU, and the nodes may have others: give float32, or "
+            f"{precision} where all of them compute in it"
+        )
+    return Machine(device, precision, 1, config.compile, max(1, config.engine.gpus))
+
+
+def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:
+    """The engine of a run. Raises ConfigError if it is not there."""
+    devices, detach = devices_of(arguments), bool(vars(arguments).get("detach"))
+    kind = ENGINES[config.engine.name]
+    if detach and not kind.cluster:
+        raise ConfigError(
+            f"--detach is of a cluster: with --engine {config.engine.name} the work ends with this process"
+        )
+    place = place_of(arguments)
+    request = EngineRequest(config.engine, machine.jobs, devices, arguments.results, [place.cache], detach)
+    return kind.open(request)
+
+
+def run(arguments: Namespace, console: Console) -> int:
+    """Run the missing part of the grid and report, or print its estimated cost (--dry-run)."""
+    config, tunings = tuned_config(arguments, console)
+    refuse_lone_windows(config, variants_of(config))  # before the data are prepared
+    refuse_unusable(config)
+    place = place_of(arguments)
+    machine = machine_of(arguments, config)
+    refuse_uneven_batches(variants_of(config), machine.ranks)
+    results, out = arguments.results, arguments.out
+    if arguments.dry_run:
+        print_dry_run(console, config, place, machine, results, out / SPEED_FILE)
+        return OK
+    engine = engine_of(arguments, config, machine)
+    request = GridRequest(
+        config,
+        place,
+        machine,
+        results,
+        out,
+        allow_leak=arguments.allow_leak,
+        unit=arguments.unit,
+        further=tuple(arguments.scores),
+        landscape=arguments.latex_landscape,
+        tunings=tunings,
+        trackers=trackers_of(arguments.track, out),
+        engine=engine,
+    )
+    return run_grid(request, console)

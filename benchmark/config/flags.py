@@ -1,0 +1,378 @@
+"""Shared flags and what is built of them.
+
+The flags that several verbs share, each with its line of help.
+
+A verb selects its flags by `shared`; a flag of one verb alone is defined in that verb's file. What is built of their
+values: `values`.
+
+What is built of the values of shared flags: config, data locations, device, number of jobs, trackers.
+
+Slow imports are inside functions, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmark.config.command_line import Flag, Known, file_to_read, folder
+from benchmark.config.errors import OTHER, ConfigError, config_names, count, is_code, is_declared, is_file, unknown
+from benchmark.results.names import (
+    BOTH,
+    DATASETS,
+    ENCODERS,
+    ENGINES,
+    EVALUATIONS,
+    FEW_SHOT,
+    FURTHER_SCORES,
+    GATES,
+    METHODS,
+    POOLS,
+    PRESETS,
+    TASKS,
+    UNIT_OF_PROTOCOL,
+    UNITS,
+)
+from benchmark.trackers import TRACKERS, Tracker, open_trackers
+
+if TYPE_CHECKING:
+    import torch
+
+    from benchmark.config.config import Config
+
+WHICH, WHAT, HOW = "which config", "what is compared", "how it runs"
+WHERE, REPORTED = "where the data and results are", "how it is reported"
+NAMES = {"nargs": "+", "metavar": "NAME"}
+"""One name or several."""
+NO_GATE = "none"
+"""`--gates none` is an empty list of gates."""
+CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_file)
+METHOD = Known("method", METHODS, "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
+ENCODER = Known("encoder", ENCODERS)
+DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
+EVALUATION = Known("evaluation", EVALUATIONS, other="")
+TASK = Known("task", TASKS, other="")
+SCORE = Known("score", FURTHER_SCORES, other="")
+TRACKER = Known("tracker", tuple(TRACKERS), other="")
+PROTOCOL = Known("protocol", tuple(UNIT_OF_PROTOCOL), other="")
+PRESET = Known("preset", PRESETS, other="")
+GATE = Known("gate", (*GATES, NO_GATE), other="")
+LABELS = Known("kind of labels", ("single", "multi"), other="")
+SEGMENTATION = Known("segmentation", ("heartbeats", "windows", "recordings"), other="")
+STANDARDISE = Known("standardisation", ("recording", "dataset", "none"), other="")
+POOL = Known("pooling", POOLS, other="")
+PRECISION = Known("precision", ("auto", "float32", "bf16"), other="")
+DEVICE = Known("device", ("auto", "cpu", "cuda"), "cuda:N", lambda word: word.startswith("cuda:"))
+RESULTS, CACHE = "runs", Path("cache")
+
+FLAGS: dict[str, Flag] = {
+    "--config": Flag(
+        WHICH,
+        "demo (default), small, laptop, paper or a file",
+        how={"default": "demo", "metavar": "NAME|FILE"},
+        known=CONFIGS,
+    ),
+    "--set": Flag(
+        WHICH,
+        "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
+        how={"nargs": "+", "action": "extend", "default": [], "metavar": "KEY=VALUE"},
+    ),
+    "--methods": Flag(WHAT, "rows of the table; see `list`", "methods", NAMES, METHOD),
+    "--encoder": Flag(
+        WHAT,
+        "what all methods pretrain; see `list`. Several: all rows with each",
+        "encoder.name",
+        {"nargs": "+", "metavar": "NAME|FILE"},
+        ENCODER,
+    ),
+    "--datasets": Flag(
+        WHAT, "columns of the table; a .yaml card: your own; ecgbench:NAME", "data.datasets", NAMES, DATASET
+    ),
+    "--tasks": Flag(
+        WHAT,
+        "a column is a dataset under one of these that it has: default (its own classes), all, and of ptb-xl "
+        "diagnostic, subdiagnostic, superdiagnostic, form, rhythm",
+        "data.task",
+        NAMES,
+        TASK,
+    ),
+    "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME|FILE"}, DATASET),
+    "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
+    "--seeds": Flag(WHAT, "fine-tuning seeds", "seeds", {"nargs": "+", "type": int, "metavar": "N"}),
+    "--protocol": Flag(
+        WHAT,
+        "paper or strict: how subsets are drawn and scores counted",
+        "protocol",
+        {"metavar": "NAME"},
+        PROTOCOL,
+    ),
+    "--labels": Flag(WHAT, "single or multi", "data.labels", {"metavar": "KIND"}, LABELS),
+    "--segmentation": Flag(
+        WHAT,
+        "heartbeats (default), windows or recordings: how recordings are cut",
+        "data.segmentation",
+        {"metavar": "KIND"},
+        SEGMENTATION,
+    ),
+    "--window-seconds": Flag(
+        WHAT, "length of a window or crop", "data.window_seconds", {"type": float, "metavar": "S"}
+    ),
+    "--window-stride": Flag(
+        WHAT, "from crop to crop of recordings (half a crop)", "data.window_stride", {"type": float, "metavar": "S"}
+    ),
+    "--window-rate": Flag(WHAT, "of the windows: 100, 250 or 500 Hz", "data.rate", {"type": int, "metavar": "HZ"}),
+    "--standardise": Flag(
+        WHAT, "per recording, per dataset, or none", "data.standardise", {"metavar": "HOW"}, STANDARDISE
+    ),
+    "--leads": Flag(
+        WHAT,
+        "leads that there are downstream: 12, 8, 6, 3, 2, 1 or names; `embed`: names of a .npy's last axis, in order",
+        "data.leads",
+        {"nargs": "+", "metavar": "LEAD"},
+    ),
+    "--pool": Flag(WHAT, "mean or max of a recording's windows: its prediction", "data.pool", {"metavar": "HOW"}, POOL),
+    "--evaluate": Flag(WHAT, f"a table each: {', '.join(EVALUATIONS)}", "evaluate", NAMES, EVALUATION),
+    "--shots": Flag(
+        WHAT,
+        "labelled patients per class under few-shot (1 5 10)",
+        "few_shot.shots",
+        {"nargs": "+", "type": int, "metavar": "N"},
+    ),
+    "--preset": Flag(
+        WHAT,
+        "unified (one recipe for all: pretrain.recipe), paper (each method's own) or tuned (the knobs that `tune` "
+        "found); methods.NAME.recipe comes before the first two. Several, unified first: side by side",
+        "pretrain.preset",
+        NAMES,
+        PRESET,
+    ),
+    "--gates": Flag(
+        WHAT,
+        "reference rows: random, frozen, features, full-labels (these by default), supervised; none for no gate",
+        "gates",
+        NAMES,
+        GATE,
+    ),
+    "--ablations": Flag(WHAT, "every ablation of the compared methods; see `list`", how={"action": "store_true"}),
+    "--ablate": Flag(WHAT, "these ablations, e.g. 'w/o queue'", how=NAMES),
+    "--queue-sizes": Flag(
+        WHAT,
+        "PMQ with these, at the smallest ratio",
+        "sweeps.pmq.queue_size",
+        {"nargs": "+", "type": int, "metavar": "M"},
+    ),
+    "--data-root": Flag(WHERE, "folder that holds the datasets", how={"type": folder, "metavar": "DIR"}),
+    "--data": Flag(
+        WHERE,
+        "a dataset's folder",
+        how={"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=DIR"},
+    ),
+    "--results": Flag(WHERE, f"results store ({RESULTS})", how={"type": folder, "default": RESULTS, "metavar": "DIR"}),
+    "--out": Flag(
+        WHERE, "tables and figures that are written (out)", how={"type": folder, "default": "out", "metavar": "DIR"}
+    ),
+    "--cache": Flag(
+        WHERE, "prepared recordings (cache)", how={"type": folder, "default": str(CACHE), "metavar": "DIR"}
+    ),
+    "--device": Flag(HOW, "auto, cpu, cuda or cuda:N", how={"default": "auto", "metavar": "NAME"}, known=DEVICE),
+    "--precision": Flag(HOW, "auto, float32 or bf16", "precision", {"metavar": "NAME"}, PRECISION),
+    "--compile": Flag(
+        HOW,
+        "pretrain through torch.compile; needs a C++ compiler",
+        "compile",
+        {"action": "store_true", "default": None},
+    ),
+    "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": count, "metavar": "N"}),
+    "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": count, "metavar": "N"}),
+    "--engine": Flag(
+        HOW,
+        "local (default) or slurm: jobs of a cluster, as the config section `engine` says",
+        "engine.name",
+        {"metavar": "NAME"},
+        Known("engine", ENGINES, other=""),
+    ),
+    "--devices": Flag(HOW, "GPUs to share the work, e.g. 0 1 (engine local)", how={"nargs": "+", "metavar": "N"}),
+    "--detach": Flag(HOW, "return when all is in the cluster's queue (see `status`)", how={"action": "store_true"}),
+    "--code": Flag(HOW, "the file of an encoder of your own", how={"type": file_to_read, "metavar": "FILE"}),
+    "--dry-run": Flag(HOW, "list what there is to do, hours and disk, and do nothing", how={"action": "store_true"}),
+    "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
+    "--scores": Flag(
+        REPORTED,
+        f"further columns of the main table: {', '.join(FURTHER_SCORES)}; those of classes are in every report",
+        how=NAMES | {"default": []},
+        known=SCORE,
+    ),
+    "--latex-landscape": Flag(
+        REPORTED,
+        "results.tex: tables across the page, for wide ones; needs the package rotating",
+        how={"action": "store_true"},
+    ),
+    "--track": Flag(
+        REPORTED,
+        f"training curves also to {', '.join(TRACKERS)}; local files in --out, and nothing is sent without this flag",
+        how=NAMES,
+        known=TRACKER,
+    ),
+}
+CONFIG = ("--config", "--set")
+SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-rate", "--standardise")
+"""Flags that say how recordings become windows."""
+GRID = (
+    "--methods", "--encoder", "--datasets", "--tasks", "--pretrain-dataset", "--ratios", "--seeds", "--protocol",
+    "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes", *SIGNALS,
+    "--leads", "--pool",
+)  # fmt: skip
+"""Flags that set the rows, columns and cells of the grid."""
+DATA = ("--data-root", "--data")
+COMPUTE = ("--device", "--precision", "--compile", "--jobs-per-device")
+ENGINE = ("--engine", "--devices")
+
+
+def shared(*names: str) -> dict[str, Flag]:
+    """The named shared flags. Raises KeyError for an unknown name."""
+    return {name: FLAGS[name] for name in names}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Folders of raw, prepared and simulated datasets, and the number of preparing processes. No effect on results."""
+
+    data_root: Path | None
+    paths: dict[str, Path]
+    """Folders of single datasets."""
+    cache: Path = CACHE
+    workers: int = 1
+    simulated: Path = Path("data") / "simulated"
+
+
+def place_of(arguments: Namespace) -> Place:
+    """Data locations from the flags, a card's folder among them. Raises ConfigError for a bad flag or card."""
+    from benchmark.config.words import folders_of
+    from benchmark.machine.device import cores  # here, because torch loads slowly
+
+    given = vars(arguments)
+    workers = given.get("workers")
+    return Place(
+        data_root=arguments.data_root,
+        paths=folders_of(words_of(arguments)) | parse_data(arguments.data),
+        cache=given.get("cache", CACHE),
+        workers=cores() if workers is None else workers,
+    )
+
+
+def config_of(arguments: Namespace) -> Config:
+    """The config with the overrides of the flags, `--set` last. Raises ConfigError."""
+    from benchmark.config.config import load_config  # here, because the methods load slowly
+
+    config = load_config(arguments.config, overrides_of(arguments))
+    for name in parse_data(arguments.data):
+        if name not in config.data.known():
+            raise ConfigError(f"--data: {unknown('dataset', name, config.data.known())}")
+    if vars(arguments).get("shots") and FEW_SHOT not in config.evaluate:
+        raise ConfigError(f"--shots is of `--evaluate {FEW_SHOT}`; evaluated are: {', '.join(config.evaluate)}")
+    return config
+
+
+def words_of(arguments: Namespace) -> list[str]:
+    """What the flags name as datasets, the pretraining corpus first: names, and words that declare one."""
+    given = vars(arguments)
+    return [*filter(None, [given.get("pretrain_dataset")]), *(given.get("datasets") or [])]
+
+
+def overrides_of(arguments: Namespace) -> dict[str, Any]:
+    """Dotted config key -> value of the given flags, `--set` last. Raises ConfigError."""
+    from benchmark.config.config import (
+        ALL_ABLATIONS,  # here, because the methods load slowly
+        parse_value,
+    )
+    from benchmark.config.words import folders_of, with_cards
+
+    given = vars(arguments)
+    values = {flag.key: given.get(name[2:].replace("-", "_")) for name, flag in FLAGS.items() if flag.key}
+    overrides = {key: value for key, value in values.items() if value is not None}
+    if "pretrain.preset" in overrides:
+        overrides["pretrain.preset"], *beside = overrides["pretrain.preset"]
+        overrides |= {"pretrain.presets": beside} if beside else {}
+    if "encoder.name" in overrides:
+        overrides["encoder.name"], *further = overrides["encoder.name"]
+        overrides |= {"encoders": [{"name": name} for name in further]} if further else {}
+    if overrides.get("gates") == [NO_GATE]:
+        overrides["gates"] = []
+    ablations = [*([ALL_ABLATIONS] if given.get("ablations") else []), *(given.get("ablate") or [])]
+    if ablations:
+        overrides["ablate"] = ablations
+    for item in arguments.set:
+        key, separator, value = item.partition("=")
+        if not separator or not key:
+            raise ConfigError(f"--set {item!r} is not KEY=VALUE, e.g. --set methods.pmq.momentum=0.99")
+        overrides[key] = parse_value(value)
+    folders = folders_of(words_of(arguments)) | parse_data(arguments.data)
+    overrides = with_cards(overrides, folders, arguments.data_root)
+    if arguments.data or arguments.data_root or any(is_declared(word) for word in words_of(arguments)):
+        overrides.setdefault("data.simulation", None)
+    return overrides
+
+
+def parse_data(items: Sequence[str]) -> dict[str, Path]:
+    """Dataset name -> folder from `--data NAME=DIR`. Raises ConfigError."""
+    paths = {}
+    for item in items:
+        name, _, path = item.partition("=")
+        if not name or not path:
+            raise ConfigError(f"--data {item!r} is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl")
+        try:
+            paths[name] = folder(path)
+        except ArgumentTypeError as error:
+            raise ConfigError(f"--data {name}: {error}") from None
+    return paths
+
+
+def device_of(arguments: Namespace) -> torch.device:
+    """The device of `--device`. Raises ConfigError if it is not available."""
+    from benchmark.machine.device import pick_device  # here, because torch loads slowly
+
+    try:
+        return pick_device(arguments.device)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def jobs_of(arguments: Namespace, device: torch.device) -> int:
+    """Concurrent tasks: `--jobs-per-device`, else one per CPU core, one on a GPU."""
+    from benchmark.machine.device import cores  # here, because torch loads slowly
+
+    if arguments.jobs_per_device is None:
+        return cores() if device.type == "cpu" else 1
+    return int(arguments.jobs_per_device)
+
+
+def devices_of(arguments: Namespace) -> tuple[str, ...]:
+    """CUDA_VISIBLE_DEVICES of the processes of each device of `--devices`, () without. Raises ConfigError."""
+    from benchmark.machine.device import visible_devices  # here, because torch loads slowly
+
+    words = [part for word in arguments.devices or () for part in word.split(",") if part]
+    if arguments.devices is None:
+        return ()
+    if not words:
+        raise ConfigError("--devices names none: use numbers of GPUs, e.g. --devices 0 1, or leave it out")
+    if arguments.device != "auto":
+        raise ConfigError(f"--devices {' '.join(words)} and --device {arguments.device}: name the devices once")
+    there = visible_devices()
+    for word in words:
+        if not word.isdecimal() or int(word) >= len(there):
+            seen = f"torch sees {len(there)} CUDA devices" if there else "torch sees no CUDA device: leave it out"
+            raise ConfigError(f"--devices {word!r} is not there: {seen}")
+    if len(set(words)) < len(words):
+        raise ConfigError(f"--devices {' '.join(words)} names a device twice; several tasks on one: --jobs-per-device")
+    return tuple(there[int(word)] for word in words)
+
+
+def trackers_of(names: Sequence[str] | None, out: Path) -> tuple[Tracker, ...]:
+    """The trackers of `--track`, with local files under `out`. Raises ConfigError where a library is missing."""
+    try:
+        return tuple(open_trackers(list(names or ()), out))
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(error)) from None

@@ -1,0 +1,307 @@
+"""A config with other values; what it is refused for.
+
+Refuse config keys that have no effect under the other settings, e.g. `pretrain.recipe` under `preset: paper`.
+
+A config with other values of some keys: the config of a sweep's or a snapshot's row, or of a further encoder.
+
+A sweep names a knob of its method or, with a dot, a key of one of the sections `SECTIONS`. The other sections decide
+which data are prepared and which cells there are, and are the same for all rows.
+
+What a whole config is refused for: names that nobody knows, and sections that do not fit each other.
+
+Each function raises ValueError in one line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from pydantic import ValidationError
+
+from benchmark.config.errors import ConfigError, names_of, one_line, unknown
+from benchmark.config.sections import REFERENCE, Finetune, Linear, Pretrain
+from benchmark.config.words import knobs_of, labels_of, refuse_unfit, sized
+from methods import METHODS, refusal
+from methods.base import PretrainMethod
+from methods.encoders.base import TWO_OF, refuse_single, steps_of
+
+if TYPE_CHECKING:
+    from benchmark.config.config import Config
+
+
+class Idle(NamedTuple):
+    """A config key that has no effect while the key `decided_by` has one of the values `where`."""
+
+    key: str
+    decided_by: str
+    """'': the key never has an effect."""
+    where: tuple[str | None, ...]
+    """None: the deciding key is absent."""
+    why: str
+    """The reason and the remedy."""
+
+
+_RECIPE = "each method has its own under preset: paper; set e.g. methods.pmq.recipe.lr, or use --preset unified"
+_SEED = "protocol: strict pretrains once per fine-tuning seed; leave it out, or use --protocol paper"
+_WINDOWS = "it is of plain windows; leave it out, or set data.segmentation=windows"
+_HEARTBEATS = "it is of heartbeats; leave it out, or set data.segmentation=heartbeats"
+_LONG = "it is of windows and whole recordings; leave it out, or set data.segmentation=recordings"
+_CROPS = "it is of crops of whole recordings; leave it out, or set data.segmentation=recordings"
+_PRESETS = "its rows stand beside those of preset: unified; use e.g. --preset unified paper tuned"
+_SECONDS = "it is what windows cost under another budget; leave it out, or set pretrain.budget=seconds"
+_UNTRAINED = "this method trains nothing; leave it out"
+IDLE = (
+    Idle("pretrain.recipe", "pretrain.preset", ("paper",), _RECIPE),
+    Idle("pretrain.presets", "pretrain.preset", ("paper", "tuned"), _PRESETS),
+    Idle("pretrain.pair_milliseconds", "pretrain.budget", ("epochs", "windows", "passes", None), _SECONDS),
+    Idle("pretrain.seed", "protocol", ("strict",), _SEED),
+    Idle("data.window_seconds", "data.segmentation", ("heartbeats", None), _WINDOWS),
+    Idle("data.window_stride", "data.segmentation", ("heartbeats", "windows", None), _CROPS),
+    Idle("data.short", "data.segmentation", ("heartbeats", None), _LONG),
+    Idle("pretrain.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
+    Idle("finetune.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
+    Idle("pretrain.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
+    Idle("finetune.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
+    *(
+        Idle(f"{section}.{name}", "", (None,), _UNTRAINED)
+        for section in ("knobs", "ablations")
+        for name, method in METHODS.items()
+        if not method.trains
+    ),
+)
+
+
+def without_idle(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Config values (nested; `overrides` already applied) without the keys that have no effect.
+
+    A key of the file is dropped if an override disables it: `--preset paper` drops `pretrain.recipe`. Raises
+    ConfigError for any other key without effect.
+    """
+    kept = deepcopy(dict(values))
+    for idle in IDLE:
+        section, _, last = idle.key.rpartition(".")
+        holder = value_at(kept, section)
+        if not isinstance(holder, dict) or last not in holder or value_at(kept, idle.decided_by) not in idle.where:
+            continue
+        if is_named(idle.key, overrides) or not is_named(idle.decided_by, overrides):
+            raise ConfigError(f"{as_set(idle.key)} cannot act: {idle.why}")
+        del holder[last]
+    return kept
+
+
+def as_set(key: str) -> str:
+    """A key as `--set` takes it: `methods.pmq` for the knobs of PMQ."""
+    return re.sub(r"^knobs[.]", "methods.", key)
+
+
+def value_at(values: Any, key: str) -> Any:
+    """The value of a dotted key in nested dicts; None where there is none."""
+    for part in key.split("."):
+        values = values.get(part) if isinstance(values, Mapping) else None
+    return values
+
+
+def is_named(key: str, overrides: Mapping[str, Any]) -> bool:
+    """Whether an override sets a key, a part of it, or a section containing it."""
+    return any(given == key or given.startswith(f"{key}.") or key.startswith(f"{given}.") for given in overrides)
+
+
+SECTIONS = {"pretrain": Pretrain, "finetune": Finetune, "linear": Linear}
+"""And `encoder`, whose keys depend on its name."""
+NOT_SWEPT = (
+    "pretrain.snapshots", "pretrain.preset", "pretrain.presets", "pretrain.tuned", "pretrain.recipe",
+    "pretrain.streaming",
+)  # fmt: skip
+"""Rows of their own, what the knobs `recipe.*` are for, and what moves no number."""
+ROWS: dict[str, Any] = {"ablate": [], "sweeps": {}}
+"""Left out of a changed config while it is checked, since they are checked with the config that they are of."""
+
+
+def swept_keys(config: Config) -> list[str]:
+    """The config keys that a sweep may name, dotted."""
+    own = [f"{section}.{name}" for section, kind in SECTIONS.items() for name in names_of(kind)]
+    return [
+        *(key for key in own if key not in NOT_SWEPT),
+        *(f"encoder.{knob}" for knob in ("name", *knobs_of(config.encoder_class()))),
+    ]
+
+
+def is_knob(method: type[PretrainMethod], name: str) -> bool:
+    """Whether a sweep's name is a knob of the method; else it is a config key."""
+    return name.partition(".")[0] in names_of(method.Config)
+
+
+def refuse_unswept(config: Config, method: type[PretrainMethod], name: str) -> None:
+    """Raise ValueError in one line for a sweep's name that is neither, or that has no effect under the config."""
+    place = f"sweeps.{method.name}."
+    if not is_knob(method, name) and name not in (keys := swept_keys(config)):
+        raise ValueError(
+            unknown("config key", f"{place}{name}", [place + own for own in (*names_of(method.Config), *keys)])
+        )
+    if not method.trains and (is_knob(method, name) or name.startswith("pretrain.")):
+        raise ValueError(f"{place}{name} cannot act: this method trains nothing; leave it out")
+    for idle in IDLE:
+        if idle.key == name and value_at(config.model_dump(), idle.decided_by) in idle.where:
+            raise ValueError(f"{place}{name} cannot act: {idle.why}")
+
+
+def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
+    """The config with the values of dotted keys of `SECTIONS` or `encoder`, or `encoder` as a whole, replaced.
+
+    It has no further encoders, since a row has one. Raises ValueError in one line.
+    """
+    if not settings:
+        return config
+    values = config.model_dump() | ROWS | {"encoders": []}
+    for key, value in settings.items():
+        section, _, name = key.partition(".")
+        if not name:
+            values[section] = value
+            continue
+        renamed = key == "encoder.name" and value != config.encoder_class().name
+        values[section] = ({} if renamed else values[section]) | {name: value}
+    try:
+        changed = type(config).model_validate(values)
+    except ValidationError as error:
+        raise ValueError(one_line(error, "", type(config))) from None
+    return changed.model_copy(update={name: getattr(config, name) for name in (*ROWS, "engine")})
+
+
+def by_encoder(config: Config) -> dict[str, Config]:
+    """Label of each encoder -> the config with it alone, the first as it is; '' -> the config where there is one."""
+    if not config.encoders:
+        return {"": config}
+    first, *further = labels_of([config.encoder, *config.encoders])
+    changed = (with_settings(config, {"encoder": section}) for section in config.encoders)
+    return {first: config, **dict(zip(further, changed, strict=True))}
+
+
+def refuse(config: Config) -> None:
+    """All of the refusals below, in this order."""
+    refuse_encoders(config)
+    refuse_methods(config)
+    refuse_datasets(config)
+    refuse_knobs(config)
+    refuse_ablations(config)
+    refuse_repeats(config)
+    refuse_columns(config)
+    refuse_unserved(config)
+    refuse_untimed(config)
+    refuse_few_steps(config)
+
+
+def refuse_encoders(config: Config) -> None:
+    """Two encoders of one label, or one that cannot take the windows."""
+    labels_of([config.encoder, *config.encoders])
+    for section in (config.encoder, *config.encoders):
+        refuse_unfit(section, config.data.cut().samples)
+
+
+def refuse_methods(config: Config) -> None:
+    """A method that is not there."""
+    for name in (*config.methods, *config.knobs, *config.ablations, *config.sweeps):
+        config.method_class(name)
+
+
+def refuse_datasets(config: Config) -> None:
+    """A dataset that is not there, or that cannot be simulated where all are."""
+    used, simulation, known = {config.data.pretrain, *config.data.datasets}, config.data.simulation, config.data.known()
+    for name in (config.data.pretrain, *config.data.datasets, *(simulation.patients if simulation else ())):
+        if name not in known:
+            raise ValueError(unknown("dataset", name, known))
+    if simulation is None:
+        return
+    if unsimulated := config.data.cards.keys() & (used | simulation.patients.keys()):
+        raise ValueError(f"data.simulation: {min(unsimulated)!r} is the dataset of a card; set data.simulation=null")
+    if unsized := used - simulation.sizes().keys():
+        raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
+
+
+def refuse_knobs(config: Config) -> None:
+    """A knob that its method does not have, or a value that it cannot take: of a row, an ablation, a sweep, `tune`."""
+    for name in config.knobs:
+        config.method_config(name)
+    for method, named in config.ablations.items():
+        for overrides in named.values():
+            config.method_config(method, overrides)
+    for own in by_encoder(config).values():
+        for method, knobs in config.sweeps.items():
+            for knob, values in knobs.items():
+                refuse_unswept(own, config.method_class(method), knob)
+                for value in values:
+                    own.swept(method, knob, value)
+    for name, knobs in config.pretrain.tuned.items():
+        config.method_config(name, knobs)
+
+
+def refuse_ablations(config: Config) -> None:
+    """An entry of `ablate` that selects nothing."""
+    for name in config.ablate:
+        if not config.ablations_of(name):
+            known = [f"{method}:{own}" for method in config.compared() for own in config.ablations.get(method, {})]
+            if not known:
+                raise ValueError(
+                    f"ablate: no compared method has an ablation; compare {', '.join(config.ablations)} too"
+                )
+            raise ValueError(unknown("ablation", name, known))
+
+
+def refuse_repeats(config: Config) -> None:
+    """A list that names a value twice."""
+    lists = {what: getattr(config, what) for what in ("methods", "ratios", "seeds", "evaluate")}
+    for what, values in {**lists, "data.datasets": config.data.datasets, "data.task": config.data.task}.items():
+        if len(set(values)) < len(values):
+            raise ValueError(f"{what}: {values} names a value twice")
+
+
+def refuse_columns(config: Config) -> None:
+    """A column without labels, or under a task that its dataset does not have."""
+    unlabelled = [name for name in config.data.datasets if not config.data.source(name).classes]
+    if unlabelled:
+        raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
+    try:
+        config.data.columns()
+    except ValueError as problem:
+        raise ValueError(f"data.task: {problem}") from None
+
+
+def refuse_unserved(config: Config) -> None:
+    """A method that needs what an encoder does not have."""
+    for section in (config.encoder, *config.encoders):
+        for name in (*config.methods, *config.sweeps):
+            if refused := refusal(config.method_class(name), sized(section)[0]):
+                raise ValueError(f"methods: {refused}")
+
+
+def refuse_untimed(config: Config) -> None:
+    """A budget of seconds for a method whose windows have no known cost, and a cost of a method that is not there."""
+    known = config.pretrain.pair_milliseconds
+    for name in known:
+        config.method_class(name)
+    if config.pretrain.budget != "seconds":
+        return
+    trained = [name for name in (*config.compared(), *config.sweeps) if config.method_class(name).trains]
+    if lacking := [name for name in dict.fromkeys((REFERENCE, *trained)) if name not in known]:
+        raise ValueError(
+            f"pretrain.pair_milliseconds: give the milliseconds per pair of windows of {', '.join(lacking)}, by which "
+            "pretrain.budget=seconds counts; `speed` prints them"
+        )
+
+
+def refuse_few_steps(config: Config) -> None:
+    """A method that needs two steps per window, on an encoder that gives one."""
+    methods = [config.method_class(name) for name in (*config.methods, *config.sweeps)]
+    if not any(need in method.needs for method in methods for need in TWO_OF):
+        return
+    for section in (config.encoder, *config.encoders):
+        kind, sizes = sized(section)
+        with torch.random.fork_rng(devices=[]):
+            steps = steps_of(kind(sizes), config.data.cut().samples)
+        for method in methods:
+            for need in TWO_OF:
+                if need in method.needs:
+                    refuse_single(f"methods: {method.name}", steps[need])

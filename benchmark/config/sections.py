@@ -1,0 +1,430 @@
+"""The sections: keys, types, bounds, meanings.
+
+The sections of a config: keys, types, bounds and meanings; `benchmark.config.config` joins them.
+
+Section data: datasets, tasks, labels and how recordings are cut; its part `simulation`.
+
+The section `engine` of a config: where tasks run, and what a job asks a cluster for. No result depends on it.
+
+Sections of the evaluations: fine-tuning, probes of frozen features, boosted features, training from scratch.
+
+Section pretrain: the budget, the preset and the recipe of pretrainings.
+
+What the sections of a config share: frozen, strictly typed, refusing unknown keys; and the types of their values.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from benchmark.config.errors import LARGEST_SEED
+from benchmark.data.batches import Streaming
+from benchmark.data.datasets.base import LEADS, Source
+from benchmark.data.datasets.registry import DATASETS, AnyCard, source_of
+from benchmark.data.segments import FS, IN_MILLIVOLTS, TYPICAL_SECONDS, WINDOW, Kind, Rate, Segmentation, leads_named
+from benchmark.data.splits import Column, Labels, columns_of
+from benchmark.data.trials import Standardise
+from benchmark.results.names import DEFAULT_TASK, EngineName, Pool, Preset
+from methods.base import PretrainMethod, Recipe
+
+Overrides = dict[str, Any]
+"""A method's knob -> its value."""
+
+
+def share_not_percent(ratio: float) -> float:
+    """A ratio as given. Raises ValueError above 1, where a percentage was probably meant."""
+    if ratio > 1:
+        meant = f" (did you mean {ratio / 100:g}?)" if ratio <= 100 else ""
+        raise ValueError(f"input should be a share of the labels, less than or equal to 1{meant}")
+    return ratio
+
+
+def number_of_epochs(value: Any) -> float:
+    """A number of epochs as given; an int where it is whole, so that 3 and 3.0 have one key. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ValueError("input should be a valid number of epochs, greater than 0")
+    return int(value) if value == int(value) else value
+
+
+Ratio = Annotated[float, Field(gt=0), AfterValidator(share_not_percent)]
+
+
+Epochs = Annotated[float, PlainValidator(number_of_epochs)]
+
+
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """A frozen, strictly typed part of a config that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+SIZED_LIKE = {"ningbo": "chapman"}
+"""Simulated cohort -> the one whose number of patients it has where none is given."""
+
+
+class Simulation(Section):
+    """Simulated cohorts in the on-disk layouts of the real datasets (dials: docs/SIMULATOR.md)."""
+
+    seed: Seed = 1
+    """Of the simulator; cohorts of another seed share no patient."""
+    patients: dict[str, Count]
+    """Patients per cohort, by dataset name; where ningbo is absent, as many as chapman has."""
+    recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
+    """Mean number of ECGs per patient of the pretraining cohort."""
+    noise: Annotated[float, Field(ge=0)] = 1.0
+    """Scale of all noise: 0 none, 1 a routine hospital recording."""
+    anatomy: Annotated[float, Field(ge=0)] = 1.0
+    """Scale of the differences between patients."""
+    severity: Annotated[float, Field(ge=0, le=2)] = 1.0
+    """Scale of disease changes relative to anatomy."""
+    persistence: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Share of a patient's later recordings that show conditions of his own; the others show newly drawn ones."""
+    report_errors: Annotated[float, Field(ge=0)] = 1.0
+    """Scale of the error and hedging rates in the pretraining cohort's machine reports."""
+
+    def sizes(self) -> dict[str, int]:
+        """Patients of every cohort that can be simulated."""
+        return {name: self.patients[like] for name, like in SIZED_LIKE.items() if like in self.patients} | self.patients
+
+
+class Data(Section):
+    """Datasets, labels and segmentation."""
+
+    pretrain: str = "mimic-iv-ecg"
+    """Corpus to pretrain on: whole where it has no labels, else its training part."""
+    pretrain_prefix: str = ""
+    """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
+    datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
+    """Columns of the table."""
+    task: Annotated[list[str], Field(min_length=1)] = [DEFAULT_TASK]
+    """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
+    labels: Labels = "single"
+    """Of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid, as other tasks."""
+    segmentation: Kind = "heartbeats"
+    """heartbeats: the paper's, centred and padded; windows: plain windows, which keep the rhythm; recordings: kept
+    whole, judged by crops at a stride and trained on by crops that begin anywhere."""
+    window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
+    """Length of a plain window or a crop, seconds; 10 by default for `recordings`, a whole recording."""
+    window_stride: Annotated[float, Field(gt=0, le=10)] | None = None
+    """Seconds from the beginning of a crop to that of the next; None: half a crop."""
+    short: Literal["skip", "pad"] = "skip"
+    """What becomes of recordings shorter than a window or crop: left out, or lengthened by zeros."""
+    rate: Rate = 250
+    """Hz that recordings are resampled to: 100, 250 (the paper's) or 500. Heartbeats have 1.2 s at any."""
+    standardise: Standardise = "recording"
+    """recording: z-score per recording and lead (heartbeats and windows: per pseudo-trial too, as in the paper);
+    dataset: one mean and deviation over the training part, for pretraining over the corpus; none: mV."""
+    pool: Pool = "mean"
+    """A recording's probabilities: the mean of those of its windows, or each class's maximum."""
+    leads: Annotated[list[str], PlainValidator(leads_named)] = list(LEADS)
+    """Leads that there are downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; the others are zero there.
+    Pretraining always has 12."""
+    simulation: Simulation | None = None
+    """None: real data under --data-root or --data."""
+    cards: dict[str, AnyCard] = {}
+    """Name -> card of a dataset that is not built in (docs/OWN_DATA.md); `--datasets FILE.yaml` fills it in."""
+
+    @field_validator("cards")
+    @classmethod
+    def _by_their_names(cls, cards: dict[str, AnyCard]) -> dict[str, AnyCard]:
+        for name, card in cards.items():
+            if name != card.name:
+                raise ValueError(f"the card {name!r} is named {card.name!r}")
+            if name in DATASETS:
+                raise ValueError(f"{name!r} is a built-in dataset; give the card another name")
+        return cards
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_by_default(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("segmentation") == "recordings":
+            return {"window_seconds": float(TYPICAL_SECONDS)} | values
+        return values
+
+    @field_validator("window_stride")
+    @classmethod
+    def _without_gaps(cls, stride: float | None, given: ValidationInfo) -> float | None:
+        seconds = given.data.get("window_seconds", 0.0)
+        if stride and seconds and stride > seconds:
+            raise ValueError(f"it would leave gaps between crops of {seconds:g} s (data.window_seconds)")
+        return stride
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without later keys at their defaults: stored configs from before there were these are equal."""
+        values: dict[str, Any] = as_dict(self)
+        later: dict[str, Any] = {"cards": {}, "window_stride": None, "short": "skip", "rate": 250, "pool": "mean"}
+        later |= {"standardise": "recording", "leads": list(LEADS), "task": [DEFAULT_TASK]}
+        return {name: value for name, value in values.items() if name not in later or value != later[name]}
+
+    def known(self) -> list[str]:
+        """Names of the datasets that there are: the built-in ones and those of the cards."""
+        return [*DATASETS, *self.cards]
+
+    def source(self, name: str) -> Source:
+        """The dataset of a name. Raises ValueError for an unknown one."""
+        return source_of(name, self.cards)
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the table. Raises ValueError where a dataset or a task makes none."""
+        return columns_of(self.datasets, self.task)
+
+    def column(self, name: str) -> Column:
+        """The column of a name; for the name of a dataset that is none, the dataset under `default`."""
+        return next((column for column in self.columns() if column.name == name), Column(name))
+
+    def cut(self) -> Segmentation:
+        """The segmentation of recordings."""
+        raw, pad = self.standardise != "recording", self.short == "pad"
+        if self.segmentation == "heartbeats":
+            return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw)
+        samples, stride = round(self.window_seconds * self.rate), 0
+        if self.segmentation == "recordings":
+            stride = round(self.window_stride * self.rate) if self.window_stride else samples // 2
+        return Segmentation(self.segmentation, samples, self.rate, stride, raw, pad)
+
+    def crops_of_typical(self) -> int:
+        """Whole windows that follow each other in a recording of 10 s: the pseudo-trial that is pretrained on."""
+        return max(1, int(TYPICAL_SECONDS / self.window_seconds))
+
+    def words(self) -> str:
+        """What differs from the paper's signals, in words; '' for nothing."""
+        words = [word for word in self.cut().words() if word != IN_MILLIVOLTS]
+        words += {"dataset": ["one mean and deviation per dataset"], "none": [IN_MILLIVOLTS]}.get(self.standardise, [])
+        words += [f"downstream with {' '.join(self.leads)} alone"] if len(self.leads) < len(LEADS) else []
+        return ", ".join([*words, *(["a recording is the maximum of its windows"] if self.pool == "max" else [])])
+
+    def prefix_of(self, name: str) -> str:
+        """Path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""
+        return self.pretrain_prefix if name == self.pretrain and name not in self.datasets else ""
+
+
+class EngineSection(Section):
+    """Where tasks run. It enters no key and is in no stored config."""
+
+    name: EngineName = "local"
+    """local: this machine; slurm: jobs of a cluster (docs/CLUSTER.md). The other keys are those of its jobs."""
+    partition: str | None = None
+    """None: the cluster's default."""
+    account: str | None = None
+    """Who is billed; None: the user's default."""
+    minutes: Annotated[int, Field(ge=5)] = 240
+    """Time limit. A job that reaches it saves, and goes back to the queue."""
+    memory_gb: Annotated[float, Field(gt=0)] = 8.0
+    """Of the node, GiB."""
+    gpus: Annotated[int, Field(ge=0)] = 0
+    """GPUs, and processes, of a pretraining; a job of cells has one where this is not 0."""
+    cpus: Count = 1
+    """CPUs of a process, and its threads in a pretraining."""
+    tasks_per_job: Count = 20
+    """Most groups of cells in a job."""
+    at_once: Count = 256
+    """Most jobs of an array that run at a time."""
+    requeues: Count = 100
+    """How often a job may reach its time limit."""
+    warning_seconds: Annotated[int, Field(ge=10)] = 120
+    """Before the time limit, for saving."""
+    options: dict[str, str] = {}
+    """Further options of sbatch, e.g. {constraint: a100, qos: long}."""
+
+    @field_validator("warning_seconds")
+    @classmethod
+    def _leaves_time_to_work(cls, value: int, found: ValidationInfo) -> int:
+        minutes = found.data.get("minutes")
+        if minutes and value > minutes * 30:
+            raise ValueError(f"at most {minutes * 30}: half of engine.minutes={minutes} is for work")
+        return value
+
+
+class Finetune(Section):
+    """Encoder and head trained together on the labelled subset; best epoch by validation macro-F1."""
+
+    epochs: Count = 50
+    """Passes over the labelled subset."""
+    lr: Annotated[float, Field(gt=0)] = 1e-4
+    """Of AdamW, constant."""
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    """Of AdamW."""
+    batch_size: Annotated[int, Field(ge=2)] = 256
+    """Windows."""
+    least_updates: Count = 1
+    """Minimum updates per epoch; a smaller subset is passed over repeatedly."""
+    head_hidden: Count = 128
+    """Width of the head's hidden layer."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """On the logits (PMQ, Implementation Details)."""
+    encoder_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """On the encoder's output, before pooling. None: none, or under `pretrain.preset: paper` that of the method's
+    authors (0.1 for pmq-released)."""
+    beats_per_trial: Count = 6
+    """Heartbeats of a pseudo-trial, the unit of `protocol: paper`'s labelled subset."""
+    windows_per_trial: Count = 1
+    """Replaces `beats_per_trial` for plain windows."""
+
+
+class Linear(Section):
+    """Logistic regression on frozen features."""
+
+    strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.01, 0.1, 1.0, 10.0]
+    """Candidate inverse regularisation strengths C; the best by validation macro-F1 is used."""
+
+
+class Boosting(Section):
+    """Gradient-boosted trees on hand-crafted features."""
+
+    iterations: Count = 150
+    """Maximum; the number used is chosen with `leaf_windows` by validation macro-F1."""
+    patience: Count = 20
+    """Iterations of a round; the first round without a better validation macro-F1 is the last."""
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.1
+    """Shrinkage of each tree."""
+    leaves: Annotated[int, Field(ge=2)] = 15
+    """Maximum leaves of a tree."""
+    leaf_windows: Annotated[list[Count], Field(min_length=1)] = [5, 20]
+    """Candidate minimum windows per leaf."""
+    l2: Annotated[float, Field(ge=0)] = 10.0
+    """L2 regularisation of the leaves' values."""
+    feature_share: Annotated[float, Field(gt=0, le=1)] = 0.1
+    """Share of the features available to a split, drawn anew for each."""
+
+
+class Knn(Section):
+    """Nearest neighbours of frozen features; a neighbour's vote is exp(cosine / temperature)."""
+
+    neighbours: Annotated[list[Count], Field(min_length=1)] = [1, 5, 20, 100]
+    """Candidate numbers k of neighbours; the first best by validation macro-F1 is used."""
+    temperature: Annotated[float, Field(gt=0)] = 0.07
+    """Of the votes: the lower, the more the nearest count (0.07: Wu et al. 2018, "Instance discrimination")."""
+
+
+class FewShot(Section):
+    """The linear probe on few labelled patients per class; its strengths C are those of `linear`."""
+
+    shots: Annotated[list[Count], Field(min_length=1)] = [1, 5, 10]
+    """Labelled patients per class, in place of `ratios`; drawn per seed, each set within the next larger."""
+
+    @field_validator("shots")
+    @classmethod
+    def _each_once(cls, shots: list[int]) -> list[int]:
+        if len(set(shots)) < len(shots):
+            raise ValueError(f"{shots} names a value twice")
+        return shots
+
+
+class Supervised(Section):
+    """Training from scratch on all labels, as the PTB-XL benchmark does (Strodthoff et al. 2020); the last epoch is
+    used."""
+
+    epochs: Count = 50
+    """Passes over the labelled windows."""
+    lr: Annotated[float, Field(gt=0)] = 1e-2
+    """Highest of the one-cycle schedule (AdamW)."""
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    """Of AdamW, on all parameters."""
+    batch_size: Annotated[int, Field(ge=2)] = 128
+    """Windows."""
+    head_hidden: Count = 128
+    """Width of the head's hidden layer."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    """Before the head's last layer; before its first, half as much."""
+
+
+Budget = Literal["epochs", "windows", "passes", "seconds"]
+REFERENCE = "pmq"
+"""The method whose cost of a window is the unit of the budget `seconds`."""
+BatchNorm = Literal["synchronised", "per-rank"]
+
+
+class Pretrain(Section):
+    """Pretraining, the same for all methods except their recipes.
+
+    Precedence of recipe fields: `methods.NAME.recipe`, the preset's recipe, the defaults.
+    """
+
+    epochs: Epochs = 100
+    """Need not be whole."""
+    budget: Budget = "epochs"
+    """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
+    encoder passes, as many as these windows cost PMQ; seconds: as many as these windows cost PMQ by `pair_milliseconds`
+    (docs/BUDGETS.md)."""
+    pair_milliseconds: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
+    """Method -> milliseconds per pair of windows, for `budget: seconds`; `speed` prints them."""
+    snapshots: list[Epochs] = []
+    """Further values of `epochs`: a row of each per method, at the smallest label ratio. Under `recipe.schedule:
+    stable` they share the updates before the decay."""
+    seed: Seed = 42
+    """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
+    preset: Preset = "unified"
+    """unified: `recipe` for all; paper: the recipe of each method's own paper; tuned: unified, with the knobs of each
+    method that `tune` chose laid over its own (docs/TUNING.md)."""
+    presets: list[Literal["paper", "tuned"]] = []
+    """Further presets beside `unified`: a row of each per compared method that trains."""
+    tuned: dict[str, Overrides] = {}
+    """Method -> knobs of its row under the further preset `tuned`; a run fills it in from what `tune` found."""
+    recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
+    """Recipe of `preset: unified` and `tuned`, by default `Recipe()`; None under `paper`."""
+    beats_per_trial: Annotated[int, Field(ge=2)] = 10
+    """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
+    windows_per_trial: Annotated[int, Field(ge=3)] = 4
+    """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""
+    streaming: Streaming = "auto"
+    """Whether the corpus is read from disk, ahead of the updates, instead of being held in memory: always, never, or
+    auto, if it exceeds a quarter of the free memory of host or device. No number depends on it (docs/GPU.md)."""
+    text_embedder: str = "tfidf"
+    """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
+    batch_norm: BatchNorm = "synchronised"
+    """Of several ranks (docs/RANKS.md). synchronised: statistics of the whole batch, as on one process; per-rank: those
+    of the rank's own share of it, without an exchange."""
+
+    @field_validator("recipe")
+    @classmethod
+    def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
+        return None if given.data.get("preset") == "paper" else recipe or Recipe()
+
+    @field_validator("snapshots", "presets")
+    @classmethod
+    def _each_once(cls, values: list[Any]) -> list[Any]:
+        if len(set(values)) < len(values):
+            raise ValueError(f"{values} names a value twice")
+        return values
+
+    def pair_costs(self, method: type[PretrainMethod]) -> tuple[float, float]:
+        """What a pair of windows costs PMQ, and what it costs a method, in the budget's unit; equal if pairs count."""
+        if self.budget == "passes":
+            return PretrainMethod.encoder_passes, method.encoder_passes
+        if self.budget == "seconds":
+            return self.pair_milliseconds[REFERENCE], self.pair_milliseconds[method.name]
+        return 1.0, 1.0
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without later keys at their defaults: stored configs from before there were these are equal."""
+        values: dict[str, Any] = as_dict(self)
+        later: dict[str, Any] = {
+            "budget": "epochs",
+            "pair_milliseconds": {},
+            "snapshots": [],
+            "presets": [],
+            "tuned": {},
+        }
+        later |= {"batch_norm": "synchronised", "streaming": "auto"}
+        return {name: value for name, value in values.items() if name not in later or value != later[name]}

@@ -1,1 +1,0 @@
-"""The sections of a config: keys, types, bounds and meanings; `benchmark.config.config` joins them."""

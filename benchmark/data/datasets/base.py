@@ -1,0 +1,165 @@
+"""Entry, Recording, Dataset, their errors.
+
+The contract of a dataset: a table of entries, and a reader of one entry's signal.
+
+A reader lists its entries from the dataset's own tables without opening a signal, so that listing is cheap and
+the signals can be read by many processes. Reading one entry either returns a `Recording` or raises `Unusable`
+with the reason, which is written to `skipped.csv`; it never changes a label.
+
+Errors of a dataset, without numpy, so that a command line that fails early loads none.
+
+Dataset folders in; entries and recordings (mV, leads in one order) out. One file per dataset; the one owner of wfdb.
+
+Imported by the other folders of benchmark.data and by benchmark's config, training, run and verbs.
+
+ECG datasets: folders on disk in, splits and batches of tensors out. Imported by benchmark's upper rooms alone.
+
+download (public homes -> disk), readers (disk -> Recording), prepared (Recording -> windows), tasks (windows -> splits
+and batches), audit (problems of the data), simulate (cohorts written in the real on-disk forms).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Unusable(Exception):
+    """One recording cannot be used. The message is the reason: kind, colon, details of this recording.
+
+    Kinds are counted in tables ('heart rate below 50/min'), so they hold no number and no path that varies.
+    """
+
+
+class DatasetError(Exception):
+    """A dataset as a whole cannot be used: the message says what was looked for, where, and how to get it."""
+
+
+LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recording as the dataset's tables describe it; its signal is still on disk."""
+
+    recording: str
+    """Identifier, unique within the dataset."""
+    patient: str
+    """Identifier of the person, unique within the dataset; the recording's own where the dataset names none."""
+    path: str
+    """Signal file relative to the dataset's root, as its reader wants it (without extension for WFDB)."""
+    labels: tuple[int, ...] = ()
+    """Indices into the dataset's `classes`, in the order the dataset states them; empty in a pretraining corpus."""
+    report: str = ""
+    """Report lines joined by '. ', empty where there is none."""
+    fold: int | None = None
+    """Official fold, where the dataset has any."""
+    sex: str = ""
+    """As the dataset's table states it; '' where it does not."""
+    age: float | None = None
+    """Years."""
+    statements: tuple[str, ...] = ()
+    """Codes that the dataset states of it; what named tasks are made of (benchmark.data.splits)."""
+
+
+Person = tuple[str, float | None]
+"""Sex as stated, '' where it is not, and age in years."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One 12-lead ECG."""
+
+    signal: NDArray[np.float32]
+    """(n, 12) in mV, leads in the order of `LEADS`."""
+    fs: float
+    """Sampling rate in Hz."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a reader found in a folder: the recordings it can offer and those its tables already rule out."""
+
+    entries: tuple[Entry, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+    """(recording, reason) of those that the tables alone show to be unusable."""
+    form: str = ""
+    """The on-disk form that was recognised and read, e.g. 'records500'."""
+    others: tuple[str, ...] = ()
+    """Further forms in the folder; not read, since a recording can be in two of them."""
+    warnings: tuple[str, ...] = ()
+    """What was odd in the tables and could be read in one way only; one sentence each, without full stop."""
+    reading: str = ""
+    """Hash of settings that determine what is read and are in none of the dataset's files: of a card."""
+
+
+class About(Protocol):
+    """What tables and tasks need to know of a dataset, with or without its folder."""
+
+    @property
+    def name(self) -> str:
+        """Its name in flags, configs and rows."""
+
+    @property
+    def title(self) -> str:
+        """As printed in a table, e.g. 'PTB-XL'."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names; empty for a pretraining corpus without labels."""
+
+    @property
+    def first_label_counts(self) -> bool:
+        """Single-label rule of the paper: True = the first label stands for the recording, False = only one or skip."""
+
+    @property
+    def how_to_get(self) -> str:
+        """One line: source of the real data."""
+
+
+class Source(About, Protocol):
+    """A dataset before its folder is known: a reader's class, or a card (benchmark.data.datasets.registry)."""
+
+    @property
+    def licence(self) -> str:
+        """Of the real data, as its publisher states it; '' where none is stated."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Names its folder has under a data root, e.g. as unpacked or mirrored from the publisher; first found wins."""
+
+    def __call__(self, root: Path) -> Dataset:
+        """The dataset in a folder; nothing is read yet."""
+
+
+class BuiltIn(Source, Protocol):
+    """A dataset with a reader of its own, as `registry` lists them."""
+
+    @property
+    def cite(self) -> str:
+        """What its publisher asks to be cited."""
+
+
+class Dataset(About, Protocol):
+    """A dataset on disk. `registry` lists the built-in ones, each in a file of this folder."""
+
+    root: Path
+
+    def listing(self) -> Listing:
+        """Entries of the folder, in the dataset's own order. Raises DatasetError if it is not this dataset."""
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """Files an entry is read from, existing or not; a change of their size or time makes a cache stale."""
+
+    def people(self) -> dict[str, Person]:
+        """Recording -> person, by a table of the dataset's own; {} where there is none or it cannot be read.
+
+        Entries and WFDB headers, which may state them too, are looked at by `benchmark.data.audit`.
+        """
+
+    def read(self, entry: Entry) -> Recording:
+        """The signal of one entry in mV. Raises Unusable with the reason if it cannot be used."""

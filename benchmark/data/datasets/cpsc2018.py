@@ -1,0 +1,204 @@
+"""CPSC2018.
+
+CPSC2018 (Liu et al., J Med Imaging Health Inform 2018): 6,877 recordings of 6 to 60 s, up to three of nine labels.
+
+Patients are not named: each recording counts as one. Only REFERENCE.csv gives the first label: headers list labels in
+another order.
+
+The form in which CPSC2018 was first published: TrainingSet/Annnn.mat, one MATLAB struct each, without headers.
+
+A struct `ECG` holds `sex`, `age` and `data`: 12 leads in the usual order, in millivolts at 500 Hz.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, read_table, whole_number
+from benchmark.data.datasets.wfdb_files import (
+    LARGEST_SIGNAL,
+    check_file,
+    checked_recording,
+    diagnosis_codes,
+    one_of,
+    read_recording,
+    record_files,
+    records_at,
+)
+
+FS = 500.0
+
+
+def structs_at(root: Path, pattern: str) -> dict[str, list[Path]]:
+    """Structs that a glob pattern (without extension) finds, by name, in the paths' order.
+
+    Folders with headers are left out: their .mat files are WFDB signals.
+    """
+    with_headers = {header.parent for header in root.glob(f"{pattern}.hea")}
+    structs: dict[str, list[Path]] = {}
+    for path in sorted(root.glob(f"{pattern}.mat")):
+        if path.parent not in with_headers:
+            structs.setdefault(path.stem, []).append(path)
+    return structs
+
+
+def read_struct(path: Path) -> Recording:
+    """One struct in mV; raises Unusable."""
+    from scipy.io import loadmat  # here, because it loads slowly
+
+    check_file(path, LARGEST_SIGNAL)
+    try:
+        leads = np.array(loadmat(path)["ECG"]["data"][0, 0], np.float64)  # (12, n)
+    except Exception as error:  # scipy raises any kind of error on a damaged file
+        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
+    if leads.ndim != 2 or len(leads) != len(LEADS):
+        raise Unusable(f"not {len(LEADS)} leads: data of shape {leads.shape}")
+    return checked_recording(leads.T, FS)
+
+
+STRUCTS = "TrainingSet"
+FORMS = (
+    ("Training_WFDB", "Training_WFDB/A*"),
+    ("WFDB_CPSC2018", "WFDB_CPSC2018/A*"),
+    ("WFDB", "A*"),
+    ("WFDB", "g*/A*"),
+    (STRUCTS, "TrainingSet*/A*"),
+    (STRUCTS, "A*"),
+)
+"""Form and glob pattern of its records, the preferred first; only the first with a recording is read."""
+RECORD = re.compile(r"A\d{4}", re.ASCII)
+SNOMED = {
+    "426783006": "Normal",
+    "164889003": "AF",
+    "270492004": "I-AVB",
+    "164909002": "LBBB",
+    "59118001": "RBBB",
+    "284470004": "PAC",
+    "164884008": "PVC",
+    "429622005": "STD",
+    "164931005": "STE",
+}
+REFERENCE_COLUMNS = ("Recording", "First_label", "Second_label", "Third_label")
+
+
+class CPSC2018:
+    """The folder with Training_WFDB/ (and REFERENCE.csv in it or beside it), WFDB_CPSC2018/ or the original structs."""
+
+    name: ClassVar[str] = "cpsc2018"
+    title: ClassVar[str] = "CPSC2018"
+    classes: ClassVar[tuple[str, ...]] = ("Normal", "AF", "I-AVB", "LBBB", "RBBB", "PAC", "PVC", "STD", "STE")
+    first_label_counts: ClassVar[bool] = True
+    how_to_get: ClassVar[str] = (
+        "Get it from https://physionet.org/content/challenge-2021/1.0.3/ (training/cpsc_2018); "
+        "REFERENCE.csv from http://2018.icbeb.org/Challenge.html"
+    )
+    licence: ClassVar[str] = (
+        "Creative Commons Attribution 4.0, https://physionet.org/content/challenge-2021/view-license/1.0.3/"
+    )
+    cite: ClassVar[str] = (
+        "Liu et al., J Med Imaging Health Inform 2018; Reyna et al., https://doi.org/10.13026/34va-7q14"
+    )
+    folders: ClassVar[tuple[str, ...]] = (
+        "cpsc2018",
+        "cpsc_2018",
+        "Training_WFDB",
+        "WFDB_CPSC2018",
+        "TrainingSet",
+        "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018",
+    )
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def listing(self) -> Listing:
+        """Recordings of the preferred form; labels from REFERENCE.csv, else from their headers.
+
+        Raises DatasetError where there is no recording, or no REFERENCE.csv for the form that has no headers.
+        """
+        found = [(form, records) for form, pattern in FORMS if (records := self._records(form, pattern))]
+        if not found:
+            looked_for = ", ".join(f"{pattern}{'.mat' if form == STRUCTS else '.hea'}" for form, pattern in FORMS)
+            raise DatasetError(f"{self.title}: no recording in {self.root}: looked for {looked_for}. {self.how_to_get}")
+        form, records = found[0]
+        others = [other for other in dict.fromkeys(form for form, _ in found[1:]) if other != form]
+        folder = min(copies[0] for copies in records.values()).parent
+        beside = [path for path in (folder / "REFERENCE.csv", self.root / "REFERENCE.csv") if path.exists()]
+        if beside or form == STRUCTS:
+            return self._reference_listing([*beside, self.root / "REFERENCE.csv"][0], records, folder, form, others)
+        return listing_of(
+            Table([(name,) for name in sorted(records)], []),
+            lambda row: self._entry(one_of(records[row[0]], ".hea"), self._header_labels(records[row[0]][0])),
+            form=f"{form}, labels of the headers",
+            others=others,
+        )
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """Header and signal file; of a struct, the one file."""
+        if entry.path.endswith(".mat"):
+            return (self.root / entry.path,)
+        return record_files(self.root / entry.path, ".mat")
+
+    def people(self) -> dict[str, Person]:
+        """None by a table."""
+        return {}
+
+    def read(self, entry: Entry) -> Recording:
+        """The signal in mV; raises Unusable."""
+        if entry.path.endswith(".mat"):
+            return read_struct(self.root / entry.path)
+        return read_recording(self.root / entry.path)
+
+    def _records(self, form: str, pattern: str) -> dict[str, list[Path]]:
+        """Records of a form by name: WFDB records without extension, structs with theirs."""
+        if form == STRUCTS:
+            records = structs_at(self.root, pattern)
+        else:
+            records = records_at(self.root, pattern) if any(self.root.glob(f"{pattern}.hea")) else {}
+        return {name: copies for name, copies in records.items() if RECORD.fullmatch(name)}
+
+    def _entry(self, record: Path, labels: tuple[int, ...]) -> Entry:
+        path = record.relative_to(self.root).as_posix()
+        name = path.rpartition("/")[2].removesuffix(".mat")
+        return Entry(recording=name, patient=name, path=path, labels=labels)
+
+    def _header_labels(self, record: Path) -> tuple[int, ...]:
+        """Class indices of a header's texts or SNOMED codes; codes outside the nine classes are ignored."""
+        names = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(record))
+        return tuple(self.classes.index(name) for name in names if name in self.classes)
+
+    def _reference_listing(
+        self, reference: Path, records: dict[str, list[Path]], folder: Path, form: str, others: list[str]
+    ) -> Listing:
+        """Every row of REFERENCE.csv, whether its recording exists or not, by name."""
+        read = read_table(self, reference, REFERENCE_COLUMNS)
+        table = keyed(read, lambda name: name if RECORD.fullmatch(name) else None)
+
+        def entry(row: Row) -> Entry:
+            name, *stated = row
+            copies = records.get(name, [folder / f"{name}{'.mat' if form == STRUCTS else ''}"])
+            record = one_of(copies, "" if form == STRUCTS else ".hea")
+            return self._entry(record, self._reference_labels(stated))
+
+        known = {name for name, *_ in table.rows} | {name for name, _ in table.skipped}
+        unnamed = [(name, "not in REFERENCE.csv") for name in sorted(records) if name not in known]
+        return listing_of(
+            Table(sorted(table.rows), table.skipped + unnamed),
+            entry,
+            form=f"{form}, labels of REFERENCE.csv",
+            others=others,
+        )
+
+    def _reference_labels(self, stated: list[str]) -> tuple[int, ...]:
+        """Class indices, the first label first; the table numbers the classes from 1."""
+        if any(stated) and not stated[0]:
+            raise Unusable("first label is empty, a later one is not")
+        numbers = [whole_number(number) or "0" for number in stated if number]
+        for number, text in zip(numbers, filter(None, stated), strict=True):
+            if not 1 <= int(number) <= len(self.classes):
+                raise Unusable(f"label is not 1 to {len(self.classes)}: {text[:60]!r}")
+        return tuple(dict.fromkeys(int(number) - 1 for number in numbers))

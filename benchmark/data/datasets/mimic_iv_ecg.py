@@ -1,0 +1,89 @@
+"""MIMIC-IV-ECG 1.0 (Gow et al., PhysioNet 2023): 800,035 recordings with machine reports, for pretraining."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, path_within, read_table, whole_number
+from benchmark.data.datasets.wfdb_files import read_recording, record_files
+
+REPORTS = tuple(f"report_{line}" for line in range(18))
+
+
+class MIMICIVECG:
+    """The folder with record_list.csv, machine_measurements.csv and files/."""
+
+    name: ClassVar[str] = "mimic-iv-ecg"
+    title: ClassVar[str] = "MIMIC-IV-ECG"
+    classes: ClassVar[tuple[str, ...]] = ()
+    first_label_counts: ClassVar[bool] = False
+    how_to_get: ClassVar[str] = "Get MIMIC-IV-ECG 1.0 from https://physionet.org/content/mimic-iv-ecg/1.0/"
+    licence: ClassVar[str] = (
+        "Open Database License (ODbL) 1.0, https://physionet.org/content/mimic-iv-ecg/view-license/1.0/"
+    )
+    cite: ClassVar[str] = "Gow et al., PhysioNet 2023, https://doi.org/10.13026/4nqg-sb35"
+    folders: ClassVar[tuple[str, ...]] = (
+        "mimic-iv-ecg",
+        "mimic-iv-ecg-diagnostic-electrocardiogram-matched-subset-1.0",
+        "physionet.org/files/mimic-iv-ecg/1.0",
+    )
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def listing(self) -> Listing:
+        """Rows of record_list.csv whose patient folder (files/pNNNN) is on disk: a partial copy is a smaller corpus."""
+        records = keyed(
+            read_table(self, self.root / "record_list.csv", ("study_id", "subject_id", "path")), whole_number
+        )
+        folders = {_patient_folder(path) for _, _, path in records.rows} - {""}
+        here = {folder for folder in folders if (self.root / folder).is_dir()}
+        if not here:
+            raise DatasetError(
+                f"{self.title}: no waveforms in {self.root}: looked for the folders files/pNNNN "
+                f"of record_list.csv. {self.how_to_get}"
+            )
+        reports = keyed(read_table(self, self.root / "machine_measurements.csv", ("study_id", *REPORTS)), whole_number)
+        report = {study: ". ".join(filter(None, lines)) for study, *lines in reports.rows}
+        doubtful = dict(reports.skipped)
+        part = [row for row in records.rows if _patient_folder(row[2]) in here | {""}]
+        listed = {study for study, *_ in records.rows}
+        lost = [(line, reason) for line, reason in reports.skipped if line not in listed]
+        return listing_of(
+            Table(part, records.skipped + lost),
+            lambda row: _entry(row, report, doubtful),
+            form=f"{len(here)} of {len(folders)} patient folders",
+        )
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """Header and signal file."""
+        return record_files(self.root / entry.path, ".dat")
+
+    def people(self) -> dict[str, Person]:
+        """None by a table."""
+        return {}
+
+    def read(self, entry: Entry) -> Recording:
+        """The signal in mV; raises Unusable."""
+        return read_recording(self.root / entry.path)
+
+
+def _entry(row: Row, report: dict[str, str], doubtful: dict[str, str]) -> Entry:
+    """A recording with its report. doubtful: study -> why its machine report is unusable. Raises Unusable."""
+    study, subject, path = row
+    patient = whole_number(subject)
+    if patient is None:
+        raise Unusable(f"no patient: {subject!r}")
+    if study in doubtful:
+        raise Unusable(f"machine report {doubtful[study]}")
+    return Entry(recording=study, patient=patient, path=path_within(path), report=report.get(study, ""))
+
+
+def _patient_folder(path: str) -> str:
+    """'files/p1000' of 'files/p1000/p10000032/s40689238/40689238'; empty where the path is refused."""
+    try:
+        return "/".join(path_within(path).split("/")[:2])
+    except Unusable:
+        return ""

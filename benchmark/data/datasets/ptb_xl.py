@@ -1,0 +1,409 @@
+"""PTB-XL: reader, statements, six tasks.
+
+PTB-XL 1.0.3 (Wagner et al., Sci Data 2020): 21,799 recordings, diagnostic superclasses, ten official folds.
+
+The 71 SCP-ECG statements of PTB-XL 1.0.3, as its scp_statements.csv lists them.
+
+The six tasks of PTB-XL (Strodthoff et al., IEEE JBHI 2021): which statements make which classes.
+
+A recording's labels are the keys of `scp_codes`, of whatever likelihood, 0 included, mapped through
+`scp_statements.csv`; recordings without a label of the task are dropped. Folds 1-8 train, 9 validates, 10 tests.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.tables import (
+    SHOWN,
+    Row,
+    Table,
+    keyed,
+    listing_of,
+    path_within,
+    read_table,
+    spelt_apart,
+    truth,
+    whole_number,
+    years_of,
+)
+from benchmark.data.datasets.wfdb_files import read_recording, record_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
+FORMS = {"records500": "filename_hr", "records100": "filename_lr"}
+"""Form -> column of its file names, the preferred first. A dataset has one sampling rate: forms are never pooled."""
+RATES = {"records500": 500, "records100": 100}
+"""Form -> sampling rate of its files in Hz."""
+FILE_NUMBER = re.compile(r"(\d{1,18})\D*", re.ASCII)
+"""The recording in a file's name, 7 in '00007_hr'."""
+FOLDS = range(1, 11)
+SEXES = {"0": "male", "1": "female", "0.0": "male", "1.0": "female"}
+"""Of the column sex, which a spreadsheet may have made one of numbers with a point."""
+NO_PATIENT = ("", "nan", "-1", "-1.0")
+"""Values of patient_id for an unknown patient, in lower case."""
+
+
+class PTBXL:
+    """The folder with ptbxl_database.csv, scp_statements.csv and records500/ or records100/."""
+
+    name: ClassVar[str] = "ptb-xl"
+    title: ClassVar[str] = "PTB-XL"
+    classes: ClassVar[tuple[str, ...]] = ("NORM", "MI", "STTC", "CD", "HYP")
+    first_label_counts: ClassVar[bool] = False
+    how_to_get: ClassVar[str] = "Get PTB-XL 1.0.3 from https://physionet.org/content/ptb-xl/1.0.3/"
+    licence: ClassVar[str] = (
+        "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
+    )
+    cite: ClassVar[str] = "Wagner et al., Sci Data 2020, https://doi.org/10.13026/kfzx-aw45"
+    folders: ClassVar[tuple[str, ...]] = (
+        "ptb-xl",
+        "ptbxl",
+        "ptb-xl-a-large-publicly-available-electrocardiography-dataset-1.0.3",
+        "physionet.org/files/ptb-xl/1.0.3",
+    )
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def listing(self) -> Listing:
+        """Every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
+        table = keyed(read_table(self, self.root / "ptbxl_database.csv", COLUMNS), whole_number)
+        superclass = self._superclass_of_code()
+        form, others, warnings = self._forms(table.rows)
+        self._check_file_names(table, form)
+        patients = (row[COLUMNS.index("patient_id")] for row in table.rows)
+        return listing_of(
+            table,
+            lambda row: self._entry(row, form, superclass),
+            form=form,
+            others=others,
+            warnings=[*warnings, *spelt_apart("patient", patients)],
+        )
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """Header and signal file."""
+        return record_files(self.root / entry.path, ".dat")
+
+    def people(self) -> dict[str, Person]:
+        """By the columns of sex and age of ptbxl_database.csv."""
+        try:
+            with open(self.root / "ptbxl_database.csv", encoding="utf-8-sig", errors="replace", newline="") as file:
+                return dict(_person(row) for row in csv.DictReader(file))
+        except (OSError, ValueError, csv.Error):
+            return {}
+
+    def read(self, entry: Entry) -> Recording:
+        """The signal in mV; raises Unusable, also for another sampling rate than its folder's."""
+        recording = read_recording(self.root / entry.path)
+        for form in RATES.keys() & set(PurePosixPath(entry.path).parts):
+            if recording.fs != RATES[form]:
+                raise Unusable(f"sampling rate is not its folder's: {recording.fs:g} Hz in {form}")
+        return recording
+
+    def _forms(self, rows: list[Row]) -> tuple[str, list[str], list[str]]:
+        """The form to read, the others that are there, and a warning where it is not the preferred one.
+
+        records500 is read unless it lacks most of the listed recordings and records100 has more of them.
+        """
+        held = {form: sum(self._is_here(row[COLUMNS.index(column)]) for row in rows) for form, column in FORMS.items()}
+        if not any(held.values()):
+            raise DatasetError(
+                f"{self.title}: no recording of ptbxl_database.csv is in {self.root}: "
+                f"looked for their headers in {' and '.join(f'{form}/' for form in FORMS)}. {self.how_to_get}"
+            )
+        high, low = held
+        form = low if held[low] > held[high] and 2 * held[high] < len(rows) else high
+        others = [other for other in held if other != form and held[other]]
+        if form == high or not held[high]:
+            return form, others, []
+        return (
+            form,
+            others,
+            [
+                f"{high} has {held[high]} of the {len(rows)} listed recordings, {low} has {held[low]}: {low} is read, "
+                f"{RATES[low]} Hz"
+            ],
+        )
+
+    def _check_file_names(self, table: Table, form: str) -> None:
+        """Raise DatasetError where a file name has another recording's number: the labels of its row are not its own.
+
+        A name without a number says nothing.
+        """
+        column = COLUMNS.index(FORMS[form])
+        wrong = [
+            (line, row[0], row[column])
+            for row, line in zip(table.rows, table.lines, strict=True)
+            if (number := _file_number(row[column])) is not None and number != int(row[0])
+        ]
+        if wrong:
+            line, recording, name = wrong[0]
+            raise DatasetError(
+                f"{self.title}: {self.root / 'ptbxl_database.csv'} line {line}: recording {recording} has the "
+                f"{FORMS[form]} of another recording, {name[:SHOWN]!r} ({len(wrong)} of {len(table.rows)} rows): is a "
+                f"column shifted by a row? {self.how_to_get}"
+            )
+
+    def _is_here(self, path: str) -> bool:
+        try:
+            return (self.root / f"{path_within(path)}.hea").is_file()
+        except Unusable:
+            return False
+
+    def _superclass_of_code(self) -> dict[str, int | None]:
+        """SCP code -> index into `classes`; None for a code that is not diagnostic."""
+        path = self.root / "scp_statements.csv"
+        columns = ("", "diagnostic", "diagnostic_class")  # the column of the codes has no name
+        superclass: dict[str, int | None] = {}
+        table = keyed(read_table(self, path, columns), lambda code: code or None)
+        for (code, diagnostic, name), line in zip(table.rows, table.lines, strict=True):
+            place = f"{self.title}: {path} line {line}, {code}"
+            is_diagnostic = truth(diagnostic) if diagnostic else False  # blank, as in the official file
+            if is_diagnostic is None:
+                raise DatasetError(
+                    f"{place}: diagnostic is {diagnostic[:SHOWN]!r}, not 1.0 or blank. {self.how_to_get}"
+                )
+            if is_diagnostic and name not in self.classes:
+                raise DatasetError(f"{place}: unknown diagnostic_class {name!r}")
+            if name and not is_diagnostic:
+                raise DatasetError(
+                    f"{place}: diagnostic is {diagnostic or 'blank'}, but diagnostic_class is {name[:SHOWN]!r}: its "
+                    f"labels would be lost. {self.how_to_get}"
+                )
+            superclass[code] = self.classes.index(name) if is_diagnostic else None
+        if not any(index is not None for index in superclass.values()):
+            raise DatasetError(f"{self.title}: {path} has no diagnostic code. {self.how_to_get}")
+        return superclass
+
+    def _entry(self, row: Row, form: str, superclass: dict[str, int | None]) -> Entry:
+        cell = dict(zip(COLUMNS, row, strict=True))
+        fold = whole_number(cell["strat_fold"])
+        if fold is None or int(fold) not in FOLDS:
+            raise Unusable(f"no official fold: {cell['strat_fold']!r}")
+        patient, path = _patient(cell), path_within(cell[FORMS[form]])
+        codes = _codes(cell["scp_codes"], superclass)
+        return Entry(
+            recording=cell["ecg_id"],
+            patient=patient,
+            path=path,
+            labels=tuple(dict.fromkeys(index for code in codes if (index := superclass[code]) is not None)),
+            report=cell["report"],
+            fold=int(fold),
+            statements=codes,
+        )
+
+
+def _person(row: dict[str, str | None]) -> tuple[str, Person]:
+    recording = (row.get("ecg_id") or "").strip().partition(".")[0]
+    return recording, (SEXES.get((row.get("sex") or "").strip(), ""), years_of(row.get("age") or ""))
+
+
+def _file_number(path: str) -> int | None:
+    """The number at the end of a path's file name; None where there is none."""
+    numbers = FILE_NUMBER.findall(PurePosixPath(path).name)
+    return int(numbers[-1]) if numbers else None
+
+
+def _patient(cell: dict[str, str]) -> str:
+    """The patient; a recording of an unknown patient gets one of its own."""
+    if cell["patient_id"].lower() in NO_PATIENT:
+        return f"unknown-{cell['ecg_id']}"
+    patient = whole_number(cell["patient_id"])
+    if patient is None:
+        raise Unusable(f"no patient: {cell['patient_id']!r}")
+    return patient
+
+
+def _codes(codes: str, superclass: dict[str, int | None]) -> tuple[str, ...]:
+    """The codes of a cell of scp_codes, of any likelihood."""
+    try:
+        stated = ast.literal_eval(codes)
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        stated = None
+    if not isinstance(stated, dict):
+        raise Unusable(f"scp_codes is no dictionary: {codes[:SHOWN]!r}")
+    odd = [f"{code} {value!r}" for code, value in stated.items() if not _is_likelihood(value)]
+    if odd:
+        raise Unusable(f"likelihood is no number from 0 to 100: {', '.join(odd)[:SHOWN]}")
+    unknown = [str(code) for code in stated if code not in superclass]
+    if unknown:  # its superclass may be any, or none
+        raise Unusable(f"unknown SCP code: {', '.join(unknown)[:SHOWN]}")
+    return tuple(stated)
+
+
+def _is_likelihood(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
+
+
+class Statement(NamedTuple):
+    """A row of scp_statements.csv."""
+
+    code: str
+    kinds: str
+    """Of 'diagnostic', 'form' and 'rhythm' those that it is, separated by blanks."""
+    superclass: str
+    """Column diagnostic_class; '' for a statement that is not diagnostic."""
+    subclass: str
+    """Column diagnostic_subclass; '' for a statement that is not diagnostic."""
+    description: str
+
+
+SCP_STATEMENTS: tuple[Statement, ...] = (
+    Statement("NDT", "diagnostic form", "STTC", "STTC", "non-diagnostic T abnormalities"),
+    Statement("NST_", "diagnostic form", "STTC", "NST_", "non-specific ST changes"),
+    Statement("DIG", "diagnostic form", "STTC", "STTC", "digitalis-effect"),
+    Statement("LNGQT", "diagnostic form", "STTC", "STTC", "long QT-interval"),
+    Statement("NORM", "diagnostic", "NORM", "NORM", "normal ECG"),
+    Statement("IMI", "diagnostic", "MI", "IMI", "inferior myocardial infarction"),
+    Statement("ASMI", "diagnostic", "MI", "AMI", "anteroseptal myocardial infarction"),
+    Statement("LVH", "diagnostic", "HYP", "LVH", "left ventricular hypertrophy"),
+    Statement("LAFB", "diagnostic", "CD", "LAFB/LPFB", "left anterior fascicular block"),
+    Statement("ISC_", "diagnostic", "STTC", "ISC_", "non-specific ischemic"),
+    Statement("IRBBB", "diagnostic", "CD", "IRBBB", "incomplete right bundle branch block"),
+    Statement("1AVB", "diagnostic", "CD", "_AVB", "first degree AV block"),
+    Statement("IVCD", "diagnostic", "CD", "IVCD", "non-specific intraventricular conduction disturbance (block)"),
+    Statement("ISCAL", "diagnostic", "STTC", "ISCA", "ischemic in anterolateral leads"),
+    Statement("CRBBB", "diagnostic", "CD", "CRBBB", "complete right bundle branch block"),
+    Statement("CLBBB", "diagnostic", "CD", "CLBBB", "complete left bundle branch block"),
+    Statement("ILMI", "diagnostic", "MI", "IMI", "inferolateral myocardial infarction"),
+    Statement("LAO/LAE", "diagnostic", "HYP", "LAO/LAE", "left atrial overload/enlargement"),
+    Statement("AMI", "diagnostic", "MI", "AMI", "anterior myocardial infarction"),
+    Statement("ALMI", "diagnostic", "MI", "AMI", "anterolateral myocardial infarction"),
+    Statement("ISCIN", "diagnostic", "STTC", "ISCI", "ischemic in inferior leads"),
+    Statement("INJAS", "diagnostic", "MI", "AMI", "subendocardial injury in anteroseptal leads"),
+    Statement("LMI", "diagnostic", "MI", "LMI", "lateral myocardial infarction"),
+    Statement("ISCIL", "diagnostic", "STTC", "ISCI", "ischemic in inferolateral leads"),
+    Statement("LPFB", "diagnostic", "CD", "LAFB/LPFB", "left posterior fascicular block"),
+    Statement("ISCAS", "diagnostic", "STTC", "ISCA", "ischemic in anteroseptal leads"),
+    Statement("INJAL", "diagnostic", "MI", "AMI", "subendocardial injury in anterolateral leads"),
+    Statement("ISCLA", "diagnostic", "STTC", "ISCA", "ischemic in lateral leads"),
+    Statement("RVH", "diagnostic", "HYP", "RVH", "right ventricular hypertrophy"),
+    Statement("ANEUR", "diagnostic", "STTC", "STTC", "ST-T changes compatible with ventricular aneurysm"),
+    Statement("RAO/RAE", "diagnostic", "HYP", "RAO/RAE", "right atrial overload/enlargement"),
+    Statement("EL", "diagnostic", "STTC", "STTC", "electrolytic disturbance or drug (former EDIS)"),
+    Statement("WPW", "diagnostic", "CD", "WPW", "Wolf-Parkinson-White syndrome"),
+    Statement("ILBBB", "diagnostic", "CD", "ILBBB", "incomplete left bundle branch block"),
+    Statement("IPLMI", "diagnostic", "MI", "IMI", "inferoposterolateral myocardial infarction"),
+    Statement("ISCAN", "diagnostic", "STTC", "ISCA", "ischemic in anterior leads"),
+    Statement("IPMI", "diagnostic", "MI", "IMI", "inferoposterior myocardial infarction"),
+    Statement("SEHYP", "diagnostic", "HYP", "SEHYP", "septal hypertrophy"),
+    Statement("INJIN", "diagnostic", "MI", "IMI", "subendocardial injury in inferior leads"),
+    Statement("INJLA", "diagnostic", "MI", "AMI", "subendocardial injury in lateral leads"),
+    Statement("PMI", "diagnostic", "MI", "PMI", "posterior myocardial infarction"),
+    Statement("3AVB", "diagnostic", "CD", "_AVB", "third degree AV block"),
+    Statement("INJIL", "diagnostic", "MI", "IMI", "subendocardial injury in inferolateral leads"),
+    Statement("2AVB", "diagnostic", "CD", "_AVB", "second degree AV block"),
+    Statement("ABQRS", "form", "", "", "abnormal QRS"),
+    Statement("PVC", "form", "", "", "ventricular premature complex"),
+    Statement("STD_", "form", "", "", "non-specific ST depression"),
+    Statement("VCLVH", "form", "", "", "voltage criteria (QRS) for left ventricular hypertrophy"),
+    Statement("QWAVE", "form", "", "", "Q waves present"),
+    Statement("LOWT", "form", "", "", "low amplitude T-waves"),
+    Statement("NT_", "form", "", "", "non-specific T-wave changes"),
+    Statement("PAC", "form", "", "", "atrial premature complex"),
+    Statement("LPR", "form", "", "", "prolonged PR interval"),
+    Statement("INVT", "form", "", "", "inverted T-waves"),
+    Statement("LVOLT", "form", "", "", "low QRS voltages in the frontal and horizontal leads"),
+    Statement("HVOLT", "form", "", "", "high QRS voltage"),
+    Statement("TAB_", "form", "", "", "T-wave abnormality"),
+    Statement("STE_", "form", "", "", "non-specific ST elevation"),
+    Statement("PRC(S)", "form", "", "", "premature complex(es)"),
+    Statement("SR", "rhythm", "", "", "sinus rhythm"),
+    Statement("AFIB", "rhythm", "", "", "atrial fibrillation"),
+    Statement("STACH", "rhythm", "", "", "sinus tachycardia"),
+    Statement("SARRH", "rhythm", "", "", "sinus arrhythmia"),
+    Statement("SBRAD", "rhythm", "", "", "sinus bradycardia"),
+    Statement("PACE", "rhythm", "", "", "normal functioning artificial pacemaker"),
+    Statement("SVARR", "rhythm", "", "", "supraventricular arrhythmia"),
+    Statement("BIGU", "rhythm", "", "", "bigeminal pattern (unknown origin, SV or Ventricular)"),
+    Statement("AFLT", "rhythm", "", "", "atrial flutter"),
+    Statement("SVTAC", "rhythm", "", "", "supraventricular tachycardia"),
+    Statement("PSVT", "rhythm", "", "", "paroxysmal supraventricular tachycardia"),
+    Statement("TRIGU", "rhythm", "", "", "trigeminal pattern (unknown origin, SV or Ventricular)"),
+)
+
+
+PTB_XL_TASKS: dict[str, str] = {
+    "all": "every statement",
+    "diagnostic": "diagnostic statements",
+    "subdiagnostic": "subclasses of the diagnostic statements",
+    "superdiagnostic": "superclasses of the diagnostic statements",
+    "form": "statements on the form of the ECG",
+    "rhythm": "statements on the rhythm",
+}
+"""Task -> what its classes are."""
+
+
+def class_of_code(task: str, statements: Iterable[Statement] = SCP_STATEMENTS) -> dict[str, str]:
+    """SCP code -> class, of the codes that count for a task. Raises ValueError for an unknown task."""
+    if task not in PTB_XL_TASKS:
+        raise ValueError(f"unknown task {task!r} of PTB-XL: there are {', '.join(PTB_XL_TASKS)}")
+    if task == "all":
+        return {own.code: own.code for own in statements}
+    if task in ("form", "rhythm"):
+        return {own.code: own.code for own in statements if task in own.kinds.split()}
+    diagnostic = [own for own in statements if "diagnostic" in own.kinds.split()]
+    if task == "diagnostic":
+        return {own.code: own.code for own in diagnostic}
+    if task == "subdiagnostic":
+        return {own.code: own.subclass for own in diagnostic if own.subclass}
+    return {own.code: own.superclass for own in diagnostic if own.superclass}
+
+
+def statements(
+    table: pd.DataFrame, scp_statements: pd.DataFrame, task: str
+) -> tuple[NDArray[np.int64], tuple[str, ...], NDArray[np.int64]]:
+    """A task's labels from the dataset's two tables, by the official rule.
+
+    table: ptbxl_database.csv, its `ecg_id` a column or the index, `scp_codes` as text or as dicts. scp_statements:
+    scp_statements.csv, its codes the first column or the index.
+
+    Returns the `ecg_id` of the recordings kept (R,), the names of the classes that they have in the official order,
+    which is that of the characters, and multi-hot labels (R, C). Raises ValueError for an unknown task.
+    """
+    of_code = class_of_code(task, map(_statement, *_columns(scp_statements)))
+    ids = table["ecg_id"] if "ecg_id" in table.columns else table.index
+    found = [labels_of(_stated_codes(stated), of_code, others=task == "all") for stated in table["scp_codes"]]
+    kept = [place for place, labels in enumerate(found) if labels]
+    classes = tuple(sorted({label for place in kept for label in found[place]}))
+    column = {name: index for index, name in enumerate(classes)}
+    labels = np.zeros((len(kept), len(classes)), np.int64)
+    for row, place in zip(labels, kept, strict=True):
+        row[[column[label] for label in found[place]]] = 1
+    return np.asarray(ids, np.int64)[kept], classes, labels
+
+
+def labels_of(codes: Iterable[str], of_code: Mapping[str, str], *, others: bool = False) -> tuple[str, ...]:
+    """The classes of some codes, each once, sorted. others: a code that has no class is one of its own."""
+    return tuple(sorted({of_code.get(code, code) for code in codes if others or code in of_code}))
+
+
+def _stated_codes(stated: str | Mapping[str, float]) -> Iterable[str]:
+    codes: Mapping[str, float] = ast.literal_eval(stated) if isinstance(stated, str) else stated
+    return codes
+
+
+def _columns(table: pd.DataFrame) -> list[list[Any]]:
+    """Code, the three kinds, class and subclass of each row of scp_statements.csv."""
+    named = table.set_index(table.columns[0]) if table.index.inferred_type == "integer" else table
+    kinds = ("diagnostic", "form", "rhythm", "diagnostic_class", "diagnostic_subclass")
+    return [named.index.tolist(), *(named[kind].tolist() for kind in kinds)]
+
+
+def _statement(code: str, diagnostic: object, form: object, rhythm: object, *classes: object) -> Statement:
+    marked = {"diagnostic": diagnostic, "form": form, "rhythm": rhythm}
+    kinds = " ".join(kind for kind, mark in marked.items() if mark == 1)
+    superclass, subclass = (name if isinstance(name, str) else "" for name in classes)
+    return Statement(code, kinds, superclass, subclass, "")

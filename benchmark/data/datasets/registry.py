@@ -1,0 +1,135 @@
+"""DATASETS, cards among them; finding folders.
+
+The datasets by name, built-in or declared by a card, and the search for their folders.
+
+What tells simulated recordings from real ones: a mark in the dataset's folder, and a note in every WFDB header.
+
+Datasets that no reader knows, declared by a card: what their files and tables mean. In: a card; out: a `Source`.
+
+Imported by benchmark.data.datasets.base' registry, benchmark's config and verbs. A further kind of card is a
+subclass of `Declared`, one of that with `__call__` beside its dataset, and its place in `AnyCard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Discriminator, Tag
+
+from benchmark.data.datasets.base import BuiltIn, Dataset, DatasetError, Entry, Source, Unusable
+from benchmark.data.datasets.card_dataset import CardSource
+from benchmark.data.datasets.chapman import Chapman, Ningbo
+from benchmark.data.datasets.cpsc2018 import CPSC2018
+from benchmark.data.datasets.ecgbench import ECGBenchSource
+from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG
+from benchmark.data.datasets.ptb_xl import PTBXL
+from benchmark.data.datasets.wfdb_files import header_text
+
+
+def kind_of(values: Any) -> type[CardSource | ECGBenchSource]:
+    """The kind of a card, by the key `kind` of its values: none for a folder of files."""
+    kind = values.get("kind") if isinstance(values, dict) else getattr(values, "kind", None)
+    return ECGBenchSource if kind == "ecgbench" else CardSource
+
+
+def _tag(values: Any) -> str:
+    return kind_of(values).__name__
+
+
+AnyCard: TypeAlias = Annotated[
+    Annotated[CardSource, Tag("CardSource")] | Annotated[ECGBenchSource, Tag("ECGBenchSource")], Discriminator(_tag)
+]
+"""The kinds of cards that a config's `data.cards` holds."""
+
+
+DATASETS: dict[str, BuiltIn] = {
+    "mimic-iv-ecg": MIMICIVECG,
+    "ptb-xl": PTBXL,
+    "chapman": Chapman,
+    "cpsc2018": CPSC2018,
+    "ningbo": Ningbo,
+}
+"""The built-in datasets. All others are declared by a card, which a config holds."""
+
+
+OF_DOWNLOAD = ".download"
+"""Folder in a dataset's folder with the notes of `data download`."""
+UNFINISHED = f"{OF_DOWNLOAD}/unfinished"
+"""File that is there while a download has not ended."""
+
+
+def source_of(name: str, cards: Mapping[str, AnyCard] | None = None) -> Source:
+    """The dataset of a name: that of a card, else a built-in one.
+
+    Raises ValueError for an unknown name, with the nearest known one.
+    """
+    if cards and name in cards:
+        return cards[name]
+    if name in DATASETS:
+        return DATASETS[name]
+    known = [*DATASETS, *(cards or {})]
+    near = get_close_matches(name.lower(), known)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    raise ValueError(f"unknown dataset {name!r}: {hint}")
+
+
+def refuse_unfinished(source: Source, root: Path) -> None:
+    """Raise DatasetError for a folder whose download has not ended: it would read as a smaller dataset."""
+    if (root / UNFINISHED).exists():
+        raise DatasetError(
+            f"{source.title}: the download into {root} has not ended: run `data download {source.name}` again, "
+            f"or remove {root / UNFINISHED} to use what is there"
+        )
+
+
+def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
+    """The folder of a dataset: the one given for it, else the first of its known folder names under the data root.
+
+    Raises DatasetError if there is no such folder.
+    """
+    name = source.name
+    if name in paths:
+        if not paths[name].is_dir():
+            raise DatasetError(f"{source.title}: {paths[name]} is not a folder. {source.how_to_get}".rstrip())
+        return paths[name]
+    if data_root is None:
+        remedy = f"use --data-root DIR or --data {name}=DIR. {source.how_to_get}".rstrip()
+        raise DatasetError(f"{source.title}: no folder given: {remedy}")
+    for folder in source.folders:
+        if (data_root / folder).is_dir():
+            return data_root / folder
+    raise DatasetError(
+        f"{source.title}: none of {', '.join(source.folders)} is in {data_root}: "
+        f"use --data {name}=DIR. {source.how_to_get}".rstrip()
+    )
+
+
+SIMULATED_MARK = "SIMULATED.json"
+"""File in the root of a dataset that was simulated."""
+SIMULATED_NOTE = "Simulated: the recording of no patient"
+"""Comment in the header of a simulated recording; no reader takes a number from it."""
+
+
+def is_marked(dataset: Dataset) -> bool:
+    """Whether a dataset's folder has the simulator's mark."""
+    return (dataset.root / SIMULATED_MARK).is_file()
+
+
+def is_simulated(dataset: Dataset, entries: Iterable[Entry]) -> bool:
+    """Whether a dataset's folder has the simulator's mark or the header of one of the entries its note.
+
+    A header that no recording is read from, e.g. one that is too large, is passed over.
+    """
+    return is_marked(dataset) or any(_noted(dataset, entry) for entry in entries)
+
+
+def _noted(dataset: Dataset, entry: Entry) -> bool:
+    for header in (path for path in dataset.files(entry) if path.suffix == ".hea"):
+        with suppress(Unusable):
+            if f"#{SIMULATED_NOTE}" in header_text(header).splitlines():
+                return True
+    return False

@@ -1,0 +1,245 @@
+"""CSV and workbooks.
+
+Read the CSV tables of a dataset as text: a faulty table is one DatasetError line, a faulty row is a counted skip.
+
+Tables that are no text: the first sheet of a workbook (.xlsx) and Parquet files, every cell as text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from itertools import repeat
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from zipfile import ZipFile
+
+import pandas as pd
+
+from benchmark.data.datasets.base import About, DatasetError, Entry, Listing, Unusable
+from benchmark.results.files import MEBIBYTE, require_regular, unfit_members
+
+Row = tuple[str, ...]
+WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
+LARGEST_TABLE = 2048 * MEBIBYTE
+"""Bytes; the largest of MIMIC-IV-ECG has 0.2 GiB."""
+TRUTHS = {"true": True, "t": True, "yes": True, "y": True, "false": False, "f": False, "no": False, "n": False}
+"""Truth values in words, in lower case."""
+SHOWN = 60
+"""Characters of a wrong cell that a reason shows."""
+LONGEST_NAME, LONGEST_PATH = 250, 2000
+"""Bytes of a file name and of a path that every file system takes."""
+
+
+class Table(NamedTuple):
+    """The rows of a table, and its rejected lines."""
+
+    rows: list[Row]
+    skipped: list[tuple[str, str]]
+    """(recording, or file and line where the recording is not known; reason)."""
+    lines: Sequence[int] = ()
+    """Line of each row's end in the file; empty for a table that is no text file."""
+
+
+def header_of(dataset: About, path: Path) -> str:
+    """The first line of a text table. Raises DatasetError where the file cannot be read."""
+    try:
+        require_regular(path, path.stat(), LARGEST_TABLE)
+        with open(path, encoding=_encoding(path)) as file:
+            return file.readline().rstrip("\r\n")
+    except OSError as error:
+        raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
+
+
+def read_table(dataset: About, path: Path, columns: Sequence[str], *, separator: str = ",") -> Table:
+    """The named columns of a text table in the order asked for, every cell a string without outer blanks.
+
+    Takes UTF-8 with or without a byte-order mark, else Latin-1. Raises DatasetError where the file cannot be read,
+    has no rows, or lacks one of the columns.
+    """
+    if not path.is_file():
+        raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}")
+    try:
+        require_regular(path, path.stat(), LARGEST_TABLE)
+        with open(path, encoding=_encoding(path), newline="") as file:
+            reader = csv.reader(file, strict=True, delimiter=separator)
+            return select(dataset, path, ((reader.line_num, cells) for cells in reader), columns)
+    except (OSError, csv.Error) as error:
+        raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
+
+
+def _encoding(path: Path) -> str:
+    with open(path, "rb") as file:
+        try:
+            for line in file:
+                line.decode()
+        except UnicodeDecodeError:
+            return "latin-1"
+    return "utf-8-sig"
+
+
+def select(dataset: About, path: Path, numbered: Iterable[tuple[int, list[str]]], columns: Sequence[str]) -> Table:
+    """The named columns of a table given as its lines, each a number and cells, the header first.
+
+    Raises DatasetError where the table has no rows, or lacks one of the columns.
+    """
+    lines_left = iter(numbered)
+    header = [name.strip() for name in next((cells for _, cells in lines_left), [])]
+    lacking = [name for name in columns if name not in header]
+    if lacking:
+        separator = "; its cells are separated by ';', not ','" if len(header) == 1 and ";" in header[0] else ""
+        named = ", ".join(name or "without a name" for name in lacking)
+        raise DatasetError(f"{dataset.title}: {path} has no column {named}{separator}. {dataset.how_to_get}")
+    repeated = [name for name in columns if header.count(name) > 1]
+    if repeated:
+        raise DatasetError(f"{dataset.title}: {path} has two columns {', '.join(repeated)}. {dataset.how_to_get}")
+    places = [header.index(name) for name in columns]
+    lines: list[int] = []
+    table = Table([], [], lines)
+    for number, cells in lines_left:
+        if len(cells) == len(header):
+            table.rows.append(tuple(cells[place].strip() for place in places))
+            lines.append(number)
+        elif cells:
+            reason = f"ragged row: {len(cells)} cells, the header has {len(header)}"
+            table.skipped.append((f"{path.name} line {number}", reason))
+    if not table.rows:
+        raise DatasetError(f"{dataset.title}: {path} has no rows. {dataset.how_to_get}")
+    return table
+
+
+def keyed(table: Table, identify: Callable[[str], str | None]) -> Table:
+    """The table with a unique, normalised identifier as the first cell of each row.
+
+    `identify` returns the normalised identifier, None for an invalid one. Equal rows count once; differing rows of one
+    identifier are all skipped.
+    """
+    rows: dict[Row, int] = {}
+    skipped = list(table.skipped)
+    for (text, *rest), line in zip(table.rows, table.lines or repeat(0), strict=False):
+        name = identify(text)
+        if name is None:
+            skipped.append((text[:SHOWN], f"no identifier: {text[:SHOWN]!r}"))
+        else:
+            rows.setdefault((name, *rest), line)
+    times = Counter(row[0] for row in rows)
+    skipped += [(name, f"listed twice: {count} rows differ") for name, count in times.items() if count > 1]
+    kept = {row: line for row, line in rows.items() if times[row[0]] == 1}
+    return Table(list(kept), skipped, list(kept.values()))
+
+
+def listing_of(
+    table: Table,
+    entry_of: Callable[[Row], Entry],
+    *,
+    form: str,
+    others: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> Listing:
+    """An entry of each row; a row for which `entry_of` raises Unusable is skipped with that reason."""
+    entries, skipped = [], list(table.skipped)
+    for row in table.rows:
+        try:
+            entries.append(entry_of(row))
+        except Unusable as reason:
+            skipped.append((row[0], str(reason)))
+    return Listing(tuple(entries), tuple(skipped), form, tuple(others), tuple(warnings))
+
+
+def whole_number(text: str) -> str | None:
+    """'10000032' from '10000032' or from '10000032.0', as spreadsheets and float columns write it.
+
+    None for anything else: '1.00E+07' has lost the digits that tell patients apart.
+    """
+    match = WHOLE_NUMBER.fullmatch(text)
+    return match.group(1) if match else None
+
+
+def years_of(text: str) -> float | None:
+    """Years; None for a text that is no age. PTB-XL's 300 stands for more than 89 years."""
+    try:
+        years = float(text)
+    except ValueError:
+        return None
+    return years if 0 <= years <= 120 or years == 300 else None
+
+
+def truth(text: str) -> bool | None:
+    """Whether a cell says yes: '1', '1.00', 'True', 'yes', or no: '0', '0.0', 'False', 'no'; None for anything else."""
+    lowered = text.lower()
+    if lowered in TRUTHS:
+        return TRUTHS[lowered]
+    number = whole_number(text)
+    return {"0": False, "1": True}.get(number) if number is not None else None
+
+
+def spelt_apart(what: str, texts: Iterable[str]) -> list[str]:
+    """A warning where cells that `whole_number` takes for one identifier are spelt in several ways, else nothing."""
+    spellings: dict[str, dict[str, None]] = {}
+    for text in texts:
+        number = whole_number(text)
+        if number is not None:
+            spellings.setdefault(number, {})[text] = None
+    several = [list(ways) for ways in spellings.values() if len(ways) > 1]
+    if not several:
+        return []
+    example = " and ".join(map(repr, several[0]))
+    return [f"{len(several)} of {len(spellings)} {what}s are spelt in several ways, each read as one {what}: {example}"]
+
+
+def path_within(text: str) -> str:
+    """A table's path, unchanged. Raises Unusable if it leaves the dataset's folder or is not a valid path."""
+    parts = PurePosixPath(text).parts
+    inside = bool(parts) and not text.startswith("/") and ".." not in parts and text.isprintable()
+    if not inside or len(text.encode()) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
+        raise Unusable(f"path refused: {text[:SHOWN]!r}")
+    return text
+
+
+MOST_MEMBERS, LARGEST_WORKBOOK = 1000, 256 * MEBIBYTE
+"""Files in a workbook, and their bytes unpacked."""
+LARGEST_PARQUET = 1024 * MEBIBYTE
+"""Bytes."""
+
+
+def read_workbook(path: Path) -> list[list[str]]:
+    """The rows of the first sheet that are not blank, the header first. Raises ValueError where it is no workbook."""
+    import openpyxl  # here, because it loads slowly
+
+    try:
+        with ZipFile(path) as archive:
+            if problem := unfit_members(archive.infolist(), most=MOST_MEMBERS, limit=LARGEST_WORKBOOK):
+                raise ValueError(problem)
+        with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+            cells = [[_text(cell) for cell in row] for row in book.worksheets[0].values]
+    except Exception as error:  # openpyxl raises any kind of error on a damaged archive
+        raise ValueError(str(error)) from error
+    width = max(map(len, cells), default=0)  # rows end where their last cell does
+    return [[*row, *[""] * (width - len(row))] for row in cells if any(row)]
+
+
+def read_parquet(path: Path) -> list[list[str]]:
+    """The rows of a Parquet file, the names of its columns first. Raises ValueError where it cannot be read."""
+    try:
+        require_regular(path, path.stat(), LARGEST_PARQUET)
+        table = pd.read_parquet(path)
+    except ImportError:
+        raise ValueError("Parquet files need pyarrow: pip install '.[formats]'") from None
+    except Exception as error:  # pyarrow raises any kind of error on a damaged file
+        raise ValueError(" ".join(str(error).split())[:200]) from error
+    if table.index.name is not None:  # a data frame's index is a column of its table
+        table = table.reset_index()
+    columns = [[_text(cell) for cell in table[name].tolist()] for name in table.columns]
+    return [[str(name) for name in table.columns], *map(list, zip(*columns, strict=True))]
+
+
+def _text(cell: Any) -> str:
+    """A cell as text: '' for none or NaN, a whole number without point."""
+    if cell is None or cell is pd.NaT or cell is pd.NA or (isinstance(cell, float) and cell != cell):
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell).strip()

@@ -1,0 +1,381 @@
+"""Task spec, columns, splits.
+
+Splits into training, validation and test recordings, and labelled subsets of the training windows.
+
+Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
+the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. No
+split here depends on the run's seed. Named tasks (`columns`) of a dataset without folds have MERL's shares under both
+protocols, shuffled once: a fifth of the recordings for testing, a tenth of the others for validation.
+
+Folds and names may put a patient on two sides: `patients_on_two_sides` finds these, and a run refuses them
+(`benchmark.data.audit`).
+
+Task specification of a stage: windows per pseudo-trial, labels and protocol.
+
+Columns of the table: a dataset under one of its tasks.
+
+Every dataset has the task `default`, its own classes under `data.labels`; a named task has classes of its own, several
+of which a recording may have.
+
+Prepared arrays in; splits, labelled subsets, pretraining pairs and probe windows out.
+
+Imported by data.audit and by benchmark's config, training, run and verbs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry
+from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
+from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
+from benchmark.data.datasets.cpsc2018 import CPSC2018
+from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code, labels_of
+from benchmark.data.prepare import Prepared, Skipped
+from benchmark.data.trials import Standardise
+from benchmark.results.names import DEFAULT_TASK, Pool
+
+Labels = Literal["single", "multi"]
+Protocol = Literal["paper", "strict"]
+SplitBy = Literal["protocol", "shuffled"]
+"""How recordings without official folds are split: as the protocol says, or shuffled (benchmark.data.splits)."""
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """Task settings independent of dataset, label ratio and seed. A field added here needs a default."""
+
+    per_trial: int
+    """Heartbeats or plain windows per pseudo-trial."""
+    labels: Labels
+    """One class per recording, or several at once."""
+    protocol: Protocol
+    """Splits and labelled subsets as in the paper, or by patient."""
+    standardise: Standardise = "recording"
+    """recording: as the windows were kept; dataset: by mean and deviation of the training part, or of the corpus."""
+    leads: tuple[str, ...] = LEADS
+    """The leads that there are; the others are zero."""
+    pool: Pool = "mean"
+    """How the windows of a recording vote."""
+    sides: SplitBy = "protocol"
+
+    def rules(self) -> list[Any]:
+        """Settings that determine sides and labels, for a result's key.
+
+        Fields at their default are left out, so that adding a field changes no existing key.
+        """
+        further = [field for field in fields(self) if field.default is not MISSING]
+        changed = {field.name: value for field in further if (value := getattr(self, field.name)) != field.default}
+        return [self.labels, self.protocol, *([changed] if changed else [])]
+
+
+Item = TypeVar("Item")
+SPLIT_VERSION = 1
+"""Results version: raised with any change that can move a split or a labelled subset."""
+SPLIT_SEED = 42
+"""Seed of the strict split, and of the paper protocol's one shuffle of training pseudo-trials (the authors' value)."""
+VALIDATION_FOLD, TEST_FOLD = 9, 10
+TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
+"""Of the recordings, and of those that are not tested, in a shuffled split."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Indices into the entries that were split, each ascending."""
+
+    train: NDArray[np.int64]
+    validation: NDArray[np.int64]
+    test: NDArray[np.int64]
+    unlabelled: dict[str, int]
+    """Reason -> number of recordings on no side."""
+
+
+def task_labels(stated: tuple[int, ...], spec: TaskSpec, *, first_label_counts: bool) -> tuple[int, ...]:
+    """Classes that a recording with these stated labels counts for; empty if the task excludes it.
+
+    `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label counts.
+    """
+    if spec.labels == "multi":
+        return stated
+    if first_label_counts and spec.protocol == "paper":
+        return stated[:1]
+    return stated if len(stated) == 1 else ()
+
+
+def target_matrix(
+    entries: Sequence[Entry], n_classes: int, spec: TaskSpec, *, first_label_counts: bool
+) -> NDArray[np.int64]:
+    """(R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
+    target = np.zeros((len(entries), n_classes), np.int64)
+    for row, entry in zip(target, entries, strict=True):
+        row[list(task_labels(entry.labels, spec, first_label_counts=first_label_counts))] = 1
+    return target
+
+
+def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_counts: bool) -> Split:
+    """Training, validation and test recordings of a labelled dataset; a side may be empty (`lacking`).
+
+    Raises DatasetError where some recordings have an official fold and others have none.
+    """
+    classes = [task_labels(entry.labels, spec, first_label_counts=first_label_counts) for entry in entries]
+    usable = [index for index, labels_of in enumerate(classes) if labels_of]
+    if any(entries[index].fold is not None for index in usable):
+        sides = _by_fold(entries, usable)
+    elif spec.sides == "shuffled":
+        sides = _shuffled(entries, usable)
+    elif spec.protocol == "paper":
+        sides = _by_name(entries, classes, usable)
+    else:
+        sides = _by_patient(entries, classes, usable)
+    dropped = Counter(
+        "no label" if not entry.labels else "several labels"
+        for entry, labels_of in zip(entries, classes, strict=True)
+        if not labels_of
+    )
+    train, validation, test = (np.array(sorted(indices), np.int64) for indices in sides)
+    return Split(train, validation, test, dict(dropped))
+
+
+def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
+    """Training, validation and test recordings of a prepared, labelled dataset. Raises as `split_recordings`."""
+    return split_recordings(prepared.entries, spec, first_label_counts=prepared.first_label_counts)
+
+
+def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
+    """The split, and its problem or None; all sides are empty if the dataset cannot be split."""
+    try:
+        split = split_of(prepared, spec)
+    except DatasetError as problem:
+        nobody = np.empty(0, np.int64)
+        return Split(nobody, nobody, nobody, {}), str(problem)
+    return split, lacking(split)
+
+
+Sides = tuple[list[int], list[int], list[int]]
+"""Recordings to train, validate and test on, in any order."""
+
+
+def _by_fold(entries: Sequence[Entry], usable: list[int]) -> Sides:
+    """Folds 1 to 8, 9 and 10, as PTB-XL's authors recommend."""
+    sides: Sides = ([], [], [])
+    for index in usable:
+        fold = entries[index].fold
+        if fold is None:
+            raise DatasetError(f"recording {entries[index].recording} has no official fold, others of its dataset have")
+        sides[{VALIDATION_FOLD: 1, TEST_FOLD: 2}.get(fold, 0)].append(index)
+    return sides
+
+
+def _by_name(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:
+    """The authors' split: the recordings of a (first) class in name order, cut at the end."""
+    sides: Sides = ([], [], [])
+    for label in sorted({classes[index][0] for index in usable}):
+        members = [index for index in usable if classes[index][0] == label]
+        _cut(sorted(members, key=lambda index: entries[index].recording), sides)
+    return sides
+
+
+def _shuffled(entries: Sequence[Entry], usable: list[int]) -> Sides:
+    """As scikit-learn's `train_test_split` with seed 42, twice, on the recordings in name order."""
+    rest = sorted(usable, key=lambda index: entries[index].recording)
+    drawn: list[list[int]] = []
+    for share in (TEST_SHARE, VALIDATION_SHARE):
+        order = np.random.RandomState(SPLIT_SEED).permutation(len(rest))
+        size = math.ceil(share * len(rest))
+        drawn.append([rest[place] for place in order[:size]])
+        rest = [rest[place] for place in order[size:]]
+    test, validation = drawn
+    return rest, validation, test
+
+
+def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:
+    """Patients stratified by the rarest class of their recordings, shuffled per stratum and cut as in `_by_name`."""
+    patients_with = Counter(label for _, label in {(entries[i].patient, label) for i in usable for label in classes[i]})
+    recordings: dict[str, list[int]] = {}
+    for index in usable:
+        recordings.setdefault(entries[index].patient, []).append(index)
+    strata: dict[int, list[str]] = {}
+    for patient in sorted(recordings):
+        own = {label for index in recordings[patient] for label in classes[index]}
+        strata.setdefault(min(own, key=lambda label: (patients_with[label], label)), []).append(patient)
+    random = np.random.default_rng(SPLIT_SEED)
+    sides: tuple[list[str], list[str], list[str]] = ([], [], [])
+    for label in sorted(strata):
+        _cut([strata[label][position] for position in random.permutation(len(strata[label]))], sides)
+    train, validation, test = ([index for patient in side for index in recordings[patient]] for side in sides)
+    return train, validation, test
+
+
+def _cut(members: list[Item], sides: tuple[list[Item], list[Item], list[Item]]) -> None:
+    """Append members to the sides: the last rint(10 %) to test, as many before to validation, the rest to training."""
+    tenth = int(np.rint(0.1 * len(members)))
+    train, validation, test = sides
+    train += members[: len(members) - 2 * tenth]
+    validation += members[len(members) - 2 * tenth : len(members) - tenth]
+    test += members[len(members) - tenth :]
+
+
+def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
+    """'training', 'validation' and 'test' -> indices of the recordings there."""
+    return {"training": split.train, "validation": split.validation, "test": split.test}
+
+
+def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, tuple[str, ...]]:
+    """Patients whose recordings stand on more than one side -> those sides."""
+    sides: dict[str, dict[str, None]] = {}
+    for name, indices in sides_of(split).items():
+        for index in indices:
+            sides.setdefault(entries[index].patient, {})[name] = None
+    return {patient: tuple(names) for patient, names in sides.items() if len(names) > 1}
+
+
+def lacking(split: Split) -> str | None:
+    """Description of a split's empty sides; None if all three have recordings."""
+    sides = sides_of(split)
+    empty = [name for name, indices in sides.items() if len(indices) == 0]
+    if not empty:
+        return None
+    counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
+    return f"no labelled recording for {' and '.join(empty)} ({counts}): the dataset is too small"
+
+
+@dataclass(frozen=True)
+class LabelledSubset:
+    """Labelled training windows of a downstream task."""
+
+    windows: NDArray[np.int64]
+    """(n,) window numbers, pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's."""
+    notes: tuple[str, ...]
+    """Remarks that qualify the score, e.g. 'no labelled window of class HYP'."""
+    problem: str = ""
+    """Why there is no such subset, e.g. 'class HYP has 3 training patients, 5 are asked for'; '' where there is."""
+
+
+def labelled_subset(
+    trial: NDArray[np.int64],
+    patient: NDArray[np.int64],
+    target: NDArray[np.int64],
+    ratio: float,
+    spec: TaskSpec,
+    *,
+    seed: int,
+    classes: Sequence[str],
+) -> LabelledSubset:
+    """The labelled share of the N training pseudo-trials, given as their numbers (N,), patients (N,), targets (N, C).
+
+    `paper`: pseudo-trials shuffled once, by `RandomState(42)` whatever the seed; the first int(windows * ratio) windows
+    count. `strict`: the first int(patients * ratio) patients count, in an order drawn from the seed that begins with
+    one patient per class. Both take at least one. Raises ValueError for a ratio outside (0, 1].
+    """
+    if not 0 < ratio <= 1:
+        raise ValueError(f"label ratio {ratio} is not above 0 and at most 1")
+    per_trial = spec.per_trial
+    if spec.protocol == "paper":
+        order = np.random.RandomState(SPLIT_SEED).permutation(len(trial))  # (N,)
+        size = max(1, int(len(trial) * per_trial * ratio))
+    else:
+        patients = _patient_order(patient, target, np.random.default_rng(seed))
+        chosen = patients[: max(1, int(len(patients) * ratio))]
+        order = np.concatenate([np.flatnonzero(patient == name) for name in chosen])  # (n,)
+        size = len(order) * per_trial
+    windows = (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
+    return LabelledSubset(windows, absent_classes(target[order[: -(-size // per_trial)]], classes))
+
+
+def absent_classes(target: NDArray[np.int64], classes: Sequence[str]) -> tuple[str, ...]:
+    """The note on classes without a labelled window, of the targets (n, C) of the labelled pseudo-trials; or none."""
+    labelled = set(np.nonzero(target)[1].tolist())
+    absent = [name for index, name in enumerate(classes) if index not in labelled]
+    return (f"no labelled window of class {', '.join(absent)}",) if absent else ()
+
+
+def _patient_order(
+    patient: NDArray[np.int64], target: NDArray[np.int64], random: np.random.Generator
+) -> list[np.int64]:
+    """All patients in random order after one of each class, the classes in random order."""
+    drawn = list(random.permutation(np.unique(patient)))
+    first: dict[np.int64, None] = {}
+    for label in random.permutation(target.shape[1]):
+        having = set(patient[target[:, label] == 1])
+        if having and having.isdisjoint(first):
+            first[next(name for name in drawn if name in having)] = None
+    return [*first, *(name for name in drawn if name not in first)]
+
+
+@dataclass(frozen=True)
+class NamedTask:
+    """A multi-label task of a dataset."""
+
+    what: str
+    """What its classes are."""
+    classes: tuple[str, ...]
+    of_code: Mapping[str, str] | None
+    """Code -> class; None: the dataset's own labels are the task's."""
+    sides: SplitBy = "protocol"
+
+    def labels(self, one: Entry | Skipped) -> tuple[int, ...]:
+        """Indices into `classes` of a recording's labels, ascending; empty where it has none of the task."""
+        if self.of_code is None:
+            return tuple(sorted(one.labels))
+        return tuple(sorted(self.classes.index(name) for name in labels_of(one.statements, self.of_code)))
+
+
+def _of_ptb_xl(task: str, what: str) -> NamedTask:
+    of_code = class_of_code(task)
+    return NamedTask(what, tuple(sorted(set(of_code.values()))), of_code)
+
+
+_CONDITIONS = NamedTask("rhythms and conditions, MERL's 38", CONDITIONS, CONDITION_OF_STATEMENT, "shuffled")
+TASKS: dict[str, dict[str, NamedTask]] = {
+    "ptb-xl": {task: _of_ptb_xl(task, what) for task, what in PTB_XL_TASKS.items()},
+    "chapman": {"all": _CONDITIONS},
+    "ningbo": {"all": _CONDITIONS},
+    "cpsc2018": {"all": NamedTask("all labels of a recording", CPSC2018.classes, None, "shuffled")},
+}
+"""Dataset -> its named tasks."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A dataset under a task."""
+
+    dataset: str
+    task: str = DEFAULT_TASK
+
+    @property
+    def name(self) -> str:
+        """In cells, rows and files: 'ptb-xl', 'ptb-xl.rhythm'."""
+        return self.dataset if self.named is None else f"{self.dataset}.{self.task}"
+
+    @property
+    def named(self) -> NamedTask | None:
+        """Its named task; None for `default`."""
+        return TASKS.get(self.dataset, {}).get(self.task)
+
+
+def tasks_of(dataset: str) -> tuple[str, ...]:
+    """The tasks that a dataset has, `default` first."""
+    return (DEFAULT_TASK, *TASKS.get(dataset, {}))
+
+
+def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[Column, ...]:
+    """Each dataset under those of the tasks that it has.
+
+    Raises ValueError for a task that none of the datasets has, and for a dataset that has none of the tasks.
+    """
+    asked = tuple(tasks)
+    possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in datasets)
+    for task in asked:
+        if not any(task in tasks_of(name) for name in datasets):
+            raise ValueError(f"no dataset of the table has the task {task!r}: {possible}")
+    for name in datasets:
+        if not any(task in tasks_of(name) for task in asked):
+            raise ValueError(f"{name} has none of the tasks {', '.join(asked)}: it has {', '.join(tasks_of(name))}")
+    return tuple(Column(name, task) for name in datasets for task in asked if task in tasks_of(name))

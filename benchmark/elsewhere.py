@@ -1,0 +1,567 @@
+"""Weights of another group: card, ONNX, TorchScript.
+
+Encoders whose weights come from elsewhere, as rows of the tables.
+
+In: a card with an ONNX or TorchScript file, or a .py file (`methods.encoders.pretrained`). Out: their classes, the
+tasks of a run in windows of theirs, and whether they saw the test patients. Imported by benchmark's config, training,
+run and verbs.
+
+The card of a file of weights from elsewhere, and the encoder that it describes (docs/ELSEWHERE.md).
+
+An encoder in one file with a card and no code: what its forms have in common.
+
+An ONNX file as an encoder, run by onnxruntime: frozen, since it has no gradients.
+
+Whether an encoder from elsewhere saw the test patients of a column: what is known of its pretraining data.
+
+By the word of its card. Two datasets hold the same people where they have a cohort in common, whatever their names
+(`benchmark.data.audit`). Simulated cohorts count by the names that they bear.
+
+A TorchScript file as an encoder: frozen, or fine-tuned where it has parameters.
+
+Try an encoder from elsewhere on a few windows before a run: what its card says against what comes out.
+
+The task of a cell in the windows of an encoder from elsewhere: the same recordings, cut to its own signals.
+
+It learns from all its windows of the labelled recordings. Its prediction of a recording, pooled over its windows,
+stands for each of the run's test windows of that recording, so that all rows are tested on the same windows.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+
+from benchmark.data.audit import HOLDS, known_as
+from benchmark.data.datasets.base import LEADS, Entry
+from benchmark.data.datasets.registry import DATASETS
+from benchmark.data.prepare import Prepared
+from benchmark.data.segments import Segmentation, without_absent
+from benchmark.data.splits import TaskSpec, split_or_none
+from benchmark.data.task import Task, Windows
+from benchmark.data.trials import trials
+from benchmark.results.metrics import pooled_by
+from benchmark.results.names import RECORDING
+from benchmark.results.store import Answer
+from methods import METHODS
+from methods.encoders.pretrained import ORDER, PretrainedEncoder, Signals
+from methods.from_file import NAME
+
+
+class ModelFile(PretrainedEncoder):
+    """An encoder that a file holds whole."""
+
+    card: ClassVar[Path]
+    """The file of its card."""
+    output: ClassVar[str | None] = None
+
+    @classmethod
+    def folder(cls) -> Path:
+        """Where its file lies: beside the card."""
+        return cls.card.parent
+
+    @classmethod
+    def word(cls) -> str:
+        """What names it on a command line: its card."""
+        return str(cls.card)
+
+    @classmethod
+    def model(cls) -> Path:
+        """Its file."""
+        return cls.file(cls.weights[0])
+
+    @classmethod
+    def brought(cls) -> dict[str, Any]:
+        """With the name of its output, where one is chosen."""
+        return super().brought() | ({"output": cls.output} if cls.output else {})
+
+
+def one_tensor(found: object, file: Path) -> Tensor:
+    """What a network gives, if it is one tensor. Raises ValueError."""
+    if not isinstance(found, Tensor):
+        raise ValueError(f"{file} gives {type(found).__name__}, not one tensor: save it with its features alone")
+    return found
+
+
+LACKING = "needs onnxruntime: pip install 'ecg-pretrain-bench[onnx]'"
+TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
+"""Inputs that it may have."""
+
+
+class OnnxFile(ModelFile):
+    """A graph with one input of windows."""
+
+    frozen: ClassVar[str] = "an ONNX file has no gradients"
+
+    def load(self) -> None:
+        """Open the graph. Raises ValueError for a file that is none, or that reads other signals than the card says."""
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ValueError(f"{self.model()} {LACKING}") from None
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        options.log_severity_level = 3
+        try:
+            session: Any = onnxruntime.InferenceSession(str(self.model()), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's exceptions have no common base
+            reason = " ".join(str(error).split())[:120]
+            raise ValueError(f"{self.model()} is no ONNX file that onnxruntime opens: {reason}") from None
+        self._refuse_other_signals(session)
+        names = [own.name for own in session.get_outputs()]
+        if self.output is None and len(names) > 1:
+            raise ValueError(f"{self.model()} has the outputs {', '.join(names)}: name one by `output` in {self.card}")
+        if self.output is not None and self.output not in names:
+            raise ValueError(f"{self.card}: output {self.output!r} is not in the file; there are {', '.join(names)}")
+        self._session, self._output = session, self.output or names[0]
+
+    def _refuse_other_signals(self, session: Any) -> None:
+        """Raise ValueError where the graph's input is not of the card's signals."""
+        inputs = session.get_inputs()
+        if len(inputs) != 1 or inputs[0].type not in TYPES or len(inputs[0].shape) != 3:
+            told = "; ".join(f"{own.name} {own.type} {own.shape}" for own in inputs)
+            raise ValueError(
+                f"{self.model()} has the inputs {told}: one of numbers of three axes is needed, windows by leads and "
+                "samples; another needs a .py file (docs/ELSEWHERE.md)"
+            )
+        self._input, self._type = inputs[0].name, TYPES[inputs[0].type]
+        own, shape = self.signals, inputs[0].shape
+        leads, samples = (shape[1], shape[2]) if own.layout == "leads-first" else (shape[2], shape[1])
+        if isinstance(leads, int) and leads != len(own.leads):
+            raise ValueError(
+                f"signals.leads: the card {self.card} names {len(own.leads)} leads, and {self.model()} takes {leads} "
+                f"({own.layout}, input {shape}); name those that it reads, or correct signals.layout"
+            )
+        if isinstance(samples, int) and samples != own.samples:
+            raise ValueError(
+                f"signals: the card {self.card} makes windows of {own.samples} samples, and {self.model()} takes "
+                f"{samples} (input {shape}); correct signals.rate or signals.seconds"
+            )
+        self._at_once = shape[0] if isinstance(shape[0], int) else None
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Windows in its layout -> (B, K); as many at a time as the file takes."""
+        windows = x.detach().cpu().numpy().astype(self._type)
+        size = self._at_once or len(windows)
+        parts = []
+        for start in range(0, len(windows), size):
+            part = windows[start : start + size]
+            filled = np.pad(part, ((0, size - len(part)), (0, 0), (0, 0)))  # the last may be short
+            parts.append(self._session.run([self._output], {self._input: filled})[0][: len(part)])
+        return torch.from_numpy(np.concatenate(parts).astype(np.float32)).to(x.device)
+
+
+WITHOUT_PARAMETERS = "its TorchScript file holds no parameters that learn (torch.jit.freeze makes them constants)"
+
+
+class TorchScriptFile(ModelFile):
+    """A module that torch.jit saved."""
+
+    def load(self) -> None:
+        """Read the module. Raises ValueError for a file that is none."""
+        file = self.model()
+        self._content = file.read_bytes()
+        try:
+            self.network: Any = opened(self._content)
+        except (RuntimeError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0][:120]
+            raise ValueError(
+                f"{file} is no TorchScript file ({reason}): save torch.jit.script(model) or a trace of it; a state "
+                "dict needs a .py file with the network (docs/ELSEWHERE.md)"
+            ) from None
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Windows in its layout -> (B, K)."""
+        return one_tensor(self.network(x), self.model())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TorchScriptFile:
+        """A copy with parameters of its own: torch's copies of a ScriptModule's are no leaves of a graph."""
+        copied = type(self)(self.config)
+        copied._content = self._content
+        copied.network = opened(self._content)
+        copied.load_state_dict(self.state_dict())
+        copied.dropout = self.dropout
+        tensors = [*self.parameters(), *self.buffers()]
+        return copied.train(self.training).to(tensors[0].device if tensors else "cpu")
+
+    @classmethod
+    def why_frozen(cls) -> str:
+        """Why it cannot be fine-tuned, from the file's parameters."""
+        learn = any(parameter.requires_grad for parameter in cls.loaded().parameters())
+        return "" if learn else WITHOUT_PARAMETERS
+
+
+def opened(content: bytes) -> Any:
+    """The module of a file's content, on the CPU. Raises RuntimeError for a file of another kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit, by torch itself
+        return torch.jit.load(BytesIO(content), map_location="cpu")  # type: ignore[no-untyped-call]
+
+
+KINDS: dict[str, type[ModelFile]] = {".onnx": OnnxFile, ".pt": TorchScriptFile, ".ts": TorchScriptFile}
+"""Ending of a file -> how it is run."""
+Words = Annotated[str, Field(min_length=1)]
+
+
+class ModelCard(BaseModel):
+    """A card as its YAML file has it. Unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    name: Words
+    """Of the row, in configs and files."""
+    title: Words
+    """In tables."""
+    file: Words
+    """Beside the card: .onnx, or .pt and .ts of TorchScript."""
+    signals: Signals
+    """What it reads."""
+    features: Annotated[int, Field(ge=1)]
+    """K, the numbers that it gives for a window."""
+    licence: Words
+    """Of the weights; 'unknown' where none is stated."""
+    pretraining: list[Any] | Literal["unknown"]
+    """Datasets that it was pretrained on (`seen.Source`); [] for none."""
+    output: str | None = None
+    """Name of the ONNX file's output, where it has several."""
+
+
+def kind_of(values: Mapping[str, Any], card: Path) -> type[ModelFile]:
+    """The class of the encoder that a card's values describe; `card`: its file.
+
+    Raises ValueError in one line, and pydantic's ValidationError for a wrong key or value.
+    """
+    own = ModelCard.model_validate(values)
+    if own.name in METHODS or not NAME.fullmatch(own.name):
+        raise ValueError(f"name: {own.name!r} is taken or not of letters, digits, blanks and _ . + -; give another")
+    kind = KINDS.get(Path(own.file).suffix)
+    if kind is None:
+        raise ValueError(f"file: {own.file!r} ends in none of {', '.join(KINDS)}; give an ONNX or TorchScript file")
+    if not (card.parent / own.file).is_file():
+        raise ValueError(f"file: {card.parent / own.file} is not there; name a file beside the card")
+    if own.output is not None and kind is not OnnxFile:
+        raise ValueError("output: only an ONNX file has named outputs; leave it out")
+    attributes = {
+        "name": own.name,
+        "title": own.title,
+        "signals": own.signals,
+        "features": own.features,
+        "licence": own.licence,
+        "pretrained_on": None if own.pretraining == "unknown" else tuple(own.pretraining),
+        "weights": (own.file,),
+        "card": card,
+        "output": own.output,
+        "__module__": kind.__module__,
+    }
+    return type(own.name, (kind,), attributes)
+
+
+COHORTS = tuple(dict.fromkeys(cohort for cohorts in HOLDS.values() for cohort in cohorts))
+FORMS = "NAME, {dataset: NAME, folds: [1, 2]}, {dataset: NAME, recordings: FILE} or {other: NAME}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset that an encoder was pretrained on, whole or in part."""
+
+    name: str
+    is_other: bool = False
+    """None of the datasets that the suite knows."""
+    folds: frozenset[int] | None = None
+    """Official folds that it saw; None: all."""
+    recordings: frozenset[str] | None = None
+    """Names of the recordings that it saw; None: all."""
+
+    def words(self) -> str:
+        """'PTB-XL, folds 1, 2', as the card names it."""
+        if self.folds is not None:
+            return f"{self.name} (folds {', '.join(map(str, sorted(self.folds)))})"
+        return self.name if self.recordings is None else f"{self.name} ({len(self.recordings)} recordings)"
+
+    def saw(self, held: Collection[Entry], column: Prepared) -> Answer:
+        """Whether it holds one of a column's recordings, all of them of a cohort that it has.
+
+        Folds are compared where the column is its dataset and has the publisher's: those of cards and of ecgbench are
+        1, 9 and 10 for the sides. Names are, where some of them are the column's: they may be in another spelling.
+        """
+        if not held:
+            return "no"
+        if self.folds is None and self.recordings is None:
+            return "yes"
+        if not self.is_of(column):
+            return "not known"
+        if self.folds is not None:
+            known = column.dataset_name in DATASETS and self.folds <= {entry.fold for entry in column.entries}
+            found = known and any(entry.fold in self.folds for entry in held)
+        else:
+            names = self.recordings or frozenset()
+            known = any(entry.recording in names for entry in column.entries)
+            found = known and any(entry.recording in names for entry in held)
+        return "yes" if found else "no" if known else "not known"
+
+    def is_of(self, column: Prepared) -> bool:
+        """Whether it is the column's dataset, by any spelling of its name."""
+        return letters(self.name) in (letters(column.dataset_name), letters(known_as(column)))
+
+
+def sources_of(kind: type[PretrainedEncoder]) -> tuple[Source, ...] | None:
+    """What an encoder was pretrained on, as its class says; None: not known. Raises ValueError in one line."""
+    if kind.pretrained_on is None:
+        return None
+    return tuple(_source(given, kind) for given in kind.pretrained_on)
+
+
+def _source(given: Any, kind: type[PretrainedEncoder]) -> Source:
+    place = f"{kind.word()}: pretraining data {given!r}"
+    if isinstance(given, str):
+        return Source(given)
+    keys = set(given) if isinstance(given, Mapping) else set()
+    name = given.get("other", given.get("dataset")) if isinstance(given, Mapping) else None
+    if keys not in ({"other"}, {"dataset"}, {"dataset", "folds"}, {"dataset", "recordings"}) or not isinstance(
+        name, str
+    ):
+        raise ValueError(f"{place}; write {FORMS}")
+    if "folds" in given:
+        folds = given["folds"]
+        if not isinstance(folds, list | tuple) or not all(isinstance(fold, int) for fold in folds):
+            raise ValueError(f"{place}: folds are a list of numbers, e.g. [1, 2, 3]")
+        return Source(name, folds=frozenset(folds))
+    if "recordings" in given:
+        file = kind.file(str(given["recordings"]))
+        try:
+            return Source(name, recordings=frozenset(map(str.strip, file.read_text(encoding="utf-8").splitlines())))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{place}: {file} cannot be read as names, one a line ({error})") from None
+    return Source(name, is_other="other" in given)
+
+
+def refuse_unknown(kind: type[PretrainedEncoder], here: Collection[str]) -> None:
+    """Raise ValueError for pretraining data by a name that neither the suite nor a run (`here`) knows."""
+    known = [*HOLDS, *COHORTS, *here]
+    by_letters = {letters(name): name for name in reversed(known)}
+    for source in sources_of(kind) or ():
+        if not source.is_other and letters(source.name) not in by_letters:
+            near = difflib.get_close_matches(letters(source.name), by_letters, n=1)
+            hint = f" (did you mean {by_letters[near[0]]!r}?)" if near else ""
+            raise ValueError(
+                f"{kind.word()}: pretraining data {source.name!r} are unknown{hint}; there are "
+                f"{', '.join(dict.fromkeys(known))}; for others write {{other: {source.name}}}"
+            )
+
+
+def letters(name: str) -> str:
+    """A name without what differs in spelling: 'PTB-XL' and 'ptbxl' are one; 'ecgbench:' does not count."""
+    return re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("ecgbench:"))
+
+
+def cohorts_of(name: str) -> dict[str, str]:
+    """Cohort -> beginning of the paths of its recordings, of a dataset or a cohort by any spelling of its name."""
+    for known, cohorts in HOLDS.items():
+        if letters(known) == letters(name):
+            return cohorts
+    return {cohort: "" for cohort in COHORTS if letters(cohort) == letters(name)}
+
+
+def saw(kind: type[PretrainedEncoder], column: Prepared, spec: TaskSpec) -> Answer:
+    """Whether a recording of a column's test patients is among an encoder's pretraining data."""
+    sources = sources_of(kind)
+    if sources is None:
+        return "not known"
+    tested = {column.entries[r].patient for r in split_or_none(column, spec)[0].test}
+    of_tested = [entry for entry in column.entries if entry.patient in tested]
+    own = HOLDS.get(known_as(column), {})
+    answers: set[Answer] = {"no"}
+    for source in sources:
+        if source.is_other:
+            continue
+        shared = [own[cohort] for cohort in cohorts_of(source.name) if cohort in own]
+        same = source.is_of(column)
+        held = [entry for entry in of_tested if same or any(entry.path.startswith(begin) for begin in shared)]
+        answers.add(source.saw(held, column))
+    return "yes" if "yes" in answers else "not known" if "not known" in answers else "no"
+
+
+def words_of(kind: type[PretrainedEncoder]) -> str:
+    """'PTB-XL, CODE-15': what it was pretrained on; 'nothing', 'data that are not known'."""
+    sources = sources_of(kind)
+    if sources is None:
+        return "data that are not known"
+    return ", ".join(source.words() for source in sources) or "nothing"
+
+
+WINDOWS = 3
+CLOSE = 1e-3
+"""Largest difference, relative, between a window alone and among others."""
+ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
+    "name": (str,), "title": (str,), "signals": (Signals,), "features": (int,), "licence": (str,), "weights": (tuple,),
+    "pretrained_on": (tuple, type(None)),
+}  # fmt: skip
+"""Attribute of the class -> its types."""
+
+
+def tried(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
+    """The encoder with its weights, after it has given features for windows of noise.
+
+    Raises ValueError in one line that names the value, its place and the remedy.
+    """
+    told_of(kind)
+    encoder, where = opened_encoder(kind), kind.word()
+    x = noise(kind)  # (n, S, 12)
+    try:
+        with torch.no_grad():
+            found = encoder.steps(encoder.embed(x))  # (n, 1, K)
+            again, alone = encoder.steps(encoder.embed(x)), encoder.steps(encoder.embed(x[:1]))
+    except ValueError:
+        raise
+    except Exception as error:  # of anyone's code
+        reason = (" ".join(str(error).split()) or type(error).__name__)[-160:]
+        own = kind.signals
+        raise ValueError(
+            f"{where}: it takes no windows of {len(own.leads)} leads and {own.samples} samples, {own.layout} "
+            f"({reason}); correct signals: leads, rate, seconds or layout"
+        ) from error
+    if found.ndim != 3 or len(found) != WINDOWS:
+        shape = (found.shape[0], *found.shape[2:])
+        raise ValueError(f"{where}: {WINDOWS} windows give {shape}; one row of numbers a window is needed, pooled")
+    if found.shape[2] != kind.features:
+        raise ValueError(
+            f"{where}: features {kind.features}, but a window gives {found.shape[2]} numbers; write {found.shape[2]}"
+        )
+    if not found.isfinite().all():
+        raise ValueError(f"{where}: windows of noise give numbers that are not finite; check signals.unit")
+    if not torch.equal(found, again):
+        raise ValueError(f"{where}: the same windows give other numbers at each call; switch its dropout off")
+    if not close(found[:1], alone):
+        raise ValueError(f"{where}: a window's numbers depend on the others of its batch; use statistics that are kept")
+    return encoder
+
+
+def opened_encoder(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
+    """The encoder with its weights. Raises ValueError for a file that is missing or not of its network."""
+    kind.brought()
+    try:
+        return kind.loaded()
+    except ValueError:
+        raise
+    except Exception as error:  # of anyone's code
+        reason = " ".join(str(error).split())[:160]
+        raise ValueError(
+            f"{kind.word()}: load() fails ({type(error).__name__}: {reason}); it has to read the weights of its network"
+        ) from error
+
+
+def told_of(kind: type[PretrainedEncoder]) -> tuple[Source, ...] | None:
+    """What it was pretrained on, after its attributes have been checked. Raises ValueError in one line."""
+    for name, types in ATTRIBUTE_KINDS.items():
+        value: Any = getattr(kind, name, "nothing")
+        if not isinstance(value, types):
+            wanted = " or ".join("None" if own is type(None) else own.__name__ for own in types)
+            raise ValueError(f"{kind.word()}: {kind.__name__}.{name} is {value!r}; set it, {wanted}")
+    if kind.licence.strip() == "":
+        raise ValueError(f"{kind.word()}: licence is empty; state that of the weights, or 'unknown'")
+    return sources_of(kind)
+
+
+def noise(kind: type[PretrainedEncoder]) -> Tensor:
+    """Windows of noise (n, S, 12) in mV, the same at each call."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(WINDOWS, kind.signals.samples, len(ORDER), generator=generator)  # (n, S, 12)
+
+
+def close(one: Tensor, other: Tensor) -> bool:
+    """Whether features are equal up to rounding."""
+    return bool((one - other).abs().max() <= CLOSE * one.abs().max().clamp_min(1e-6))
+
+
+def segmentation_of(signals: Signals) -> Segmentation:
+    """How recordings are cut for an encoder: heartbeats, or consecutive windows, a shorter recording with zeros."""
+    raw = signals.standardise != "recording"
+    if signals.heartbeats:
+        return Segmentation("heartbeats", signals.samples, signals.rate, raw=raw)
+    return Segmentation("recordings", signals.samples, signals.rate, signals.samples, raw=raw, pad=True)
+
+
+@dataclass(frozen=True)
+class OwnWindows:
+    """A dataset's recordings in the windows of an encoder."""
+
+    prepared: Prepared
+    """The dataset cut by `segmentation_of`."""
+    leads: tuple[str, ...] = LEADS
+    """The leads that there are; the others are zero."""
+
+    def of(self, windows: Windows) -> Windows:
+        """All own windows (m, S, 12) of the recordings of some windows, in the order in which these first appear."""
+        names, first = np.unique(windows.recording, return_index=True)  # (R,), (R,)
+        order = np.sort(first)  # (R,)
+        place = {(entry.recording, entry.patient): r for r, entry in enumerate(self.prepared.entries)}
+        asked = zip(windows.recording[order].tolist(), windows.patient[order].tolist(), strict=True)
+        found = [(n, place[own]) for n, own in zip(order, asked, strict=True) if own in place]
+        assert len(order) == len(names)
+        every = self._numbers([r for _, r in found])
+        whose = np.repeat(np.array([n for n, _ in found], np.int64), [len(own) for own in every])  # (m,)
+        index = np.concatenate(every) if every else np.empty(0, np.int64)  # (m,)
+        device = windows.signal.device
+        return Windows(
+            signal=torch.from_numpy(without_absent(self._signals(index), self.leads)).to(device),
+            target=windows.target[torch.from_numpy(whose).to(windows.target.device)],
+            recording=windows.recording[whose],
+            patient=windows.patient[whose],
+        )
+
+    def _numbers(self, recordings: Sequence[int]) -> list[NDArray[np.int64]]:
+        """The numbers of the windows of each recording."""
+        count = self.prepared.trials_of_each(1)  # (R,)
+        first = np.cumsum(count) - count  # (R,)
+        return [np.arange(first[r], first[r] + count[r]) for r in recordings]
+
+    def _signals(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
+        """Numbered windows (m, S, 12), as they were kept: heartbeats are not standardised once more."""
+        if self.prepared.segmentation.kind == "heartbeats":
+            return np.asarray(self.prepared.windows[index])
+        return trials(self.prepared, 1).take(index)
+
+
+def own_task(task: Task, own: OwnWindows, validation: Windows, test: Windows) -> Task:
+    """A task in own windows; `validation` and `test`: those sides, which label ratios and seeds share.
+
+    Scores that choose count recordings.
+    """
+    return replace(task, train=own.of(task.train), validation=validation, test=test, unit=RECORDING, crops=None)
+
+
+def lacking(task: Task, own: Task) -> list[str]:
+    """A note on each side on which recordings give no window in the own form."""
+    notes = []
+    for side, windows in task.sides().items():
+        there = len(own.sides()[side].recordings)
+        if there < len(windows.recordings):
+            without = len(windows.recordings) - there
+            what = ": predicted by the classes' shares of the labels" if side == "test" else ""
+            notes.append(f"{without} of {len(windows.recordings)} {side} recordings give no window of its own{what}")
+    return notes
+
+
+def spread(probability: NDArray[np.float32], own: Task, task: Task) -> NDArray[np.float32]:
+    """Probabilities (n, C) of a task's test windows from those (m, C) of its own: each has that of its recording.
+
+    A recording without an own window has the classes' shares among the labelled windows.
+    """
+    share = task.train.target.float().mean(0).cpu().numpy()  # (C,)
+    names, whose = np.unique(own.test.recording, return_inverse=True)  # (R,), (m,)
+    pooled = pooled_by(whose, probability, task.pool) if len(names) else np.empty((0, len(share)))  # (R, C)
+    of_name = dict(zip(names.tolist(), pooled, strict=True))
+    found = [of_name.get(name, share) for name in task.test.recording.tolist()]
+    return np.stack(found).astype(np.float32) if found else np.empty((0, len(share)), np.float32)

@@ -1,0 +1,640 @@
+"""A saved encoder on own arrays; scikit-learn.
+
+Use of a pretrained encoder outside the suite: a folder that holds all of it, signals in, embeddings out.
+
+In: an encoder of the store or a published checkpoint. Out: a folder (`saved`), embeddings of anyone's recordings to the
+bits that the linear probe saw (`encode`), a scikit-learn transformer (`estimator`), ONNX (`onnx`). Imported by
+benchmark's verbs, and by users through `from benchmark import load_encoder, EcgEmbedder`.
+
+Recordings -> the windows that an encoder reads, through the preparation that training used: the same bits.
+
+A recording gives windows as `Segmentation.cut` cuts them, stored in float16 as the cache stores them, and standardised
+as `data.prepared.trials` does: per pseudo-trial, by one scale, or not again.
+
+Signals of anyone's recordings -> embeddings, to the bits that the linear probe saw.
+
+    encoder = load_encoder("pmq")                                   # a folder written by `export`
+    encoder.encode(signals, rate=500, leads=["I", "II", ...])       # (n, K), a row per recording
+    encoder.encode_windows(signals, rate=500, leads=[...])          # (N, K) a row per window, and whose it is
+
+A recording's embedding is the mean over its windows. Batches are those of the linear probe: the same recordings in the
+same order give the same bits as there. In float32 the last, incomplete batch of a call may round otherwise than the
+same windows in a full one (by some 1e-7); in bf16 it does not.
+
+An exported encoder as a scikit-learn transformer: recordings in, embeddings out.
+
+    make_pipeline(EcgEmbedder("pmq", rate=500, leads=[...]), StandardScaler(), LogisticRegression())
+
+X is (n, samples, leads) or a list of arrays (samples, leads). Nothing is learned from X: `fit` loads the encoder.
+
+A checkpoint that the authors of PMQ or COMET published -> an encoder and what the file tells of it.
+
+Both save the same module, so the file does not tell whose it is. The windows are cut as PMQ's released code cuts them
+for its downstream tasks: heartbeats at 250 Hz, six to a pseudo-trial.
+
+The folder of an exported encoder: all that makes its embeddings of a recording, and what is known of its making.
+
+encoder.safetensors    weights
+encoder.py             source of an encoder that a user wrote; to be read, never executed
+config.json            `Description`
+MODEL_CARD.md          how it was made and what it is good for
+encoder.onnx           windows to embeddings, if asked for (benchmark.cli.export)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired, Self, TypeVar, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import with_config
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+from typing_extensions import TypedDict
+
+from benchmark.config.errors import ConfigError
+from benchmark.config.sections import Finetune
+from benchmark.data.datasets.base import LEADS, Recording, Unusable
+from benchmark.data.datasets.wfdb_files import FASTEST, SLOWEST, checked_recording, lead_columns
+from benchmark.data.prepare import CHUNK, PIPELINE_VERSION, WORTH_A_WORKER
+from benchmark.data.segments import FS, HEARTBEATS, Kind, Rate, Segmentation, normalise_trials, without_absent
+from benchmark.data.trials import Scale
+from benchmark.machine.device import pick_device
+from benchmark.machine.processes import keep_freed_memory, shared_map
+from benchmark.results.files import read_json, write_atomic
+from benchmark.results.names import CARD
+from benchmark.results.schema import CLOSED, Count, Labels, Line, Protocol, checked, shaped
+from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder
+from benchmark.training.finetune import EVALUATION_BATCH
+from benchmark.training.probes import Floats, features
+from methods.encoders import DEFAULT, get_encoder, identity, load_official
+from methods.encoders.base import Encoder
+
+T = TypeVar("T")
+Windows = NDArray[np.float16]
+"""(m, S, 12) of one recording."""
+Signals = NDArray[Any] | Sequence[NDArray[Any]]
+"""Recordings (n, samples, leads), or n of any length (samples, leads)."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How the windows of a recording are taken."""
+
+    segmentation: Segmentation
+    per_trial: int
+    scale: Scale | None = None
+    """Of all samples; None: as the segmentation leaves them."""
+    leads: tuple[str, ...] = LEADS
+    """The leads that there are; the others are zero."""
+
+
+def windows_of(recording: Recording, how: Taken) -> Windows:
+    """Windows (m, S, 12) of a recording, m a multiple of `per_trial`. Raises Unusable if it gives none."""
+    cut, per_trial = how.segmentation, how.per_trial
+    kept = cut.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12), or samples (n, 1, 12)
+    count = int(cut.trials_in(np.array(len(kept)), per_trial))
+    if not count:
+        raise Unusable(f"fewer than {per_trial} {cut.word}s: {int(cut.trials_in(np.array(len(kept)), 1))}")
+    if cut.joined_scale:
+        windows = normalise_trials(kept, per_trial).astype(np.float16)  # (n // P, P * S, 12)
+    else:
+        length, step = per_trial * cut.samples, cut.step(per_trial)
+        samples = kept.reshape(-1, len(LEADS))  # (n, 12)
+        windows = np.stack([samples[first : first + length] for first in range(0, count * step, step)])
+    scaled = windows if how.scale is None else how.scale.applied(windows)
+    return without_absent(scaled, how.leads).reshape(-1, cut.samples, len(LEADS))  # (m, S, 12)
+
+
+def cut_all(
+    read: Callable[[T], Recording], items: Sequence[T], how: Taken, workers: int = 1
+) -> Generator[Windows | str, None, None]:
+    """The windows of each item's recording, in order, or the reason why it has none.
+
+    Up to `workers` processes share them, and then `read` and the items are pickled; few are cut in this process.
+    """
+    chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
+    work = partial(_cut_chunk, read, how)
+    for chunk in shared_map(work, chunks, min(workers, len(items) // WORTH_A_WORKER), keep_freed_memory):
+        yield from chunk
+
+
+def _cut_chunk(read: Callable[[T], Recording], how: Taken, items: Sequence[T]) -> list[Windows | str]:
+    found: list[Windows | str] = []
+    for item in items:
+        try:
+            found.append(windows_of(read(item), how))
+        except Unusable as reason:
+            found.append(str(reason))
+    return found
+
+
+def columns_of(leads: Sequence[str], present: Sequence[str] = LEADS) -> list[int]:
+    """Column of each of the 12 leads among the names given, in any order and case; beyond the last for a lead that is
+    neither given nor `present` for the encoder.
+
+    Raises ConfigError if one is missing or there twice; the line names those that are not known.
+    """
+    if isinstance(leads, str):
+        raise ConfigError(f"leads {leads!r} is one text; give a list of names, e.g. {list(LEADS)}")
+    given = {str(lead).strip().lower() for lead in leads}
+    absent = [lead for lead in LEADS if lead not in present and lead.lower() not in given]
+    try:
+        return lead_columns([*leads, *absent])
+    except Unusable as reason:
+        known = {lead.lower() for lead in LEADS}
+        strange = [str(lead) for lead in leads if str(lead).strip().lower() not in known]
+        told = f"; not known: {', '.join(strange)}" if strange else ""
+        whose = "the 12 are" if len(present) == len(LEADS) else "the encoder needs"
+        raise ConfigError(f"leads: {reason}{told}; {whose} {' '.join(present)}, in any order") from None
+
+
+def check_signals(signals: Signals, rate: float, leads: Sequence[str]) -> None:
+    """Raise ConfigError, in one line, unless these are recordings of these leads at a possible rate."""
+    if not SLOWEST <= rate <= FASTEST:
+        raise ConfigError(f"rate {rate:g} is not a sampling rate in Hz from {SLOWEST} to {FASTEST}")
+    if isinstance(signals, np.ndarray) and signals.ndim == 2:
+        raise ConfigError(
+            f"signals of shape {signals.shape} are one recording: give signals[None], (1, samples, leads)"
+        )
+    for number, signal in enumerate(signals):
+        shape, kind = np.shape(signal), np.asarray(signal).dtype.kind
+        if len(shape) != 2 or kind not in "fiu":
+            raise ConfigError(f"recording {number} is {np.asarray(signal).dtype} {shape}, not numbers (samples, leads)")
+        if shape[1] != len(leads):
+            raise ConfigError(f"recording {number} is of shape {shape}, and {len(leads)} leads are named")
+        if isinstance(signals, np.ndarray) and signals.dtype.kind != "O":
+            return  # the others are alike
+
+
+def recording_of(signal: NDArray[Any], rate: float, columns: Sequence[int]) -> Recording:
+    """A recording from numbers (samples, leads), as the readers make one of a file; a column beyond the last is zero.
+
+    Raises Unusable.
+    """
+    numbers = np.asarray(signal, np.float64)
+    beyond = max(columns) + 1 - numbers.shape[1]
+    if beyond > 0:
+        numbers = np.pad(numbers, ((0, 0), (0, beyond)))
+    return checked_recording(numbers[:, columns], float(rate))
+
+
+def each_of(
+    signals: Signals, rate: float, leads: Sequence[str], present: Sequence[str] = LEADS
+) -> tuple[Callable[[int], Recording], range]:
+    """How to read each recording, and their numbers. Raises ConfigError like `columns_of` and `check_signals`."""
+    columns = columns_of(leads, present)
+    check_signals(signals, rate, leads)
+    return lambda number: recording_of(signals[number], rate, columns), range(len(signals))
+
+
+FORMAT = 1
+CONFIG, MODEL_CARD = "config.json", "MODEL_CARD.md"
+STANDARDISATION = "z-score per recording and lead, then per pseudo-trial and lead"
+ONCE = "z-score per recording and lead"
+ONE_SCALE = "mean and deviation of the pretraining corpus, over all leads"
+UNSCALED = "none: millivolts"
+STANDARDISATIONS = (STANDARDISATION, ONCE, ONE_SCALE, UNSCALED)
+RATES = get_args(Rate)
+
+
+@with_config(CLOSED)
+class Cut(TypedDict):
+    """How a recording is cut."""
+
+    kind: Kind
+    samples: Count
+    """Of a window."""
+    per_trial: Count
+    """Consecutive windows standardised together; those left over at a recording's end are dropped."""
+    stride: NotRequired[Count]
+    """Samples from crop to crop of a recording that is kept whole."""
+    pad: NotRequired[bool]
+    """Whether a recording shorter than a window is lengthened by zeros."""
+    scale: NotRequired[list[float]]
+    """Mean and deviation of the pretraining corpus, mV, by which every sample is standardised."""
+    present: NotRequired[list[Line]]
+    """The leads that its tests had, if not all; the others are zero."""
+
+
+@with_config(CLOSED)
+class TaskRules(TypedDict):
+    """The task that the scores in the model card are of; it determines the sides of a dataset."""
+
+    labels: Labels
+    protocol: Protocol
+
+
+@dataclass(frozen=True)
+class Description:
+    """Content of config.json."""
+
+    name: Line
+    """Of the row in the tables, e.g. 'pmq'; 'released' of a published checkpoint."""
+    title: Line
+    encoder: dict[str, Any]
+    """Name and sizes, and the digest of its source if a user wrote it (`methods.encoders.identity`)."""
+    sha256: Line
+    """Of the weights."""
+    cut: Annotated[dict[str, Any], shaped(Cut)]
+    precision: Literal["float32", "bf16"]
+    """In which the linear probe saw its embeddings."""
+    task: Annotated[dict[str, Any], shaped(TaskRules)]
+    pretraining: dict[str, Any]
+    """Key, method, seed, data and budget; empty if none of it is known."""
+    leads: Annotated[list[str], shaped(list[Line])]
+    """Order in which the encoder reads them."""
+    rate: int = FS
+    """Hz, of a window."""
+    standardisation: Line = STANDARDISATION
+    pipeline: int = PIPELINE_VERSION
+    """Version of the preparation of windows."""
+    format: int = FORMAT
+
+    @property
+    def segmentation(self) -> Segmentation:
+        """How recordings are cut into windows."""
+        cut, raw = self.cut, self.standardisation in (ONE_SCALE, UNSCALED)
+        return Segmentation(
+            cut["kind"], cut["samples"], self.rate, cut.get("stride", 0), raw=raw, pad=cut.get("pad", False)
+        )
+
+    @property
+    def taken(self) -> Taken:
+        """All that makes the windows of a recording."""
+        scale = Scale(*self.cut["scale"]) if "scale" in self.cut else None
+        return Taken(self.segmentation, self.per_trial, scale, tuple(self.cut.get("present", LEADS)))
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Config key -> value of the task's rules."""
+        return {"data.labels": self.task["labels"], "protocol": self.task["protocol"]}
+
+    @property
+    def per_trial(self) -> int:
+        """Windows of a pseudo-trial."""
+        return int(self.cut["per_trial"])
+
+
+def standardisation_of(segmentation: Segmentation, *, scaled: bool) -> str:
+    """How the windows of a segmentation are standardised, by one scale or not."""
+    if segmentation.raw:
+        return ONE_SCALE if scaled else UNSCALED
+    return STANDARDISATION if segmentation.joined_scale else ONCE
+
+
+def save_folder(
+    folder: Path, description: Description, weights: bytes, card: str, *, source: bytes | None = None
+) -> list[Path]:
+    """Write an encoder's folder, config.json last; returns its files. Raises OSError."""
+    contents = {WEIGHTS: weights, **({SOURCE: source} if source else {}), MODEL_CARD: card.encode()}
+    contents[CONFIG] = json.dumps(asdict(description), indent=1).encode()
+    for name, content in contents.items():
+        write_atomic(folder / name, content)
+    if source is None:
+        (folder / SOURCE).unlink(missing_ok=True)  # of an encoder that was here before
+    return [folder / name for name in contents]
+
+
+def read_description(folder: Path) -> Description:
+    """The description in a folder. Raises ConfigError, in one line, if it is no exported encoder that can be used."""
+    file = folder / CONFIG
+    if not file.is_file():
+        store = (folder / CARD).is_file()
+        remedy = (
+            f"`export {folder.name} --to FOLDER` makes one of it" if store else "`export NAME --to FOLDER` makes one"
+        )
+        what = "a pretraining of a results store" if store else "no exported encoder"
+        raise ConfigError(f"{folder} is {what}: {CONFIG} is not there; {remedy}")
+    try:
+        values = read_json(file)
+        if not isinstance(values, dict) or values.get("format") != FORMAT:
+            raise ValueError(f"this version reads format {FORMAT}")
+        description = checked(Description, values)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file}: {error}; export the encoder again") from None
+    wrong = _differs(description)
+    if wrong:
+        raise ConfigError(f"{file}: {wrong}; use the version of the suite that exported it, or export it again")
+    return description
+
+
+def _differs(description: Description) -> str:
+    """How the windows of an encoder differ from those that this version cuts; '' if they are the same."""
+    if description.pipeline != PIPELINE_VERSION:
+        return f"its windows were cut by version {description.pipeline} of the preparation, here is {PIPELINE_VERSION}"
+    if description.rate not in RATES or description.standardisation not in STANDARDISATIONS:
+        return f"its windows are at {description.rate} Hz and {description.standardisation}, which is not known here"
+    return "" if tuple(description.leads) == LEADS else f"it reads the leads {' '.join(description.leads)}"
+
+
+def read_encoder(folder: Path, description: Description, code: str | Path | None = None) -> Encoder:
+    """The encoder in a folder, in evaluation mode.
+
+    code: the file that defines it, if a user wrote it; the copy in the folder may be anyone's and is not executed.
+    Raises ConfigError, in one line, if the weights are not those of the description or the code is another.
+    """
+    try:
+        weights = (folder / WEIGHTS).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{folder / WEIGHTS}: {error.strerror}; export the encoder again") from None
+    if hashlib.sha256(weights).hexdigest() != description.sha256:
+        raise ConfigError(f"{folder / WEIGHTS}: the file does not match the digest in {CONFIG}; export it again")
+    return encoder_of(description.encoder, weights, folder, code).eval()
+
+
+def encoder_of(stored: dict[str, Any], weights: bytes, folder: Path, code: str | Path | None) -> Encoder:
+    """The encoder of a name and sizes with these weights, which lie in a folder. Raises ConfigError in one line."""
+    name = stored.get("name", DEFAULT)
+    if "source" not in stored and code is not None:
+        raise ConfigError(f"--code {code} is for an encoder from a file; this is {name!r} of the suite: leave it out")
+    if "source" in stored and code is None:
+        raise ConfigError(
+            f"the encoder {name!r} in {folder} is from a file of its author: read {folder / SOURCE}, then name it "
+            "with --code FILE (in Python: code=FILE)"
+        )
+    try:
+        return built_encoder(get_encoder(str(code) if "source" in stored else name), stored, weights)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ConfigError(f"{folder}: {' '.join(str(error).split())}") from None
+
+
+BATCHES = 16
+"""Batches of windows that are in memory at a time."""
+PRECISIONS = ("float32", "bf16")
+Unusables = Literal["nan", "raise"]
+
+
+class SavedEncoder:
+    """An exported encoder, ready to embed. It can be pickled."""
+
+    def __init__(self, description: Description, encoder: Encoder, device: torch.device, precision: str) -> None:
+        self.description = description
+        self.encoder = encoder.to(device)
+        self.device = device
+        self.precision = precision
+
+    @property
+    def width(self) -> int:
+        """K, the numbers of an embedding."""
+        return self.encoder.config.output
+
+    @property
+    def feature_names(self) -> list[str]:
+        """'e0' to 'e63'."""
+        return [f"e{number}" for number in range(self.width)]
+
+    def encode(
+        self, signals: Signals, rate: float, leads: Sequence[str], *, unusable: Unusables = "nan"
+    ) -> NDArray[np.float32]:
+        """Embeddings (n, K) of recordings, the mean over each one's windows.
+
+        signals: (n, samples, leads), or a list of arrays (samples, leads) of any length; in any unit where every lead
+        is standardised, else in mV (`description.standardisation`). rate: Hz. leads: names of the last axis, in any
+        order and case; others than the 12 are not used, and those that the encoder's tests had not may be absent.
+        unusable: what becomes of a recording that gives no window (NaN samples, too short, no heartbeat, slower than
+        50/min): a row of NaN and one warning with the counts ('nan'), or an error ('raise').
+
+        Raises ConfigError (a ValueError), in one line, for a missing lead, a wrong shape or rate.
+        """
+        found = self._embedded(signals, rate, leads)
+        report_unusable(found, unusable)
+        return np.stack([mean_of(own, self.width) for own in found]) if found else np.empty((0, self.width), np.float32)
+
+    def encode_windows(
+        self, signals: Signals, rate: float, leads: Sequence[str], *, unusable: Unusables = "nan"
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Embeddings (N, K) of all windows, recording after recording, and (N,) the number of each one's recording.
+
+        Arguments and errors as for `encode`; an unusable recording has no windows.
+        """
+        found = self._embedded(signals, rate, leads)
+        report_unusable(found, unusable)
+        counts = [0 if isinstance(own, str) else len(own) for own in found]
+        rows = [own for own in found if not isinstance(own, str)]
+        together = np.concatenate(rows) if rows else np.empty((0, self.width), np.float32)  # (N, K)
+        return together, np.repeat(np.arange(len(found)), counts)
+
+    def windows(
+        self, signals: Signals, rate: float, leads: Sequence[str], *, unusable: Unusables = "nan"
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Windows (N, S, 12) as the encoder or its ONNX file reads them, and (N,) the recording's number of each."""
+        taken = self.description.taken
+        read, numbers = each_of(signals, rate, leads, taken.leads)
+        cuts = list(cut_all(read, numbers, taken))
+        report_unusable(cuts, unusable)
+        rows = [own for own in cuts if not isinstance(own, str)]
+        shape = (0, self.description.segmentation.samples, len(self.description.leads))
+        together = np.concatenate(rows).astype(np.float32) if rows else np.empty(shape, np.float32)  # (N, S, 12)
+        return together, np.repeat(np.arange(len(cuts)), [0 if isinstance(own, str) else len(own) for own in cuts])
+
+    def embeddings(self, cuts: Iterable[Windows | str]) -> Generator[Floats | str, None, None]:
+        """Embeddings (m, K) of the windows (m, S, 12) of each recording, in order; a reason is passed on.
+
+        Windows are embedded in the linear probe's batches, whatever recordings they are of.
+        """
+        size = EVALUATION_BATCH[self.device.type]
+        waiting: deque[int | str] = deque()
+        unread: list[Windows] = []
+        held, ready = 0, np.empty((0, self.width), np.float32)  # windows in `unread`; (r, K)
+        for cut in chain(cuts, (None,)):  # None: there are no more
+            if cut is not None:
+                waiting.append(cut if isinstance(cut, str) else len(cut))
+            if isinstance(cut, np.ndarray):
+                unread.append(cut)
+                held += len(cut)
+            if held >= BATCHES * size or (cut is None and held):
+                block = np.concatenate(unread)  # (b, S, 12)
+                whole = held if cut is None else held // size * size
+                ready, unread = np.concatenate([ready, self._features(block[:whole])]), [block[whole:]]
+                held -= whole
+            while waiting and (isinstance(waiting[0], str) or waiting[0] <= len(ready)):
+                next_one = waiting.popleft()
+                if isinstance(next_one, str):
+                    yield next_one
+                else:
+                    yield ready[:next_one]
+                    ready = ready[next_one:]
+
+    def _embedded(self, signals: Signals, rate: float, leads: Sequence[str]) -> list[Floats | str]:
+        taken = self.description.taken
+        read, numbers = each_of(signals, rate, leads, taken.leads)
+        return list(self.embeddings(cut_all(read, numbers, taken)))
+
+    def _features(self, windows: Windows) -> Floats:
+        return features(self.encoder, torch.from_numpy(windows).to(self.device), self.precision)  # (b, K)
+
+
+def load_encoder(
+    folder: str | Path, *, device: str = "cpu", precision: str | None = None, code: str | Path | None = None
+) -> SavedEncoder:
+    """The encoder in a folder that `export` wrote.
+
+    device: cpu, cuda, cuda:N or auto. precision: float32 or bf16; by default the one that the linear probe used. code:
+    the file of an encoder that a user wrote. Raises ConfigError (a ValueError), in one line, for a folder that holds no
+    exported encoder, a damaged one, one of another version of the windows, or a device that is not there.
+    """
+    folder = Path(folder)
+    description = read_description(folder)
+    if precision is not None and precision not in PRECISIONS:
+        raise ConfigError(f"precision {precision!r} is not known; there are {', '.join(PRECISIONS)}")
+    try:
+        place = pick_device(device)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return SavedEncoder(description, read_encoder(folder, description, code), place, precision or description.precision)
+
+
+def mean_of(embeddings: Floats | str, width: int) -> NDArray[np.float32]:
+    """(K,) mean over the windows (m, K) of a recording; NaN where a reason stands in their place."""
+    if isinstance(embeddings, str):
+        return np.full(width, np.nan, np.float32)
+    return np.asarray(embeddings.mean(axis=0, dtype=np.float64), np.float32)  # (K,)
+
+
+def unusable_line(reasons: Sequence[str]) -> str:
+    """'3 of 100 recordings have no embedding: 2 NaN samples, 1 too short'; '' if all have one. '' is no reason."""
+    kinds = Counter(reason.partition(":")[0] for reason in reasons if reason).most_common()
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds)
+    return f"{sum(map(bool, reasons))} of {len(reasons)} recordings have no embedding: {told}" if kinds else ""
+
+
+def report_unusable(found: Sequence[NDArray[Any] | str], unusable: Unusables) -> None:
+    """Warn the caller's caller of recordings with a reason in place of numbers, or raise ConfigError for the first."""
+    if unusable not in ("nan", "raise"):
+        raise ConfigError(f"unusable={unusable!r} is not known; there are 'nan' and 'raise'")
+    reasons = [own if isinstance(own, str) else "" for own in found]
+    line = unusable_line(reasons)
+    if line and unusable == "raise":
+        number = next(number for number, reason in enumerate(reasons) if reason)
+        raise ConfigError(f"recording {number}: {reasons[number]}; unusable='nan' gives it a row of NaN")
+    if line:
+        warnings.warn(line, stacklevel=3)
+
+
+class EcgEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Recordings -> embeddings (n, K), as `SavedEncoder.encode`.
+
+    A fitted one holds the encoder's weights: a pickle of it needs the suite and not the folder.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        rate: float | None = None,
+        leads: Sequence[str] | None = None,
+        *,
+        unusable: Unusables = "raise",
+        device: str = "cpu",
+        precision: str | None = None,
+        code: str | Path | None = None,
+    ) -> None:
+        """Parameters as of `load_encoder` and `encode`; folder, rate (Hz) and leads have to be given before `fit`.
+
+        unusable: 'raise', or 'nan' for rows of NaN, which most classifiers refuse.
+        """
+        self.folder = folder
+        self.rate = rate
+        self.leads = leads
+        self.unusable = unusable
+        self.device = device
+        self.precision = precision
+        self.code = code
+
+    def fit(self, X: Signals, y: Any = None) -> Self:
+        """Load the encoder; X is checked and y not looked at. Raises ConfigError (a ValueError) in one line."""
+        for name in ("folder", "rate", "leads"):
+            if getattr(self, name) is None:
+                raise ConfigError(f"EcgEmbedder: give {name}=, e.g. EcgEmbedder('pmq', rate=500, leads=['I', ...])")
+        encoder = load_encoder(self.folder or "", device=self.device, precision=self.precision, code=self.code)
+        columns_of(self.leads or (), encoder.description.taken.leads)
+        check_signals(X, self.rate or 0.0, self.leads or ())
+        self.encoder_ = encoder
+        return self
+
+    def transform(self, X: Signals) -> NDArray[np.float32]:
+        """Embeddings (n, K). Raises NotFittedError before `fit`, ConfigError (a ValueError) like `encode`."""
+        check_is_fitted(self)
+        return self.encoder_.encode(X, self.rate or 0.0, self.leads or (), unusable=self.unusable)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names (K,) of the columns, 'e0', 'e1', ...; those of X, if given, are not looked at."""
+        check_is_fitted(self)
+        return np.array(self.encoder_.feature_names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+NAME, TITLE = "released", "Published checkpoint (PMQ or COMET)"
+UNKNOWN = (
+    "The file holds weights alone. Not known: whether it is PMQ's or COMET's, what data it was pretrained on and "
+    "whether they hold your test patients, its budget, its seed and its licence.",
+    "Its recordings may have had another order of leads: PMQ's code leaves MIMIC-IV-ECG's (aVR, aVF, aVL) in "
+    "pretraining and has aVR, aVL, aVF downstream. Here leads are ordered by name, as downstream there.",
+    "COMET's authors take the maximum over time, PMQ's the mean; here it is the mean.",
+)
+"""What the model card says of such an encoder."""
+
+
+def read_released(file: Path) -> tuple[Description, bytes]:
+    """Description and weights of the encoder in a checkpoint, .safetensors or saved by torch.
+
+    No code in the file is executed. Raises ConfigError, in one line, if it is no such checkpoint.
+    """
+    try:
+        encoder = load_official(DEFAULT, tensors_of(file))
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    if encoder.config.leads != len(LEADS):
+        raise ConfigError(f"{file}: the encoder reads {encoder.config.leads} leads; recordings here have {len(LEADS)}")
+    weights = save({name: value.contiguous() for name, value in encoder.state_dict().items()})
+    description = Description(
+        name=NAME,
+        title=TITLE,
+        encoder={"name": encoder.name, **identity(type(encoder), encoder.config)},
+        sha256=hashlib.sha256(weights).hexdigest(),
+        cut={"kind": HEARTBEATS.kind, "samples": HEARTBEATS.samples, "per_trial": Finetune().beats_per_trial},
+        precision="float32",
+        task={"labels": "single", "protocol": "paper"},
+        pretraining={},
+        leads=list(LEADS),
+    )
+    return description, weights
+
+
+def tensors_of(file: Path) -> Mapping[str, Tensor]:
+    """The state dict in a file, bare or under 'state_dict' or 'model'. Raises ConfigError in one line."""
+    if not file.is_file():
+        raise ConfigError(f"--released {file}: there is no such file")
+    try:
+        if file.suffix == ".safetensors":
+            return load_file(file)
+        found: Any = torch.load(file, map_location="cpu", weights_only=True)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        raise ConfigError(f"{file}: no checkpoint of tensors alone ({str(error).splitlines()[0][:100]})") from None
+    for name in ("state_dict", "model"):
+        if isinstance(found, dict) and isinstance(found.get(name), dict):
+            found = found[name]
+    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+        raise ConfigError(f"{file}: this is no state dict; save `model.state_dict()` of the encoder")
+    return found

@@ -1,0 +1,456 @@
+"""Data new-card.
+
+A folder in; the text of a first card out, with a question where the folder does not tell. Imported by verbs.
+
+Which columns of a table are recordings, patients, labels and the rest, and which comments of headers are labels: the
+lines of `table` and `labels`.
+
+Which files of a folder are signals, by which pattern they are found, and which tables lie beside them.
+
+What the first files of a folder state of their leads, rate and unit: the lines of a card's section `signals`.
+
+The text of a first card for a folder.
+
+`data new-card FOLDER`: look at a folder of ECGs and write a first card for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmark.config.command_line import OK
+from benchmark.config.errors import ConfigError
+from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
+from benchmark.data.datasets.card import (
+    ARRAYS,
+    NAME,
+    NO_UNITS,
+    PATIENT,
+    RECORDING,
+    SUFFIXES,
+    Card,
+    DraftLine,
+    Format,
+    Signals,
+    Split,
+    asked,
+    told,
+)
+from benchmark.data.datasets.card_dataset import header_of_table, identifier, read_columns
+from benchmark.data.datasets.card_formats import READERS, Stored, are_names, derivable, first_line
+from benchmark.data.datasets.tables import truth
+from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
+from benchmark.results.names import command
+from benchmark.screen import Console, note
+
+MOST_CLASSES = 60
+SEPARATORS = (";", "|", ",")
+CLEAR = (";", "|")
+"""Separators that stand in no name of a class; a comma may, so with it there must be fewer parts than cells."""
+MEANING = {
+    "patient": re.compile(r"(patient|subject|person|pat|mrn|pid)(_?(id|nr|no|number|num))?", re.IGNORECASE),
+    "report": re.compile(r"(report|interpretation|conclusion|statement|befund)(_?text)?", re.IGNORECASE),
+    "sex": re.compile(r"(patient_?)?(sex|gender)", re.IGNORECASE),
+    "age": re.compile(r"(patient_?)?age(_?(years|at.*))?|years", re.IGNORECASE),
+    "split": re.compile(r"split|set|subset|partition|(strat_?)?fold", re.IGNORECASE),
+}
+"""Key of `table` -> what its column may be called."""
+LABELS = re.compile(r".*(label|diagnos|rhythm|class|finding|target|\bdx\b).*", re.IGNORECASE)
+
+Columns = Mapping[str, Sequence[str]]
+"""Name -> cells."""
+
+
+class Match(NamedTuple):
+    """How a table's rows find the files."""
+
+    key: str
+    """'recording' or 'path'."""
+    column: str
+    rows: int
+    """That find a file."""
+
+
+def match_of(columns: Columns, names: Sequence[str], paths: Sequence[str]) -> Match | None:
+    """The column whose cells are most often recordings, else paths; None where none finds half of its rows."""
+    known = {"recording": set(names), "path": {own for path in paths for own in (path, _stem(path))}}
+    matches = [
+        Match(key, name, sum(identifier(cell) in own or cell.removeprefix("./") in own for cell in cells))
+        for key, own in known.items()
+        for name, cells in columns.items()
+    ]
+    best = max(matches, key=lambda match: match.rows, default=None)
+    return best if best and 2 * best.rows >= len(next(iter(columns.values()))) > 0 else None
+
+
+def table_lines(file: str, columns: Columns, match: Match | None) -> Iterator[DraftLine]:
+    """The lines of `table`."""
+    rows = len(next(iter(columns.values()), ()))
+    yield told("file", file, f"{rows} rows; its columns: {', '.join(columns)[:300]}")
+    if match is None:
+        yield asked("recording", f"the column whose cells are {RECORDING} of the pattern (or path: that of the paths)")
+    else:
+        yield told(match.key, match.column, f"{match.rows} of {rows} rows have a file")
+    used = {match.column} if match else set()
+    for key, meaning in MEANING.items():
+        column = next((name for name in columns if name not in used and meaning.fullmatch(name)), None)
+        if column is None and key == "patient":
+            yield asked(key, "the column of patients; delete the line if every recording is of another person")
+        elif column is None:
+            yield DraftLine(key, None)
+        elif key == "split":
+            yield split_line(column, columns[column])
+        else:
+            used.add(column)
+            yield told(key, column)
+
+
+def split_line(column: str, cells: Sequence[str]) -> DraftLine:
+    """A column of a split, with the sides of its values where these are not the usual words."""
+    values = sorted(set(filter(None, cells)))
+    usual = Split(column=column)
+    if all(value.lower() in (*usual.train, *usual.validation, *usual.test) for value in values):
+        return told("split", column)
+    return DraftLine(
+        "split", None, f"of the column {column}: {{column: {column}, train: [], validation: [], test: []}}"
+    )
+
+
+def label_lines(columns: Columns, taken: Sequence[str]) -> list[DraftLine]:
+    """The lines of `labels`; none where no column looks like labels."""
+    free = {name: cells for name, cells in columns.items() if name not in taken}
+    one_each = [name for name, cells in free.items() if _says_yes_or_no(cells)]
+    few = [name for name in free if name not in one_each and 2 <= len(words_of(free[name])[1]) <= MOST_CLASSES]
+    named = [name for name in few if LABELS.fullmatch(name)]
+    if named:
+        return column_lines(named[0], free)
+    if len(one_each) >= 2:
+        counts = ", ".join(f"{name} {sum(bool(cell and truth(cell)) for cell in free[name])}" for name in one_each)
+        return [told("classes", one_each, f"a column each, leave out what is no class; recordings: {counts}")]
+    if not few:
+        return []
+    without = "delete this section for a corpus without labels"
+    return [
+        asked("column", f"the column of labels; {without}. Columns of few values: {', '.join(few)[:300]}"),
+        asked("classes", "the values of that column, as a list"),
+    ]
+
+
+def comment_lines(comments: Columns) -> list[DraftLine]:
+    """The lines of `labels` of the first comment, name -> its texts, that names classes; none where none does."""
+    named = [name for name, texts in comments.items() if 2 <= len(words_of(texts)[1]) <= MOST_CLASSES]
+    return column_lines(named[0], comments, "comment") if named else []
+
+
+def column_lines(column: str, columns: Columns, key: str = "column") -> list[DraftLine]:
+    """The lines of `labels` of a column, or another `key` of them, whose cells name classes."""
+    separator, counts_of = words_of(columns[column])
+    counts = ", ".join(f"{word} {count}" for word, count in counts_of.most_common())
+    return [
+        told(key, column),
+        *([told("separator", separator)] if separator else []),
+        told("classes", [word for word, _ in counts_of.most_common()], f"recordings: {counts}"),
+        DraftLine("values", None, "{CLASS: [cell, cell]}: cells that stand for a class, to merge or rename"),
+        DraftLine("others", None, "ignore: a label that is no class is ignored; else its recording is skipped"),
+    ]
+
+
+def words_of(cells: Sequence[str]) -> tuple[str | None, Counter[str]]:
+    """What separates the labels of a column's cells, None where each has one, and the labels with their numbers."""
+    whole = Counter(filter(None, cells))
+    for separator in SEPARATORS:
+        parts = Counter(part.strip() for cell in cells for part in cell.split(separator) if part.strip())
+        if len(parts) < len(whole) or (separator in CLEAR and any(separator in cell for cell in cells)):
+            return separator, parts
+    return None, whole
+
+
+def _says_yes_or_no(cells: Sequence[str]) -> bool:
+    said = {truth(cell) for cell in cells if cell}
+    return bool(said) and None not in said
+
+
+def _stem(path: str) -> str:
+    return PurePosixPath(path).with_suffix("").as_posix()
+
+
+TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
+FEW = 4
+"""So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
+LOWERED = {lead.lower() for lead in LEADS}
+MOST_FILES = 1_000_000
+
+
+class Seen(NamedTuple):
+    """What a folder holds."""
+
+    pattern: str
+    """Of the signals, with {recording}."""
+    signals: tuple[str, ...]
+    """Paths below the folder."""
+    names: tuple[str, ...]
+    """What {recording} is in each of the paths."""
+    tables: tuple[str, ...]
+    others: tuple[str, ...]
+    """Paths of signals with the suffix in other capitals, which the pattern does not find."""
+
+
+def look(folder: Path) -> Seen:
+    """The signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
+    paths = [
+        Path(root, name).relative_to(folder).as_posix() for root, _, names in os.walk(folder) for name in sorted(names)
+    ]
+    if len(paths) > MOST_FILES:
+        raise DatasetError(f"{folder} has more than {MOST_FILES:,} files: name the folder of one dataset")
+    tables = {path for path in paths if PurePosixPath(path).suffix.lower() in TABLES}
+    crowded = Counter(PurePosixPath(path).parent for path in tables)
+    tables = {
+        path for path in tables if crowded[PurePosixPath(path).parent] <= FEW and not _is_of_samples(folder / path)
+    }
+    signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix.lower() in SUFFIXES]
+    kinds = Counter(PurePosixPath(path).suffix for path in signals)
+    if not kinds:
+        raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
+    suffix = max(kinds, key=lambda own: (own.lower() == ".hea", kinds[own]))
+    chosen = tuple(path for path in signals if path.endswith(suffix))
+    others = tuple(path for path in signals if path.lower().endswith(suffix.lower()) and not path.endswith(suffix))
+    pattern, names = pattern_of(chosen)
+    return Seen(pattern, chosen, names, tuple(sorted(tables)), others)
+
+
+def _is_of_samples(path: Path) -> bool:
+    """Whether a text file begins with a line of numbers, or with names of which two are leads."""
+    if path.suffix.lower() not in SUFFIXES:
+        return False
+    try:
+        cells, separator = first_line(path)
+    except (OSError, ValueError):
+        return False
+    return not are_names(cells, separator) or sum(cell.lower() in LOWERED for cell in cells) > 1
+
+
+def with_whole_names(seen: Seen) -> Seen:
+    """The same files, where what all names end in ('_hr') belongs to {recording}."""
+    pattern, names = pattern_of(seen.signals, whole=True)
+    return seen._replace(pattern=pattern, names=names)
+
+
+def pattern_of(paths: Sequence[str], *, whole: bool = False) -> tuple[str, tuple[str, ...]]:
+    """The pattern that finds files by their names, and the names; what all end in ('_hr') belongs to it, or to them."""
+    folders = {PurePosixPath(path).parent for path in paths}
+    common = PurePosixPath(os.path.commonpath([str(folder) for folder in folders]))
+    within = "" if len(folders) == 1 else "**/"
+    suffix = PurePosixPath(paths[0]).suffix
+    stems = [PurePosixPath(path).stem for path in paths]
+    end = common_end(stems) if len(stems) > 1 and not whole else ""
+    prefix = "" if common == PurePosixPath(".") else f"{common}/"
+    names = tuple(stem.removesuffix(end) for stem in stems)
+    return f"{prefix}{within}{RECORDING}{end}{suffix}", names
+
+
+def common_end(names: Sequence[str]) -> str:
+    """What all names end in, from an underscore on; '' for nothing."""
+    end = names[0][names[0].find("_") :] if "_" in names[0] else ""
+    while end and not all(name.endswith(end) and name != end for name in names):
+        later = end.find("_", 1)
+        end = end[later:] if later > 0 else ""
+    return end
+
+
+LOOKED_AT = 3
+"""Files that are read."""
+ANY = Signals.model_construct()
+"""Of a card that says nothing of its signals."""
+
+
+def signal_lines(folder: Path, pattern: str, paths: Sequence[str], others: Sequence[str] = ()) -> Iterator[DraftLine]:
+    """The lines of `signals`; `others`: suffix in other capitals. Raises DatasetError where none can be read."""
+    if others:
+        yield asked("files", f"{pattern} finds {len(paths)} files, not {len(others)} such as {others[0]}: rename these")
+    elif RECORDING in pattern and len({Path(path).name for path in paths}) < len(paths):
+        yield asked("files", f"{pattern} finds several files of one name: use {PATIENT}/{RECORDING}, or narrow it")
+    else:
+        yield told("files", pattern, f"{len(paths)} files")
+    kind = SUFFIXES[Path(paths[0]).suffix.lower()]
+    if kind in ARRAYS:
+        yield from array_lines(folder, paths)
+        return
+    READERS[kind].versions(str(folder))
+    stored = first_readable(folder, kind, paths)
+    yield from lead_lines(stored)
+    if stored.fs is None:
+        yield asked("rate", "Hz; these files do not state it")
+    if kind in NO_UNITS or not stored.units or not all(stored.units):
+        largest = float(np.nanmax(np.abs(stored.signal))) if stored.signal.size else 0.0
+        yield asked("unit", f"mV, uV, V or nV, or instead gain: steps per millivolt; values go up to {largest:g}")
+    elif unknown := sorted({unit for unit in stored.units if unit.lower() not in MILLIVOLTS}):
+        yield asked("unit", f"the files state {', '.join(unknown)}, which is no unit of a voltage")
+
+
+def first_readable(folder: Path, kind: Format, paths: Sequence[str]) -> Stored:
+    """The first of a few files that can be read. Raises DatasetError with the reason where none can."""
+    for path in paths[:LOOKED_AT]:
+        try:
+            return READERS[kind].read(folder / path, ANY)
+        except Unusable as reason:
+            problem = f"{path}: {reason}"
+    raise DatasetError(f"{folder}: none of the first {min(LOOKED_AT, len(paths))} files can be read: {problem}")
+
+
+def lead_lines(stored: Stored) -> Iterator[DraftLine]:
+    """`leads` and `derive`, where the names in a file are not those of the twelve leads."""
+    if stored.leads is None:
+        yield asked("leads", f"names of the {stored.signal.shape[1]} columns in their order, '-' for one not used")
+        return
+    there = {name.strip().lower() for name in stored.leads}
+    if computed := derivable(stored.leads):
+        yield told("derive", True, f"the files lack {', '.join(computed)}, which follow from the other limb leads")
+    elif any(lead.lower() not in there for lead in LEADS):
+        yield asked("leads", f"a map {{name in the files: lead}}; the files have {', '.join(stored.leads)[:300]}")
+
+
+def array_lines(folder: Path, paths: Sequence[str]) -> Iterator[DraftLine]:
+    """Lines of NumPy and HDF5 files, which name nothing."""
+    yield asked("rate", "Hz; or rate_name: the name of the entry of the file that holds it")
+    yield asked("unit", "mV, uV, V or nV, or instead gain: steps per millivolt")
+    yield asked("leads", f"names of the columns in their order, e.g. [{', '.join(LEADS)}], '-' for one not used")
+    if not paths[0].lower().endswith(".npz"):
+        yield DraftLine(
+            "stacked", None, f"true, if a file holds many recordings, a row each; then no {RECORDING} in files"
+        )
+    if not paths[0].lower().endswith(".npy"):
+        yield DraftLine("array", None, "name of the array, if a file has several of two dimensions")
+
+
+HEAD = """\
+# A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
+# Lines with QUESTION need an answer in place of the "?"; lines with # are a choice.
+"""
+COMMENTS = ("Dx", "Diagnosis")
+"""Names that comments of labels have in WFDB headers."""
+NO_LABELS = """\
+# No labels were found, so this is a corpus to pretrain on. To score methods on it, say where the labels are:
+# labels: {column: COLUMN, classes: [A, B]}
+"""
+
+
+class Labelling(NamedTuple):
+    """A table of a folder, and how its rows find the files."""
+
+    file: str
+    """'' where there is none that can be read."""
+    columns: Columns
+    match: Match | None
+
+    @property
+    def rows(self) -> int:
+        """That find a file."""
+        return self.match.rows if self.match else 0
+
+
+def draft(folder: Path, file: str) -> str:
+    """The text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
+    if not folder.is_dir():
+        raise DatasetError(f"{folder} is not a folder")
+    seen, (table, columns, match) = best_look(folder)
+    pattern = seen.pattern.replace(RECORDING, "*") if match and match.key == "path" else seen.pattern
+    sections: dict[str, list[DraftLine]] = {"signals": list(signal_lines(folder, pattern, seen.signals, seen.others))}
+    labels: list[DraftLine] = []
+    if table:
+        sections["table"] = list(table_lines(table, columns, match))
+        labels = label_lines(columns, [str(line.value) for line in sections["table"] if line.value])
+    labels = labels or comment_lines(comments_in(folder, seen.signals))
+    sections |= {"labels": labels} if labels else {}
+    lines = [
+        HEAD.format(file=file),
+        told("name", name_of(folder)).text(""),
+        told("title", folder.resolve().name).text(""),
+    ]
+    for name, own in sections.items():
+        lines += ["", f"{name}:", *(line.text("  ") for line in own)]
+    return "\n".join([*lines, *([] if labels else ["", NO_LABELS])]) + "\n"
+
+
+def best_look(folder: Path) -> tuple[Seen, Labelling]:
+    """What the folder holds and its best table; {recording} is a whole name where a table finds more files so."""
+    seen = look(folder)
+    found, whole = best_table(folder, seen), with_whole_names(seen)
+    if whole.names != seen.names and (of_whole := best_table(folder, whole)).rows > found.rows:
+        return whole, of_whole
+    return seen, found
+
+
+def best_table(folder: Path, seen: Seen) -> Labelling:
+    """The table whose rows find the most files, with its columns; '' where there is none that can be read."""
+    best = Labelling("", {}, None)
+    for table in seen.tables:
+        try:
+            columns = columns_in(folder / table)
+        except DatasetError:
+            continue
+        found = Labelling(table, columns, match_of(columns, seen.names, seen.signals))
+        if not best.file or found.rows > best.rows:
+            best = found
+    return best
+
+
+def columns_in(path: Path) -> dict[str, list[str]]:
+    """The cells of a table by column. Raises DatasetError where it cannot be read."""
+    about = Card.model_construct(title=path.name, how_to_get="")
+    header = header_of_table(about, path)
+    once = [name for name in header if header.count(name) == 1]
+    rows = read_columns(about, path, once).rows
+    return {name: [row[place] for row in rows] for place, name in enumerate(once)}
+
+
+def comments_in(folder: Path, signals: Sequence[str]) -> dict[str, list[str]]:
+    """Name of `COMMENTS` -> what the headers among the files say under it."""
+    headers = [(folder / path).with_suffix("") for path in signals if path.lower().endswith(".hea")]
+    return {name: [text for header in headers for text in _said(header, name)] for name in COMMENTS}
+
+
+def _said(header: Path, name: str) -> tuple[str, ...]:
+    """The comments of a header; none of one that cannot be read, which `data check` counts."""
+    try:
+        return comments(header, name)
+    except Unusable:
+        return ()
+
+
+def name_of(folder: Path) -> str:
+    """A dataset's name from its folder's."""
+    name = re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().name.lower()).strip("-_")[:60]
+    return name if NAME.fullmatch(name) else "ours"
+
+
+def questions_in(text: str) -> Iterator[str]:
+    """The lines of a card's text that need an answer."""
+    yield from (line.strip() for line in text.splitlines() if "QUESTION:" in line and not line.startswith("#"))
+
+
+def new_card(arguments: Namespace, console: Console) -> int:
+    """Write the card, and print its open questions and the next command. Raises ConfigError for a file that exists."""
+
+    folder = Path(arguments.word).expanduser()
+    file = arguments.card or folder / f"{name_of(folder)}.yaml"
+    if file.exists():
+        raise ConfigError(f"{file} exists and is not overwritten: name another by --card FILE, or remove it")
+    text = draft(folder, str(file))
+    file.write_text(text, encoding="utf-8")
+    questions = list(questions_in(text))
+    note(console, f"wrote {file}: {len(questions)} questions are open" if questions else f"wrote {file}")
+    for question in questions:
+        note(console, f"  {question}")
+    if file.resolve().parent != folder.resolve():
+        note(console, f"the card is not in the folder: add --data {name_of(folder)}={folder} to every command")
+    then = "answer them in the file, then" if questions else "read it, then"
+    note(console, f"{then}: {command()} data check --datasets {file}")
+    return OK

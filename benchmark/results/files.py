@@ -1,0 +1,408 @@
+"""Atomic writes, bounded reads.
+
+How files are written whole, read within bounds, and sealed: bytes and JSON, nothing of what they say.
+
+Named arrays as the content of an .npz file, and back within bounds.
+
+Reads files of others within bounds: regular files of a size, JSON of a depth, zips and .npz files of a content.
+
+Seals: a digest over a content and the name of its owner, by which damaged and swapped files are noticed.
+
+Files of a folder that belong together: put in place as one set, by one process at a time.
+
+FOLDER/.kept/lock    held by the process that makes a set; the operating system frees it when the process ends
+FOLDER/.kept/set     SHA-256 of each file of the last set: what the next set lacks is removed, if nobody changed it
+
+Whether a file still has the content it was written with: read once, and again after any change.
+
+NAME.stamp    size, times and inode of NAME when it was read, and the SHA-256 of its content
+
+Atomic file writes under temporary names that no two processes share, errors that name the file.
+
+Text on its way into files: without harmful characters, and without cells that a spreadsheet would run.
+
+The one owner for reports and for the tables of benchmark; the screen has the same `harmless`.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import fcntl
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import socket
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from io import BytesIO, StringIO
+from os import stat_result
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+HARMFUL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls other than tab and newline: escape codes
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional marks, which reorder the text around them
+    "\u2028\u2029"  # separators of lines
+    "\ud800-\udfff]"  # half of a surrogate pair, which has no UTF-8
+)
+
+
+def harmless(text: str) -> str:
+    """The text with each harmful character replaced by ?."""
+    return HARMFUL.sub("?", text)
+
+
+MEBIBYTE = 2**20
+LARGEST_JSON = 256 * MEBIBYTE
+"""Bytes of a plan, row or card; a plan of 20,000 cells has 4 MiB."""
+DEEPEST = 50
+"""Levels of nested lists and objects; a stored config has six."""
+LARGEST_INTEGER = 2**63
+SHOWN = 100
+"""Characters of a message or name that is not ours."""
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Content of a file. Raises OSError if it is missing, a FIFO, device or folder, or larger than `limit` bytes."""
+    require_regular(path, path.stat(), limit)  # before it is opened: opening a FIFO waits for its writer
+    with open(path, "rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise too_large(path, limit)
+    return content
+
+
+def require_regular(path: Path, found: stat_result, limit: int) -> None:
+    """Raise OSError if the file is not regular or larger than `limit` bytes."""
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    if found.st_size > limit:
+        raise too_large(path, limit)
+
+
+def too_large(path: Path, limit: int) -> OSError:
+    """The error of a file above its limit in bytes."""
+    return OSError(errno.EFBIG, f"larger than {shown_size(limit)}", str(path))
+
+
+def shown_size(size: int) -> str:
+    """'256 MiB', '65536 bytes'."""
+    return f"{size // MEBIBYTE} MiB" if size % MEBIBYTE == 0 else f"{size} bytes"
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file, as `parse_json`. Raises OSError like `read_regular`, ValueError like `parse_json`."""
+    return parse_json(read_regular(path, LARGEST_JSON))
+
+
+def parse_json(content: bytes) -> Any:
+    """The value of a JSON text with harmful characters replaced in its texts and keys.
+
+    Raises ValueError in one line if it is no JSON, nested too deeply or holds an integer beyond 64 bits.
+    """
+    try:
+        return bounded(json.loads(content))
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+
+
+def bounded(value: Any, levels: int = DEEPEST) -> Any:
+    """A value of JSON or YAML with harmful characters replaced. Raises ValueError like `parse_json`."""
+    if isinstance(value, str):
+        return value if value.isascii() and value.isprintable() else harmless(value)
+    if isinstance(value, dict | list):
+        if not levels:
+            raise ValueError(f"nested deeper than {DEEPEST} levels")
+        if isinstance(value, list):
+            return [bounded(own, levels - 1) for own in value]
+        return {bounded(key, levels): bounded(own, levels - 1) for key, own in value.items()}
+    if isinstance(value, int) and abs(value) >= LARGEST_INTEGER:
+        raise ValueError("an integer beyond 64 bits")
+    if value is not None and not isinstance(value, int | float):  # YAML has dates, bytes and sets
+        raise ValueError(f"a value of the type {type(value).__name__}")
+    return value
+
+
+def bounded_by_text(value: Any, text: str) -> Any:
+    """`bounded` of a JSON value, quick where its text (`json.dumps`, ASCII) has no character to replace."""
+    if "\\" in text or "\x7f" in text:  # an escape, or DEL, which has none
+        return bounded(value)
+    require_bounds([value], DEEPEST + 1)
+    return value
+
+
+def require_bounds(value: Any, levels: int) -> None:
+    """Raise ValueError for lists and objects nested deeper than so many levels, or an integer beyond 64 bits."""
+    if not levels:
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+    for own in value.values() if type(value) is dict else value:
+        kind = type(own)
+        if kind is dict or kind is list:
+            require_bounds(own, levels - 1)
+        elif kind is int and abs(own) >= LARGEST_INTEGER:
+            raise ValueError("an integer beyond 64 bits")
+
+
+def unfit_members(entries: Sequence[ZipInfo], *, most: int, limit: int) -> str:
+    """Why the members of a zip are not unpacked: too many or too large, twice, links, folders; '' for none."""
+    names = [entry.filename for entry in entries]
+    if len(names) > most:
+        return f"it has {len(names)} members, more than {most}"
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        return f"it holds {twice[:SHOWN]!r} twice"
+    strange = [entry.filename for entry in entries if not _plain_file(entry)]
+    if strange:
+        return f"{strange[0][:SHOWN]!r} is no plain file"
+    size = sum(entry.file_size for entry in entries)
+    return f"it would unpack to {size:,} bytes, more than {shown_size(limit)}" if size > limit else ""
+
+
+def _plain_file(entry: ZipInfo) -> bool:
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    known = entry.compress_type in (ZIP_STORED, ZIP_DEFLATED) and not entry.flag_bits & 1  # 1: encrypted
+    return known and kind in (0, stat.S_IFREG) and not entry.is_dir()
+
+
+MOST_ARRAYS = 100
+"""Of an .npz file."""
+
+
+def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The content of an .npz file of named arrays."""
+    buffer = BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def read_arrays(content: bytes, limit: int) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file, at most `limit` bytes unpacked; none of objects. Raises ValueError in one line."""
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            problem = unfit_members(archive.infolist(), most=MOST_ARRAYS, limit=limit)
+            if problem:
+                raise ValueError(problem)
+            return {name.removesuffix(".npy"): array_of(archive.read(name)) for name in archive.namelist()}
+    except Exception as error:  # zipfile and numpy raise any kind of error on damaged content
+        raise ValueError(f"no readable .npz file: {' '.join(harmless(str(error)).split())[:SHOWN]}") from None
+
+
+def array_of(content: bytes) -> NDArray[Any]:
+    """The array of an .npy file whose header states as many bytes as there are; numpy would allocate any number.
+
+    Raises ValueError for another, and for an array of objects.
+    """
+    file = BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if dtype.hasobject or file.tell() + math.prod(shape) * dtype.itemsize != len(content):
+        raise ValueError(f"an array of {dtype} {shape} in {len(content)} bytes")
+    array: NDArray[Any] = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
+    return array
+
+
+SEAL_BYTES = 32
+
+
+def seal(owner: str, body: bytes) -> bytes:
+    """The body behind the SHA-256 of its owner's name and itself."""
+    return hashlib.sha256(owner.encode() + b"\0" + body).digest() + body
+
+
+def unseal(owner: str, content: bytes) -> bytes | None:
+    """The body of a sealed content; None if it is damaged or of another owner."""
+    body = content[SEAL_BYTES:]
+    return body if seal(owner, body) == content else None
+
+
+TEMPORARY = re.compile(r"\..+\.([A-Za-z0-9-]+)\.([0-9]+)\.[0-9a-f]{16}\.tmp")
+"""`.NAME.HOST.PID.TOKEN.tmp`: a file or folder that a process is writing, NAME when it is whole."""
+LONGEST_HOST = 40
+KEPT = "what is finished is kept, and the same command goes on"
+REMEDIES = {
+    errno.ENOSPC: f"free space there or name another folder; {KEPT}",
+    errno.EDQUOT: f"your quota there is used up: free space or name another folder; {KEPT}",
+    errno.EFBIG: f"files may not become that large there (`ulimit -f`); {KEPT}",
+    errno.EROFS: "the place is mounted read-only: name another folder",
+    errno.EACCES: "you may not write there: name another folder",
+    errno.EPERM: "you may not write there: name another folder",
+}
+"""Number of an error of the operating system -> what to do."""
+
+
+def this_host() -> str:
+    """The name of this host as temporary names hold it: letters, digits and dashes."""
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:LONGEST_HOST] or "host"
+
+
+def temporary_name(path: Path) -> Path:
+    """A new name beside `path` for what becomes `path` when it is whole.
+
+    The token is random: containers may share a host's name and count their processes from 1.
+    """
+    return path.with_name(f".{path.name}.{this_host()}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
+
+
+def owner_of(temporary: Path) -> tuple[str, int] | None:
+    """Host and process id in a temporary name; None for any other name."""
+    found = TEMPORARY.fullmatch(temporary.name)
+    return (found[1], int(found[2])) if found else None
+
+
+def remedy(error: OSError) -> str:
+    """What to do about an error of reading or writing a file."""
+    return REMEDIES.get(error.errno or 0, "is the place writable?")
+
+
+def is_read_only(error: OSError) -> bool:
+    """Whether an error says that nothing can be written to a place, however much room it has."""
+    return error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an OSError name this file: one of a full disk names none, one of a temporary file a name nobody knows."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise OSError(errno.EIO, str(error), str(path)) from error
+        if error.filename is None or owner_of(Path(str(error.filename))):
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A new file to write, which becomes `path` at the end: created exclusively, fsync, rename; removed on an error."""
+    temporary = temporary_name(path)
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(temporary, "xb") as handle:
+                yield handle
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(temporary, path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
+    with replacing(path) as handle:
+        handle.write(content)
+
+
+LOCK, SET = Path(".kept") / "lock", Path(".kept") / "set"
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Context that one process at a time is in for a folder; the others wait. Where nothing can be locked, all are."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            (folder / LOCK).parent.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(stack.enter_context(open(folder / LOCK, "ab")), fcntl.LOCK_EX)
+        yield
+
+
+def publish(staged: Path, folder: Path, names: Sequence[Path], *, last: Path, stay: Sequence[Path] = ()) -> None:
+    """Move the set of `names` from one folder to another; the old `last` goes first, the new one comes last.
+
+    Files of the set before that are neither moved nor in `stay` are removed, unless they have changed since.
+    """
+    before = _last_set(folder)
+    after = {str(name): _digest(staged / name) for name in names} | {str(name): _digest(folder / name) for name in stay}
+    _write_set(folder, before | after)  # where the process ends on the way, the next set still knows both
+    (folder / last).unlink(missing_ok=True)
+    for name in sorted(names, key=lambda name: name == last):
+        (folder / name).parent.mkdir(exist_ok=True)
+        os.replace(staged / name, folder / name)
+    for gone in before.keys() - after.keys():
+        with suppress(OSError, ValueError):  # a name that no file can have
+            if _digest(folder / gone) == before[gone]:
+                (folder / gone).unlink()
+    _write_set(folder, after)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _last_set(folder: Path) -> dict[str, str]:
+    """Name -> digest of the last set's files, of those that lie within the folder; {} if it is not known."""
+    try:
+        found = json.loads(read_regular(folder / SET, LARGEST_JSON))
+        within = {name for name in found if not Path(name).is_absolute() and ".." not in Path(name).parts}
+        return {name: str(found[name]) for name in within}
+    except (OSError, ValueError, TypeError, RecursionError):
+        return {}
+
+
+def _write_set(folder: Path, files: Mapping[str, str]) -> None:
+    with suppress(OSError):
+        write_atomic(folder / SET, json.dumps(files).encode())
+
+
+FRESH_NS = 2_000_000_000
+"""A file changed this short ago may change again without a new time (file systems count in up to 2 s): no stamp yet."""
+
+
+def intact(path: Path, sha256: str) -> bool:
+    """Whether the content of a file has this SHA-256. Raises OSError if it cannot be read.
+
+    It is read unless its stamp names this digest and the file's present size, times and inode. In a folder that cannot
+    be written to no stamp is kept.
+    """
+    stamp = path.with_name(f"{path.name}.stamp")
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        seen = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+        told = json.dumps([*seen, sha256]).encode()
+        with suppress(OSError):
+            if stamp.read_bytes() == told:
+                return True
+        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            return False
+    if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > FRESH_NS:
+        with suppress(OSError):
+            write_atomic(stamp, told)
+    return True
+
+
+FORMULA = re.compile(r"[=+\-@\t\r]")
+"""First characters of a cell that spreadsheets read as a formula."""
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def csv_cell(value: object) -> object:
+    """A cell of a CSV file: harmful characters replaced, a text that reads as a formula after an apostrophe.
+
+    Numbers, also as text, are unchanged.
+    """
+    if not isinstance(value, str):
+        return value
+    text = harmless(value)
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A CSV file of rows of cells."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(csv_cell, header))
+    writer.writerows(map(csv_cell, row) for row in rows)
+    return out.getvalue()

@@ -1,1 +1,0 @@
-"""How files are written whole, read within bounds, and sealed: bytes and JSON, nothing of what they say."""

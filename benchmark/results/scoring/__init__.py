@@ -1,1 +1,0 @@
-"""Metrics from the lines of a test set: what they are computed from, their definitions, and pooling by recording."""

@@ -1,1 +1,0 @@
-"""The data of a run: found or simulated, audited, prepared."""

@@ -1,0 +1,364 @@
+"""Simulate, open, audit and prepare the data of a run.
+
+The data of a run: found or simulated, audited, prepared.
+
+Locate a run's datasets: real folders, or simulated cohorts in the same layouts.
+
+Open or simulate the datasets of a run, prepare them and audit them before training.
+
+Encoders from elsewhere before a run, and the recordings of its columns cut to the signals that they read.
+
+Keep the sex and age band of a dataset's recordings in the results store, for scores of subgroups in reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.config.flags import Place
+from benchmark.config.sections import Simulation
+from benchmark.data.audit import Finding, audit, people_of
+from benchmark.data.datasets.base import Dataset, DatasetError, Entry
+from benchmark.data.datasets.registry import find_root, refuse_unfinished
+from benchmark.data.prepare import Prepared, cached, prepare
+from benchmark.data.segments import Segmentation
+from benchmark.data.simulate import CohortSettings, versions_of, write_cohort
+from benchmark.data.splits import split_or_none
+from benchmark.data.task import of_task, patients_per_class
+from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
+from benchmark.results.files import is_read_only
+from benchmark.results.names import EVALUATION_FACTS, FEW_SHOT
+from benchmark.results.schema import digest
+from benchmark.results.store import groups_of, people_file, save_people
+from benchmark.run.claims import alone
+from benchmark.run.grid import Grid, unserved_by
+from benchmark.run.rows import Variant, methods_of
+from benchmark.screen import Console, note, step
+from methods.encoders.pretrained import PretrainedEncoder
+
+OnProgress = Callable[[int, int], None]
+
+
+def names_of(config: Config) -> list[str]:
+    """Datasets of a run: the pretraining corpus first, then the columns of the table."""
+    return list(dict.fromkeys([config.data.pretrain, *config.data.datasets]))
+
+
+def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
+    """Folder of a simulated cohort, named by a hash of its settings, seed and versions."""
+    content = [*versions_of(name), name, cohort_settings(name, simulation).__dict__, simulation.seed]
+    return simulated / digest(content) / name
+
+
+def missing_cohort(config: Config, name: str, simulated: Path) -> Path | None:
+    """Folder of a cohort that is still to be simulated; None if it is there, or if the data are real."""
+    if config.data.simulation is None:
+        return None
+    folder = cohort_folder(name, config.data.simulation, simulated)
+    return None if folder.is_dir() else folder
+
+
+def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
+    """Settings of one cohort."""
+    return CohortSettings(
+        patients=simulation.sizes()[name],
+        recordings_per_patient=simulation.recordings_per_patient,
+        noise=simulation.noise,
+        anatomy=simulation.anatomy,
+        severity=simulation.severity,
+        persistence=simulation.persistence,
+        report_errors=simulation.report_errors,
+    )
+
+
+def without_folder(config: Config, paths: Mapping[str, Path]) -> Iterator[str]:
+    """One message per dataset whose given folder does not exist."""
+    gone = {name: path for name, path in paths.items() if not path.is_dir()}
+    yield from (f"{config.data.source(name).title}: {path} is not a folder" for name, path in gone.items())
+
+
+def without_corpus(missing: DatasetError, paths: Mapping[str, Path]) -> str:
+    """Message for a pretraining corpus that is missing although other datasets are given."""
+    return f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {next(iter(paths))}"
+
+
+def locate(
+    config: Config,
+    name: str,
+    *,
+    simulated: Path,
+    data_root: Path | None,
+    paths: dict[str, Path],
+    workers: int = 1,
+    on_progress: OnProgress | None = None,
+) -> Dataset:
+    """A dataset of a run; a simulated cohort that does not exist yet is written first, by up to `workers` processes.
+
+    Raises DatasetError if a real folder is missing or its download has not ended.
+    """
+    simulation, source = config.data.simulation, config.data.source(name)
+    if simulation is None:
+        try:
+            root = find_root(source, data_root, paths)
+        except DatasetError as missing:
+            if name != config.data.pretrain or not paths or name in paths:
+                raise
+            raise DatasetError("; ".join([*without_folder(config, paths), without_corpus(missing, paths)])) from None
+        refuse_unfinished(source, root)
+        return source(root)
+    folder = cohort_folder(name, simulation, simulated)
+    if missing_cohort(config, name, simulated):
+        settings = cohort_settings(name, simulation)
+        try:
+            write_cohort(name, folder, settings, seed=simulation.seed, workers=workers, on_progress=on_progress)
+        except ValueError as error:
+            raise ConfigError(f"data.simulation: {error}") from None
+        except FileExistsError:
+            if not folder.is_dir():
+                raise  # else another process has written the same cohort meanwhile
+    return source(folder)
+
+
+MANY_FILES = 1000
+"""From so many files on, reading them takes long enough to be told."""
+
+
+def open_data(config: Config, name: str, place: Place, console: Console) -> Dataset:
+    """A dataset, simulated first if the config says so. Raises DatasetError if it is missing."""
+    title = config.data.source(name).title
+    folder = missing_cohort(config, name, place.simulated)
+    with (
+        made_once(place.simulated, folder.parent.name, title, console) if folder else nullcontext(),
+        step(console, f"{title}: simulating") as progress,
+    ):
+        return locate(
+            config,
+            name,
+            simulated=place.simulated,
+            data_root=place.data_root,
+            paths=place.paths,
+            workers=place.workers,
+            on_progress=progress,
+        )
+
+
+def prepare_data(
+    dataset: Dataset, config: Config, place: Place, console: Console, cut: Segmentation | None = None
+) -> Prepared:
+    """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable.
+
+    cut: how recordings are cut, if not as the config says.
+    """
+    prefix = config.data.prefix_of(dataset.name)
+    segmentation = cut or config.data.cut()
+    key = digest([dataset.name, str(dataset.root.resolve()), prefix, segmentation.content()])
+    with (
+        made_once(place.cache, key, dataset.title, console),
+        step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress,
+    ):
+        return prepare(
+            dataset,
+            place.cache,
+            workers=place.workers,
+            segmentation=segmentation,
+            prefix=prefix,
+            on_progress=progress,
+            on_reading=reading_note(console, dataset.title),
+        )
+
+
+def reading_note(console: Console, title: str) -> Callable[[int, int], None]:
+    """A callback of `prepare` and `cached` that prints a line before many files are read."""
+
+    def say(done: int, total: int) -> None:
+        if done == 0 and total >= MANY_FILES:
+            note(console, f"{title}: {total} files are new or touched; reading them once, as content decides")
+
+    return say
+
+
+def made_once(shared: Path, key: str, title: str, console: Console) -> AbstractContextManager[None]:
+    """Context in which no other runner simulates or prepares the same data in a shared folder."""
+    return alone(shared, key, lambda holder: note(console, f"{title}: waiting for {holder}, which makes the same"))
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Result of the audit for a run."""
+
+    leaks: list[str]
+    """Reasons to refuse the run, unless --allow-leak is given."""
+    unscored: list[str]
+    """Datasets that cannot be scored, with the reason; their cells are dashes."""
+    doubts: list[str]
+    """What is doubtful about the data and used all the same."""
+
+
+def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
+    """Audit a run's corpus and columns.
+
+    Raises DatasetError if the pretraining corpus or every column is unusable, or if there are too few patients for some
+    of the shots.
+    """
+    tested = [column.name for column in config.data.columns()]
+    findings = audit_of(config, prepared, tested)
+    fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
+    unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in tested if name in fatal]
+    corpus = prepared[config.data.pretrain]
+    if corpus.name in fatal and not any_to_pretrain_on(corpus, config):
+        raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
+    if len(unscored) == len(tested):
+        raise DatasetError("; ".join(unscored))
+    refuse_shots(config, prepared)
+    leaks = [finding.text for finding in findings if finding.severity == "leak"]
+    return Gate(leaks, unscored, [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables])
+
+
+def refuse_shots(config: Config, prepared: Mapping[str, Prepared]) -> None:
+    """Raise DatasetError for more shots under `few-shot` than any class of any column has training patients."""
+    if FEW_SHOT not in config.evaluate:
+        return
+    names = [column.name for column in config.data.columns()]
+    specs = {name: config.task_spec(config.finetune, name) for name in names}
+    counts = {name: patients_per_class(prepared[name], specs[name]).values() for name in names}
+    asked = max(config.few_shot.shots)
+    if all(asked > most for own in counts.values() for most in own):
+        there = ", ".join(f"{prepared[name].title} {min(own)} to {max(own)}" for name, own in counts.items())
+        raise DatasetError(f"few_shot.shots {asked}: no class has so many training patients; they have: {there}")
+
+
+def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:
+    """Whether a corpus has a recording to pretrain on: in its training part if it has labels, else any."""
+    if not corpus.classes:
+        return bool(corpus.entries)
+    split, _ = split_or_none(corpus, config.task_spec(config.pretrain))
+    return len(split.train) > 0
+
+
+def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
+    """Findings on prepared datasets under a config's corpus, task and protocol."""
+    specs = {name: config.task_spec(config.finetune, name) for name in prepared}
+    spec = config.task_spec(config.finetune)
+    return audit(prepared, spec, pretrain=config.data.pretrain, tested=tested, specs=specs)
+
+
+def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, Prepared]:
+    """The prepared pretraining corpus and columns of a run by name, from its prepared datasets."""
+    columns = {column.name: of_task(datasets[column.dataset], column) for column in config.data.columns()}
+    return {config.data.pretrain: datasets[config.data.pretrain]} | columns
+
+
+Own = dict[tuple[str, str], Prepared]
+"""(method, column) -> the column's dataset, cut to the signals of the method's encoder."""
+
+
+def brought(config: Config) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
+    """The compared rows whose weights come from elsewhere, with their encoders."""
+    for variant in methods_of(config):
+        if variant.method is not None and variant.method.brings is not None:
+            yield variant, variant.method.brings
+
+
+def refuse_unusable(config: Config) -> None:
+    """Try each encoder from elsewhere on windows of noise, before any data are read.
+
+    Raises ConfigError, in one line, for a card or file that does not hold, and for a row that no evaluation serves.
+    """
+    for variant, kind in brought(config):
+        try:
+            tried(kind)
+            refuse_unknown(kind, config.data.known())
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        unserved = unserved_by(variant, config.evaluate)
+        if set(unserved) == set(config.evaluate):
+            frozen = ", ".join(name for name, facts in EVALUATION_FACTS.items() if facts.frozen)
+            raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add --evaluate with one of {frozen}")
+
+
+def prepare_own(config: Config, datasets: Iterable[Dataset], place: Place, console: Console) -> Own:
+    """The datasets of the columns cut for each encoder from elsewhere, from the cache if possible."""
+    found = each_cut(config, datasets, lambda dataset, cut: prepare_data(dataset, config, place, console, cut))
+    return {name: prepared for name, prepared in found.items() if prepared is not None}
+
+
+def cached_own(config: Config, datasets: Iterable[Dataset], cache: Path) -> Own | None:
+    """The same from the cache alone; None where one is not there."""
+    found = each_cut(config, datasets, lambda dataset, cut: cached(dataset, cache, dataset.listing(), cut))
+    known = {name: prepared for name, prepared in found.items() if prepared is not None}
+    return known if len(known) == len(found) else None
+
+
+def each_cut(
+    config: Config, datasets: Iterable[Dataset], make: Callable[[Dataset, Segmentation], Prepared | None]
+) -> dict[tuple[str, str], Prepared | None]:
+    """What `make` makes of each column's dataset for each encoder from elsewhere, once for equal signals."""
+    by_name = {dataset.name: dataset for dataset in datasets}
+    made: dict[tuple[str, Segmentation], Prepared | None] = {}
+    found: dict[tuple[str, str], Prepared | None] = {}
+    for variant, kind in brought(config):
+        cut = segmentation_of(kind.signals)
+        for column in config.data.columns():
+            if (column.dataset, cut) not in made:
+                made[column.dataset, cut] = make(by_name[column.dataset], cut)
+            found[variant.method_name, column.name] = made[column.dataset, cut]
+    return found
+
+
+def elsewhere_facts(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> dict[str, dict[str, object]]:
+    """Row -> what plans and reports know of its weights from elsewhere."""
+    found: dict[str, dict[str, object]] = {}
+    for variant in grid.variants:
+        kind = variant.method.brings if variant.method is not None else None
+        if kind is None:
+            continue
+        columns = [column.name for column in config.data.columns()]
+        seen = {name: saw(kind, prepared[name], config.task_spec(config.finetune, name)) for name in columns}
+        found[variant.name] = {
+            "pretrained_on": words_of(kind),
+            "saw": seen,
+            "licence": kind.licence,
+            "signals": kind.signals.words(),
+            "features": kind.features,
+            "unserved": unserved_by(variant, config.evaluate),
+        }
+    return found
+
+
+def keep_people(dataset: Dataset, entries: Sequence[Entry], root: Path, fingerprint: str) -> None:
+    """Write the groups of some data's recordings to a store that has no file of them and can be written to."""
+    if people_file(root, fingerprint).is_file():
+        return
+    try:
+        save_people(root, fingerprint, groups_of(people_of(dataset, entries)))
+    except OSError as error:
+        if not is_read_only(error):
+            raise
+
+
+def add_people(dataset: Dataset, tested: Mapping[str, Mapping[str, str]], root: Path) -> int:
+    """Write the groups of a dataset's recordings for each fingerprint of rows; returns the number of recordings.
+
+    tested: fingerprint -> test recording -> patient. Raises ConfigError where the folder holds other data, or where
+    the dataset states neither sex nor age.
+    """
+    entries = dataset.listing().entries
+    patients = {entry.recording: entry.patient for entry in entries}
+    for own in tested.values():
+        strange = [name for name, patient in own.items() if patients.get(name) != patient]
+        if strange:
+            raise ConfigError(
+                f"{dataset.title}: {len(strange)} of {len(own)} test recordings are not in {dataset.root}, or there of "
+                f"another patient, e.g. {strange[0]}: name the data that the rows were computed on"
+            )
+    groups = groups_of(people_of(dataset, entries))
+    if not groups:
+        raise ConfigError(f"{dataset.title}: {dataset.root} states neither sex nor age of a recording")
+    for fingerprint in tested:
+        save_people(root, fingerprint, groups)
+    return len(groups)

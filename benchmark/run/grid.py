@@ -1,0 +1,446 @@
+"""Cells and their content keys.
+
+Enumerate the pretrainings and cells of a config, in the order of execution. Pure functions.
+
+A grid as values: its pretrainings and its cells.
+
+What the keys of pretrainings and cells are digests of. Pure functions.
+
+    pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
+    stem_key     = the same without the number of epochs, of the schedule `stable`
+    cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
+
+Keys hash content, never paths, times or numbers of threads. A results version is raised with any change that can alter
+results.
+
+Make the grid of a config on prepared data, with the keys that a store has.
+
+What there is to do: the rows of a config, their pretrainings and cells, and the keys of their results.
+
+In: a config, the data's fingerprints, the machine's mode. Out: a `Grid`. Imported by run and verbs.
+
+Pretrainings that a store holds under another key than a grid's: of an earlier form, or of another number of ranks.
+
+Keys of pretrainings once held the number of CPU threads; such a pretraining is found and used under its old key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmark.config.config import Config
+from benchmark.config.refuse import with_settings
+from benchmark.data.corpus import embedder_identity
+from benchmark.data.prepare import Prepared
+from benchmark.data.splits import SPLIT_VERSION
+from benchmark.machine.ranks import Machine
+from benchmark.results.names import (
+    CARD,
+    EVALUATION_FACTS,
+    FEATURES,
+    FROZEN,
+    GATE,
+    SNAPSHOT,
+    SUPERVISED,
+    SWEEP,
+    TRIAL,
+    UNTRAINED,
+    VALIDATION,
+    evaluation_of,
+)
+from benchmark.results.schema import digest
+from benchmark.results.store import Store
+from benchmark.run.rows import Variant, refuse_lone_windows, variants_of
+from benchmark.training.boosting import FEATURES_VERSION
+from benchmark.training.checkpoint import CHECKPOINT
+from benchmark.training.evaluations import EVALUATIONS
+from benchmark.training.pretrain import DECAY_SHARE, PRETRAIN_VERSION, WARMUP_EPOCHS
+from methods.base import MethodConfig, PretrainMethod
+from methods.encoders import identity
+from methods.from_file import sources_of
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """One pretrained encoder, shared by all cells that start from it."""
+
+    key: str
+    variant: Variant
+    seed: int
+    content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What `key` is the digest of."""
+    stem: str = ""
+    """Key of the part that pretrainings of different length share; '' for none."""
+    lengths: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """Epochs of all pretrainings of the grid with this stem, ascending."""
+
+    @property
+    def method(self) -> type[PretrainMethod]:
+        """The variant's method."""
+        assert self.variant.method is not None, f"{self.variant.name}: nothing is pretrained"
+        return self.variant.method
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One evaluation: an encoder (or none) on one dataset, label ratio and seed."""
+
+    key: str
+    variant: Variant
+    pretraining: Pretraining | None
+    evaluation: str
+    """One of `EVALUATIONS`, 'features', 'supervised' or 'validation'."""
+    table: str
+    """The evaluation whose table shows it; a gate may be in several tables, 'validation' in none."""
+    dataset: str
+    """The column's name: that of a dataset, and of its task where it is not `default`."""
+    ratio: float
+    """Share of the labels, or labelled patients per class where the evaluation takes shots."""
+    seed: int
+    content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """`key` is the digest of [content, ratio, seed]."""
+    simulated: tuple[str, ...] = ()
+    """Entries of a row's provenance, of 'data' and 'corpus', whose data are marked as simulated on this machine."""
+    own: Path | None = field(default=None, compare=False)
+    """Of an encoder with signals of its own: folder of the column's recordings, cut to these."""
+    gate: str = ""
+    """The gate that it belongs to, as `--gates` names it; '' for a compared row at a compared ratio."""
+
+    @property
+    def pretrain_key(self) -> str:
+        """Key of the pretraining; '' for none."""
+        return self.pretraining.key if self.pretraining else ""
+
+    def describe(self) -> str:
+        """Name in progress display and messages."""
+        return f"{self.variant.name} {self.evaluation} {self.dataset} {self.ratio:g} seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All pretrainings and cells of a config, in order of execution."""
+
+    variants: tuple[Variant, ...]
+    pretrainings: tuple[Pretraining, ...]
+    cells: tuple[Cell, ...]
+
+
+def task_name(task: Pretraining | Cell) -> str:
+    """Name of a task in the progress display."""
+    if isinstance(task, Cell):
+        return task.describe()
+    return f"{task.variant.name} pretrain seed {task.seed}"
+
+
+Mode = Mapping[str, str | int]
+"""`Machine.mode()`."""
+
+
+def pretrain_content(
+    config: Config,
+    method: type[PretrainMethod],
+    knobs: MethodConfig,
+    seed: int,
+    fingerprint: str,
+    mode: Mode,
+) -> dict[str, Any]:
+    """Content of a pretraining key: all that determines the weights. For an untrained encoder: its config and seed."""
+    spec = config.task_spec(config.pretrain)
+    content: dict[str, Any] = {
+        "method": method.name,
+        "method_version": method.version,
+        "encoder": identity(*config.encoder_of(method)),
+        "seed": seed,
+    }
+    if sources := sources_of(method):
+        content["file"] = sources
+    if method.trains:
+        content |= {
+            "version": PRETRAIN_VERSION,
+            # The recipe in use is a separate entry, so that keys of earlier results stay valid.
+            "config": asdict(replace(knobs, recipe=method.Config().recipe)),
+            "recipe": asdict(knobs.recipe),
+            "epochs": config.pretrain.epochs,
+            "per_trial": spec.per_trial,
+            "data": fingerprint,
+            "mode": dict(mode),
+        }
+        if knobs.recipe.schedule == "stable":
+            content["stable"] = {"warmup_epochs": WARMUP_EPOCHS, "decay_share": DECAY_SHARE}
+        if config.pretrain.budget != "epochs":  # absent by default, so that keys of earlier results stay valid
+            content["budget"] = {"equal": config.pretrain.budget}
+            content["budget"] |= {"passes": method.encoder_passes} if config.pretrain.budget == "passes" else {}
+            if config.pretrain.budget == "seconds":
+                content["budget"]["pair_milliseconds"] = config.pretrain.pair_costs(method)
+        if mode.get("ranks") and config.pretrain.batch_norm != "synchronised":
+            content["batch_norm"] = config.pretrain.batch_norm
+        if config.data.source(config.data.pretrain).classes:  # an unlabelled corpus is pretrained on whole
+            content["task"] = [SPLIT_VERSION, *spec.rules()]
+        if config.data.standardise == "dataset":  # else the data tell
+            content["standardise"] = "dataset"
+        if method.needs_text:
+            content["text"] = embedder_identity(config.pretrain.text_embedder)
+    return content
+
+
+def cell_content(
+    config: Config, pretraining: Pretraining, evaluation: str, fingerprint: str, mode: Mode, column: str = ""
+) -> dict[str, Any]:
+    """Content of a cell key, without ratio and seed."""
+    spec = config.task_spec(config.finetune, column)
+    how = EVALUATIONS[evaluation]
+    return {
+        "version": how.version,
+        "pretrain": pretraining.key,
+        "evaluation": evaluation,
+        "settings": dict(how.settings(config)),
+        "per_trial": spec.per_trial,
+        "data": fingerprint,
+        "task": [SPLIT_VERSION, *spec.rules()],
+        "mode": {name: mode[name] for name in ("device", "precision")},
+        **how.further(config, pretraining.method),
+    }
+
+
+def features_content(config: Config, fingerprint: str, column: str = "") -> dict[str, Any]:
+    """Content of the key of a boosted-features cell, without ratio and seed; independent of the device."""
+    spec = config.task_spec(config.finetune, column)
+    return {
+        "version": FEATURES_VERSION,
+        "evaluation": FEATURES,
+        "settings": config.boosting.model_dump(),
+        "segmentation": config.data.segmentation,
+        "per_trial": spec.per_trial,
+        "data": fingerprint,
+        "task": [SPLIT_VERSION, *spec.rules()],
+    }
+
+
+def stem_key(content: Mapping[str, Any]) -> str:
+    """Key of a pretraining's stem, from the pretraining's content; '' under another schedule than `stable`."""
+    if "stable" not in content:
+        return ""
+    return digest({name: value for name, value in content.items() if name not in ("epochs", "budget")} | {"stem": True})
+
+
+Form = Callable[[dict[str, Any]], dict[str, Any]]
+NONE: Mapping[tuple[str, str], Prepared] = {}
+ALL_LABELS = 1.0
+FULL_LABELS = "full-labels"
+"""The gate of rows that are there anyway, with all labels."""
+BROUGHT_SEED = 0
+"""Of weights from elsewhere, which no seed of a run changes."""
+GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features", SUPERVISED: "supervised"}
+"""Name of a gate's row -> the gate, as `--gates` names it."""
+
+
+def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, str]]:
+    """(table, evaluation, ratio, gate) of a variant's cells for one dataset and seed."""
+    unserved = unserved_by(variant, config.evaluate)
+    if variant.role == TRIAL:
+        yield from ((VALIDATION, VALIDATION, ratio, "") for ratio in config.ratios)
+        return
+    own = GATE_OF_ROW[variant.on_any] if variant.role == GATE else ""
+    gate_ratio = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
+    for table in config.evaluate:
+        facts = EVALUATION_FACTS[table]
+        if variant.on_any == FROZEN and facts.frozen:
+            continue  # same as the untrained row of that table
+        if table in unserved:
+            continue
+        evaluation = evaluation_of(variant.on_any, table)
+        if facts.shots:
+            if evaluation == table:  # the other gates are judged on shares of the labels
+                yield from ((table, evaluation, shots, own) for shots in amounts_of(variant, config.few_shot.shots))
+            continue
+        if variant.on_any == SUPERVISED:
+            yield table, evaluation, ALL_LABELS, own
+            continue
+        yield from ((table, evaluation, ratio, own) for ratio in amounts_of(variant, config.ratios))
+        if gate_ratio and (variant.role == GATE or variant.on_any == UNTRAINED):
+            yield table, evaluation, ALL_LABELS, FULL_LABELS
+
+
+def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
+    """Evaluation -> why a row has no cells there: fine-tuning of an encoder whose weights get no gradients."""
+    kind = variant.method.brings if variant.method else None
+    learned = [table for table in tables if not EVALUATION_FACTS[table].frozen]
+    if kind is None or not learned or not (why := kind.why_frozen()):
+        return {}
+    return dict.fromkeys(learned, f"it cannot be fine-tuned: {why}")
+
+
+def amounts_of(variant: Variant, amounts: Sequence[float]) -> list[float]:
+    """The label ratios or shots of a row: the smallest of a sweep or a snapshot, else all."""
+    return [float(min(amounts))] if variant.role in (SWEEP, SNAPSHOT) else [float(amount) for amount in amounts]
+
+
+def pretraining_of(
+    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode, form: Form
+) -> Pretraining | None:
+    """The pretraining of a variant at a seed, None for features; under `paper` a trained one is shared by all seeds.
+
+    Weights from elsewhere are shared by all seeds under any protocol.
+    """
+    if variant.method is None:
+        return None
+    shared = config.protocol == "paper" and variant.method.trains
+    own = config.pretrain.seed if shared else BROUGHT_SEED if variant.method.brings else seed
+    content = form(pretrain_content(config, variant.method, variant.config, own, fingerprint, mode))
+    return Pretraining(digest(content), variant, own, content, stem_key(content))
+
+
+def with_lengths(pretrainings: Mapping[str, Pretraining]) -> dict[str, Pretraining]:
+    """The pretrainings, those with a stem with the lengths that it serves."""
+    lengths: dict[str, set[float]] = {}
+    for own in pretrainings.values():
+        if own.stem:
+            lengths.setdefault(own.stem, set()).add(own.content["epochs"])
+    return {key: replace(own, lengths=tuple(sorted(lengths.get(own.stem, ())))) for key, own in pretrainings.items()}
+
+
+def expand(
+    config: Config,
+    *,
+    corpus: str,
+    fingerprints: Mapping[str, str],
+    mode: Mode,
+    form: Form = lambda content: content,
+    simulated: Collection[str] = (),
+    variants: tuple[Variant, ...] | None = None,
+    forms: Mapping[tuple[str, str], Prepared] = NONE,
+) -> Grid:
+    """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
+
+    form: content of a pretraining -> the form of it that the store's key was made from. simulated: names of the
+    datasets that are marked as simulated. variants: rows in place of those of the config. forms: (method, column) ->
+    its recordings, where the method's encoder has signals of its own. Raises ConfigError for a row that pairs windows
+    which a recording does not have (`refuse_lone_windows`).
+    """
+    variants = variants_of(config) if variants is None else variants
+    refuse_lone_windows(config, variants)
+    of_row = {variant.name: with_settings(config, variant.settings) for variant in variants}
+    made = {
+        (variant.name, seed): pretraining_of(of_row[variant.name], variant, seed, corpus, mode, form)
+        for variant in variants
+        for seed in config.seeds
+    }
+    first: dict[str, Pretraining] = {}
+    for own in made.values():
+        if own is not None:
+            first.setdefault(own.key, own)
+    pretrainings = with_lengths(first)
+    cells: list[Cell] = []
+    for variant in variants:
+        for seed in config.seeds:
+            found = made[variant.name, seed]
+            pretraining = pretrainings[found.key] if found else None
+            for table, evaluation, ratio, gate in planned(config, variant):
+                for dataset, fingerprint in fingerprints.items():
+                    if pretraining is None:
+                        content = features_content(config, fingerprint, dataset)
+                    else:
+                        row = of_row[variant.name]
+                        content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
+                    cut = forms.get((variant.method_name, dataset))
+                    content |= {"own": cut.fingerprint} if cut else {}
+                    key = digest([content, ratio, seed])
+                    sources = {"data": dataset, "corpus": config.data.pretrain}
+                    marked = tuple(entry for entry, name in sources.items() if name in simulated)
+                    place = (evaluation, table, dataset, ratio, seed)
+                    folder = cut.folder if cut else None
+                    cells.append(Cell(key, variant, pretraining, *place, content, marked, folder, gate))
+    return Grid(variants, tuple(pretrainings.values()), tuple(cells))
+
+
+MOST_THREADS = 128
+MOST_RANKS = 64
+
+
+def stored_pretrainings(store: Store) -> dict[str, bool]:
+    """Key of each pretraining with weights or a checkpoint in the store -> whether it is finished."""
+    begun = {path.parent.name: False for path in store.pretrained.glob(f"*/{CHECKPOINT}")}
+    return begun | {path.parent.name: True for path in store.pretrained.glob(f"*/{CARD}")}
+
+
+def as_stored(content: dict[str, Any], stored: Mapping[str, bool]) -> dict[str, Any]:
+    """A pretraining's key content in the form that the store has: today's, or an earlier one with a thread count."""
+    if not stored or "mode" not in content or stored.get(digest(content)):
+        return content
+    on_cpu = content["mode"]["device"] == "cpu"
+    counts = dict.fromkeys([torch.get_num_threads(), *range(1, MOST_THREADS + 1)]) if on_cpu else [0]
+    forms = [content, *(content | {"mode": content["mode"] | {"threads": count}} for count in counts)]
+    found = [(form, stored[key]) for form in forms if (key := digest(form)) in stored]
+    return max(found, key=lambda form: form[1], default=(content, False))[0]
+
+
+def earlier_lines(grid: Grid) -> list[str]:
+    """A line on the pretrainings that are used under an earlier form of key."""
+    threads = [p.content["mode"]["threads"] for p in grid.pretrainings if "threads" in p.content.get("mode", {})]
+    counts = ", ".join(map(str, sorted(set(threads))))
+    held = f"which held the number of CPU threads ({counts})"
+    return [f"{len(threads)} pretrainings are used under their key of an earlier version, {held}"] if threads else []
+
+
+def other_ranks_lines(tasks: Sequence[Pretraining], store: Store) -> list[str]:
+    """A line for each pretraining that another number of ranks has begun, whose checkpoint is not gone on from."""
+    begun = {key for key, finished in stored_pretrainings(store).items() if not finished}
+    lines = []
+    for task in tasks if begun else ():
+        name, own = task_name(task), task.content.get("mode", {}).get("ranks", 1)
+        for count in range(1, MOST_RANKS + 1):
+            if count != own and digest(of_ranks(task.content, count)) in begun:
+                lines.append(
+                    f"{name} was begun by {ranks_in_words(count)} and begins anew with {ranks_in_words(own)}: their "
+                    f"number is part of a result's mode; start {count} to finish what was begun"
+                )
+    return lines
+
+
+def of_ranks(content: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """A pretraining's key content as so many ranks have it, with the same kind of batch normalisation."""
+    if "mode" not in content:
+        return dict(content)
+    mode = {name: value for name, value in content["mode"].items() if name != "ranks"}
+    if count == 1:
+        return {name: value for name, value in content.items() if name != "batch_norm"} | {"mode": mode}
+    return dict(content) | {"mode": mode | {"ranks": count}}
+
+
+def ranks_in_words(count: int) -> str:
+    """'one process' or '4 ranks'."""
+    return "one process" if count == 1 else f"{count} ranks"
+
+
+def make_grid(
+    config: Config,
+    prepared: Mapping[str, Prepared],
+    machine: Machine,
+    store: Store | None = None,
+    variants: tuple[Variant, ...] | None = None,
+    forms: Mapping[tuple[str, str], Prepared] = NONE,
+) -> Grid:
+    """The grid of a config on prepared data; pretrainings that `store` holds under an earlier form keep their key.
+
+    variants: rows in place of those of the config; forms: as in `expand`.
+    """
+    fingerprints = {column.name: prepared[column.name].fingerprint for column in config.data.columns()}
+    form = partial(as_stored, stored=stored_pretrainings(store) if store else {})
+    corpus = prepared[config.data.pretrain].fingerprint
+    simulated = {name for name, data in prepared.items() if data.simulated}
+    return expand(
+        config,
+        corpus=corpus,
+        fingerprints=fingerprints,
+        mode=machine.mode(),
+        form=form,
+        simulated=simulated,
+        variants=variants,
+        forms=forms,
+    )

@@ -1,0 +1,580 @@
+"""Tasks, what is missing, how they end; jobs that run apart.
+
+Jobs: what an engine runs at once in one process, a pretraining or the cells that share an encoder; picklable.
+
+What is left of a runner's work: which tasks are its own to do, and what follows from how they end.
+
+Which cells and pretrainings of a grid a store does not hold, and in which order they are done.
+
+What a runner works with: config, data, store and machine, and whom it tells.
+
+What a store says of one task: that its result is there whole, or how it failed.
+
+Whom a runner tells of its progress.
+
+The work of one runner: what is missing of a grid, which of it the runner has claimed, what is left of it.
+
+In: a `Grid` and a store. Out: jobs for an engine; failures in the store. Imported by run and verbs.
+
+For how long a claim has not been renewed, by the clock of the file system it is on: a hint for people and queues.
+
+Nothing is taken over by it: `Claims` watches a claim for that, and trusts no clock but its own.
+
+Jobs in processes that no runner watches over: each claims its work itself and leaves how it ended in the store.
+
+In: picklable jobs, made by the runner. Out: rows, encoders and failures in the store. Imported by run alone.
+
+What a job does that no runner watches over: claim what is free of it, run it, leave how it ended in the store.
+
+Which code a job was submitted with: it refuses to run with another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from benchmark.config.config import Config
+from benchmark.config.refuse import with_settings
+from benchmark.data.prepare import Prepared
+from benchmark.machine.processes import runs
+from benchmark.machine.ranks import Machine, lead
+from benchmark.results.names import CARD, ERROR, EVALUATION_FACTS
+from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store, vouched
+from benchmark.run.cell import CellJob, run_together, source_facts, stored_row
+from benchmark.run.claims import BEAT_SECONDS, CLAIMS, Claims, Sight, Watched, look, owner_in
+from benchmark.run.grid import Cell, Grid, Pretraining, task_name
+from benchmark.run.local import Not, Tell
+from benchmark.run.pretraining import PretrainingJob, in_step, run_to_end
+from benchmark.run.tracking import Point, pretraining_points
+from benchmark.training.checkpoint import checked_card, other_encoder
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The curve of a running pretraining, told after each epoch; picklable."""
+
+    key: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Callbacks that report progress; tasks are named by `task_name`."""
+
+    started: Callable[[str], None]
+    inner: Callable[[str, int, int, str], None]
+    finished: Callable[[str, float | None], None]
+    """(name, seconds); None: measure from `started`."""
+    failed: Callable[[str, str], None]
+    elsewhere: Callable[[str], None]
+    """A task that another runner has finished."""
+    waiting: Callable[[str], None]
+    """Called again and again while all that is left is with other runners."""
+    note: Callable[[str], None]
+    learned: Callable[[str, Sequence[Point]], None] = lambda key, points: None
+    """(key, all points so far) of a running pretraining, after each epoch."""
+    stored: Callable[[str], None] = lambda key: None
+    """The key of a task that this runner has finished and still holds."""
+
+    def told(self, news: Learned | tuple[str, int, int, str]) -> None:
+        """What a running job tells."""
+        if isinstance(news, Learned):
+            self.learned(news.key, news.points)
+        else:
+            self.inner(*news)
+
+
+def quiet(*said: object) -> None:
+    """Hears and says nothing."""
+
+
+QUIET = Watch(quiet, quiet, quiet, quiet, quiet, quiet, quiet)
+"""Nobody is told."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a runner works with, the same for all of its tasks."""
+
+    config: Config
+    prepared: Mapping[str, Prepared]
+    """Name of the corpus or of a column -> its prepared data."""
+    store: Store
+    machine: Machine
+    watch: Watch
+
+
+def folders_of(setup: Setup) -> dict[str, Path]:
+    """Name of the corpus or of a column -> folder of its prepared data."""
+    return {name: data.folder for name, data in setup.prepared.items()}
+
+
+Failed = tuple[int, int] | None
+"""Time and inode of a failure's file; None if there is none."""
+
+
+def is_made(pretraining: Pretraining, store: Store) -> bool:
+    """Whether a pretraining's encoder is stored. Raises BadCard where a file is damaged or of another pretraining."""
+    folder = store.pretrained / pretraining.key
+    card = checked_card(folder)
+    if card is None:
+        return False
+    if problem := other_encoder(card["encoder"], pretraining.content["encoder"]):
+        raise BadCard(f"{folder / CARD}: {problem}")
+    if not vouched(card):
+        if (card.get("method"), card.get("seed")) != (pretraining.method.name, pretraining.seed):
+            raise BadCard(f"{folder / CARD}: this is the card of another pretraining")
+        log.warning("%s was written before cards held their key: whose it is cannot be checked", folder / CARD)
+    return True
+
+
+def is_finished(task: Pretraining | Cell, store: Store) -> bool:
+    """Whether a task's result is stored whole."""
+    try:
+        return is_made(task, store) if isinstance(task, Pretraining) else stored_row(task, store) is not None
+    except (BadCard, CorruptRow):
+        return False
+
+
+def failure_file(task: Pretraining | Cell, store: Store) -> Path:
+    """Where a task's failure is stored."""
+    return store.failure_file(task.key) if isinstance(task, Cell) else store.pretrained / task.key / ERROR
+
+
+def failed(file: Path) -> Failed:
+    """Time and inode of a failure's file."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+def save_failure(task: Pretraining | Cell, failure: Failure, store: Store) -> Path:
+    """Store a task's failure; returns its file."""
+    save = store.save_failure if isinstance(task, Cell) else store.save_pretraining_failure
+    return save(task.key, task_name(task), failure.error, failure.traceback)
+
+
+Job = PretrainingJob | tuple[CellJob, ...]
+"""What an engine runs at once, in one process."""
+
+
+def configs_of(config: Config, tasks: Iterable[Pretraining | Cell]) -> dict[str, Config]:
+    """Name of each row of some tasks -> its config."""
+    variants = {task.variant.name: task.variant for task in tasks}
+    return {name: with_settings(config, variant.settings) for name, variant in variants.items()}
+
+
+def pretraining_job(task: Pretraining, configs: Mapping[str, Config], setup: Setup) -> PretrainingJob:
+    """The job of a pretraining, whose encoder goes to the store; `configs`: of the rows (`configs_of`)."""
+    machine = setup.machine
+    config, folder = configs[task.variant.name], setup.store.pretrained / task.key
+    ranks = machine.ranks if task.method.trains else 1
+    how = str(machine.device), machine.precision, machine.compiled, ranks
+    return PretrainingJob(task, config, folders_of(setup), folder, *how)
+
+
+def cell_jobs(cells: Iterable[Cell], configs: Mapping[str, Config], setup: Setup) -> list[tuple[CellJob, ...]]:
+    """The jobs of some cells, those that run in one process together."""
+    return [tuple(cell_job(cell, configs, setup) for cell in group) for group in groups_of(cells)]
+
+
+def cell_job(cell: Cell, configs: Mapping[str, Config], setup: Setup) -> CellJob:
+    """The job of a cell; it says what its encoder, if it was trained, was pretrained on."""
+    machine = setup.machine
+    trained = cell.pretraining and cell.pretraining.method.trains
+    corpus = source_facts(setup.prepared[setup.config.data.pretrain]) if trained else {}
+    config, folder = configs[cell.variant.name], setup.prepared[cell.dataset].folder
+    return CellJob(cell, config, folder, setup.store.root, str(machine.device), machine.precision, corpus)
+
+
+def run_job(job: Job, tell: Tell) -> list[End]:
+    """Run a job; tells the steps of a pretraining as arguments of `Watch.inner`, and its curve as `Learned`."""
+    if not isinstance(job, PretrainingJob):
+        return run_together(job)
+    name, key, recipe = task_name(job.task), job.task.key, job.task.variant.config.recipe
+    return [
+        run_to_end(
+            job,
+            lambda done, total, text: tell((name, done, total, text)),
+            lambda history: tell(Learned(key, tuple(pretraining_points(vars(history), recipe)))),
+        )
+    ]
+
+
+def tasks_of(job: Job) -> list[Pretraining | Cell]:
+    """The tasks of a job."""
+    return [job.task] if isinstance(job, PretrainingJob) else [own.cell for own in job]
+
+
+def name_of(job: Job) -> str:
+    """Name of a job in the progress display: that of its first task."""
+    return task_name(tasks_of(job)[0])
+
+
+def killed(job: Job, error: Exception, store: Store) -> list[End]:
+    """Outcomes of a job whose process was killed; what was stored before counts as done."""
+    failure = Failure.of(error)
+    return [End(task.key, 0.0, None if is_finished(task, store) else failure) for task in tasks_of(job)]
+
+
+def groups_of(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Groups of cells that run in one process: probes by encoder and dataset, every other cell alone."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(together(cell), []).append(cell)
+    return list(groups.values())
+
+
+def together(cell: Cell) -> tuple[str, str]:
+    """What the cells of a group have in common."""
+    return (cell.pretrain_key, cell.dataset) if is_probe(cell) else (cell.key, "")
+
+
+def is_probe(cell: Cell) -> bool:
+    """Whether a cell of a table reads frozen features, which it shares with others of its encoder; no trial's."""
+    return cell.evaluation in EVALUATION_FACTS and EVALUATION_FACTS[cell.evaluation].frozen
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The part of a grid that is missing from the store."""
+
+    grid: Grid
+    pretrainings: tuple[Pretraining, ...]
+    cells: tuple[Cell, ...]
+    damaged: tuple[str, ...]
+    """One line per damaged row or pretraining, which is recomputed."""
+
+
+def missing(grid: Grid, store: Store) -> Work:
+    """Cells without an intact row, and the pretrainings they need that are not stored."""
+    damaged: list[str] = []
+    cells = []
+    for cell in grid.cells:
+        try:
+            done = stored_row(cell, store) is not None
+        except CorruptRow as error:
+            damaged.append(str(error))
+            done = False
+        if not done:
+            cells.append(cell)
+    needed = {cell.pretraining.key: cell.pretraining for cell in cells if cell.pretraining}
+    pretrainings = []
+    for pretraining in needed.values():
+        try:
+            done = is_made(pretraining, store)
+        except BadCard as error:
+            damaged.append(str(error))
+            done = False
+        if not done:
+            pretrainings.append(pretraining)
+    return Work(grid, tuple(pretrainings), tuple(in_turn(cells)), tuple(damaged))
+
+
+def in_turn(cells: Iterable[Cell]) -> list[Cell]:
+    """Each cell once, in the order of work: dataset by dataset, of each the compared rows before the gates.
+
+    So the first column of a table can be read early. A cell that is a gate in one table and compared in another counts
+    as compared.
+    """
+    unique: dict[str, Cell] = {}
+    for cell in cells:
+        if not (cell.gate and cell.key in unique):
+            unique[cell.key] = cell
+    datasets = {name: place for place, name in enumerate(dict.fromkeys(cell.dataset for cell in unique.values()))}
+    return sorted(unique.values(), key=lambda cell: (datasets[cell.dataset], bool(cell.gate)))
+
+
+@dataclass
+class Left:
+    """The missing work that is not finished, by key, the claims by which it is shared, and the number of failures."""
+
+    pretrainings: dict[str, Pretraining]
+    cells: dict[str, Cell]
+    failed_before: dict[str, Failed]
+    """Earlier failures, which are tried again; a later one is of a runner beside this one."""
+    claims: Claims
+    failures: int = 0
+
+    def count(self) -> int:
+        """The number of tasks that are not finished."""
+        return len(self.pretrainings) + len(self.cells)
+
+    def task(self, key: str) -> Pretraining | Cell:
+        """The task of a key."""
+        return self.cells[key] if key in self.cells else self.pretrainings[key]
+
+    def has(self, task: Pretraining | Cell) -> bool:
+        """Whether a task is not finished."""
+        return task.key in (self.cells if isinstance(task, Cell) else self.pretrainings)
+
+    def ready(self) -> list[Cell]:
+        """The cells whose encoder is there."""
+        return [cell for cell in self.cells.values() if cell.pretrain_key not in self.pretrainings]
+
+
+def left_of(work: Work, store: Store, claims: Claims) -> Left:
+    """All of some missing work, before any of it is done."""
+    tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
+    failed_before = {task.key: failed(failure_file(task, store)) for task in tasks}
+    pretrainings = {task.key: task for task in work.pretrainings}
+    return Left(pretrainings, {cell.key: cell for cell in work.cells}, failed_before, claims)
+
+
+def claimed(task: Pretraining | Cell) -> tuple[str, ...]:
+    """Keys that a runner claims for a task: its own, and that of a stem, which other tasks need too."""
+    return (task.key, task.stem) if isinstance(task, Pretraining) and task.stem else (task.key,)
+
+
+def take(task: Pretraining | Cell, claims: Claims) -> bool:
+    """Claim a task, whole or not at all."""
+    keys = claimed(task)
+    taken = [key for key in keys if claims.take(key)]
+    if len(taken) < len(keys):
+        release(taken, claims)
+    return len(taken) == len(keys)
+
+
+def release(keys: Iterable[str], claims: Claims) -> None:
+    """Give up some claims."""
+    for key in keys:
+        claims.release(key)
+
+
+def is_free(task: Pretraining | Cell, left: Left, setup: Setup) -> bool:
+    """Whether the task is this runner's: claimed, and neither finished nor failed by another runner meanwhile."""
+    store = setup.store
+    if not take(task, left.claims):
+        return False
+    if is_finished(task, store):
+        setup.watch.elsewhere(task_name(task))
+        finish(task, left)
+    elif (now := failed(failure_file(task, store))) is not None and now != left.failed_before[task.key]:
+        give_up(task, store.failures([task.key])[task.key], left, setup)
+    else:
+        return True
+    return False
+
+
+def finish(task: Pretraining | Cell, left: Left) -> None:
+    """Take a task off what is left, and release its claim."""
+    if isinstance(task, Cell):
+        del left.cells[task.key]
+    else:
+        del left.pretrainings[task.key]
+    release(claimed(task), left.claims)
+
+
+def give_up(task: Pretraining | Cell, failure: Failure, left: Left, setup: Setup) -> None:
+    """Count a stored failure; the cells of a failed pretraining fail with it."""
+    left.failures += 1
+    setup.watch.failed(task_name(task), where_to_look(task, failure, setup.store))
+    finish(task, left)
+    if isinstance(task, Cell):
+        return
+    own = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
+    for cell in [cell for cell in left.cells.values() if cell.pretrain_key == task.key]:
+        save_failure(cell, own, setup.store)
+        left.failures += 1
+        setup.watch.failed(task_name(cell), own.line)
+        del left.cells[cell.key]
+
+
+def settle(end: End, left: Left, setup: Setup, *, stored: bool) -> None:
+    """Take a task that has ended off what is left; its failure is stored unless it is so already."""
+    task, failure = left.task(end.key), end.failure
+    if failure is None:
+        setup.watch.finished(task_name(task), end.seconds if isinstance(task, Cell) and not stored else None)
+        setup.watch.stored(task.key)
+        finish(task, left)
+        return
+    if not stored:
+        save_failure(task, failure, setup.store)
+    give_up(task, failure, left, setup)
+
+
+def where_to_look(task: Pretraining | Cell, failure: Failure, store: Store) -> str:
+    """A failure in one line, with the file of its traceback."""
+    return f"{failure.line}; traceback in {failure_file(task, store)}" if failure.traceback else failure.line
+
+
+MISSED_SECONDS = 3 * BEAT_SECONDS
+"""After which a runner seems to have ended."""
+
+
+def store_time(folder: Path) -> int | None:
+    """The time of the file system that a folder is on, ns, by which claims are renewed; None if it takes no file."""
+    try:
+        with TemporaryFile(dir=folder) as file:
+            return os.fstat(file.fileno()).st_mtime_ns
+    except OSError:
+        return None
+
+
+def silence(sight: Sight, now: int | None) -> float:
+    """Seconds since a claim was renewed; 0 where the time of its file system is not known."""
+    return (now - sight.renewed) / 1e9 if now is not None else 0.0
+
+
+def seems_left(key: str, claims: Claims) -> bool:
+    """Whether the runner of another host that holds a task seems to have ended; True too if the task is free."""
+    sight = look(claims.folder / f"{key}.json")
+    if sight is None:
+        return True
+    owner = owner_in(sight.content)
+    running = runs(owner) if owner else None
+    return silence(sight, store_time(claims.folder)) >= MISSED_SECONDS if running is None else not running
+
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PACKAGES = ("benchmark", "methods")
+WITHOUT = (
+    "benchmark/cli/",
+    "benchmark/screen.py",
+    "benchmark/run/engines.py",
+    "benchmark/run/local.py",
+    "benchmark/extras/",
+)
+"""Code that no result rests on."""
+
+
+def read_digests(checkout: Path = CHECKOUT) -> dict[str, str]:
+    """File of the code that results rest on -> digest of its content."""
+    files = sorted(path for package in PACKAGES for path in (checkout / package).rglob("*.py"))
+    names = {path.relative_to(checkout).as_posix(): path for path in files}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        for name, path in names.items()
+        if not name.startswith(WITHOUT)
+    }
+
+
+@lru_cache(maxsize=1)
+def digests_of_code() -> dict[str, str]:
+    """`read_digests` of this process's checkout when it was first asked for."""
+    return read_digests()
+
+
+def refuse_other_code(before: Mapping[str, str], checkout: Path = CHECKOUT) -> None:
+    """Raise ValueError in one line if a file of the code is not as it was."""
+    now = read_digests(checkout)
+    edited = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    if edited:
+        more = f" and {len(edited) - 1} more" if len(edited) > 1 else ""
+        raise ValueError(
+            f"{edited[0]}{more} has been edited since this job was submitted; the same command submits it as it is now"
+        )
+
+
+LATE_SECONDS = 60.0
+"""Most that a shared folder takes to show a file that another host has written."""
+LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The function of engines whose tasks run apart; picklable."""
+
+    results: Path
+    failed_before: Mapping[str, Failed]
+    """Earlier failures, which are tried again."""
+    code: Mapping[str, str]
+    """The code that the job was submitted with (`digests_of_code`)."""
+    cell_threads: int | None = 1
+    """Threads of a cell; None, as for a pretraining: those that its process was started with."""
+    late_seconds: float = LATE_SECONDS
+    seen: dict[str, Watched] = field(default_factory=dict, compare=False)
+    """Claims of others over the calls of one process: one of a dead host is taken over after watching it."""
+
+    def __call__(self, job: Job, tell: Tell) -> list[End] | Not:
+        """Do what is free of a job; Not.YET if another runner holds a part, or its encoder is not there."""
+        store = Store(self.results)
+        with Claims(store.root / CLAIMS, seen=self.seen) as claims:
+            mine = [task for task in tasks_of(job) if self._is_open(task, store) and take(task, claims)]
+            mine = [task for task in mine if self._is_open(task, store)]  # ended while it was being claimed
+            try:
+                if mine:
+                    refuse_other_code(self.code)
+                    refuse_unseen(job)
+                ready = self._with_encoder(mine, store)
+            except Exception as error:
+                for task in mine:
+                    save_failure(task, Failure(f"{type(error).__name__}: {error}"), store)
+                return []
+            for end in self._run(narrowed(job, ready), tell) if ready else ():
+                if end.failure:
+                    save_failure(next(task for task in ready if task.key == end.key), end.failure, store)
+            left = [task for task in tasks_of(job) if self._is_open(task, store)]
+        return Not.YET if left else []  # the ends are in the store
+
+    def _run(self, job: Job, tell: Tell) -> list[End]:
+        if isinstance(job, PretrainingJob) and job.ranks > 1:
+            lead(in_step, job)
+        if isinstance(job, PretrainingJob) or self.cell_threads is None:
+            return run_job(job, tell)
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.cell_threads)
+        try:
+            with threadpool_limits(self.cell_threads):
+                return run_job(job, tell)
+        finally:
+            torch.set_num_threads(before)
+
+    def _is_open(self, task: Pretraining | Cell, store: Store) -> bool:
+        """Whether a task is neither finished nor failed since the job was submitted."""
+        now = failed(failure_file(task, store))
+        return not is_finished(task, store) and now in (None, self.failed_before.get(task.key))
+
+    def _with_encoder(self, tasks: list[Pretraining | Cell], store: Store) -> list[Pretraining | Cell]:
+        """The tasks whose encoder is there, which may take a while; those of a failed pretraining fail with it."""
+        ready = []
+        until = time.monotonic() + self.late_seconds
+        for task in tasks:
+            needed = task.pretraining if isinstance(task, Cell) else None
+            while needed and not is_made(needed, store) and time.monotonic() < until:
+                if self._has_failed(needed, store):
+                    break
+                time.sleep(LOOK_SECONDS)
+            if needed is None or is_made(needed, store):
+                ready.append(task)
+            elif self._has_failed(needed, store):
+                failure = store.failures([needed.key])[needed.key]
+                save_failure(task, Failure(f"its pretraining failed: {failure.error}", failure.traceback), store)
+        return ready
+
+    def _has_failed(self, pretraining: Pretraining, store: Store) -> bool:
+        return failed(failure_file(pretraining, store)) not in (None, self.failed_before.get(pretraining.key))
+
+
+def narrowed(job: Job, tasks: list[Pretraining | Cell]) -> Job:
+    """The job with some of its tasks alone."""
+    keys = {task.key for task in tasks}
+    return job if isinstance(job, PretrainingJob) else tuple(own for own in job if own.cell.key in keys)
+
+
+def refuse_unseen(job: Job) -> None:
+    """Raise FileNotFoundError in one line if this host does not see the prepared data of a job."""
+    folders = job.prepared.values() if isinstance(job, PretrainingJob) else [own.prepared for own in job]
+    for folder in folders:
+        if not folder.is_dir():
+            raise FileNotFoundError(
+                f"{socket.gethostname()} does not see the prepared data {folder}: put --cache on a folder that all "
+                "nodes share, and run the same command again"
+            )

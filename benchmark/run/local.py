@@ -1,0 +1,419 @@
+"""What an engine is; processes of this machine.
+
+Run tasks on this machine, in this process or in processes of their own, on several GPUs a pool of them for each.
+
+What an engine is: it is given tasks, some of which wait for others, and tells as each ends. It knows nothing of ECG.
+
+    engine.run(order)     yields each task as it ends, with its result or its error
+
+The order says what is run (`function`), what must have ended before (`after`) and whether a task may begin now
+(`begin`). What is done stands in the store alone; an engine keeps no results.
+
+Which task begins where: the devices of a machine, each with tasks side by side.
+
+Engines: each takes a function and tasks, runs them and yields every task as it ends. Imported by run alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import Enum
+from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from benchmark.machine.processes import (
+    GRACE_SECONDS,
+    STOPPED,
+    Stopped,
+    closing_pool,
+    keep_freed_memory,
+    open_pool,
+    stops_on_signals,
+    terminate,
+)
+
+if TYPE_CHECKING:
+    from benchmark.run.engines import EngineRequest
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
+Tell = Callable[[Any], None]
+"""Tells the caller of a running task's progress; what is told must be picklable."""
+
+
+class Not(Enum):
+    """Why a task does not begin."""
+
+    YET = "another runner has it"
+    """It is asked for again."""
+    EVER = "nothing of it is left to do"
+    """Those that wait for it may begin."""
+
+
+@dataclass(frozen=True)
+class Task(Generic[Work]):
+    """Something to run."""
+
+    key: str
+    name: str
+    """In messages."""
+    work: Work
+    """What the function is called with; picklable."""
+    after: str = ""
+    """Key of the task that must have ended before; '' for none."""
+    seconds: float = 0.0
+    """What it is expected to take."""
+    whole: bool = False
+    """A pretraining: `Order.abreast` limits how many of them a device has at a time."""
+    parts: tuple[str, ...] = ()
+    """Keys of what is done in it, where that is more than `key`."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of all that is done in it."""
+        return self.parts or (self.key,)
+
+
+@dataclass(frozen=True)
+class Ended(Generic[Work, Result]):
+    """A finished task with its result or its error."""
+
+    task: Task[Work]
+    result: Result | None
+    error: Exception | None
+
+
+class Submitted(NamedTuple):
+    """A job in the queue of a cluster."""
+
+    id: str
+    state: str
+    """In words; '' where the cluster cannot be asked from here."""
+    keys: Sequence[str]
+    """Of what is done in it."""
+    since: int
+    """When it was submitted, ns, by the clock of the store's file system."""
+
+
+@dataclass(frozen=True)
+class Order(Generic[Work, Result]):
+    """The tasks, how they are run, and who hears of it."""
+
+    tasks: Sequence[Task[Work]]
+    """In the order in which they should begin."""
+    function: Callable[[Work, Tell], Result | Not | None]
+    """Runs a task; picklable. Where tasks run apart it tells `Not.YET` or nothing: `found` has the result."""
+    threads: Callable[[Task[Work]], int] = lambda task: 1
+    """Of a task's process while it runs."""
+    abreast: int = 1
+    """Most `whole` tasks at a time on a device."""
+    begin: Callable[[Task[Work]], Task[Work] | Not] = lambda task: task
+    """Asked when a task can begin, after the ends before were consumed: what of it is to be done."""
+    found: Callable[[Task[Work]], Result | None] = lambda task: None
+    """What the store holds of a task that has ended; None if it has not. Of engines whose tasks run apart."""
+    on_start: Callable[[Task[Work]], None] = lambda task: None
+    on_told: Tell = lambda news: None
+
+
+class Engine(Protocol):
+    """Where tasks run."""
+
+    @property
+    def apart(self) -> bool:
+        """Whether tasks outlive this process: then they claim their work themselves, and store how it ended."""
+
+    @property
+    def detached(self) -> bool:
+        """Whether `run` ends when all tasks are handed over, without waiting for any."""
+
+    @property
+    def doubts(self) -> Sequence[str]:
+        """What may be wrong with its place, told before the first task."""
+
+    def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
+        """Run all tasks that can begin and yield each as it ends; an exception in one does not stop the others.
+
+        A task that was not yielded is not finished: another runner has it, or the engine is detached.
+        """
+
+
+class Waiting(Generic[Work, Result]):
+    """The tasks of an order that have not begun."""
+
+    def __init__(self, order: Order[Work, Result]) -> None:
+        self._order = order
+        self._tasks = list(order.tasks)
+        self._open = {task.key for task in order.tasks}
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def take(self, *, whole: bool = True) -> Task[Work] | None:
+        """The next task that can begin, a whole one only where `whole`; None if there is none now."""
+        for task in list(self._tasks):
+            if task.after in self._open or (task.whole and not whole):
+                continue
+            begun = self._order.begin(task)
+            if begun is Not.YET:
+                continue
+            self._tasks.remove(task)
+            if isinstance(begun, Task):
+                return begun
+            self.ended(task)
+        return None
+
+    def ended(self, task: Task[Work]) -> None:
+        """Let those begin that waited for the task."""
+        self._open.discard(task.key)
+
+
+@dataclass(eq=False)
+class Place:
+    """A device, and the tasks that run there."""
+
+    jobs: int
+    """Most tasks at a time."""
+    running: int = 0
+    whole: int = 0
+    """Of the running tasks."""
+
+    def count(self, task: Task[Any], change: int) -> None:
+        """Count a task that begins (1) or ends (-1)."""
+        self.running += change
+        self.whole += change * task.whole
+
+
+def next_task(
+    waiting: Waiting[Work, Result], places: Sequence[Place], abreast: int, held: Task[Work] | None = None
+) -> tuple[Task[Work], int] | None:
+    """The next task that can begin and the number of its place, the least busy one; None if there is none now.
+
+    abreast: most whole tasks at a time on a place; held: a task that was taken before, and begins first.
+    """
+    free = [number for number, place in enumerate(places) if place.running < place.jobs]
+    roomy = [number for number in free if places[number].whole < abreast]
+    task = held or (waiting.take(whole=bool(roomy)) if free else None)
+    if task is None:
+        return None
+    return task, min(roomy if task.whole and roomy else free, key=lambda number: places[number].running)
+
+
+USE_FEWER = "if memory ran out, use fewer jobs (--jobs-per-device)"
+SIGNAL_SECONDS = 0.5
+"""Wait after a process was killed: a signal that was sent to all processes of a group stops this one too."""
+SAVING_SECONDS = GRACE_SECONDS + 0.5
+"""Most that a stop waits for the running tasks."""
+LISTEN_SECONDS = 0.25
+"""Between two looks at what running tasks tell."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """The engine `local`.
+
+    Up to `jobs` processes run tasks concurrently; a single one is this process. With several, function, work and
+    results must be picklable. A stop asks the running tasks to save and waits for them
+    (`benchmark.machine.processes`); any other exception in the caller kills their processes.
+    """
+
+    jobs: int
+    """Of all devices together."""
+    devices: tuple[str, ...] = ()
+    """What CUDA_VISIBLE_DEVICES is in the processes of each device; () for this process's own."""
+    apart: bool = False
+    detached: bool = False
+    doubts: tuple[str, ...] = ()
+
+    def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
+        """Run tasks as `Engine.run`."""
+        waiting = Waiting(order)
+        jobs = min(self.jobs, len(order.tasks))
+        if jobs <= 1 and not self.devices:
+            yield from _one_by_one(order, waiting)
+            return
+        shares = [{"CUDA_VISIBLE_DEVICES": name} for name in self.devices] or [{}]
+        each = max(1, (self.jobs if self.devices else jobs) // len(shares))
+        yield from _side_by_side(order, waiting, [_Device(each, environment=own) for own in shares])
+
+
+def open_local(request: EngineRequest) -> Local:
+    """The engine with the jobs and devices of a request."""
+    return Local(request.jobs, request.devices)
+
+
+@dataclass(eq=False)
+class _Device(Place):
+    """A device with the environment of its processes."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def _one_by_one(order: Order[Work, Result], waiting: Waiting[Work, Result]) -> Iterator[Ended[Work, Result]]:
+    before = torch.get_num_threads()
+    try:
+        while (task := waiting.take()) is not None:
+            order.on_start(task)
+            torch.set_num_threads(order.threads(task))
+            with threadpool_limits(order.threads(task)):
+                ended = _attempt(order, task)
+            yield ended
+            waiting.ended(task)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _attempt(order: Order[Work, Result], task: Task[Work]) -> Ended[Work, Result]:
+    try:
+        return Ended(task, order.function(task.work, order.on_told), None)  # type: ignore[arg-type]
+    except Exception as error:
+        return Ended(task, None, error)
+
+
+def _side_by_side(
+    order: Order[Work, Result], waiting: Waiting[Work, Result], places: list[_Device]
+) -> Iterator[Ended[Work, Result]]:
+    """Open pools until no task is left; if a pool takes no task, the first that waits fails."""
+    first = waiting.take()
+    while first is not None:
+        taken, first = yield from _Pools(order, waiting, places).until_broken(first)
+        if not taken and first is not None:
+            yield Ended(first, None, RuntimeError(f"the processes were killed before it began: {USE_FEWER}"))
+            waiting.ended(first)
+            first = None
+        if first is None:
+            first = waiting.take()
+
+
+@dataclass
+class _Pools(Generic[Work, Result]):
+    """A pool of processes per place, which share the waiting tasks."""
+
+    order: Order[Work, Result]
+    waiting: Waiting[Work, Result]
+    places: list[_Device]
+    told: SimpleQueue[Any] = field(default_factory=lambda: get_context("spawn").SimpleQueue())
+    pools: list[ProcessPoolExecutor] = field(default_factory=list)
+    running: dict[Future[Result], tuple[Task[Work], _Device]] = field(default_factory=dict)
+    taken: int = 0
+    broken: bool = False
+
+    def until_broken(self, first: Task[Work]) -> Generator[Ended[Work, Result], None, tuple[int, Task[Work] | None]]:
+        """Run `first`, then the waiting tasks, until none is left or a process is killed.
+
+        Returns how many tasks the pools took, and the one whose submission failed. No more tasks are submitted than
+        there are processes, so `on_start` is exact. A killed process breaks its pool and fails its running tasks.
+        """
+        for place in self.places:
+            place.running = place.whole = 0
+        with ExitStack() as stack:
+            for place in self.places:
+                try:
+                    pool = open_pool(place.jobs, _begin_worker, (self.told, dict(place.environment)))
+                except BrokenProcessPool:
+                    return 0, first
+                self.pools.append(pool)
+                stack.enter_context(closing_pool(pool))
+            try:
+                left = yield from self._work_off(first)
+                return self.taken, left
+            except Stopped as stop:
+                terminate(self.pools, SAVING_SECONDS)
+                saved = [news.text for news in _news(self.told) if isinstance(news, _Saved)]
+                raise Stopped(stop.status - STOPPED, "; ".join(saved)) from None
+            except GeneratorExit:
+                terminate(self.pools, SAVING_SECONDS)
+                raise
+
+    def _work_off(self, first: Task[Work]) -> Generator[Ended[Work, Result], None, Task[Work] | None]:
+        """Returns the task whose submission failed, None if there is none."""
+        held: Task[Work] | None = first
+        while True:
+            held = self._fill(held)
+            if not self.running:
+                return held
+            done = wait(self.running, timeout=LISTEN_SECONDS, return_when=FIRST_COMPLETED).done
+            for news in _news(self.told):
+                if not isinstance(news, _Saved):
+                    self.order.on_told(news)
+            for future in done:
+                error, self.broken = _error_of(future, self.broken)
+                task, place = self.running.pop(future)
+                place.count(task, -1)
+                yield Ended(task, None if error else future.result(), error)
+                self.waiting.ended(task)
+
+    def _fill(self, held: Task[Work] | None) -> Task[Work] | None:
+        """Submit tasks while processes are free, `held` first; returns one that could not be submitted."""
+        function: Any = self.order.function
+        while not self.broken:
+            found = next_task(self.waiting, self.places, self.order.abreast, held)
+            if found is None:
+                return None
+            held, number = found
+            place, pool = self.places[number], self.pools[number]
+            try:
+                future = pool.submit(_work, function, held.work, self.order.threads(held))
+            except BrokenProcessPool:
+                self.broken = True
+                return held
+            self.running[future] = held, place
+            place.count(held, 1)
+            self.taken += 1
+            self.order.on_start(held)
+            held = None
+        return held
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """What a process that was asked to stop has saved."""
+
+    text: str
+
+
+def _news(told: SimpleQueue[Any]) -> Iterator[Any]:
+    while not told.empty():
+        yield told.get()
+
+
+def _error_of(future: Future[Any], broken: bool) -> tuple[Exception | None, bool]:
+    """The error of a finished task, None for none, and whether its pool is broken. Raises what is no Exception."""
+    error = future.exception()
+    if isinstance(error, BrokenProcessPool):
+        if not broken:
+            time.sleep(SIGNAL_SECONDS)
+        return RuntimeError(f"its process, or one beside it, was killed: {USE_FEWER}"), True
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    return error, broken
+
+
+_tell: list[Tell] = []
+"""That of this process, if it is of a pool."""
+
+
+def _begin_worker(told: SimpleQueue[Any], environment: Mapping[str, str]) -> None:
+    os.environ.update(environment)  # before CUDA is looked for
+    keep_freed_memory()
+    _tell.append(told.put)
+
+
+def _work(function: Callable[[Work, Tell], Result], work: Work, threads: int) -> Result:
+    torch.set_num_threads(threads)
+    try:
+        with threadpool_limits(threads), stops_on_signals(lambda: None):
+            return function(work, _tell[0])
+    except Stopped as stop:  # a pool waits for the end of processes that it has terminated
+        if stop.saved:
+            _tell[0](_Saved(stop.saved))
+        os._exit(stop.status)

@@ -1,0 +1,351 @@
+"""EVALUATIONS: how an encoder is judged.
+
+How an encoder is judged on a task: an `Evaluation` each, listed in `EVALUATIONS`.
+
+In: an encoder, a task, the config. Out: test probabilities, what goes into a cell's key, the expected cost. The file's
+name is that of the evaluation in `benchmark.results.names`, with _ for -. Imported by run.
+
+What an evaluation is: its labelled windows, what it does with them, what its results depend on, what it costs.
+
+`few-shot`: the linear probe on the windows of few labelled patients per class, drawn per seed under any protocol.
+
+`finetune`: encoder and a new head, trained together.
+
+`knn`: the classes of the nearest frozen features by cosine, with votes exp(cosine / temperature).
+
+As Wu et al. 2018, "Unsupervised feature learning via non-parametric instance discrimination". A class's probability is
+its share of the votes of the k nearest labelled windows, of one label or several; k by validation macro-F1.
+
+`linear`: logistic regression on frozen features, C by validation macro-F1.
+
+`linear-fix`: the linear probe of FIX (benchmark.training.probes) on frozen features of windows.
+
+Under protocol `paper` the labelled windows are those of FIX's label fractions; under `strict` they are drawn by patient
+and per seed, as for every other evaluation.
+
+The evaluation of a name: that of the tables, and those of gates and of `tune`.
+
+`supervised`: training from scratch on all labels, the gate of that name (benchmark.training.finetune).
+
+`validation`: the linear probe as `tune` judges by it, on validation patients alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.config.config import Config
+from benchmark.config.sections import Knn
+from benchmark.data.splits import LabelledSubset
+from benchmark.data.task import Draw, Sides, Task, drawn_by_protocol, drawn_by_recording, drawn_per_class
+from benchmark.training.finetune import (
+    FINETUNE_VERSION,
+    SUPERVISED_VERSION,
+    Outcome,
+    finetune,
+    supervise,
+    validation_score,
+)
+from benchmark.training.probes import (
+    CLASS_WEIGHTS,
+    FIX_ITERATIONS,
+    LINEAR_VERSION,
+    SCALES,
+    STRENGTHS,
+    Floats,
+    Known,
+    linear_probe,
+    probe,
+    probed_once,
+)
+from methods.base import PretrainMethod
+from methods.encoders.base import Encoder
+
+PROBE_PASSES = 1.5
+"""Cost of fitting the probes, in encoder passes per labelled window."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an evaluation is given."""
+
+    encoder: Encoder
+    task: Task
+    config: Config
+    method: type[PretrainMethod]
+    seed: int
+    precision: str
+    known: Known
+    """What it shares with the other cells of its encoder, which it leaves as it is."""
+
+
+class Amounts(NamedTuple):
+    """Windows of a task, as an estimate knows them."""
+
+    labelled: float
+    held_out: float
+    """Of validation and test each."""
+
+
+class Pool(NamedTuple):
+    """Size of a dataset's training part, as an estimate knows it."""
+
+    windows: float
+    recordings: float
+    classes: int
+
+
+def share_of(pool: Pool, ratio: float) -> float:
+    """Labelled windows at a label ratio."""
+    return pool.windows * ratio
+
+
+def frozen_passes(config: Config, amounts: Amounts) -> float:
+    """Encoder passes of a probe that reads each window once."""
+    return amounts.labelled * (1 + PROBE_PASSES) + 2 * amounts.held_out
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How an encoder is judged on a task."""
+
+    version: int
+    """Results version: raised with any change that can move a number."""
+    section: str
+    """Config section that has its settings; '' for none."""
+    run: Callable[[Judged], Outcome]
+    """Learn on the labelled windows and predict the test windows. Raises TrainingStopped on a non-finite loss."""
+    settings: Callable[[Config], Mapping[str, Any]]
+    """The settings that its results depend on, for the key of a cell."""
+    draw: Draw = drawn_by_protocol
+    """The labelled windows."""
+    further: Callable[[Config, type[PretrainMethod]], Mapping[str, Any]] = lambda config, method: {}
+    """Further entries of the key, absent at their defaults."""
+    labelled: Callable[[Pool, float], float] = share_of
+    """(training part, ratio) -> expected labelled windows."""
+    passes: Callable[[Config, Amounts], float] = frozen_passes
+    """Expected cost in encoder passes over one window."""
+
+
+def run_linear(judged: Judged) -> Outcome:
+    """The linear probe with the strengths of the section `linear`."""
+    strengths = judged.config.linear.strengths
+    return linear_probe(judged.encoder, judged.task, strengths, precision=judged.precision, known=judged.known)
+
+
+LINEAR = Evaluation(
+    version=LINEAR_VERSION, section="linear", run=run_linear, settings=lambda config: config.linear.model_dump()
+)
+
+
+FEW_SHOT_VERSION = 1
+
+
+def labelled(pool: Pool, shots: float) -> float:
+    """Expected labelled windows: a patient has a recording or little more."""
+    return min(pool.windows, shots * pool.classes * pool.windows / max(1.0, pool.recordings))
+
+
+FEW_SHOT = Evaluation(
+    version=FEW_SHOT_VERSION,
+    section="linear",
+    run=run_linear,
+    settings=LINEAR.settings,
+    draw=drawn_per_class,
+    labelled=labelled,
+)
+
+
+NOT_IN_KEY = {"beats_per_trial", "windows_per_trial", "encoder_dropout"}
+"""Of the section: what the key has in other entries."""
+
+
+def _run_finetune(judged: Judged) -> Outcome:
+    settings = judged.config.finetuning(judged.method)
+    return finetune(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
+
+
+def _dropout(config: Config, method: type[PretrainMethod]) -> dict[str, Any]:
+    """Dropout on the encoder's output; absent at 0, so that keys of earlier results stay valid."""
+    dropout = config.finetuning(method).encoder_dropout
+    return {"encoder_dropout": dropout} if dropout else {}
+
+
+def _finetune_passes(config: Config, amounts: Amounts) -> float:
+    own, labelled = config.finetune, amounts.labelled
+    seen = max(labelled, own.least_updates * min(own.batch_size, labelled))  # per epoch
+    return own.epochs * (3 * seen + amounts.held_out) + amounts.held_out
+
+
+FINETUNE = Evaluation(
+    version=FINETUNE_VERSION,
+    section="finetune",
+    run=_run_finetune,
+    settings=lambda config: config.finetune.model_dump(exclude=NOT_IN_KEY),
+    further=_dropout,
+    passes=_finetune_passes,
+)
+
+
+KNN_VERSION = 1
+MOST_NUMBERS = 2**24
+"""Similarities, and labels of neighbours, in memory at a time."""
+SEARCH_PASSES = 0.1
+"""Cost of the search, in encoder passes per labelled or held-out window."""
+
+
+def run_knn(judged: Judged) -> Outcome:
+    """Vote among the nearest labelled windows with the best of the section's numbers of neighbours."""
+    settings = judged.config.knn
+    what = ["knn", *settings.neighbours, settings.temperature]
+    fit = partial(_fit_knn, settings)
+    return probed_once(judged.encoder, judged.task, what, fit, precision=judged.precision, known=judged.known)
+
+
+def _fit_knn(settings: Knn, task: Task, train: Floats, validation: Floats, test: Floats) -> Outcome:
+    counts = list(dict.fromkeys(min(count, len(train)) for count in settings.neighbours))
+    target = task.train.target.cpu().numpy()  # (n, C)
+    candidates = votes(train, target, validation, counts, settings.temperature)
+    scores = [validation_score(probability, task) for probability in candidates]
+    best = counts[int(np.argmax(scores))]
+    (found,) = votes(train, target, test, [best], settings.temperature)
+    return Outcome(found, {"neighbours": best, "validation_f1": scores})
+
+
+def votes(train: Floats, target: Floats, others: Floats, counts: Sequence[int], temperature: float) -> list[Floats]:
+    """Per number of neighbours: class probabilities (m, C) of `others` (m, K) by the votes of `train` (n, K).
+
+    target: (n, C) multi-hot. Of equally near windows those that come first vote.
+    """
+    found = [np.zeros((len(others), target.shape[1]), np.float32) for _ in counts]
+    if not len(others):
+        return found
+    known, asked = unit_length(train), unit_length(others)
+    rows = max(1, MOST_NUMBERS // max(len(known), max(counts) * target.shape[1]))
+    for start in range(0, len(asked), rows):
+        similarity = asked[start : start + rows] @ known.T  # (m', n)
+        nearest = nearest_of(similarity, max(counts))  # (m', k)
+        weight = np.exp((np.take_along_axis(similarity, nearest, axis=1) - 1) / temperature)  # (m', k), at most 1
+        for probability, count in zip(found, counts, strict=True):
+            own = weight[:, :count]
+            summed = np.einsum("mk,mkc->mc", own, target[nearest[:, :count]])  # (m', C)
+            probability[start : start + rows] = summed / own.sum(axis=1, keepdims=True)
+    return found
+
+
+def nearest_of(similarity: Floats, count: int) -> NDArray[np.intp]:
+    """Columns (m, k) of the highest similarities of each row of (m, n), the highest first."""
+    if count < similarity.shape[1]:
+        candidates = np.sort(np.argpartition(-similarity, count - 1)[:, :count])  # (m, k)
+    else:
+        candidates = np.broadcast_to(np.arange(similarity.shape[1]), similarity.shape)
+    order = np.argsort(-np.take_along_axis(similarity, candidates, axis=1), axis=1, kind="stable")  # (m, k)
+    return np.take_along_axis(candidates, order, axis=1)
+
+
+def unit_length(x: Floats) -> Floats:
+    """Rows (n, K) divided by their lengths, in float32; a row of zeros stays."""
+    length = np.linalg.norm(x, axis=1, keepdims=True)  # (n, 1)
+    return (x / np.where(length > 0, length, 1)).astype(np.float32)
+
+
+KNN = Evaluation(
+    version=KNN_VERSION,
+    section="knn",
+    run=run_knn,
+    settings=lambda config: config.knn.model_dump(),
+    passes=lambda config, amounts: (1 + SEARCH_PASSES) * (amounts.labelled + 2 * amounts.held_out),
+)
+
+
+LINEAR_FIX_VERSION = 1
+GRID = {
+    "standardised": list(SCALES),
+    "strengths": list(STRENGTHS),
+    "class_weights": list(CLASS_WEIGHTS),
+    "iterations": FIX_ITERATIONS,
+}
+FIT_PASSES = 12.0
+"""Cost of fitting the grid, in encoder passes per labelled window; measured at eight times that of `linear`."""
+OTHER_LABELS = "linear-fix: the labelled patients are drawn as by protocol strict, not by FIX's one permutation"
+
+
+def draw(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
+    """FIX's label fraction, of recordings, where the protocol has one subset for all seeds; else the protocol's."""
+    if sides.spec.protocol == "paper":
+        return drawn_by_recording(sides, ratio, seed)
+    found = drawn_by_protocol(sides, ratio, seed)
+    return LabelledSubset(found.windows, (*found.notes, OTHER_LABELS))
+
+
+def run_linear_fix(judged: Judged) -> Outcome:
+    """The probe on the features of windows; of a single-label task the classes' probabilities are made to sum to 1."""
+    return probed_once(
+        judged.encoder, judged.task, ["linear-fix"], _fit_linear_fix, precision=judged.precision, known=judged.known
+    )
+
+
+def _fit_linear_fix(task: Task, train: Floats, validation: Floats, test: Floats) -> Outcome:
+    found, (standardised, strength, weight) = probe(
+        train, task.train.truth(), validation, task.validation.truth(), test
+    )
+    training = {"C": strength, "standardised": standardised, "class_weight": weight}
+    return Outcome(found if task.multi else summing_to_one(found), training)
+
+
+def summing_to_one(probability: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows (n, C) divided by their sums; equal shares where all are 0."""
+    total = probability.sum(axis=1, keepdims=True)  # (n, 1)
+    share = np.float32(1 / probability.shape[1])
+    return np.where(total > 0, probability / np.where(total > 0, total, 1), share).astype(np.float32)
+
+
+def _linear_fix_passes(config: Config, amounts: Amounts) -> float:
+    return amounts.labelled * (1 + FIT_PASSES) + 2 * amounts.held_out
+
+
+LINEAR_FIX = Evaluation(
+    version=LINEAR_FIX_VERSION,
+    section="",
+    run=run_linear_fix,
+    settings=lambda config: GRID,
+    draw=draw,
+    passes=_linear_fix_passes,
+)
+
+
+def _run_supervised(judged: Judged) -> Outcome:
+    return supervise(
+        judged.encoder, judged.task, judged.config.supervised, seed=judged.seed, precision=judged.precision
+    )
+
+
+def _supervised_passes(config: Config, amounts: Amounts) -> float:
+    return config.supervised.epochs * 3 * amounts.labelled + amounts.held_out
+
+
+SUPERVISED = Evaluation(
+    version=SUPERVISED_VERSION,
+    section="supervised",
+    run=_run_supervised,
+    settings=lambda config: config.supervised.model_dump(),
+    passes=_supervised_passes,
+)
+
+
+EVALUATIONS = {
+    "finetune": FINETUNE,
+    "linear": LINEAR,
+    "linear-fix": LINEAR_FIX,
+    "knn": KNN,
+    "few-shot": FEW_SHOT,
+    "supervised": SUPERVISED,
+    "validation": LINEAR,
+}
+"""By name: those of the tables and of gates; `tune` judges by `validation`, the linear probe on validation patients."""

@@ -1,1 +1,0 @@
-"""Methods that only known answers use, each given to a run as a file: `--methods FILE.py`."""

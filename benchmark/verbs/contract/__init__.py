@@ -1,1 +1,0 @@
-"""Tests of the contracts of methods and encoders, for `check-method`, `check-encoder` and the contract tests."""

@@ -1,1 +1,0 @@
-"""Plain implementations of the methods and the preparation, the baseline of `speed`, which alone imports them."""

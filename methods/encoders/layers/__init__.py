@@ -1,1 +1,0 @@
-"""Layers that an encoder is built of."""

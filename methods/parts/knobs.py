@@ -1,0 +1,89 @@
+"""Shared knob types, their search spaces, Positives.
+
+Knobs that several methods share: the bounds of each, and the values from which `tune` may draw it.
+
+A space stands in the knob's type, beside its bounds, so the same knob has the same space in every method. A knob
+without a space is not tuned.
+
+Positive candidates of a batch's queries, reported by a method and counted during training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Annotated, NamedTuple, get_type_hints
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+DIGITS = 2
+"""Significant digits of a drawn value."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """Log-uniform between two positive values."""
+
+    low: float
+    high: float
+
+    def draw(self, source: Random) -> float:
+        """A value, rounded to `DIGITS` significant digits."""
+        value: float = self.low * (self.high / self.low) ** source.random()
+        return float(f"{value:.{DIGITS}g}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values, each as likely as the others."""
+
+    values: tuple[float, ...]
+
+    def draw(self, source: Random) -> float:
+        """A value."""
+        return source.choice(self.values)
+
+
+Space = Log | Choice
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Temperature = Annotated[float, Field(gt=0), Log(0.03, 0.5)]
+"""Of the softmax over candidate keys: similarities are divided by it."""
+Momentum = Annotated[Share, Choice((0.9, 0.99, 0.996, 0.999))]
+"""Share of the momentum copy that stays in an update (PMQ, Eq. 2)."""
+TimeMask = Annotated[Share, Choice((0.0, 0.1, 0.25, 0.5))]
+"""Share of the time steps hidden in either view."""
+FrequencyMask = Annotated[Share, Choice((0.0, 0.05, 0.1, 0.25))]
+"""Share of the spectrum's elements hidden in either view."""
+LossWeight = Annotated[float, Field(ge=0), Log(0.05, 1.0)]
+"""Of one of a method's losses; 0 leaves it out."""
+LearningRate = Annotated[float, Field(gt=0, strict=True), Log(1e-4, 1e-2)]
+"""Peak of the schedule."""
+WeightDecay = Annotated[float, Field(ge=0, strict=True), Choice((0.0, 1e-4, 1e-3, 1e-2, 1e-1))]
+
+
+def spaces_of(config: type) -> Mapping[str, Space]:
+    """Tuned knob -> space, of a method's config; a field of the recipe is named 'recipe.lr'."""
+    found: dict[str, Space] = {}
+    for name, kind in get_type_hints(config, include_extras=True).items():
+        if hasattr(kind, "__dataclass_fields__"):
+            found |= {f"{name}.{own}": space for own, space in spaces_of(kind).items()}
+        for own in getattr(kind, "__metadata__", ()):
+            if isinstance(own, Space):
+                found[name] = own
+    return found
+
+
+class Positives(NamedTuple):
+    """Which of C >= N candidates attract the N queries of a batch. Candidate i < N is query i's own key."""
+
+    attracts: Tensor  # (N, C) bool
+    recording: Tensor  # (C,) int64, the ECG a candidate came from; -1 where there is none
+
+    @classmethod
+    def own_keys(cls, recording: Tensor) -> Positives:
+        """Own keys as the only positives of N queries; recording: (N,) int64."""
+        return cls(torch.eye(len(recording), dtype=torch.bool, device=recording.device), recording)

@@ -1,0 +1,296 @@
+"""What figures show.
+
+Confusion matrices from stored predictions.
+
+Reads the illustration arrays stored beside pretrained weights (benchmark/training/health.py).
+
+Bands of macro F1 (reports.statistics.estimates) over a knob's values and over label ratios. Pure.
+
+The trials of a search by knob: what the sensitivity figure shows. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmark.results.lines import decide
+from benchmark.results.metrics import TITLES
+from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED, Pool, is_untrained
+from benchmark.results.store import BadCard, Plan, PlannedCell, Predictions
+from benchmark.results.tuned import Tuning
+from reports.runs import Run, illustration_of, role_of
+from reports.statistics.bootstrap import pooled, resampled_test_set
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """One row's decisions on one test set, summed over seeds."""
+
+    variant: str
+    seeds: int
+    counts: NDArray[np.int64]
+    """(C, C) true class by predicted class."""
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(C, C) percent of each true class; NaN for a class absent from the test set."""
+        total = self.counts.sum(axis=1, keepdims=True)  # (C, 1)
+        return np.where(total > 0, 100 * self.counts / np.maximum(total, 1), np.nan)
+
+
+def confusions(
+    run: Run, variants: Sequence[str], *, evaluation: str, dataset: str, ratio: float, unit: str
+) -> list[Confusion]:
+    """One per row with a finished cell there; none for multi-label tasks. unit: 'heartbeat' or 'recording'."""
+    keys: dict[str, list[str]] = {}
+    for cell in run.plan.cells:
+        if (cell.evaluation, cell.dataset, cell.ratio) == (evaluation, dataset, ratio) and cell.key in run.rows:
+            keys.setdefault(cell.variant, []).append(cell.key)
+    if any(run.rows[key].labels != "single" for own in keys.values() for key in own):
+        return []
+    found = {
+        variant: [confusion(run.store.predictions(key), unit, run.plan.pool) for key in keys[variant]]
+        for variant in variants
+        if variant in keys
+    }
+    return [
+        Confusion(variant, len(counts), np.sum(counts, axis=0)) for variant, counts in found.items() if np.any(counts)
+    ]
+
+
+def confusion(predictions: Predictions, unit: str, pool: Pool = "mean") -> NDArray[np.int64]:
+    """(C, C) counts of true class by most probable class; a recording has the pooled probability of its windows."""
+    test = resampled_test_set(predictions, unit, resamples=0, pool=pool)
+    decisions = decide(pooled(test, predictions.probability), multi=False)  # (n, C)
+    return np.asarray(test.truth.T @ decisions)
+
+
+@dataclass(frozen=True)
+class MaskedInput:
+    """One window's embedded input under each mask."""
+
+    variant: str
+    names: tuple[str, ...]
+    """'none', then the masks one by one, then 'all'."""
+    values: NDArray[np.float32]
+    """(P, S, D): panels in the order of `names`, time steps, dimensions."""
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Cosine similarity of Q queries of a batch with C keys of the batch and the queue."""
+
+    variant: str
+    cosine: NDArray[np.float32]
+    """(Q, C)"""
+    kind: NDArray[np.uint8]
+    """(Q, C) index into `KEY_KINDS`."""
+    query_patient: NDArray[np.int64]
+    """(Q,)"""
+    key_patient: NDArray[np.int64]
+    """(C,)"""
+    key_queued: NDArray[np.bool_]
+    """(C,) False: a key of the batch."""
+    spread: NDArray[np.int64]
+    """(KEY_KINDS, bins) histogram of the cosines of all queries and keys over [-1, 1]."""
+
+
+@dataclass(frozen=True)
+class Illustrations:
+    """The illustrations of a plan, at most one per row, from its first pretraining."""
+
+    masked: tuple[MaskedInput, ...]
+    similarities: tuple[Similarity, ...]
+
+
+def illustrations_of(run: Run, variants: Sequence[str]) -> Illustrations:
+    """The illustrations of some rows; missing or damaged ones are left out."""
+    masked: list[MaskedInput] = []
+    similarities: list[Similarity] = []
+    for variant in variants:
+        arrays = _arrays(run, variant)
+        if "masked" in arrays:
+            names = tuple(map(str, arrays["masked_names"]))
+            masked.append(MaskedInput(variant, names, arrays["masked"].astype(np.float32)))
+        if "cosine" in arrays:
+            shown = ("cosine", "kind", "query_patient", "key_patient", "key_queued", "spread")
+            similarities.append(Similarity(variant, *(arrays[name] for name in shown)))
+    return Illustrations(tuple(masked), tuple(similarities))
+
+
+def _arrays(run: Run, variant: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a row's first pretraining in plan order; empty where missing or damaged."""
+    for cell in run.plan.cells:
+        row = run.rows.get(cell.key)
+        if cell.variant != variant or row is None or not row.pretrain_key:
+            continue
+        try:
+            card = run.cards.get(variant, {}).get(row.pretrain_key, {})
+            body = illustration_of(run.store, row.pretrain_key, card)
+            with np.load(BytesIO(body or b""), allow_pickle=False) as arrays:
+                return dict(arrays)
+        except (OSError, EOFError, ValueError, zipfile.BadZipFile, BadCard):
+            return {}
+    return {}
+
+
+RIVALS = ("clocs", "pclr", "comet")
+"""Methods that the paper compares its queue sizes with: 'M = 1k already beats them'."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Scores of a method over the values of one of its knobs, at one label ratio."""
+
+    of: str
+    knob: str
+    ratio: float
+    values: tuple[Any, ...]
+    """In ascending order where they are numbers, else as swept."""
+    positions: tuple[float, ...]
+    """Position of each value on the axis."""
+    own: Any
+    """The unchanged method's value; None where it was not swept."""
+    points: pd.DataFrame
+    """`BAND` and the column `position`."""
+    lines: pd.DataFrame
+    """`BAND` of the reference rows, at the same ratio."""
+
+
+def panels(found: pd.DataFrame, plan: Plan) -> dict[str, str]:
+    """Dataset -> title, for the datasets of a frame of bands, in the plan's order; Overall last."""
+    there = set(found["dataset"])
+    titles = {name: str(facts["title"]) for name, facts in plan.datasets.items() if name in there}
+    return titles | ({OVERALL: TITLES[OVERALL]} if OVERALL in there else {})
+
+
+def compared(plan: Plan) -> list[str]:
+    """The compared methods and the gates, in the order of the table."""
+    return [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, GATE)]
+
+
+def untrained(plan: Plan) -> list[str]:
+    """The untrained encoder's row and the gates."""
+    return [name for name in compared(plan) if is_untrained(name) or role_of(plan, name)["role"] == GATE]
+
+
+def label_curves(plan: Plan, found: pd.DataFrame) -> pd.DataFrame:
+    """The bands of compared methods and gates; empty for fewer than two label ratios."""
+    rows = found[found["variant"].isin(compared(plan))]
+    return rows if rows["ratio"].nunique() > 1 else rows.iloc[:0]
+
+
+def sweeps(plan: Plan, found: pd.DataFrame, evaluation: str) -> Iterator[Sweep]:
+    """The sweeps of a plan, one per method, knob and label ratio with at least two scored values."""
+    groups: dict[tuple[str, str], dict[str, Any]] = {}
+    for name in plan.variants:
+        facts = role_of(plan, name)
+        if facts["role"] == SWEEP:
+            groups.setdefault((str(facts["of"]), str(facts["knob"])), {})[name] = facts["value"]
+    for (of, knob), swept in groups.items():
+        points = found[found["variant"].isin(list(swept))]
+        for ratio, at_ratio in points.groupby("ratio", sort=False):
+            if at_ratio["variant"].nunique() > 1:
+                cells = [cell for cell in plan.cells if (cell.evaluation, cell.ratio) == (evaluation, ratio)]
+                yield _sweep(of, knob, swept, at_ratio, found[found["ratio"] == ratio], cells)
+
+
+def _sweep(
+    of: str, knob: str, swept: dict[str, Any], points: pd.DataFrame, found: pd.DataFrame, cells: Sequence[PlannedCell]
+) -> Sweep:
+    values = in_order([swept[name] for name in dict.fromkeys(points["variant"])])
+    where = dict(zip(map(str, values), positions(values), strict=True))  # a value may be a list
+    keys = {name: {cell.key for cell in cells if cell.variant == name} for name in (of, *swept)}
+    own = [value for name, value in swept.items() if keys[of] and keys[name] == keys[of]]
+    rivals = {name: place for place, name in enumerate((*RIVALS, UNTRAINED)) if name != of}
+    return Sweep(
+        of=of,
+        knob=knob,
+        ratio=float(points["ratio"].iloc[0]),
+        values=tuple(values),
+        positions=tuple(where.values()),
+        own=own[0] if own else None,
+        points=points.assign(position=points["variant"].map(lambda name: where[str(swept[name])])).sort_values(
+            "position"
+        ),
+        lines=found[found["variant"].isin(list(rivals))].sort_values("variant", key=lambda name: name.map(rivals)),
+    )
+
+
+def in_order(values: Sequence[Any]) -> list[Any]:
+    """Numbers ascending; other values in the given order."""
+    return sorted(values) if all(isinstance(value, int | float) for value in values) else list(values)
+
+
+def positions(values: Sequence[Any]) -> list[float]:
+    """log2 of whole numbers, 0 one step below the smallest other; other values evenly spaced."""
+    if not all(type(value) is int and value >= 0 for value in values):
+        return [float(index) for index in range(len(values))]
+    least = min((value for value in values if value), default=1)
+    return [math.log2(value) if value else math.log2(least) - 1 for value in values]
+
+
+FIGURE = "sensitivity"
+"""Name of the figure."""
+
+
+@dataclass(frozen=True)
+class TrialPoint:
+    """One finished trial of a method."""
+
+    method: str
+    value: float
+    """Of the panel's knob."""
+    score: float
+    """Validation macro-F1 in percent."""
+    own: bool
+    """The config's own setting."""
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class KnobPanel:
+    """The finished trials of all methods that have a knob."""
+
+    knob: str
+    scale: Literal["log", "choice"]
+    values: tuple[float, ...]
+    """Of a choice: all values that were drawn from or tried, ascending. Of a logarithmic space: lowest and highest."""
+    points: tuple[TrialPoint, ...]
+
+
+def knob_panels(tunings: Sequence[Tuning]) -> list[KnobPanel]:
+    """A panel per knob, those of most methods first; none for a knob without a finished trial."""
+    by_knob: dict[str, list[Tuning]] = {}
+    for tuning in tunings:
+        for knob in tuning.spaces:
+            by_knob.setdefault(knob, []).append(tuning)
+    panels = [_panel(knob, own) for knob, own in sorted(by_knob.items(), key=lambda item: -len(item[1]))]
+    return [panel for panel in panels if panel.points]
+
+
+def _panel(knob: str, tunings: Sequence[Tuning]) -> KnobPanel:
+    points = tuple(
+        TrialPoint(tuning.method, trial.knobs[knob], 100 * trial.mean, number == 0, number == tuning.best)
+        for tuning in tunings
+        for number, trial in enumerate(tuning.trials)
+        if trial.mean is not None
+    )
+    drawn = {value for tuning in tunings for value in tuning.spaces[knob]["values"]}
+    tried = {point.value for point in points}
+    logarithmic = all(tuning.spaces[knob]["scale"] == "log" for tuning in tunings) and min(drawn | tried) > 0
+    values = sorted(drawn | tried)
+    return (
+        KnobPanel(knob, "log", (values[0], values[-1]), points)
+        if logarithmic
+        else KnobPanel(knob, "choice", tuple(values), points)
+    )

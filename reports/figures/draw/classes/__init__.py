@@ -1,1 +1,0 @@
-"""Drawings of the classes of a task, by the values of reports.figures."""

@@ -1,0 +1,686 @@
+"""Folders and capsules opened, packed, merged.
+
+Opens the results folders and capsules that a user names as one store with one run.
+
+    DIR or FILE        the latest run of a results folder, or the run of a capsule
+    DIR@KEY            that run
+    DIR@all            every run of the folder, the latest first
+
+Other runs and unused rows of a store are reported, so that a part is not mistaken for the whole.
+
+Merges comparable runs into one store, so that a report covers all of them.
+
+Runs comparable with the first (`compatible`) are merged cell by cell; the others are reported with the reason. Two
+computations of a cell are never averaged: under different keys, the first run's is used; under one key with different
+outcomes, the cell is left out.
+
+Decides whether two runs are comparable, so that their cells may share a table.
+
+They are when their configs differ in the choice of cells only, shared datasets have the same fingerprint and test
+windows, and their rows have the same precision and results version of each stage.
+
+A results capsule: one zip with all inputs of a report, for publication. No signals, no weights.
+
+    contents.json                 format, description, digest of each file, of all files and of each test set
+    plans/KEY.json, plans/latest  the run
+    cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json: error of a failed cell
+    pretrained/KEY/pretraining.json    how each encoder was trained
+    tuned/KEY.json                the searches that its knobs are from
+    people/KEY.json               sex and age band of the test recordings, where the store has them
+
+Recordings and patients keep the ids of the dataset's own tables: these link a prediction to its recording and fall
+under the dataset's licence. Absolute paths are shortened to their last part. The same run gives the same bytes.
+
+Shortens absolute paths in JSON-like values to their last part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from benchmark.results.files import (
+    LARGEST_JSON,
+    MEBIBYTE,
+    SHOWN,
+    harmless,
+    parse_json,
+    require_regular,
+    unfit_members,
+    write_atomic,
+)
+from benchmark.results.names import CARD, FEATURES, PRESET, name_on_any
+from benchmark.results.schema import KEY, digest
+from benchmark.results.store import (
+    ARRAYS,
+    LARGEST_PREDICTIONS,
+    PEOPLE,
+    BadCard,
+    NoResults,
+    Plan,
+    PlannedCell,
+    Row,
+    Store,
+    card_bytes,
+    people_bytes,
+    read_people,
+    read_predictions,
+    row_bytes,
+    vouched,
+)
+from benchmark.results.tuned import TUNED
+from reports.runs import Run, fingerprints_of, open_run, role_of
+
+PART = r"[^\s/\\'\"<>|:;,()\[\]{}]+"
+ROOT = r"(?:file://)?(?:~[\w.-]*|[A-Za-z]:)?"
+START = rf"(?<![\w.:/\\~-]){ROOT}"
+QUOTED = re.compile(rf"(?<=['\"]){ROOT}(?:[/\\][^/\\'\"\n]+){{2,}}[/\\]?(?=['\"])")
+"""Between quotes, as in Python's errors, a path may contain spaces."""
+BARE = re.compile(rf"{START}(?:[/\\]{PART}){{2,}}[/\\]?")
+WHOLE = re.compile(rf"{START}(?:[/\\][^/\\\n]+){{2,}}[/\\]?")
+
+
+def portable(value: Any) -> Any:
+    """A JSON-like value with every absolute path in its texts and keys shortened to its last part.
+
+    '/home/ann/mine.py' becomes 'mine.py', '~/data/ecg' 'ecg'; '/part' alone, URLs and relative paths are kept.
+    """
+    if isinstance(value, dict):
+        return {portable(key): portable(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [portable(own) for own in value]
+    if not isinstance(value, str):
+        return value
+    if WHOLE.fullmatch(value):
+        return _last(value)
+    for pattern in (QUOTED, BARE):
+        value = pattern.sub(lambda found: _last(found[0]), value)
+    return value
+
+
+def _last(path: str) -> str:
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+
+
+CHOICE = (
+    "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
+    "data.datasets", "data.task", "data.cards", "data.simulation", "precision", "pretrain.snapshots",
+    "pretrain.presets", "pretrain.tuned",
+)  # fmt: skip
+"""Config keys that may differ: they choose cells, or their effect (ablations, data, precision, tuned knobs) is compared
+itself."""
+
+
+def comparable(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, tuple[str, ...]]]]:
+    """The first run and those comparable with all kept before them; the rest, each with its reasons."""
+    pooled: list[Run] = []
+    apart: list[tuple[Run, tuple[str, ...]]] = []
+    for run in runs:
+        reasons = next(filter(None, (why_not(run, other) for other in pooled)), ())
+        if reasons:
+            apart.append((run, reasons))
+        else:
+            pooled.append(run)
+    return pooled, apart
+
+
+def why_not(run: Run, other: Run) -> tuple[str, ...]:
+    """Why a run is not comparable with another, one phrase each; empty where it is."""
+    one, two = run.plan, other.plan
+    settings = (
+        f"{key} is {shown(own)}, not {shown(others)}"
+        for key, own, others in config_differences(one, two)
+        if not any(key == choice or key.startswith(f"{choice}.") for choice in CHOICE)
+    )
+    return (*settings, *_redefined(one, two), *_other_data(one, two), *_other_tests(run, other), *_made(run, other))
+
+
+def config_differences(one: Plan, two: Plan) -> list[tuple[str, Any, Any]]:
+    """(dotted key, value of the first, of the second) where two configs differ; None where a key is not set."""
+    first, second = (flat(portable(plan.config)) for plan in (one, two))
+    keys = sorted(first.keys() | second.keys())
+    return [(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)]
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested sections as dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return found
+
+
+def shown(value: Any) -> str:
+    """A config value as text; 'unset' for None."""
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def windows_digest(store: Store, row: Row) -> str:
+    """SHA-256 of the test windows of a row: recording, patient and label of each, in order."""
+    found = store.predictions(row.key)
+    content = hashlib.sha256()
+    for names in (found.recording, found.patient):
+        content.update(json.dumps(names.tolist()).encode())
+    content.update(json.dumps(found.truth.tolist()).encode())
+    return content.hexdigest()
+
+
+def tested_on(run: Run) -> dict[str, str]:
+    """Dataset -> digest of the test windows of its first finished cell."""
+    first: dict[str, Row] = {}
+    for row in run.rows.values():
+        first.setdefault(row.dataset, row)
+    return {dataset: windows_digest(run.store, row) for dataset, row in first.items()}
+
+
+def same_outcome(one: Run, key: str, other: Run, other_key: str) -> bool:
+    """Whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
+    first, second = one.rows[key], other.rows[other_key]
+    if (first.scores, first.undefined) != (second.scores, second.undefined):
+        return False
+    if one.store.root == other.store.root and key == other_key:
+        return True
+    found, again = one.store.predictions(key), other.store.predictions(other_key)
+    return all(
+        getattr(found, name).shape == getattr(again, name).shape
+        and getattr(found, name).tobytes() == getattr(again, name).tobytes()
+        for name in ARRAYS
+    )
+
+
+def made(run: Run) -> dict[str, set[str]]:
+    """Precision and results version of each stage -> their values among the finished cells."""
+    found: dict[str, set[str]] = {}
+    for row in run.rows.values():
+        stages = row.provenance.get("results_versions", {})
+        facts = {f"results version of {stage}": number for stage, number in stages.items()}
+        if row.evaluation != FEATURES:  # features do not depend on precision
+            facts["precision"] = row.provenance.get("precision")
+        for name, fact in facts.items():
+            found.setdefault(name, set()).add(shown(fact))
+    return found
+
+
+def _redefined(one: Plan, two: Plan) -> Iterator[str]:
+    """Ablations of the same name, or rows under the preset `tuned`, with different overrides."""
+    for variant in one.variants:
+        if variant in two.variants and _overrides(one, variant) != _overrides(two, variant):
+            yield f"{variant} is {shown(_overrides(one, variant))}, not {shown(_overrides(two, variant))}"
+
+
+def _overrides(plan: Plan, variant: str) -> Any:
+    role = role_of(plan, variant)
+    if role["role"] == PRESET:
+        of = name_on_any(str(role["of"]), str(role.get("encoder", "")))
+        return plan.config.get("pretrain", {}).get(role["value"], {}).get(of)
+    method, _, name = name_on_any(variant, str(role.get("encoder", ""))).partition(":")
+    return plan.config.get("ablations", {}).get(method, {}).get(name)
+
+
+def _other_data(one: Plan, two: Plan) -> Iterator[str]:
+    both = [name for name in one.datasets if name in two.datasets]
+    sources = [(one.datasets[name], two.datasets[name], str(one.datasets[name].get("title") or name)) for name in both]
+    sources.append((one.pretraining, two.pretraining, "the pretraining corpus"))
+    for own, others, title in sources:
+        if own.get("fingerprint") != others.get("fingerprint"):
+            yield f"{title} is other data ({size_text(own)}, not {size_text(others)})"
+
+
+def size_text(facts: Mapping[str, Any]) -> str:
+    """How many recordings a dataset has, and its fingerprint."""
+    count = f"{facts.get('recordings')} recordings"
+    return f"{count}, fingerprint {facts['fingerprint']}" if facts.get("fingerprint") else count
+
+
+def _other_tests(run: Run, other: Run) -> Iterator[str]:
+    own, others = tested_on(run), tested_on(other)
+    for dataset in own:
+        if dataset in others and own[dataset] != others[dataset]:
+            yield f"{dataset} was tested on other windows"
+
+
+def _made(run: Run, other: Run) -> Iterator[str]:
+    own, others = made(run), made(other)
+    for name in own:
+        if name in others and own[name] != others[name]:
+            yield f"{name} is {' and '.join(sorted(own[name]))}, not {' and '.join(sorted(others[name]))}"
+
+
+NAMED = 3
+"""Items that a line names; the rest are counted."""
+Place = tuple[str, str, str, float, int]
+"""Evaluation, variant, dataset, ratio and seed of a cell."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The run that holds the row of a key, or why none is used."""
+
+    run: Run | None
+    problem: str = ""
+    """Printed under the tables: without paths."""
+    conflict: str = ""
+    """Which stores disagree."""
+
+
+def merge(runs: Sequence[Run], folder: Path) -> tuple[Run, list[str]]:
+    """The first run and those comparable with it as one run in a new store; and messages, one line each.
+
+    folder: of the new store, which links to the runs' files. Unused where no other run is comparable.
+    """
+    pooled, apart = comparable(runs)
+    said = [f"put together: {', '.join(run.name for run in pooled)}"] if len(pooled) > 1 else []
+    said += [f"not put together: {run.name}: {some(reasons)}" for run, reasons in apart]
+    if len(pooled) == 1:
+        return pooled[0], said
+    found: dict[str, _Found] = {}
+    for run in pooled:
+        for cell in run.plan.cells:
+            if cell.key not in found:
+                found[cell.key] = _find(cell.key, pooled)
+    cells, twice = _chosen(pooled, found)
+    plan = _plan_of(pooled, cells)
+    store = Store(folder)
+    _fill(store, plan, found, pooled)
+    merged = replace(open_run(folder, plan.key), name=" + ".join(run.name for run in pooled))
+    said += _computed_twice(plan, twice)
+    damaged = [line for run in pooled for line in run.damaged.values()]
+    conflicts = [found[cell.key].conflict for cell in cells if found[cell.key].conflict]
+    said += [f"left out: {line}" for line in dict.fromkeys([*damaged, *conflicts])]
+    return merged, said
+
+
+def _find(key: str, runs: Sequence[Run]) -> _Found:
+    """The first undamaged row of a key; none where all are damaged or two stores have different outcomes."""
+    holders = [run for run in runs if key in run.rows]
+    if not holders:
+        damaged = any(key in run.damaged for run in runs)
+        return _Found(None, "left out, the stored row is damaged" if damaged else "")
+    first, *rest = holders
+    for run in rest:
+        if not same_outcome(first, key, run, key):
+            conflict = (
+                f"cell {key}: {first.name} and {run.name} hold different outcomes of it; name one of the two alone"
+            )
+            return _Found(None, "left out, two stores hold different outcomes", conflict)
+    return _Found(first)
+
+
+def place_of(cell: PlannedCell) -> Place:
+    """The cell's coordinates, independent of its key."""
+    return cell.evaluation, cell.variant, cell.dataset, cell.ratio, cell.seed
+
+
+def _chosen(runs: Sequence[Run], found: dict[str, _Found]) -> tuple[list[PlannedCell], list[PlannedCell]]:
+    """One cell per place, the first finished one; and finished duplicates under another key."""
+    cells: dict[Place, PlannedCell] = {}
+    twice = []
+    for cell in (cell for run in runs for cell in run.plan.cells):
+        chosen = cells.setdefault(place_of(cell), cell)
+        if chosen.key == cell.key or found[cell.key].run is None:
+            continue
+        if found[chosen.key].run is None:
+            cells[place_of(cell)] = cell
+        else:
+            twice.append(cell)
+    return list(cells.values()), twice
+
+
+def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
+    """The first run's plan with the rows, columns and cells of all."""
+    plans = [run.plan for run in runs]
+    config = dict(plans[0].config)
+    for name in ("methods", "ablate", "gates", "evaluate", "ratios", "seeds"):
+        if name in config:
+            config[name] = _union(plan.config.get(name, []) for plan in plans)
+    datasets = _first_wins(plan.datasets for plan in plans)
+    tasks = {name: facts for name, facts in datasets.items() if facts.get("task")}
+    named = list(dict.fromkeys(tasks.get(name, {}).get("of", name) for name in datasets))
+    config["data"] = config.get("data", {}) | {"datasets": named}
+    if tasks:
+        told = ["default"] if len(tasks) < len(datasets) else []
+        config["data"]["task"] = _union([told, [str(facts["task"]) for facts in tasks.values()]])
+    plan = replace(
+        plans[0],
+        config=config,
+        tunings=_union(plan.tunings for plan in plans),
+        variants=_first_wins(plan.variants for plan in plans),
+        datasets=datasets,
+        roles=_first_wins(plan.roles for plan in plans),
+        cells=cells,
+    )
+    warnings = _union([*(own.warnings for own in plans), _devices(runs), _seeds(plan)])
+    plan = replace(plan, warnings=warnings)
+    return replace(plan, key=digest([config, plan.variants, warnings, [cell.key for cell in cells]]))
+
+
+def _devices(runs: Sequence[Run]) -> list[str]:
+    """A warning where cells were computed on several types of device."""
+    rows = (row for run in runs for row in run.rows.values())
+    types = sorted({str(row.provenance["device"]["type"]) for row in rows if row.provenance.get("device")})
+    return [f"the cells were computed on several types of device: {', '.join(types)}"] if len(types) > 1 else []
+
+
+def _seeds(plan: Plan) -> list[str]:
+    """A warning where some rows have fewer planned seeds than others."""
+    seeds: dict[str, set[int]] = {}
+    for cell in plan.cells:
+        seeds.setdefault(cell.variant, set()).add(cell.seed)
+    every = set().union(*seeds.values())
+    fewer = [
+        f"{plan.variants[name]} has {', '.join(map(str, sorted(own)))}" for name, own in seeds.items() if own < every
+    ]
+    return [f"not every row has every seed: {some(fewer)}"] if fewer else []
+
+
+def _union(lists: Iterable[list[Any]]) -> list[Any]:
+    return list(dict.fromkeys(value for values in lists for value in values))
+
+
+def _first_wins(tables: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for table in tables:
+        for name, value in table.items():
+            found.setdefault(name, value)
+    return found
+
+
+def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run]) -> None:
+    """Add plan, failures and links to rows, predictions, cards and searches to a new store."""
+    store.save_plan(plan)
+    for run in runs:
+        _link(store, run.store, [Path(TUNED) / f"{key}.json" for key in run.plan.tunings])
+        _link(store, run.store, [Path(PEOPLE) / f"{own}.json" for own in fingerprints_of(run)])
+    for key in dict.fromkeys(cell.key for cell in plan.cells):
+        source = found[key]
+        if source.run is not None:
+            row = source.run.rows[key]
+            card = [Path("pretrained") / row.pretrain_key / CARD] if row.pretrain_key else []
+            _link(store, source.run.store, [*(Path("cells") / f"{key}.{kind}" for kind in ("json", "npz")), *card])
+            continue
+        failures = [run.failures[key] for run in runs if key in run.failures]
+        if source.problem:
+            store.save_failure(key, "merge", source.problem)
+        elif failures:
+            store.save_failure(key, "merge", failures[0].error, failures[0].traceback)
+
+
+def _link(store: Store, source: Store, names: Sequence[Path]) -> None:
+    """Links to files of another store, but for those that are there already or that it lacks."""
+    for name in names:
+        target, original = store.root / name, source.root / name
+        if original.is_file() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(original.resolve())
+
+
+def _computed_twice(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    if cells:
+        names = [f"{plan.variants[c.variant]}, {c.dataset}, ratio {c.ratio:g}, seed {c.seed}" for c in cells]
+        yield f"{counted(len(cells), 'cell')} computed twice in different ways, the first run's shown: {some(names)}"
+
+
+def counted(number: int, word: str) -> str:
+    """'1 row', '2 rows'."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def some(names: Sequence[str]) -> str:
+    """The first `NAMED` names, and the number of the rest."""
+    rest = len(names) - NAMED
+    return "; ".join(names[:NAMED]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+FORMAT = 1
+CONTENTS = "contents.json"
+WHAT = "Results of an ECG pretraining benchmark: rows and test-set predictions, by the datasets' own ids; no signals."
+MEMBER = re.compile(
+    rf"plans/latest|plans/{KEY.pattern}\.json|cells/{KEY.pattern}(\.npz|\.json|\.error\.json)"
+    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}|{TUNED}/{KEY.pattern}\.json|{PEOPLE}/{KEY.pattern}\.json"
+)
+MOST_MEMBERS = 200_000
+LARGEST = 8192 * MEBIBYTE
+"""Bytes of a capsule, packed and unpacked."""
+MOST_EXPANSION = 100
+"""Unpacked bytes per packed byte; plans and rows, which are text, have 10."""
+FILE_MODE = 0o644 << 16
+
+
+class BadCapsule(NoResults):
+    """A capsule cannot be written or read; the message is one line with the file, the error and the remedy."""
+
+
+def pack(run: Run, file: Path) -> str:
+    """Write a run's finished cells, failures and cards as a capsule; returns the digest of its contents.
+
+    Damaged rows are left out. Raises BadCapsule where an id is an absolute path.
+    """
+    _refuse_paths(run)
+    members = dict(sorted(_members(run)))
+    files = {name: hashlib.sha256(body).hexdigest() for name, body in members.items()}
+    contents = {
+        "format": FORMAT,
+        "what": WHAT,
+        "digest": _digest(files),
+        "test_sets": tested_on(run),
+        "files": files,
+    }
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as archive:
+        for name, body in {CONTENTS: _json(contents), **members}.items():
+            entry = ZipInfo(name)  # dated 1980, so that the same contents are the same bytes
+            entry.external_attr, entry.create_system = FILE_MODE, 3
+            archive.writestr(entry, body, ZIP_STORED if name.endswith(".npz") else ZIP_DEFLATED)
+    write_atomic(file, buffer.getvalue())
+    return str(contents["digest"])
+
+
+def unpack(file: Path, folder: Path) -> Store:
+    """Check every file of a capsule, its digest first, extract to a new folder, return its store. Raises BadCapsule."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent) as scratch:
+        unpacked = Path(scratch) / "unpacked"
+        try:
+            require_regular(file, file.stat(), LARGEST)
+            with ZipFile(file) as archive:
+                problem = unfit_members(archive.infolist(), most=MOST_MEMBERS, limit=LARGEST) or _extract(
+                    archive, file.stat().st_size, unpacked
+                )
+        except (BadZipFile, OSError, EOFError, zlib.error, LookupError, ValueError, TypeError, RuntimeError) as error:
+            problem = f"it cannot be read ({' '.join(harmless(str(error)).split())})"
+        if problem:
+            raise BadCapsule(f"{file} is no whole results capsule: {problem}; copy it anew, or pack it with --capsule")
+        unpacked.rename(folder)
+    return Store(folder)
+
+
+def _extract(archive: ZipFile, packed: int, folder: Path) -> str:
+    """Write the members of a zip of `packed` bytes to a new folder, each checked; the error, '' for none."""
+    contents = parse_json(archive.read(CONTENTS))
+    problem = _problem(contents, archive.infolist(), packed)
+    if problem:
+        return problem
+    for name, sha256 in contents["files"].items():
+        body = archive.read(name)
+        if hashlib.sha256(body).hexdigest() != sha256:
+            return f"{name} does not match its digest"
+        if name.endswith(".npz"):
+            try:
+                read_predictions(body)
+            except ValueError as error:
+                return f"{name}: {error}"
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+    return ""
+
+
+def _problem(contents: Mapping[str, Any], entries: Sequence[ZipInfo], packed: int) -> str:
+    """The error in the contents of a zip of `packed` bytes that has these members; '' for none."""
+    if contents["format"] != FORMAT:
+        return f"its format is {repr(contents['format'])[:SHOWN]}, this version reads {FORMAT}"
+    files, names = contents["files"], [entry.filename for entry in entries]
+    large = [entry.filename for entry in entries if entry.file_size > _limit(entry.filename)]
+    if large:
+        return f"{large[0]} is larger than a file of its kind"
+    if sum(entry.file_size for entry in entries) > MOST_EXPANSION * packed:
+        return f"it would unpack to more than {MOST_EXPANSION} times its size"
+    strange = [name for name in files if not MEMBER.fullmatch(name)]
+    if strange:
+        return f"it holds {strange[0][:SHOWN]!r}, which no capsule does"
+    if sorted(names) != sorted([CONTENTS, *files]):
+        return "its files are not those of its contents"
+    return "" if _digest(files) == contents["digest"] else "its contents do not match their digest"
+
+
+def _limit(name: str) -> int:
+    return LARGEST_PREDICTIONS if name.endswith(".npz") else LARGEST_JSON
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _members(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every file."""
+    yield f"plans/{run.plan.key}.json", _json(portable(asdict(run.plan)))
+    yield "plans/latest", run.plan.key.encode()
+    for key, row in run.rows.items():
+        predictions = (run.store.cells / f"{key}.npz").read_bytes()
+        yield f"cells/{key}.npz", predictions
+        yield f"cells/{key}.json", row_bytes(Row(**portable(asdict(row))), predictions)
+    for key, failure in run.failures.items():
+        yield f"cells/{key}.error.json", _json({"key": key, **portable(asdict(failure))})
+    for key in {row.pretrain_key for row in run.rows.values() if row.pretrain_key}:
+        try:
+            card = portable(run.store.card(key))
+        except BadCard:  # named by the run's `left_out`
+            continue
+        if card:
+            yield f"pretrained/{key}/{CARD}", card_bytes(card) if vouched(card) else _json(card)
+    for tuning in run.searches:
+        body = portable(asdict(tuning))
+        if body["content"] == tuning.content:  # else a path is part of its key
+            yield f"{TUNED}/{tuning.key}.json", _json(body)
+    yield from _people(run)
+
+
+def _people(run: Run) -> Iterator[tuple[str, bytes]]:
+    """The groups of the recordings that a row was tested on; of no others."""
+    for fingerprint in fingerprints_of(run):
+        known = read_people(run.store.root, fingerprint)
+        if not known:
+            continue
+        rows = [
+            key for key, row in run.rows.items() if row.provenance.get("data", {}).get("fingerprint") == fingerprint
+        ]
+        recordings = {name for key in rows for name in run.store.predictions(key).recording.tolist()}
+        if own := {recording: known[recording] for recording in sorted(recordings & known.keys())}:
+            yield f"{PEOPLE}/{fingerprint}.json", people_bytes(own)
+
+
+def _refuse_paths(run: Run) -> None:
+    """Raise BadCapsule where an id of a recording or patient is an absolute path: an id cannot be shortened."""
+    checked: set[str] = set()
+    for key in run.rows:
+        found = run.store.predictions(key)
+        ids = {*found.recording.tolist(), *found.patient.tolist()} - checked
+        paths = sorted(name for name in ids if portable(name) != name)
+        if paths:
+            raise BadCapsule(f"cell {key}: the id {paths[0]!r} is a path of this machine; give recordings relative ids")
+        checked |= ids
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1).encode()
+
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The run to report."""
+
+    run: Run
+    said: tuple[str, ...]
+    """Messages on merging, left-out rows and other runs, one line each."""
+
+
+@contextmanager
+def open_results(sources: Sequence[str]) -> Iterator[Opened]:
+    """The run that the sources name, several merged; unpacked capsules are deleted on exit.
+
+    Raises NoResults, in one line, where a source holds no run or a capsule is damaged.
+    """
+    with TemporaryDirectory(prefix="results-") as scratch:
+        runs = [run for number, source in enumerate(sources) for run in runs_of(source, Path(scratch) / str(number))]
+        by_store: dict[Path, dict[str, Run]] = {}
+        for run in runs:
+            by_store.setdefault(run.store.root.resolve(), {}).setdefault(run.plan.key, run)
+        runs = [run for opened in by_store.values() for run in opened.values()]
+        besides = [line for opened in by_store.values() for line in _besides(list(opened.values()))]
+        run, said = (runs[0], []) if len(runs) == 1 else merge(runs, Path(scratch) / "merged")
+        yield Opened(run, (*said, *besides))
+
+
+def runs_of(source: str, scratch: Path) -> list[Run]:
+    """The runs that a source names, the latest first; a capsule is unpacked to `scratch`. Raises NoResults."""
+    path, key = _parse(source)
+    store = unpack(path, scratch) if path.is_file() else Store(path)
+    if key == ALL:
+        return every_run(path, store)
+    return [open_run(store.root, key or None, source=path)]
+
+
+def every_run(path: Path, store: Store) -> list[Run]:
+    """All runs of a store with a readable plan, the latest first. Raises NoResults where there is none."""
+    runs = []
+    keys = store.plan_keys()
+    for key in keys:
+        with suppress(NoResults):  # a damaged plan is named by `_besides`
+            runs.append(open_run(store.root, key, source=path))
+    if not runs:
+        raise NoResults(f"no results in {path}: none of its {counted(len(keys), 'plan')} can be read")
+    return runs
+
+
+def _parse(source: str) -> tuple[Path, str]:
+    """Folder or file, and the key after the last @; an existing path is not split."""
+    path, separator, key = source.rpartition("@")
+    return (Path(path), key) if separator and path and not Path(source).exists() else (Path(source), "")
+
+
+def _besides(runs: Sequence[Run]) -> Iterator[str]:
+    """Messages on a store's other runs, unreadable plans and rows that belong to no run."""
+    path, store = runs[0].source, runs[0].store
+    opened = {run.plan.key: run.plan for run in runs}
+    others, known = [], {cell.key for plan in opened.values() for cell in plan.cells}
+    for key in store.plan_keys():
+        if key in opened:
+            continue
+        try:
+            known |= {cell.key for cell in store.load_plan(key).cells}
+            others.append(key)
+        except NoResults as error:
+            yield f"left out: {error}"
+    if others:
+        yield (
+            f"{path} holds {counted(len(others), 'other run')}, not shown: {some(others)}; --results {path}@KEY shows "
+            f"one, --results {path}@{ALL} all that compare"
+        )
+    stale = [key for key in store.row_keys() if key not in known]
+    if stale:
+        yield f"{path} holds {counted(len(stale), 'row')} that no run's plan names, not shown: {some(stale)}"

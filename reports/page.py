@@ -1,0 +1,554 @@
+"""The page: summary, cells, intervals, pictures.
+
+The page of a run, from its template. Pure, except that it reads templates and figures.
+
+The script inserts text of a store as text. The same rows give the same bytes.
+
+The page's summary: progress, protocol, warnings, and how the best method stands to the reference rows.
+
+Gates are not tested.
+
+The cells behind a page's numbers and their provenance, as text for the page's JSON block.
+
+A number refers to its cells by index. Facts that cells share (commit, device, versions, data, differences from the
+plan's config) are stored once, as an origin.
+
+The intervals of a table's numbers, as text for the cell panel.
+
+Embeds PNG figures in the page as data URIs, within its size limit.
+
+Fills a template of reports/templates: one HTML file that needs no network.
+
+Text from a store is untrusted: templates escape it, and the Content Security Policy allows the page's own script and
+style only.
+
+A run, its tables, statistics and figures -> one HTML file that needs no network. Imported by reports.build.
+
+page.py assembles the parts with the templates in reports/templates.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from struct import unpack
+from typing import Any, NamedTuple
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from benchmark.results.files import harmless
+from benchmark.results.metrics import F1_OVER, UNTESTED
+from benchmark.results.names import (
+    ABLATION,
+    EVALUATION_TITLES,
+    GATE,
+    METHOD,
+    OVERALL,
+    PRESET,
+    SNAPSHOT,
+    SWEEP,
+    is_untrained,
+)
+from benchmark.results.store import Plan, PlannedCell, Row, labels_of, with_todays_keys
+from reports.page_panels import (
+    HEADINGS,
+    HEIGHT,
+    WIDTH,
+    SkippedRecording,
+    coverage,
+    failures,
+    learned,
+    matrices,
+    read_skipped,
+    sources,
+)
+from reports.runs import Run, machine_of, role_of, unfinished
+from reports.statistics.estimates import LEVEL
+from reports.statistics.table import FIGURE, Place, TableStatistics
+from reports.tables.render import Block, Column, Line, Table, TextTable
+from reports.tables.words import ratio_text, unit_text, used_text
+
+ROLES = {
+    METHOD: "Methods",
+    ABLATION: "Ablations",
+    SWEEP: "Sweeps",
+    SNAPSHOT: "Snapshots",
+    PRESET: "Presets",
+    GATE: "Gates (reference rows)",
+}
+
+
+class Statement(NamedTuple):
+    """One sentence or two."""
+
+    text: str
+    warns: bool = False
+
+
+def compared(plan: Plan) -> Iterator[tuple[str, str]]:
+    """('Methods', 'MoCo, PMQ') and so on: the rows of a plan by role, then its data."""
+    for role, words in ROLES.items():
+        titles = [title for name, title in plan.variants.items() if role_of(plan, name)["role"] == role]
+        if titles:
+            yield words, ", ".join(titles)
+    yield "Datasets", ", ".join(str(facts["title"]) for facts in plan.datasets.values())
+    yield "Pretrained on", f"{plan.pretraining.get('title') or plan.pretraining['name']}{used_text(plan)}"
+
+
+def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
+    """Cells, protocol and units, whether ECGs are simulated, the warnings of the plan, and its config's own caption."""
+    plan = run.plan
+    yield _cells(run)
+    units = dict.fromkeys(unit_text(plan, table.unit) for table in tables)
+    yield Statement(f"Protocol {plan.config['protocol']}, {labels_of(plan)} labels, scores per {' and '.join(units)}.")
+    simulated = [source for source in (*plan.datasets.values(), plan.pretraining) if source.get("simulated")]
+    if simulated:
+        some = "Simulated ECGs" if len(simulated) > len(plan.datasets) else "Some of the ECGs are simulated"
+        yield Statement(f"{some}: no ranking of methods follows from these numbers.", warns=True)
+    yield from (Statement(f"{warning}.", warns=True) for warning in plan.warnings)
+    yield from (Statement(text, warns=True) for text in untested(run))
+    own = str(plan.config.get("caption") or "").strip()
+    yield from [Statement(own)] if own else []
+
+
+def against_gates(
+    tables: Sequence[Table], statistics: Mapping[str, TableStatistics]
+) -> Iterator[tuple[str, list[str]]]:
+    """Title of each table with statistics, and per label ratio how its best method stands to the reference rows."""
+    for table in tables:
+        found = statistics.get(table.name)
+        if found and "intervals" in found.frames:
+            pairs = found.frames.get("pairwise")
+            yield table.title, [sentence for block in table.blocks for sentence in references(block, pairs)]
+
+
+def untested(run: Run) -> Iterator[str]:
+    """Classes of a dataset without a test window, and whether its rows are means over different classes."""
+    notes: dict[str, dict[str, None]] = {}
+    for row in run.rows.values():
+        notes.setdefault(row.dataset, {}).update(dict.fromkeys(row.notes))
+    for dataset, facts in run.plan.datasets.items():
+        own = notes.get(dataset, {})
+        differ = len([note for note in own if note.startswith(F1_OVER)]) > 1
+        more = "; macro F1 is not over the same classes in every row (see the notes under the table)" if differ else ""
+        yield from (f"{facts['title']}: {note}{more}." for note in own if note.startswith(UNTESTED))
+
+
+def _cells(run: Run) -> Statement:
+    keys = {cell.key for cell in run.plan.cells}
+    counts = {
+        "failed": len(keys & run.failures.keys()),
+        "damaged": len(keys & run.damaged.keys()),
+    }
+    done = len(keys & run.rows.keys())
+    counts["not run"] = len(keys) - done - sum(counts.values())
+    rest = "".join(f", {count} {what}" for what, count in counts.items() if count)
+    return Statement(f"{done} of {len(keys)} cells are finished{rest}.", warns=done < len(keys))
+
+
+def references(block: Block, pairs: pd.DataFrame | None) -> Iterator[str]:
+    """How the method with the highest Overall stands to Random and to each gate: difference in points, and its 95 %
+    interval where it was computed (`pairwise`)."""
+    scored = [line for line in block.lines if line.scores[-1].mean is not None]
+    gates = [line for line in scored if _is_reference(line)]
+    methods = [line for line in scored if not _is_reference(line)]
+    if not gates:
+        return
+    if not methods:
+        named = "; ".join(f"{line.title} {line.scores[-1].printed}{line.scores[-1].spread}" for line in gates)
+        yield f"{block.title}: Overall of the reference rows: {named}."
+        return
+    best = max(methods, key=lambda line: (line.scores[-1].n, line.scores[-1].mean))
+    told = "; ".join(_difference(best, line, block.ratio, pairs) for line in gates)
+    yield f"{block.title}: {best.title}, {best.scores[-1].printed}{best.scores[-1].spread}, against {told}."
+
+
+def _is_reference(line: Line) -> bool:
+    return line.gate or is_untrained(line.variant)
+
+
+def _difference(best: Line, other: Line, ratio: float, pairs: pd.DataFrame | None) -> str:
+    """'Random, 59.3: +2.1 points (95 % interval −0.4 to +4.6)': the difference in Overall of two lines."""
+    own, reference = best.scores[-1], other.scores[-1]
+    name = f"{other.title}, {reference.printed}{reference.spread}"
+    if own.mean is None or reference.mean is None or own.n != reference.n:
+        return f"{name}: not over the same columns"
+    words = f"{name}: {_points(own.mean - reference.mean)} points"
+    if pairs is None:
+        return words
+    overall = pairs[(pairs["ratio"] == ratio) & (pairs["metric"] == OVERALL)]
+    for sign, first, second in ((1, best.variant, other.variant), (-1, other.variant, best.variant)):
+        found = overall[(overall["first"] == first) & (overall["second"] == second)].dropna(subset=["low", "high"])
+        for low, high in found[["low", "high"]].itertuples(index=False):
+            ends = sorted((100 * sign * low, 100 * sign * high))
+            words += f" (95 % interval {_points(ends[0])} to {_points(ends[1])})"
+    return words
+
+
+def _points(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
+
+
+Facts = list[list[str]]
+"""(label, text) pairs, in reading order."""
+CHOSEN = {"best_epoch": "epoch", "C": "C ="}
+"""Quantity chosen on validation -> its label."""
+CONFIG_LIMIT = 40
+"""Most differences from the plan's config that are listed."""
+
+
+class Behind:
+    """Maps a number of a table to its cells."""
+
+    def __init__(self, run: Run) -> None:
+        """Index the cells of a plan in its order, each key once."""
+        self.keys = list(dict.fromkeys(cell.key for cell in run.plan.cells))
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        self._places: dict[tuple[str, str, float, str], list[int]] = {}
+        for cell in run.plan.cells:
+            place = (cell.evaluation, cell.variant, cell.ratio, cell.dataset)
+            self._places.setdefault(place, []).append(numbers[cell.key])
+
+    def __call__(self, table: Table, block: Block, line: Line, column: Column) -> str:
+        """Indices of the planned cells of a score, '0 1 2'; '' for none. Overall: of all columns."""
+        datasets = [column.dataset] if column.dataset else dict.fromkeys(each.dataset for each in table.columns)
+        places = [(table.evaluation, line.variant, block.ratio, dataset) for dataset in datasets]
+        found = dict.fromkeys(number for place in places for number in self._places.get(place, []))
+        return " ".join(map(str, found))
+
+
+def cell_data(run: Run) -> dict[str, Any]:
+    """'cells', in the order of `Behind`, and 'origins', to which finished cells refer; all values are text."""
+    planned = {cell.key: cell for cell in run.plan.cells}
+    origins: dict[str, int] = {}
+    configs: dict[int, str] = {}
+    cells = []
+    for key in Behind(run).keys:
+        told = _planned(run, planned[key])
+        row = run.rows.get(key)
+        if row is not None:
+            config = row.provenance.get("config")
+            if id(config) not in configs:  # equal configs of rows are one object (reports.runs)
+                configs[id(config)] = config_text(config, run.plan.config)
+            origin = json.dumps(origin_of(row, configs[id(config)]))
+            told |= _finished(row) | {"origin": origins.setdefault(origin, len(origins))}
+        cells.append(told)
+    return {"cells": cells, "origins": [json.loads(origin) for origin in origins]}
+
+
+def _planned(run: Run, cell: PlannedCell) -> dict[str, Any]:
+    """Place and state of a cell."""
+    told = {
+        "key": cell.key,
+        "dataset": str(run.plan.datasets[cell.dataset]["title"]),
+        "labels": ratio_text(cell.ratio, cell.evaluation),
+        "seed": str(cell.seed),
+    }
+    for found in unfinished(run, [cell]):
+        return told | {"state": found.state, "why": found.error}
+    return told | {"state": "finished" if cell.key in run.rows else "not run"}
+
+
+def _finished(row: Row) -> dict[str, Any]:
+    chosen = [f"{word} {row.training[name]}" for name, word in CHOSEN.items() if row.training.get(name) is not None]
+    seconds = row.training.get("seconds")
+    return {
+        "scores": {
+            unit: {name: _score(row, unit, name, value) for name, value in metrics.items()}
+            for unit, metrics in row.scores.items()
+        },
+        "chosen": ", ".join(chosen),
+        "seconds": "" if seconds is None else f"{seconds:.1f}",
+        "pretraining": row.pretrain_key,
+        "encoder_seed": "" if row.pretrain_seed is None else str(row.pretrain_seed),
+        "counts": ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in row.counts.items()),
+        "notes": row.notes,
+    }
+
+
+def _score(row: Row, unit: str, metric: str, value: float | None) -> str:
+    """Percent with two decimals, or a dash with the reason."""
+    if value is not None:
+        return f"{100 * value:.2f}"
+    return f"– ({row.undefined.get(unit, {}).get(metric) or 'undefined'})"
+
+
+def config_text(config: Mapping[str, Any] | None, plan: Mapping[str, Any]) -> str:
+    """Differences of a row's config from the plan's, for a reader; '' for a row without a config."""
+    return "" if config is None else "; ".join(config_differences(with_todays_keys(dict(config)), plan))
+
+
+def origin_of(row: Row, config: str) -> Facts:
+    """Provenance of a row: code, machine, versions, data, and the text of its config (`config_text`)."""
+    told = row.provenance
+    git, data = told.get("git") or {}, told.get("data") or {}
+    commit = str(git.get("commit") or "not recorded")
+    if git.get("dirty"):
+        commit += f", with uncommitted changes {git.get('diff') or ''}".rstrip()
+    facts = {
+        "Code": commit,
+        "Machine": machine_of(told) if "device" in told else "",
+        "Versions": ", ".join(f"{name} {version}" for name, version in (told.get("versions") or {}).items()),
+        "Data": ", ".join(f"{name} {value}" for name, value in data.items()),
+        "Config": config,
+    }
+    return [[label, text or "not recorded"] for label, text in facts.items()]
+
+
+def config_differences(own: Mapping[str, Any], plan: Mapping[str, Any]) -> list[str]:
+    """'pretrain.epochs: 5 (plan: 3)' for each dotted key that differs; "as the plan's" for none."""
+    cell, planned = dict(dotted(own)), dict(dotted(plan))
+    names = [name for name in {**planned, **cell} if cell.get(name) != planned.get(name)]
+    told = [f"{name}: {cell.get(name, 'not there')} (plan: {planned.get(name, 'not there')})" for name in names]
+    rest = [f"and {len(told) - CONFIG_LIMIT} more"] if len(told) > CONFIG_LIMIT else []
+    return [*told[:CONFIG_LIMIT], *rest] or ["as the plan's"]
+
+
+def dotted(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """('pretrain.epochs', '3') for each value of a nested config."""
+    for name, value in config.items():
+        if isinstance(value, Mapping) and value:
+            yield from dotted(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value)
+
+
+def interval_texts(statistics: TableStatistics | None) -> dict[Place, str]:
+    """Ratio, dataset, metric and variant -> '54.9 to 57.2 at 95 %' (percent), for numbers with an interval."""
+    if statistics is None or "intervals" not in statistics.frames:
+        return {}
+    known = statistics.frames["intervals"].dropna(subset=["low", "high"])
+    level = f"at {100 * (1 - LEVEL):g} %"
+    return {
+        (float(ratio), str(dataset), str(metric), str(variant)): f"{_interval_points(low, high)} {level}"
+        for ratio, dataset, metric, variant, low, high in _lines(known)
+    }
+
+
+def _lines(known: pd.DataFrame) -> list[tuple[float, str, str, str, float, float]]:
+    columns = ["ratio", "dataset", "metric", "variant", "low", "high"]
+    return list(known[columns].itertuples(index=False, name=None))
+
+
+def _interval_points(low: float, high: float) -> str:
+    return f"{100 * low:.1f} to {100 * high:.1f}"
+
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+SIZE_AT = slice(16, 24)
+"""Bytes of a PNG file with width and height."""
+DRAWN_AT = 200 / 120
+"""Pixels of a figure (200 dpi) per pixel of the page; text is then a quarter larger than in print."""
+
+
+class Picture(NamedTuple):
+    """A figure to embed."""
+
+    title: str
+    file: Path
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A figure in a page."""
+
+    name: str
+    """Of its file, without ending."""
+    title: str
+    source: str
+    """Its data URI."""
+    width: int
+    height: int
+    """In pixels of the page."""
+
+
+def titles_in_names(plan: Plan) -> dict[str, str]:
+    """Dataset or row of a plan, as it stands in the names of figures -> its title."""
+    titles = {name: str(facts["title"]) for name, facts in plan.datasets.items()} | dict(plan.variants)
+    return {name.replace("_", "-").replace(" ", "-"): title for name, title in titles.items()}
+
+
+def pictures_of(files: Iterable[Path], titles: Mapping[str, str]) -> list[Picture]:
+    """The PNG files among some figures, titled by their names: 'Fine-tuned, per heartbeat: confusion, PTB-XL'.
+
+    titles: `titles_in_names`.
+    """
+    return [Picture(_title(file.stem, titles), file) for file in files if file.suffix == ".png"]
+
+
+def _title(stem: str, titles: Mapping[str, str]) -> str:
+    known = [name for name in EVALUATION_TITLES if stem.startswith(f"{name}-")]
+    evaluation = max(known, key=len, default="")  # 'linear-fix', not 'linear'
+    unit, _, what = stem.removeprefix(f"{evaluation}-").partition("-")
+    if not evaluation or not what:
+        return stem.replace("-", " ").capitalize()
+    return f"{EVALUATION_TITLES[evaluation]}, per {unit}: {_words(what, titles)}"
+
+
+def _words(what: str, titles: Mapping[str, str]) -> str:
+    """'confusion-ptb-xl' -> 'confusion, PTB-XL'; the longest known name in it is the one meant."""
+    for name in sorted(titles, key=len, reverse=True):
+        before, found, after = f"-{what}-".partition(f"-{name}-")
+        if found:
+            parts = [before.replace("-", " ").strip(), titles[name], after.replace("-", " ").strip()]
+            return ", ".join(filter(None, parts))
+    return what.replace("-", " ")
+
+
+def embedded(pictures: Sequence[Picture], room: int) -> Iterator[Embedded | str]:
+    """Each figure embedded, or one sentence why it is left out. room: bytes for all figures."""
+    for title, file in pictures:
+        try:
+            content = file.read_bytes()
+        except OSError as problem:
+            yield f"{title}: {file.name} cannot be read ({problem.strerror})."
+            continue
+        if not content.startswith(SIGNATURE) or len(content) < SIZE_AT.stop:
+            yield f"{title}: {file.name} is no PNG file."
+            continue
+        source = f"data:image/png;base64,{b64encode(content).decode()}"
+        if len(source) > room:
+            yield f"{title}: left out for the size of this page; it is in {file.name}."
+            continue
+        room -= len(source)
+        width, height = unpack(">II", content[SIZE_AT])
+        yield Embedded(file.stem, title, source, round(width / DRAWN_AT), round(height / DRAWN_AT))
+
+
+TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+
+def rendered(name: str, content: Mapping[str, Any], *, scripts: Sequence[str]) -> str:
+    """The page of a template, with the style of all pages and the files `scripts` as one script."""
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    script = "\n".join((TEMPLATES / file).read_text(encoding="utf-8") for file in scripts)
+    own = {"style": style, "script": script, "policy": _policy(style, script)}
+    return harmless(_environment().get_template(name).render(content, **own))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {
+        "separators": (",", ":"),
+        "allow_nan": False,
+        "ensure_ascii": False,
+    }
+    return environment
+
+
+def _policy(style: str, script: str) -> str:
+    """Content Security Policy: nothing is loaded, and nothing runs but the page's own script."""
+    own_style, own_script = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
+    return (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{own_style}'; script-src 'sha256-{own_script}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+MAX_BYTES = 8_000_000
+FRAME = 1000
+"""Bytes reserved per figure for markup, title or the sentence of one left out."""
+LISTED = 100
+"""Most skipped recordings of a dataset that are listed."""
+FEW = 10
+"""Most cells of one error that are shown without a click."""
+
+
+def report_html(
+    run: Run,
+    tables: Sequence[Table],
+    statistics: Mapping[str, TableStatistics],
+    *,
+    skipped: Sequence[SkippedRecording] = (),
+    pictures: Sequence[Picture] = (),
+    texts: Mapping[str, Sequence[TextTable]] | None = None,
+    problems: Sequence[str] = (),
+) -> str:
+    """The report of a run as one page; figures that would exceed `MAX_BYTES` are left out.
+
+    statistics: by table name. skipped: lines of skipped.csv (`read_skipped`), listed where they match the plan's
+    counts. texts: section -> its tables of texts; none for an empty one. problems: further errors, one line each.
+    """
+    plan = run.plan
+    content: dict[str, Any] = {
+        "name": str(plan.config.get("name") or "without a name"),
+        "key": plan.key,
+        "first_figure": f"{tables[0].name}-{FIGURE}" if tables else "",
+        "compared": list(compared(plan)),
+        "config": list(dotted(plan.config)),
+        "verdict": tables[0].verdict if tables else (),
+        "statements": list(statements(run, tables)),
+        "gates": list(against_gates(tables, statistics)),
+        "tables": [_shown(table, statistics.get(table.name)) for table in tables],
+        "behind": Behind(run),
+        "texts": [(title.lower().replace(" ", "-"), title, own) for title, own in (texts or {}).items() if own],
+        "learned": list(learned(run.cards, plan.variants)),
+        "sources": list(sources(plan, skipped)),
+        "coverage": list(coverage(run)),
+        "failures": list(failures(run)),
+        "problems": problems,
+        "data": cell_data(run),
+    }
+    room = MAX_BYTES - len(_render(content, []).encode()) - FRAME * len(pictures)
+    return _render(content, list(embedded(pictures, room)))
+
+
+def _shown(table: Table, statistics: TableStatistics | None) -> dict[str, Any]:
+    """A table with its column groups (title, span), intervals and matrices of paired differences."""
+    groups = groupby(table.columns, key=lambda column: column.group)
+    pairs = statistics.frames.get("pairwise") if statistics else None
+    return {
+        "table": table,
+        "groups": [(group, len(list(columns))) for group, columns in groups],
+        "intervals": interval_texts(statistics),
+        "matrices": [] if pairs is None else list(matrices(table, pairs)),
+    }
+
+
+def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> str:
+    shown = {
+        "figures": [figure for figure in figures if isinstance(figure, Embedded)],
+        "left_out": [sentence for sentence in figures if isinstance(sentence, str)],
+        "measures": HEADINGS,
+        "size": {"width": WIDTH, "height": HEIGHT},
+        "sections": list(_sections(content, figures)),
+        "listed": LISTED,
+        "few": FEW,
+    }
+    return rendered("report.html", {**content, **shown}, scripts=("sort.js", "report.js"))
+
+
+def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> Iterator[tuple[str, str]]:
+    """(anchor, title) of each section with content."""
+    yield "verdict", "Verdict"
+    yield "summary", "Summary"
+    tables = enumerate(content["tables"], start=1)
+    yield from ((f"table-{number}", shown["table"].title) for number, shown in tables)
+    yield from ((anchor, title) for anchor, title, _ in content["texts"])
+    if figures:
+        yield "figures", "Figures"
+    if content["learned"]:
+        yield "health", "Pretrainings"
+    if content["coverage"]:
+        yield "coverage", "Coverage"
+    yield "data", "Data"
+    if content["failures"] or content["problems"]:
+        yield "failures", "Failures"
+
+
+__all__ = ["Picture", "SkippedRecording", "pictures_of", "read_skipped", "report_html", "titles_in_names"]

@@ -1,0 +1,616 @@
+"""A run opened: rows, cards, layouts of its tables.
+
+A run: one plan of a results store with its rows, failures and damaged rows, opened once per report.
+
+The plan, not the row, names a cell's variant: two variants with equal settings (PMQ and "PMQ with a queue of 16384")
+share one key and one row.
+
+Whether a run's data are simulated, and which data they are, as its rows say: a plan can be edited, a row cannot.
+
+The cards stored beside pretrained weights: loss and health per epoch, seconds and machine.
+
+Failed and damaged cells of a run, grouped by error, with the first traceback.
+
+The searches that a run's knobs are from: what `tune` stored of each (benchmark.results.tuned).
+
+The tables of a plan: the comparison (PMQ, Table 1), ablations (Table 2), and a table per swept knob.
+
+A `Layout` fixes a table's rows, columns, label ratios and cells. The table (reports.tables.table) and its statistics
+(reports.statistics.table) both read it.
+
+What a report worked out, kept in its folder and used again while everything that it rests on is the same.
+
+    OUT/.kept/KEY.json    a value with its digest; KEY is a hash of the run's content, of this code and of the libraries
+
+Never the truth: a damaged file counts as none, any file may be deleted, and where nothing can be written nothing is
+kept. Capsules and merged stores leave the folder out.
+
+Results folders and capsules -> one `Run`, several merged where comparable, and the layouts of its tables.
+
+Imported by all other rooms of reports and by benchmark.cli.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.results import store
+from benchmark.results.files import MEBIBYTE, read_regular, write_atomic
+from benchmark.results.metrics import COLUMNS
+from benchmark.results.names import (
+    ABLATION,
+    CARD,
+    GATE,
+    ILLUSTRATION,
+    METHOD,
+    SWEEP,
+    evaluation_of,
+    measured_elsewhere,
+    name_on_any,
+)
+from benchmark.results.schema import KEY, digest
+from benchmark.results.store import BadCard, CorruptRow, Failure, NoResults, Plan, PlannedCell, Row, Store, vouched
+from benchmark.results.tuned import Tuning, load_tuning, tuning_file
+
+Facts = Mapping[str, Any]
+
+
+def as_rows_say(plan: Plan, rows: Iterable[Row]) -> Plan:
+    """The plan with the rows' fingerprints, and a source marked as simulated where the plan or a row says so.
+
+    A warning names every source on which they disagree. Rows of earlier versions say nothing.
+    """
+    told: dict[str, list[Facts]] = {name: [] for name in plan.datasets}
+    corpus: list[Facts] = []
+    for row in rows:
+        if row.dataset in told:
+            told[row.dataset].append(row.provenance.get("data", {}))
+        corpus.append(row.provenance.get("corpus", {}))
+    warnings = list(plan.warnings)
+    datasets = {name: _told(facts, told[name], warnings) for name, facts in plan.datasets.items()}
+    pretraining = _told(plan.pretraining, corpus, warnings)
+    return replace(plan, datasets=datasets, pretraining=pretraining, warnings=list(dict.fromkeys(warnings)))
+
+
+def _told(planned: Facts, rows: list[Facts], warnings: list[str]) -> dict[str, Any]:
+    """The facts of a source as its rows say; adds the warnings."""
+    title, facts = planned.get("title", "the data"), dict(planned)
+    if simulated := set(_values(rows, "simulated")):
+        facts["simulated"] = bool(planned.get("simulated")) or True in simulated
+        if simulated != {bool(planned.get("simulated"))}:
+            warnings.append(f"the plan and the rows disagree on whether {title} is simulated; it counts as simulated")
+    fingerprints = set(_values(rows, "fingerprint"))
+    if planned.get("fingerprint") and fingerprints - {planned["fingerprint"]}:
+        facts["fingerprint"] = " and ".join(sorted(fingerprints))
+        warnings.append(f"the rows were computed on other data of {title} than the plan names")
+    return facts
+
+
+def _values(rows: list[Facts], name: str) -> Iterator[Any]:
+    return (row[name] for row in rows if row.get(name) is not None)
+
+
+COURSE = ("variant", "key", "epoch", "measure", "value")
+LOSS, POSITIVES = "loss", "positives"
+COUNTS = ("positives_same_recording", "positives_other_recordings")
+"""Sum to `POSITIVES`: positive keys of a query besides its own."""
+SPENT = ("seconds", "updates", "encoder_passes", "peak_memory_gib", "joules")
+"""Facts of a card that are costs."""
+HEALTH = ("health", "health_sample")
+"""Facts of a card that are health."""
+LARGEST_ILLUSTRATION = 256 * MEBIBYTE
+"""Bytes."""
+
+Card = Mapping[str, Any]
+Cards = Mapping[str, Mapping[str, Card]]
+"""Row of a table -> key of a pretraining -> its card."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds that pretrainings took on one machine."""
+
+    machine: str
+    """Its device and precision, '' where nothing was pretrained."""
+    seconds: Mapping[str, float]
+    """Row -> mean over its pretrainings."""
+    elsewhere: tuple[str, ...]
+    """Rows pretrained on another machine, whose seconds are not comparable."""
+
+
+def read_cards(store: Store, keys: Iterable[str]) -> tuple[dict[str, Card], list[str]]:
+    """Key -> card, and what is left out, one line each without the store's path.
+
+    An altered card, or one of another pretraining, is left out; of a card without a digest of itself, the costs; and
+    health that was measured on other windows than that of the rest.
+    """
+    cards: dict[str, Card] = {}
+    left_out, unchecked = [], 0
+    for key in sorted(keys):
+        try:
+            card = store.card(key)
+            if card is None:
+                continue
+            cards[key] = card if vouched(card) else {name: card[name] for name in card if name not in SPENT}
+            unchecked += len(cards[key]) < len(card)
+            illustration_of(store, key, card)
+        except BadCard as error:
+            left_out.append(str(error).replace(f"{store.root}/", ""))
+    if unchecked:
+        many = f"{unchecked} pretraining{'' if unchecked == 1 else 's'}"
+        left_out.append(f"costs of {many}: written before a {CARD} held its own digest, they cannot be checked")
+    if elsewhere := measured_elsewhere(cards):
+        for key in elsewhere:
+            cards[key] = {name: cards[key][name] for name in cards[key] if name not in HEALTH}
+        many = f"{len(elsewhere)} pretraining{'' if len(elsewhere) == 1 else 's'}"
+        left_out.append(f"health of {many}: measured on the data of another config, and not comparable")
+    return cards, left_out
+
+
+def illustration_of(store: Store, key: str, card: Card) -> bytes | None:
+    """Content of the file of a pretraining's illustration; None without one.
+
+    Raises BadCard if it is not the file whose digest its card holds, or cannot be read.
+    """
+    file = store.pretrained / key / ILLUSTRATION
+    if not file.is_file():
+        return None
+    try:
+        body = read_regular(file, LARGEST_ILLUSTRATION)
+    except OSError as error:
+        raise BadCard(f"{file}: {error.strerror}") from None
+    if vouched(card) and hashlib.sha256(body).hexdigest() != card.get("illustration_sha256"):
+        raise BadCard(f"{file}: the file does not match the digest in its card")
+    return body
+
+
+def courses(cards: Cards) -> pd.DataFrame:
+    """One line per pretraining, epoch and recorded measure, with the columns `COURSE`.
+
+    Losses begin at epoch 1, health measures at epoch 0, the untrained encoder.
+    """
+    return pd.DataFrame(_courses(cards), columns=list(COURSE)).astype({"value": float})
+
+
+def _courses(cards: Cards) -> Iterator[tuple[str, str, int, str, float]]:
+    for variant, own in cards.items():
+        for key, card in own.items():
+            for epoch, loss in enumerate(card.get("loss", []), start=1):
+                yield variant, key, epoch, LOSS, loss
+            for health in card.get("health", []):
+                told = {measure: value for measure, value in health.items() if value is not None}
+                if told.keys() >= set(COUNTS):
+                    told[POSITIVES] = sum(told[count] for count in COUNTS)
+                epoch = told.pop("epoch")
+                yield from ((variant, key, epoch, measure, value) for measure, value in told.items())
+
+
+def costs(cards: Cards) -> Costs:
+    """Mean seconds per row, on the machine that most rows were pretrained on; the first on a tie."""
+    timed: dict[str, dict[str, list[float]]] = {}
+    for variant, own in cards.items():
+        for card in own.values():
+            if card.get("seconds"):
+                timed.setdefault(variant, {}).setdefault(machine_of(card), []).append(float(card["seconds"]))
+    machines = Counter(machine for spent in timed.values() for machine in spent)
+    if not machines:
+        return Costs("", {}, ())
+    machine = machines.most_common(1)[0][0]
+    seconds = {name: sum(spent[machine]) / len(spent[machine]) for name, spent in timed.items() if machine in spent}
+    return Costs(machine, seconds, tuple(name for name, spent in timed.items() if machine not in spent))
+
+
+def machine_of(card: Card) -> str:
+    """Device, threads of a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 then 4 threads, float32'."""
+    device = card.get("device") or {}
+    counts = card.get("threads") or [device.get("threads")]
+    threads = f", {' then '.join(map(str, counts))} thread{'' if counts == [1] else 's'}"
+    threads = threads if device.get("type") == "cpu" else ""
+    mode = f"{card.get('precision', '?')}{', compiled' if card.get('compiled') else ''}"
+    return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {mode}"
+
+
+def read_searches(root: Path, keys: Iterable[str]) -> tuple[list[Tuning], list[str]]:
+    """The searches with these keys in a results store; and a line on each that is missing or damaged."""
+    found, problems = [], []
+    for key in keys:
+        try:
+            tuning = load_tuning(root, key)
+        except NoResults as error:
+            problems.append(str(error))
+            continue
+        if tuning is None:
+            problems.append(f"the search {key}, which knobs are from, is not in {root}")
+        else:
+            found.append(tuning)
+    return found, problems
+
+
+MOST_PARTS = 16
+"""Different configs, versions, ... of rows that are compared with further ones."""
+Parts = dict[str, list[Any]]
+"""Name of a part of rows -> the different ones so far."""
+CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed")
+TIDY = (*CELL, "unit", "metric", "value", "reason")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One plan of a store; the three mappings are by cell key and disjoint."""
+
+    name: str
+    """FOLDER@KEY."""
+    source: Path
+    """The folder or capsule."""
+    store: Store
+    plan: Plan
+    rows: Mapping[str, Row]
+    failures: Mapping[str, Failure]
+    """Error and traceback of the cells whose last attempt failed."""
+    damaged: Mapping[str, str]
+    """Errors of the rows left out."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Digests of rows and their predictions, by cell key, as far as they are known."""
+
+    @cached_property
+    def tidy(self) -> pd.DataFrame:
+        """One line per finished cell x unit x metric, in plan order, with the columns `TIDY`.
+
+        `value` lies in [0, 1] and is NaN where the metric is undefined; `reason` then says why.
+        """
+        lines = [
+            _cell(cell)
+            | {"unit": unit, "metric": metric, "value": value, "reason": row.undefined.get(unit, {}).get(metric, "")}
+            for cell in self.plan.cells
+            if (row := self.rows.get(cell.key)) is not None
+            for unit, metrics in row.scores.items()
+            for metric, value in metrics.items()
+        ]
+        return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
+
+    @cached_property
+    def cards(self) -> dict[str, dict[str, Card]]:
+        """Variant -> key of a pretraining -> its card, for the finished cells.
+
+        Missing and altered cards are left out (`left_out`).
+        """
+        wanted = {(cell.variant, row.pretrain_key) for cell in self.plan.cells if (row := self.rows.get(cell.key))}
+        found: dict[str, dict[str, Card]] = {}
+        for variant in self.plan.variants:
+            for key in sorted(key for name, key in wanted if name == variant and key):
+                if key in self._read_cards[0]:
+                    found.setdefault(variant, {})[key] = self._read_cards[0][key]
+        return found
+
+    @property
+    def searches(self) -> list[Tuning]:
+        """The searches that knobs of the run are from; damaged ones are left out (`left_out`)."""
+        return self._read_searches[0]
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is not used of the cards of the finished cells and of the searches, one line each."""
+        return [*self._read_cards[1], *self._read_searches[1]]
+
+    @cached_property
+    def _read_searches(self) -> tuple[list[Tuning], list[str]]:
+        return read_searches(self.store.root, self.plan.tunings)
+
+    @cached_property
+    def _read_cards(self) -> tuple[dict[str, Card], list[str]]:
+        return read_cards(self.store, {row.pretrain_key for row in self.rows.values() if row.pretrain_key})
+
+
+def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = None) -> Run:
+    """The run of a plan in a results folder, the latest without a key.
+
+    source: the path that the user named, if not the folder. Raises NoResults where the folder holds no such plan.
+    """
+    store = Store(root)
+    return run_of(store, store.load_plan(plan_key), source or root)
+
+
+def run_of(store: Store, plan: Plan, source: Path) -> Run:
+    """The run of a plan, stored or not, in a store; source: the path that the user named."""
+    rows: dict[str, Row] = {}
+    damaged: dict[str, str] = {}
+    digests: dict[str, str] = {}
+    parts: Parts = {}
+    first: dict[str, PlannedCell] = {}
+    for cell in plan.cells:
+        first.setdefault(cell.key, cell)
+    for key, cell in first.items():
+        try:
+            found = store.load_sealed(key, place_of(cell, plan))
+        except CorruptRow as error:
+            damaged[key] = str(error)
+            continue
+        if found is not None:
+            rows[key], digests[key] = with_shared_parts(found[0], parts), found[1]
+    missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
+    plan = as_rows_say(plan, rows.values())
+    return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged, digests)
+
+
+def with_shared_parts(row: Row, parts: Parts) -> Row:
+    """The row, with parts that equal those of an earlier one as the same objects: most of its memory."""
+    told = {
+        name: part if name == "key_content" else _shared(part, parts.setdefault(name, []))
+        for name, part in row.provenance.items()
+    }
+    return replace(row, provenance=told, coverage=_shared(row.coverage, parts.setdefault("coverage", [])))
+
+
+def _shared(part: Any, known: list[Any]) -> Any:
+    """An equal one of the parts known, else the part itself, which is known from then on."""
+    for own in known:
+        if own == part:
+            return own
+    if len(known) < MOST_PARTS:
+        known.append(part)
+    return part
+
+
+def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:
+    """Fields of a row and the values they must have to be that of a planned cell."""
+    role = plan.roles.get(cell.variant, {})
+    of, row = (name_on_any(name, str(role.get("encoder", ""))) for name in (str(role.get("of", "")), cell.variant))
+    place = {
+        "evaluation": evaluation_of(row, cell.evaluation),
+        "dataset": cell.dataset,
+        "ratio": cell.ratio,
+        "seed": cell.seed,
+    }
+    return place | ({"method": of or row} if role else {})
+
+
+def fingerprints_of(run: Run, dataset: str | None = None) -> list[str]:
+    """Fingerprints of the data that the finished cells were computed on: all, or those of one dataset."""
+    rows = [row for row in run.rows.values() if dataset in (None, row.dataset)]
+    told = (row.provenance.get("data", {}).get("fingerprint") for row in rows)
+    return list(dict.fromkeys(str(own) for own in told if own and KEY.fullmatch(str(own))))
+
+
+def tested_recordings(run: Run, dataset: str) -> dict[str, dict[str, str]]:
+    """Fingerprint of the data -> test recording -> patient, of the finished cells on a dataset."""
+    found: dict[str, dict[str, str]] = {own: {} for own in fingerprints_of(run, dataset)}
+    for key, row in run.rows.items():
+        fingerprint = str(row.provenance.get("data", {}).get("fingerprint"))
+        if row.dataset == dataset and fingerprint in found and not found[fingerprint]:
+            own = run.store.predictions(key)
+            found[fingerprint] = dict(zip(own.recording.tolist(), own.patient.tolist(), strict=True))
+    return found
+
+
+def _cell(cell: PlannedCell) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in CELL}
+
+
+def wide(run: Run) -> pd.DataFrame:
+    """One line per finished cell, in plan order: its place, its scores in both units, training choices and counts.
+
+    Times are left out, so that a resumed run gives the same bytes as an uninterrupted one.
+    """
+    lines = [_cell(cell) | _row_facts(row) for cell in run.plan.cells if (row := run.rows.get(cell.key)) is not None]
+    return pd.DataFrame(lines) if lines else pd.DataFrame(columns=list(CELL))
+
+
+def _row_facts(row: Row) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        name: getattr(row, name) for name in ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
+    }
+    for unit, metrics in row.scores.items():
+        facts |= {f"{unit}_{metric}": value for metric, value in metrics.items()}
+    chosen = {name: row.training.get(name) for name in ("best_epoch", "C")}
+    return facts | chosen | row.counts | {"notes": "; ".join(row.notes)}
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """One error, and the cells that ended in it."""
+
+    state: str
+    """'failed' or 'damaged'."""
+    error: str
+    """One line; a cell's own key is replaced by KEY, so that equal errors group."""
+    traceback: str
+    """Of the first cell; '' if not stored."""
+    cells: tuple[PlannedCell, ...]
+
+
+def unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[Unfinished]:
+    """One per error, in the order of the cells."""
+    groups: dict[tuple[str, str], dict[PlannedCell, str]] = {}
+    for cell in cells:
+        if cell.key in run.failures:
+            state, failure = "failed", run.failures[cell.key]
+        elif cell.key in run.damaged:
+            state, failure = "damaged", Failure(run.damaged[cell.key])
+        else:
+            continue
+        error = failure.line.replace(cell.key, "KEY")
+        groups.setdefault((state, error), {})[cell] = failure.traceback.strip()
+    for (state, error), tracebacks in groups.items():
+        yield Unfinished(state, error, next(iter(tracebacks.values())), tuple(tracebacks))
+
+
+CHANGES_SHOW = ("f1",)
+"""Metrics of a table of ablations or of a sweep, as in the paper's Table 2."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One table of an evaluation."""
+
+    evaluation: str
+    name: str
+    """'' for the main table."""
+    title: str
+    variants: tuple[str, ...]
+    """Rows, from the top."""
+    metrics: tuple[str, ...]
+    """Columns of every dataset."""
+    cells: tuple[PlannedCell, ...]
+    """The planned cells of its rows and label ratios, in plan order."""
+    gates: frozenset[str] = frozenset()
+    """Reference rows; left out of ranking and statistics."""
+    unchanged: str = ""
+    """Of ablations or a sweep, the row of the method's own settings, if it is there."""
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """Label ratios of its blocks, from the top."""
+        return tuple(dict.fromkeys(cell.ratio for cell in self.cells))
+
+    @property
+    def competing(self) -> tuple[PlannedCell, ...]:
+        """The cells of the rows that are compared with each other."""
+        return tuple(cell for cell in self.cells if cell.variant not in self.gates)
+
+
+def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
+    """Role, base variant, knob and value of a row; role METHOD where the plan names none."""
+    return plan.roles.get(variant, {"role": METHOD, "of": "", "knob": "", "value": None})
+
+
+def unserved(plan: Plan, variant: str, evaluation: str) -> str:
+    """Why a compared row has no cells in the tables of an evaluation; '' for a row that has, or needs no reason."""
+    role = role_of(plan, variant)
+    reasons: Mapping[str, str] = role.get("elsewhere", {}).get("unserved", {}) if role["role"] == METHOD else {}
+    return reasons.get(evaluation, "")
+
+
+def evaluations_of(plan: Plan) -> tuple[str, ...]:
+    """The evaluations that have tables, in plan order."""
+    return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells))
+
+
+def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterator[Layout]:
+    """The tables of an evaluation, the comparison first; each has a planned cell.
+
+    further: metrics of the comparison beside `COLUMNS`.
+    """
+    cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
+    there = {cell.variant for cell in cells}
+    variants = [name for name in plan.variants if name in there or unserved(plan, name, evaluation)]
+    roles = {name: role_of(plan, name) for name in variants}
+    compared = [name for name in variants if roles[name]["role"] == METHOD]
+    gates = [name for name in variants if roles[name]["role"] == GATE]
+    rows = (*compared, *gates)
+    if rows and cells:
+        own = tuple(cell for cell in cells if cell.variant in rows)
+        yield Layout(evaluation, "", "", rows, (*COLUMNS, *further), own, frozenset(gates))
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in variants:
+        if roles[name]["role"] in (ABLATION, SWEEP):
+            groups.setdefault((str(roles[name]["of"]), str(roles[name]["knob"])), []).append(name)
+    for (base, knob), changed in groups.items():
+        unchanged = _unchanged(cells, base, changed)
+        rows = tuple(dict.fromkeys((*changed, *([unchanged] if unchanged else []))))
+        what = (f"{base}-{knob}", knob) if knob else (f"{base}-ablations", "ablations")
+        title, own = f"{plan.variants.get(base, base)}, {what[1]}", _at_changes(cells, rows, changed)
+        yield Layout(evaluation, what[0], title, rows, CHANGES_SHOW, own, unchanged=unchanged)
+
+
+def _unchanged(cells: Sequence[PlannedCell], base: str, changed: Sequence[str]) -> str:
+    """The row of the method's own settings: a swept value that is its own and has its cells, else the method's row."""
+    ratios = {cell.ratio for cell in cells if cell.variant in changed}
+    keys = {
+        name: {cell.key for cell in cells if cell.variant == name and cell.ratio in ratios} for name in (base, *changed)
+    }
+    return next((name for name in changed if keys[name] == keys[base]), base) if keys[base] else ""
+
+
+def _at_changes(cells: Sequence[PlannedCell], rows: Sequence[str], changed: Sequence[str]) -> tuple[PlannedCell, ...]:
+    """The cells of the rows at the ratios that a changed row has."""
+    ratios = {cell.ratio for cell in cells if cell.variant in changed}
+    return tuple(cell for cell in cells if cell.variant in rows and cell.ratio in ratios)
+
+
+FOLDER = ".kept"
+MOST = 64
+"""Files in the folder; the oldest are deleted."""
+PACKAGES = Path(__file__).resolve().parents[0], Path(str(store.__file__)).resolve().parent
+"""Code that decides what a report holds: reports and benchmark.results."""
+LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The values kept for one run in one output folder."""
+
+    folder: Path
+    content: str
+    """Digest of the run's content and of the code (`content_of`)."""
+
+    def get(self, *what: str) -> Any:
+        """The value kept under these names; None where there is none or it is damaged."""
+        try:
+            envelope = json.loads(self._file(what).read_bytes())
+            value = envelope["value"]
+            return value if envelope["sha256"] == _sha256(value) else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+
+    def put(self, value: Any, *what: str) -> None:
+        """Keep a value of JSON's types (NaN included) under these names, if the folder can be written."""
+        with suppress(OSError):
+            write_atomic(self._file(what), json.dumps({"sha256": _sha256(value), "value": value}).encode())
+            files = sorted(self.folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+            for file in files[:-MOST]:
+                file.unlink(missing_ok=True)
+
+    def _file(self, what: tuple[str, ...]) -> Path:
+        return self.folder / f"{digest([self.content, *what])}.json"
+
+
+def kept_in(out: Path, run: Run) -> Kept:
+    """The values kept for a run in an output folder, which need not exist."""
+    return Kept(out / FOLDER, content_of(run))
+
+
+def content_of(run: Run) -> str:
+    """Digest of all that a report of the run rests on: plan, rows, predictions, failures, encoders, searches, code."""
+    cells, pretrained = run.store.cells, run.store.pretrained
+    encoders = sorted({row.pretrain_key for row in run.rows.values() if row.pretrain_key})
+    unknown = [key for key in run.rows if key not in run.digests]
+    files = [cells / f"{key}.{kind}" for key in unknown for kind in ("json", "npz")]
+    files += [pretrained / key / name for key in encoders for name in (CARD, ILLUSTRATION)]
+    files += [tuning_file(run.store.root, key) for key in run.plan.tunings]
+    known = [
+        asdict(run.plan),
+        dict(run.digests),
+        [asdict(failure) for failure in run.failures.values()],
+        dict(run.damaged),
+    ]
+    return _sha256([known, list(run.failures), [file_digest(file) for file in files], _code()])
+
+
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file's content; '' where it cannot be read."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+@cache
+def _code() -> list[str]:
+    """Digests of the source files, and the libraries' versions."""
+    sources = [file_digest(file) for package in PACKAGES for file in sorted(package.rglob("*.py"))]
+    return [*sources, *map(version, LIBRARIES)]
+
+
+def _sha256(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,403 @@
+"""Interval, detectable difference, chance of a repeat.
+
+The error of a mean over seeds: interval, p value and detectable difference.
+
+Two things are sampled: the test patients and the runs (seeds). The variance of a mean over S seeds is estimated as
+
+    V = V_patients + V_seeds,    V_seeds = s^2 / S,    V_patients = mean covariance of two seeds under the resamples
+
+with s^2 the variance over seeds on the test set. V_patients holds the patients' effect common to all seeds; their
+effect on single seeds is already part of s^2 and would count twice if patients and seeds were resampled together
+(Owen, 2007, "The pigeonhole bootstrap"). Resampling few seeds would also underestimate s^2 and the tails; here V_seeds
+has S - 1 degrees of freedom: with w = V_seeds / V and T Student's tail probability,
+
+    p = w T(|mean| / sqrt(V); S - 1) + (1 - w) T(|mean| / sqrt(V); P - 1)
+
+for P patients, after Cochran (1964, "Approximate significance levels of the Behrens-Fisher test"); the interval inverts
+this test. A difference is treated alike, on first - second paired by patient and seed. With one seed V_seeds cannot be
+estimated and the interval covers the patients alone.
+
+Sentences on the limits of a table's statistics, for its footers and details.
+
+They depend on the number of seeds and what these vary, the number of test patients and the detectable difference.
+
+What another run would find: how many seeds or test patients it takes, and the chance that it finds the same.
+
+How many seeds or test patients it would take to find a difference significant, from the parts of its error.
+
+With V_patients and V_seeds as below, S' seeds have V = V_patients + V_seeds S / S', and k times
+the patients V = V_patients / k + V_seeds. A difference is found where it is at least the detectable one.
+
+The chance that a repeat finds a significant difference again: with as many other seeds, on the same test patients.
+
+A mean difference d over S seeds has the seeds' variance V_seeds, estimated with S - 1 degrees of freedom, and the test
+patients' V_patients, which a repeat on the same patients shares. With flat priors for the true difference and for the
+logarithm of its variance v, a repeat has
+
+    v = (S - 1) V_seeds / X,    d' = d + sqrt(2 v) Z,    V_seeds' = v X' / (S - 1)
+
+with X and X' chi-squared of S - 1 degrees of freedom and Z normal. It finds d again where d' has the sign of d and the
+p value of `reports.statistics.estimates` is below the level that Holm's correction asked of d.
+
+Simulated (test_repeat.py), the chance is a few points too low where true differences of all sizes are alike, and too
+high where most are no larger than their errors (Goodman, 1992, "A comment on replication, p-values and evidence").
+
+Mean and band of macro F1 over seeds: ± one standard deviation (ddof = 1), as in the tables. Pure.
+
+Overall is the mean over the datasets of each seed, then over seeds.
+
+Scores of a method's snapshots against what their pretraining cost: pairs of windows, encoder passes, seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import stdtr
+
+from benchmark.results.metrics import TITLES
+from benchmark.results.names import OVERALL, SNAPSHOT
+from reports.runs import Card, Run, costs, role_of
+from reports.statistics.bootstrap import Floats, ScoreColumn
+
+LEVEL = 0.05
+POWER = 0.8
+NOTHING = 1e-9
+"""Standard errors and differences below it are rounding."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds and its error, in the unit of the scores; NaN where unknown, with the reason in `remark`."""
+
+    mean: float
+    low: float
+    high: float
+    """The 95 % interval."""
+    p: float
+    """Two-sided, against a mean of zero."""
+    patients_se: float
+    seeds_se: float
+    """NaN for a single seed."""
+    seeds: int
+    detectable: float
+    """The true mean that is significant at level 0.05 with power 0.8."""
+    remark: str = ""
+
+
+def estimate(scores: Floats, patients: int) -> Estimate:
+    """The mean of (S, 1+R) scores or differences: the test set, then R resamples of its patients.
+
+    Seeds that are NaN on the test set are left out, as are resamples with an undefined score.
+    """
+    scores = scores[np.isfinite(scores[:, 0])]  # (S, 1+R)
+    if not len(scores):
+        return _without_error(np.nan, 0, "no seed has a score")
+    seen, resampled = scores[:, 0], scores[:, 1:]  # (S,), (S, R)
+    resampled = resampled[:, np.isfinite(resampled).all(axis=0)]
+    if patients < 2:
+        return _without_error(float(seen.mean()), len(seen), "one test patient")
+    if resampled.shape[1] <= (scores.shape[1] - 1) / 2:
+        return _without_error(float(seen.mean()), len(seen), "undefined in half of the resamples or more")
+    between = float(seen.var(ddof=1)) / len(seen) if len(seen) > 1 else 0.0
+    return _with_error(float(seen.mean()), _patients_part(resampled, patients), between, patients, len(seen))
+
+
+def patient_variances(resampled: Floats, patients: int) -> tuple[float, float]:
+    """Variance from test patients common to all runs, and specific to each run, from (S, R) resampled scores.
+
+    The first is the mean covariance of two runs, the sum the variance of one; a single run's is all common. The factor
+    P / (P - 1) corrects the bootstrap's bias.
+    """
+    seeds = len(resampled)
+    scale = patients / (patients - 1)
+    of_one = float(resampled.var(axis=1, ddof=1).mean()) * scale
+    of_mean = float(resampled.mean(axis=0).var(ddof=1)) * scale
+    common = max(0.0, (seeds * of_mean - of_one) / (seeds - 1)) if seeds > 1 else of_one
+    return common, max(0.0, of_one - common)
+
+
+def _patients_part(resampled: Floats, patients: int) -> float:
+    """V_patients; 0 within two of its own standard errors, since noise must not get P - 1 degrees of freedom."""
+    common, alone = patient_variances(resampled, patients)
+    seeds, draws = resampled.shape
+    if seeds == 1:
+        return common
+    pairs = seeds * (seeds - 1) / 2
+    noise = (common + alone) * float(np.sqrt((1 / patients + 1 / draws) / pairs))
+    return common if common > 2 * noise else 0.0
+
+
+def _with_error(mean: float, shared: float, between: float, patients: int, seeds: int) -> Estimate:
+    error = float(np.sqrt(shared + between))
+    if error < NOTHING:
+        if abs(mean) < NOTHING:  # one run under two names
+            return Estimate(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, seeds, 0.0, "the same on every resample")
+        return _without_error(mean, seeds, "does not vary over resamples and seeds")
+    tail = Tail(between / (shared + between), seeds, patients)
+    half = tail.quantile(LEVEL / 2) * error
+    return Estimate(
+        mean=mean,
+        low=mean - half,
+        high=mean + half,
+        p=2 * tail.beyond(abs(mean) / error),
+        patients_se=float(np.sqrt(shared)),
+        seeds_se=float(np.sqrt(between)) if seeds > 1 else np.nan,
+        seeds=seeds,
+        detectable=half + tail.quantile(1 - POWER) * error,
+        remark="one seed: the interval covers the patients alone" if seeds == 1 else "",
+    )
+
+
+def beyond(errors: Floats, share: Floats, seeds: int, patients: int) -> Floats:
+    """`Tail.beyond` of arrays: numbers of standard errors, and the seeds' share of each variance."""
+    of_seeds = share * stdtr(seeds - 1, -errors) if seeds > 1 else np.zeros_like(errors)
+    return np.asarray(of_seeds + (1 - share) * stdtr(patients - 1, -errors))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Upper tail of a mean in standard errors: two Student tails weighted by the seeds' share w of the variance."""
+
+    share: float
+    seeds: int
+    patients: int
+
+    def beyond(self, errors: float) -> float:
+        """The probability of exceeding this number of standard errors."""
+        return float(beyond(np.array(errors), np.array(self.share), self.seeds, self.patients))
+
+    def quantile(self, probability: float) -> float:
+        """The number of standard errors exceeded with this probability (below 0.5)."""
+        furthest = 1.0
+        while self.beyond(furthest) > probability:
+            furthest *= 2
+        return float(brentq(lambda errors: self.beyond(errors) - probability, 0.0, furthest))
+
+
+def _without_error(mean: float, seeds: int, remark: str) -> Estimate:
+    nan = float("nan")
+    return Estimate(mean, nan, nan, nan, nan, nan, seeds, nan, remark)
+
+
+MANY = 1_000_000
+TWO_SEEDS = "With two seeds, up to 13 % of simulated columns of equal methods had a false rejection, instead of 5 %."
+ENCODERS = "With one pretraining per method, a difference is between these encoders and need not hold for the methods."
+
+
+def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
+    """Footers of one table; `pairs` is `pairwise(columns)`. Empty without columns."""
+    if not columns:
+        return []
+    return [_patients(run, columns), *_family(columns), _seeds(run, columns), *_detectable(pairs)]
+
+
+def method(run: Run, columns: Sequence[ScoreColumn]) -> list[str]:
+    """Details of one table: how its statistics were computed, and what they leave out. Empty without columns."""
+    if not columns:
+        return []
+    count = len(columns[0].seeds)
+    shared = count > 1 and run.plan.config["protocol"] != "strict"
+    resamples = columns[0].scores.shape[-1] - 1
+    return [
+        f"Intervals: {100 * (1 - LEVEL):g} %, from {resamples} resamples of the test patients and the variance over "
+        "seeds; differences are paired by test patient and by seed.",
+        "Holm's correction is within each column (Overall is one); conclusions from several columns are not corrected.",
+        *([ENCODERS] if shared else []),
+        *_few_seeds(count),
+    ]
+
+
+def _patients(run: Run, columns: Sequence[ScoreColumn]) -> str:
+    tested = {column.dataset: column.patients for column in columns if column.dataset}
+    named = ", ".join(f"{run.plan.datasets[name]['title']} {number}" for name, number in tested.items())
+    return f"Test patients: {named}."
+
+
+def _family(columns: Sequence[ScoreColumn]) -> Iterator[str]:
+    """What ≈ means, where two rows or more compete."""
+    rows = max(len(column.variants) for column in columns)
+    count = rows * (rows - 1) // 2
+    if count:
+        pairs = f"{count} pair{'s' if count != 1 else ''}"
+        yield (
+            f"≈: not significantly different from the best (level {100 * LEVEL:g} %, Holm's correction over {pairs} of "
+            "rows per column)."
+        )
+
+
+def _seeds(run: Run, columns: Sequence[ScoreColumn]) -> str:
+    count = len(columns[0].seeds)
+    few = " Two seeds are too few to estimate a variance: use three or more." if count == 2 else ""
+    if count == 1:
+        return "One seed: the intervals cover the test patients alone; another seed may reverse any difference."
+    if run.plan.config["protocol"] == "strict":
+        return (
+            f"{count} seeds, each with its own pretraining, labelled subset and fine-tuning: the intervals cover the "
+            f"variation of all three.{few}"
+        )
+    several = [len({key for key in keys if key}) > 1 for keys in columns[0].encoders]
+    drawn = [run.plan.variants[name] for name, many in zip(columns[0].variants, several, strict=True) if many]
+    but = f" ({', '.join(drawn)}: one per seed)" if drawn else ""
+    return (
+        f"{count} seeds of fine-tuning on one pretraining per method{but} and one labelled subset: the intervals do "
+        f"not cover the variation between pretrainings or subsets.{few}"
+    )
+
+
+def _few_seeds(count: int) -> Iterator[str]:
+    """How much few seeds widen an interval."""
+    if count < 2:
+        return
+    few, many = Tail(1.0, count, MANY).quantile(LEVEL / 2), Tail(0.0, count, MANY).quantile(LEVEL / 2)
+    yield (
+        f"{count} seeds leave {count - 1} degree{'s' if count > 2 else ''} of freedom: where the variance over seeds "
+        f"dominates, a difference is significant from {few:.1f} standard errors, instead of {many:.1f}."
+    )
+    if count == 2:
+        yield TWO_SEEDS
+
+
+def _detectable(pairs: pd.DataFrame) -> Iterator[str]:
+    """Median over the pairs of the difference detectable with power 80 %, per metric in points."""
+    known = pairs[pairs["detectable"].gt(0)]
+    if known.empty:
+        return
+    medians = known.groupby("metric", sort=False)["detectable"].median()
+    named = ", ".join(f"{TITLES[str(metric)]} {100 * value:.1f}" for metric, value in medians.items())
+    yield f"Detectable difference in points (power 80 %, without Holm's correction, median of the pairs): {named}."
+
+
+MOST_SEEDS, MOST_TIMES = 100, 100
+"""Beyond these, no number is given."""
+MANY_PATIENTS = 1_000_000
+"""Degrees of freedom of the patients' part: so many that Student's tail is normal."""
+
+
+def detectable(patients_se: float, seeds_se: float, seeds: int) -> float:
+    """The true difference that is significant at level 0.05 with power 0.8, in the unit of the errors."""
+    variance = patients_se**2 + seeds_se**2
+    if not variance:
+        return 0.0
+    tail = Tail(seeds_se**2 / variance, seeds, MANY_PATIENTS)
+    return (tail.quantile(LEVEL / 2) + tail.quantile(1 - POWER)) * float(np.sqrt(variance))
+
+
+def seeds_needed(difference: float, patients_se: float, seeds_se: float, seeds: int) -> int | None:
+    """The least number of seeds, not below the present one; None: more than `MOST_SEEDS`, or not known (one seed)."""
+
+    def found(count: int) -> bool:
+        return detectable(patients_se, seeds_se * float(np.sqrt(seeds / count)), count) <= abs(difference)
+
+    return None if np.isnan(seeds_se) else _first(found, range(seeds, MOST_SEEDS + 1))
+
+
+def patients_needed(difference: float, patients_se: float, seeds_se: float, seeds: int) -> int | None:
+    """The least multiple of the test patients; None: more than `MOST_TIMES`. The error of a single seed is left out."""
+
+    def found(times: int) -> bool:
+        return detectable(patients_se / float(np.sqrt(times)), float(np.nan_to_num(seeds_se)), seeds) <= abs(difference)
+
+    return _first(found, range(1, MOST_TIMES + 1))
+
+
+def _first(found: Callable[[int], bool], numbers: Iterable[int]) -> int | None:
+    return next((number for number in numbers if found(number)), None)
+
+
+EXPECTED = 0.9
+"""From this chance on, a repeat is expected to find the difference."""
+DRAWS = 20_000
+
+
+def chance_of_repeat(
+    difference: float, patients_se: float, seeds_se: float, seeds: int, patients: int, *, share: float
+) -> float:
+    """The chance in [0, 1] that a repeat finds `difference`; NaN for a single seed.
+
+    share: the part of the level that Holm's correction leaves to this test, p / p_holm.
+    """
+    if seeds < 2:
+        return float("nan")
+    generator, freedom = np.random.default_rng(0), seeds - 1
+    variance = freedom * seeds_se**2 / generator.chisquare(freedom, DRAWS)
+    repeated = abs(difference) + np.sqrt(2 * variance) * generator.standard_normal(DRAWS)
+    of_seeds = variance * generator.chisquare(freedom, DRAWS) / freedom
+    total = patients_se**2 + of_seeds
+    p = 2 * beyond(np.abs(repeated) / np.sqrt(total), of_seeds / total, seeds, patients)
+    return float(((p < share * LEVEL) & (repeated > 0)).mean())
+
+
+METRIC = "f1"
+BAND = ("variant", "ratio", "dataset", "mean", "std", "seeds")
+
+
+def bands(frame: pd.DataFrame, evaluation: str, unit: str) -> pd.DataFrame:
+    """Mean and deviation over seeds of macro F1, in percent, with the columns `BAND`.
+
+    frame: `Run.tidy`. Seeds without a score are left out; a single seed's deviation is NaN. Overall is over the seeds
+    with a score on every dataset that any row has one on, and is left out for a single dataset.
+    """
+    own = (frame["evaluation"] == evaluation) & (frame["unit"] == unit) & (frame["metric"] == METRIC)
+    scored = frame[own & frame["value"].notna()]
+    scored = scored.assign(value=100 * scored["value"])
+    by_dataset = scored.groupby(["variant", "ratio", "dataset"], sort=False)["value"].agg(["mean", "std", "count"])
+    datasets = scored["dataset"].nunique()
+    by_seed = scored.groupby(["variant", "ratio", "seed"], sort=False)["value"].agg(["mean", "count"])
+    whole = by_seed.loc[by_seed["count"] == datasets, "mean"]
+    overall = whole.groupby(["variant", "ratio"], sort=False).agg(["mean", "std", "count"])
+    parts = [by_dataset.reset_index()]
+    if datasets > 1:
+        parts.append(overall.reset_index().assign(dataset=OVERALL))
+    return pd.concat(parts, ignore_index=True).rename(columns={"count": "seeds"})[list(BAND)]
+
+
+WINDOWS, PASSES, SECONDS = COSTS = ("windows", "passes", "seconds")
+"""Columns of costs: pairs of windows, encoder passes, seconds on one machine; NaN where not known."""
+
+
+@dataclass(frozen=True)
+class BudgetCurve:
+    """The snapshots of all methods at one label ratio."""
+
+    ratio: float
+    points: pd.DataFrame
+    """`BAND`, the method `of`, `epochs` and `COSTS`; a line per snapshot and dataset, by method, then epochs."""
+    machine: str
+    """Where the seconds were measured."""
+
+
+def budget_curves(run: Run, found: pd.DataFrame) -> Iterator[BudgetCurve]:
+    """A curve per label ratio at which a method has two scored snapshots; found: `bands` of the run."""
+    spent = costs({name: cards for name, cards in run.cards.items() if role_of(run.plan, name)["role"] == SNAPSHOT})
+    facts: dict[str, dict[str, Any]] = {}
+    for name in run.plan.variants:
+        role = role_of(run.plan, name)
+        if role["role"] == SNAPSHOT and isinstance(role["value"], int | float):
+            own = costs_of(list(run.cards.get(name, {}).values()))
+            facts[name] = {"of": role["of"], "epochs": role["value"], SECONDS: spent.seconds.get(name)} | own
+    methods = list(dict.fromkeys(own["of"] for own in facts.values()))
+    points = found[found["variant"].isin(list(facts))]
+    for ratio in sorted(points["ratio"].unique()):
+        at_ratio = points[points["ratio"] == ratio]
+        columns = {name: [facts[variant][name] for variant in at_ratio["variant"]] for name in ("of", "epochs", *COSTS)}
+        curve = at_ratio[list(BAND)].assign(**columns).astype(dict.fromkeys(("epochs", *COSTS), float))
+        if curve.groupby("of")["variant"].nunique().max() > 1:
+            by = {"of": lambda column: column.map(methods.index), "epochs": lambda column: column}
+            ordered = curve.sort_values(
+                ["of", "epochs"], key=lambda column: by[str(column.name)](column), kind="stable"
+            )
+            yield BudgetCurve(float(ratio), ordered.reset_index(drop=True), spent.machine)
+
+
+def costs_of(cards: Sequence[Card]) -> dict[str, float | None]:
+    """Mean pairs of windows and encoder passes of some pretrainings; None where a card does not say."""
+    trained = [card for card in cards if "updates" in card and "batch_size" in card]
+    seen = [card["updates"] * card["batch_size"] for card in trained]
+    passes = [card["encoder_passes"] for card in trained if "encoder_passes" in card]
+    return {name: sum(own) / len(own) if own else None for name, own in ((WINDOWS, seen), (PASSES, passes))}

@@ -1,0 +1,510 @@
+"""Pairs, ties, components, differences of a table.
+
+The statistics of one table: intervals, paired differences, ties, variance components, and their sentences.
+
+Gates are not tested, so that they enlarge no family of tests.
+
+Intervals of all rows of a table, their paired differences with Holm's correction, and ties with the best.
+
+A family of tests is all pairs of rows in one column at one label ratio, or those of them that are asked for. Holm
+(1979, "A simple sequentially rejective multiple test procedure") bounds the probability of any false rejection in that
+family, not over several columns. test_calibration.py simulates false rejections and power.
+
+Variance components of a score: test patients, pretraining, labelled subset, fine-tuning (random effects, moments).
+
+The score of run s on the test set is mu + P + r_s + i_s: P the effect of the test patients common to all runs, r_s that
+of the run, i_s the interaction of patients and run. Resamples of the patients give var(P) (the covariance of two runs)
+and var(i) (the rest of a run's own variance); the variance over runs minus var(i) gives var(r). With several
+pretrainings and several runs of one, one-way analysis of variance splits var(r) into pretraining and the rest. Sources
+that the runs do not vary, or vary only together, get a remark.
+
+Differences in Overall of a table's rows from one reference row: what the page says and draws first.
+
+The reference of ablations and of a sweep is the method as it is. Of the main table it is the untrained encoder where
+it is compared, else the row with the highest mean Overall; of rows on a further encoder, the untrained one of that
+kind. Gates are not tested, so they have no difference here.
+
+Scores of each method under further presets beside its own row, and preset minus own with interval and p value.
+
+A family of tests is all differences of one column at one label ratio: methods x further presets. A preset whose
+settings are the method's own has the same cells and is not tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmark.results.files import csv_cell
+from benchmark.results.metrics import METRICS
+from benchmark.results.names import OVERALL, PRESET, UNTRAINED, name_on
+from benchmark.results.store import PlannedCell
+from reports.runs import Kept, Layout, Run, role_of
+from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
+from reports.statistics.estimates import LEVEL, chance_of_repeat, estimate, method, patient_variances, reach
+
+PLACE = ["unit", "ratio", "dataset", "metric"]
+INTERVAL = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
+PAIR = [
+    *PLACE, "first", "second", "difference", "low", "high", "p", "p_holm", "probability_of_improvement",
+    "patients_se", "seeds_se", "seeds", "detectable", "repeat", "remark",
+]  # fmt: skip
+
+
+def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
+    """One line per variant of each column, with the columns `INTERVAL`; mean, low, high and errors in [0, 1]."""
+    lines = []
+    for column in columns:
+        for variant, scores in zip(column.variants, column.scores, strict=True):
+            found = asdict(estimate(scores, column.patients))
+            found |= {name: float(np.clip(found[name], 0, 1)) for name in ("low", "high")}
+            lines.append(_place(column) | {"variant": variant} | found)
+    return pd.DataFrame(lines, columns=INTERVAL)
+
+
+def pairwise(columns: Sequence[ScoreColumn], asked: Collection[tuple[str, str]] | None = None) -> pd.DataFrame:
+    """One line per pair of variants of each column, or per pair that is asked for, with the columns `PAIR`.
+
+    difference: first minus second over shared seeds, in [-1, 1]; low and high are not adjusted. p_holm: adjusted within
+    the column at its ratio. probability_of_improvement: share of (seed, resample) with the first ahead, ties half.
+    repeat: `chance_of_repeat` of a significant difference, else NaN.
+    """
+    return pd.DataFrame([line for column in columns for line in _pairs(column, asked)], columns=PAIR)
+
+
+def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> list[dict[str, object]]:
+    lines: list[dict[str, object]] = []
+    scores = dict(zip(column.variants, column.scores, strict=True))
+    pairs = combinations(scores, 2) if asked is None else [pair for pair in asked if scores.keys() >= set(pair)]
+    for first, second in pairs:
+        one, other = scores[first], scores[second]
+        difference = one - other  # (S, 1+R)
+        found = asdict(estimate(difference, column.patients))
+        found["difference"] = found.pop("mean")
+        found["probability_of_improvement"] = _share_ahead(difference[:, 1:])
+        if 0 < found["seeds"] < len(column.seeds):
+            both = f"over the {found['seeds']} of {len(column.seeds)} seeds that both have"
+            found["remark"] = "; ".join(filter(None, [both, found["remark"]]))
+        lines.append(_place(column) | {"first": first, "second": second} | found)
+    adjusted = holm(np.array([line["p"] for line in lines]))
+    lines = [line | {"p_holm": p} for line, p in zip(lines, adjusted, strict=True)]
+    return [line | {"repeat": _repeat(line, column.patients)} for line in lines]
+
+
+def _repeat(line: Mapping[str, Any], patients: int) -> float:
+    """The chance that a repeat finds the pair again; NaN where it is not significant."""
+    if not line["p_holm"] < LEVEL:
+        return float("nan")
+    errors = (line["patients_se"], line["seeds_se"], line["seeds"])
+    share = line["p"] / line["p_holm"] if line["p"] else 1.0
+    return chance_of_repeat(line["difference"], *errors, patients, share=share)
+
+
+def _place(column: ScoreColumn) -> dict[str, object]:
+    return {name: getattr(column, name) for name in PLACE}
+
+
+def _share_ahead(difference: Floats) -> float:
+    """Share of (S, R) differences above zero, ties half; NaN where none is defined."""
+    defined = difference[np.isfinite(difference)]
+    return float((defined > 0).mean() + (defined == 0).mean() / 2) if len(defined) else float("nan")
+
+
+def holm(p: Floats) -> Floats:
+    """Holm's adjusted (n,) p values of one family; NaN stays NaN and does not count."""
+    adjusted = np.full(len(p), np.nan)
+    known = np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
+def ties(cells: pd.DataFrame, pairs: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
+    """The lines of `intervals` with two more columns, `best` and `tie`, decided within each column and ratio.
+
+    best: the highest mean, or the lowest where lower is better. tie: another variant without p_holm below `level`
+    against a best one. A variant without a score is neither; nothing is best where only one variant has a score.
+    """
+    lower = cells["metric"].isin([name for name, metric in METRICS.items() if metric.lower_is_better])
+    signed = cells.assign(mean=cells["mean"].where(~lower, -cells["mean"]))
+    top = signed.groupby(PLACE)["mean"].transform("max")
+    rivals = cells.groupby(PLACE)["mean"].transform("count")
+    best = (signed["mean"] == top) & (rivals > 1)
+    leaders = {tuple(line) for line in cells.loc[best, [*PLACE, "variant"]].itertuples(index=False)}
+    told = pairs.loc[pairs["p_holm"] < level, [*PLACE, "first", "second"]] if len(pairs) else pairs
+    behind = set[tuple[object, ...]]()
+    for *place, first, second in told.itertuples(index=False):
+        behind |= {(*place, second)} if (*place, first) in leaders else set()
+        behind |= {(*place, first)} if (*place, second) in leaders else set()
+    told_from_best = [tuple(line) in behind for line in cells[[*PLACE, "variant"]].itertuples(index=False)]
+    tie = ~best & cells["mean"].notna() & (rivals > 1) & ~np.array(told_from_best, dtype=bool)
+    return cells.assign(best=best, tie=tie)
+
+
+PATIENTS = "test patients"
+PATIENTS_OF_ONE_RUN = "test patients, in one run alone"
+PRETRAINING, SUBSET, FINE_TUNING = "pretraining", "labelled subset", "fine-tuning"
+
+
+@dataclass(frozen=True)
+class Component:
+    """One source of variance, as its standard deviation in a single run's score."""
+
+    source: str
+    sd: float
+    """In [0, 1]; NaN where it cannot be estimated, with the reason in `remark`."""
+    remark: str = ""
+
+
+def components(columns: Sequence[ScoreColumn], *, strict: bool) -> pd.DataFrame:
+    """One line per source of variance of each variant and column: place, variant, source, sd in [0, 1], remark.
+
+    strict: each seed draws its own labelled subset; otherwise all runs share one. Overall and variants without a score
+    are left out.
+    """
+    lines: list[dict[str, object]] = []
+    for column in columns:
+        for variant, scores, encoders in zip(column.variants, column.scores, column.encoders, strict=True):
+            there = np.isfinite(scores[:, 0])  # (S,)
+            if not column.dataset or not there.any():
+                continue
+            for part in sources(scores[there], column.patients, encoders[there], strict=strict):
+                where = {name: getattr(column, name) for name in PLACE} | {"variant": variant}
+                lines.append(where | {"source": part.source, "sd": part.sd, "remark": part.remark})
+    return pd.DataFrame(lines, columns=[*PLACE, "variant", "source", "sd", "remark"])
+
+
+def sources(scores: Floats, patients: int, encoders: NDArray[np.str_], *, strict: bool) -> Iterator[Component]:
+    """The components of (S, 1+R) scores in [0, 1]; encoders: (S,) keys of the runs' pretrained encoders."""
+    defined = scores[:, 1:][:, np.isfinite(scores[:, 1:]).all(axis=0)]  # (S, R)
+    if patients < 2 or defined.shape[1] < 2:
+        yield _not_estimated(PATIENTS, "one test patient" if patients < 2 else "undefined in the resamples")
+        return
+    shared, alone = patient_variances(defined, patients)
+    yield Component(PATIENTS, float(np.sqrt(shared)))
+    if len(scores) == 1:
+        pretrained = [PRETRAINING] if encoders[0] else []
+        yield from (_not_estimated(source, "one seed") for source in (*pretrained, SUBSET, FINE_TUNING))
+        return
+    yield Component(PATIENTS_OF_ONE_RUN, float(np.sqrt(alone)))
+    yield from _of_runs(scores[:, 0], encoders, alone, strict=strict)
+
+
+def _of_runs(scores: Floats, encoders: NDArray[np.str_], alone: float, *, strict: bool) -> Iterator[Component]:
+    """The components of the run; `alone` is var(i)."""
+    varied = [SUBSET, FINE_TUNING] if strict else [FINE_TUNING]
+    count = len(np.unique(encoders))
+    if 1 < count < len(scores):
+        between, within = nested_variances(scores, encoders)
+        yield Component(PRETRAINING, float(np.sqrt(between)))
+        yield _together(varied, within - alone)
+    else:
+        varied = varied if count == 1 else [PRETRAINING, *varied]
+        yield _together(varied, float(scores.var(ddof=1)) - alone)
+    if count == 1 and encoders[0]:
+        yield _not_estimated(PRETRAINING, "one pretraining")
+    if not strict:
+        yield _not_estimated(SUBSET, "one labelled subset")
+
+
+def _together(varied: Sequence[str], variance: float) -> Component:
+    remark = "cannot be told apart here: each seed changes all of them" if len(varied) > 1 else ""
+    return Component(" + ".join(varied), float(np.sqrt(max(0.0, variance))), remark)
+
+
+def _not_estimated(source: str, reason: str) -> Component:
+    return Component(source, np.nan, f"cannot be estimated here: {reason}")
+
+
+def nested_variances(scores: Floats, group: NDArray[np.str_]) -> tuple[float, float]:
+    """Variance between (at least 0) and within groups of (S,) scores, by one-way analysis of variance.
+
+    Needs at least two groups, and fewer groups than scores.
+    """
+    names, inverse, sizes = np.unique(group, return_inverse=True, return_counts=True)
+    means = np.bincount(inverse, weights=scores) / sizes  # (G,)
+    within = float(((scores - means[inverse]) ** 2).sum()) / (len(scores) - len(names))
+    between = float((sizes * (means - scores.mean()) ** 2).sum()) / (len(names) - 1)
+    typical = (len(scores) - (sizes**2).sum() / len(scores)) / (len(names) - 1)
+    return max(0.0, (between - within) / float(typical)), within
+
+
+Place = tuple[float, str, str, str]
+"""Ratio, dataset ('' of Overall), metric, variant."""
+DIGITS = 6
+"""Decimals in a CSV file: further ones differ between processors."""
+
+
+@dataclass(frozen=True)
+class TableStatistics:
+    """Statistics of a table; each frame's first columns are `PLACE`."""
+
+    tied: frozenset[Place] = frozenset()
+    """Numbers not significantly different from the best of their column and block."""
+    words: tuple[str, ...] = ()
+    """Footers."""
+    details: tuple[str, ...] = ()
+    """How the statistics were computed, for the page."""
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """'intervals', 'pairwise', 'components'."""
+
+
+def statistics_of(run: Run, layout: Layout, unit: str, kept: Kept | None = None) -> TableStatistics:
+    """The statistics of a table in one score unit, from the stored predictions. Raises UnequalTestSets.
+
+    kept: where they are looked up and left for the next report.
+    """
+    place = "statistics", layout.evaluation, layout.name, unit, *layout.metrics
+    known = kept.get(*place) if kept else None
+    if known:
+        return _as_stored(known)
+    found = _computed(run, layout, unit)
+    if kept:
+        kept.put(_to_store(found), *place)
+    return found
+
+
+def _to_store(found: TableStatistics) -> dict[str, Any]:
+    """JSON values, exact to the bit."""
+    frames = {
+        what: {"types": {name: str(kind) for name, kind in frame.dtypes.items()}, "columns": frame.to_dict("list")}
+        for what, frame in found.frames.items()
+    }
+    return {"words": found.words, "details": found.details, "frames": frames}
+
+
+def _as_stored(value: Mapping[str, Any]) -> TableStatistics:
+    frames = {what: pd.DataFrame(own["columns"]).astype(own["types"]) for what, own in value["frames"].items()}
+    return TableStatistics(_tied(frames), tuple(value["words"]), tuple(value["details"]), frames)
+
+
+def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
+    if not frames:
+        return frozenset()
+    marked = frames["intervals"]
+    tied = marked.loc[marked["tie"], ["ratio", "dataset", "metric", "variant"]]
+    return frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False))
+
+
+class _AtRatio(NamedTuple):
+    """What is left of one label ratio when its scores are out of memory."""
+
+    frames: dict[str, pd.DataFrame]
+    outlines: list[ScoreColumn]
+    """Its columns with the scores of the test set alone."""
+    details: list[str]
+
+
+def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
+    found = [at for ratio in layout.ratios if (at := _at_ratio(run, layout, ratio, unit)).outlines]
+    if not found:
+        return TableStatistics()
+    frames = {what: _joined([at.frames[what] for at in found]) for what in found[0].frames}
+    outlines = [column for at in found for column in at.outlines]
+    return TableStatistics(
+        _tied(frames), tuple(reach(run, outlines, frames["pairwise"])), tuple(found[0].details), frames
+    )
+
+
+def _at_ratio(run: Run, layout: Layout, ratio: float, unit: str) -> _AtRatio:
+    columns = columns_at(run, layout.competing, ratio, unit, metrics=layout.metrics)
+    if not columns:
+        return _AtRatio({}, [], [])
+    pairs = pairwise(columns)
+    frames = {
+        "intervals": ties(intervals(columns), pairs),
+        "pairwise": pairs,
+        "components": components(columns, strict=run.plan.config["protocol"] == "strict"),
+    }
+    outlines = [replace(column, scores=column.scores[..., :1].copy()) for column in columns]
+    return _AtRatio(frames, outlines, method(run, columns))
+
+
+def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames of equal columns below each other; the empty ones count only where all are."""
+    return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
+
+
+def joined(statistics: Mapping[str, TableStatistics], what: str) -> str:
+    """One CSV of the frame `what` of all tables; the first column is the table's name."""
+    frames = [found.frames[what].assign(table=name) for name, found in statistics.items() if what in found.frames]
+    if not frames:
+        return "table\n"
+    columns = dict.fromkeys(column for frame in frames for column in frame if column != "table")
+    known = [frame.dropna(axis="columns", how="all") for frame in frames]  # pandas warns of columns without a value
+    whole = pd.concat(known, ignore_index=True).reindex(columns=["table", *columns])
+    return whole.round(DIGITS).map(csv_cell).to_csv(index=False, lineterminator="\n")
+
+
+FIGURE = "differences-in-overall"
+"""Last part of the name of the figure that draws them, after the table's name."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row minus the reference, in points."""
+
+    variant: str
+    mean: float
+    low: float
+    """NaN, as `high`, where there is no interval."""
+    high: float
+    told: bool
+    """Significant after Holm's correction over all pairs of the column."""
+    repeat: float
+    """The chance that a repeat finds it again (`reports.statistics.estimates`); NaN where it is not known."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The differences from one reference at one label ratio."""
+
+    ratio: float
+    reference: str
+    rows: tuple[Difference, ...]
+    """In the order of the table, without the reference."""
+
+
+def differences(statistics: TableStatistics | None, unchanged: str = "") -> list[Differences]:
+    """The differences in Overall from each reference at each ratio that has one, in the order of the table.
+
+    unchanged: the row of a method's own settings, if the table is of changes of them (`Layout.unchanged`).
+    """
+    if statistics is None or "pairwise" not in statistics.frames:
+        return []
+    intervals, pairs = (statistics.frames[what] for what in ("intervals", "pairwise"))
+    scores = intervals[intervals["metric"] == OVERALL].dropna(subset=["mean"])
+    own = pairs[pairs["metric"] == OVERALL].dropna(subset=["difference"])
+    if not len(own):
+        return []
+    return [
+        Differences(ratio, reference, rows)
+        for reference, variants in rows_of_references(scores, own, unchanged).items()
+        for ratio in map(float, own["ratio"].unique())
+        if (rows := tuple(_from_reference(own[own["ratio"] == ratio], reference, variants)))
+    ]
+
+
+def rows_of_references(scores: pd.DataFrame, pairs: pd.DataFrame, unchanged: str = "") -> dict[str, list[str]]:
+    """Reference -> the rows held against it, of the lines of `intervals` and `pairwise`; the first encoder's first."""
+    variants = list(dict.fromkeys([*scores["variant"], *pairs["first"], *pairs["second"]]))
+    there = set(scores["variant"])
+    if unchanged in there:
+        return {unchanged: variants}
+    first = UNTRAINED
+    if first not in there:
+        first = str(scores.groupby("variant", sort=False)["mean"].mean().idxmax())
+    found: dict[str, list[str]] = {first: []}
+    for variant in variants:
+        own = name_on(UNTRAINED, variant.partition("+")[2])
+        found.setdefault(own if own in variants else first, []).append(variant)
+    return found
+
+
+def in_one_panel(found: list[Differences]) -> list[Differences]:
+    """The differences of each ratio together, from all references."""
+    ratios = dict.fromkeys(own.ratio for own in found)
+    return [
+        Differences(ratio, found[0].reference, tuple(row for own in found if own.ratio == ratio for row in own.rows))
+        for ratio in ratios
+    ]
+
+
+def _from_reference(pairs: pd.DataFrame, reference: str, variants: list[str]) -> Iterator[Difference]:
+    """Each pair of the reference and one of these rows as row minus reference, in percent."""
+    for pair in pairs.to_dict("records"):
+        told = bool(pair["p_holm"] < LEVEL)
+        mean, low, high = (100 * pair[name] for name in ("difference", "low", "high"))
+        repeat = pair["repeat"]
+        if pair["second"] == reference and pair["first"] in variants:
+            yield Difference(pair["first"], mean, low, high, told, repeat)
+        elif pair["first"] == reference and pair["second"] in variants:
+            yield Difference(pair["second"], -mean, -high, -low, told, repeat)
+
+
+TESTED = ("difference", "low", "high", "p", "p_holm", "seeds", "remark")
+SAME = "same settings"
+"""Remark of a preset whose settings are the method's own."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A method under a further preset, in one column at one label ratio; scores and differences in [-1, 1]."""
+
+    unit: str
+    ratio: float
+    dataset: str
+    """'' for Overall, the mean of all columns."""
+    metric: str
+    of: str
+    """The method."""
+    preset: str
+    own: float
+    """Mean of the method's own row over the seeds that have a score; NaN without one, like all that follow."""
+    mean: float
+    """That of its row under the preset."""
+    difference: float = float("nan")
+    """Preset minus own, over the seeds that both have."""
+    low: float = float("nan")
+    high: float = float("nan")
+    p: float = float("nan")
+    p_holm: float = float("nan")
+    seeds: int = 0
+    remark: str = SAME
+
+
+def beside(run: Run, evaluation: str, unit: str, kept: Kept | None = None) -> list[Beside]:
+    """The columns of an evaluation in one score unit, by label ratio, Overall last; none without further presets.
+
+    kept: where they are looked up and left for the next report. Raises UnequalTestSets.
+    """
+    roles = {name: role_of(run.plan, name) for name in run.plan.variants}
+    rows = {name: role for name, role in roles.items() if role["role"] == PRESET and role["of"] in roles}
+    there = {*rows, *(role["of"] for role in rows.values())}
+    ratios = {cell.ratio for cell in run.plan.cells if cell.variant in rows}
+    planned = [cell for cell in run.plan.cells if cell.evaluation == evaluation and cell.ratio in ratios]
+    cells = [cell for cell in planned if cell.variant in there]
+    place = "beside", evaluation, unit
+    known = kept.get(*place) if kept and rows else None
+    if known:
+        return [Beside(**line) for line in known]
+    found = [
+        line
+        for ratio in dict.fromkeys(cell.ratio for cell in cells)
+        for line in _presets_at_ratio(run, cells, rows, ratio, unit)
+    ]
+    if kept and found:
+        kept.put([asdict(line) for line in found], *place)
+    return found
+
+
+def _presets_at_ratio(
+    run: Run, cells: Sequence[PlannedCell], rows: Mapping[str, Mapping[str, Any]], ratio: float, unit: str
+) -> Iterator[Beside]:
+    keys = {
+        name: {cell.key for cell in cells if (cell.variant, cell.ratio) == (name, ratio)} for name in run.plan.variants
+    }
+    columns = columns_at(run, cells, ratio, unit)
+    pairs = pairwise(columns, [(name, role["of"]) for name, role in rows.items() if keys[name] != keys[role["of"]]])
+    tested = {(line["dataset"], line["metric"], line["first"]): line for line in pairs.to_dict("records")}
+    for column in columns:
+        place = {what: getattr(column, what) for what in PLACE}
+        means = {name: _mean(scores[:, 0]) for name, scores in zip(column.variants, column.scores, strict=True)}
+        for name, role in rows.items():
+            line = tested.get((column.dataset, column.metric, name))
+            found = {what: line[what] for what in TESTED} if line else {}
+            own, mean = (means.get(row, float("nan")) for row in (role["of"], name))
+            yield Beside(**place, of=role["of"], preset=str(role["value"]), own=own, mean=mean, **found)
+
+
+def _mean(scores: np.ndarray[Any, Any]) -> float:
+    """The mean of those that are defined."""
+    defined = scores[np.isfinite(scores)]
+    return float(defined.mean()) if len(defined) else float("nan")

@@ -1,1 +1,0 @@
-"""Tables of further scores, macro means, classes and subgroups, as texts and files. For reports.build."""

@@ -1,0 +1,446 @@
+"""Captions, footers, verdict.
+
+Caption, footers and details of a table.
+
+None contains a time, a device or a path, so that a resumed run prints the same text.
+
+The sentences above a table: which rows differ in Overall, by how much, which do not, and what it would take.
+
+Made from the statistics alone (`reports.statistics`): a row is above another where the difference is significant after
+Holm's correction over all pairs of the column. Where every seed has its own pretraining, those that a repeat with other
+seeds is expected to find are told from those that it may miss. `reports.figures` draws the same differences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten
+from typing import Any
+
+import pandas as pd
+
+from benchmark.results.metrics import COLUMNS, METRICS
+from benchmark.results.names import EVALUATION_FACTS, HEARTBEAT, OVERALL, is_untrained, takes_shots
+from benchmark.results.store import Plan, PlannedCell, labels_of
+from reports.runs import Layout, Run, role_of, unfinished
+from reports.statistics.estimates import EXPECTED, LEVEL, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
+from reports.statistics.table import Difference, Differences, TableStatistics, differences
+
+SHOWN_DIGITS = 12
+NAMED, LONGEST_ERROR = 3, 160
+"""Groups of cells that a footer names for an error, or rows for a note, and length of the error in characters."""
+
+
+def ratio_text(ratio: float, evaluation: str = "") -> str:
+    """0.3 -> '30 %', 0.005 -> '0.5 %'; of an evaluation that takes shots 5 -> '5 patients per class'."""
+    if takes_shots(evaluation):
+        return f"{ratio:g} patient{'' if ratio == 1 else 's'} per class"
+    return f"{100 * ratio:g} %"
+
+
+def labels_text(ratio: float, evaluation: str = "") -> str:
+    """'30 % of the labels' or '5 patients per class'."""
+    return ratio_text(ratio, evaluation) + ("" if takes_shots(evaluation) else " of the labels")
+
+
+def ratio_stem(ratio: float, evaluation: str) -> str:
+    """'30' (percent) or '5-per-class', for names of files."""
+    return f"{ratio:g}-per-class" if takes_shots(evaluation) else f"{100 * ratio:g}"
+
+
+def unit_text(plan: Plan, unit: str) -> str:
+    """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into plain windows or crops."""
+    plain = plan.config["data"].get("segmentation") in ("windows", "recordings")
+    return "window" if plain and unit == HEARTBEAT else unit
+
+
+def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:
+    """Metrics, seeds, marks, whether ECGs are simulated, and the config's own caption. columns: without Overall."""
+    *others, last = (METRICS[metric].words for metric in layout.metrics)
+    metrics = " and ".join(filter(None, [", ".join(others), last]))
+    seeds = sorted({cell.seed for cell in cells})
+    over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {seeds_named(seeds)}"
+    sentences = [
+        f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
+        *([f"Overall: mean of the {columns} {_counting(layout)}columns."] if columns > 1 else []),
+        *_lower(layout),
+        "Bold: best of its block; ≈: tied with it.",
+    ]
+    if layout.gates:
+        sentences.append("Italics: gates (reference rows), not ranked.")
+    facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
+    how = EVALUATION_FACTS.get(cells[0].evaluation)
+    if how and how.frozen and not how.shots and plan.config["protocol"] == "paper" and len(seeds) > 1:
+        sentences.append("±0.0: the probe is deterministic.")
+    if any(source.get("simulated") for source in [*facts, plan.pretraining]):
+        sentences.append("Simulated ECGs: no ranking of methods follows.")
+    own = str(plan.config.get("caption") or "").strip()
+    return " ".join([*sentences, own]).strip()
+
+
+def seeds_named(seeds: Sequence[int]) -> str:
+    """'41 to 45', or '41, 43, 44' where some are left out."""
+    own = sorted(seeds)
+    whole = own == list(range(own[0], own[-1] + 1)) and len(own) > 2
+    return f"{own[0]} to {own[-1]}" if whole else ", ".join(map(str, own))
+
+
+def _counting(layout: Layout) -> str:
+    """'F1, AUROC and ACC ' where further columns do not count in Overall."""
+    own = [METRICS[metric].title for metric in layout.metrics if metric in COLUMNS]
+    return f"{', '.join(own[:-1])} and {own[-1]} " if len(own) < len(layout.metrics) and len(own) > 1 else ""
+
+
+def _lower(layout: Layout) -> Iterator[str]:
+    """Which columns are the better the lower."""
+    own = [METRICS[metric].title for metric in layout.metrics if METRICS[metric].lower_is_better]
+    if own:
+        yield f"The lower the better: {' and '.join(own)}."
+
+
+def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
+    """Cells, warnings, data, unscored patients, notes, failures and commits of a table, one line each."""
+    plan = run.plan
+    datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
+    yield _cells_line(run, cells)
+    yield from (f"Warning: {warning}." for warning in plan.warnings)
+    yield (
+        f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}{preset_text(plan)}, "
+        f"{labels_of(plan)} labels. Data: {', '.join(map(_source_text, datasets))}; {corpus_text(plan)}."
+    )
+    yield from signals_text(plan)
+    yield from _coverage(run, cells)
+    yield from _notes(run, cells)
+    yield from _unfinished(run, cells)
+    yield from _commits(run, cells)
+
+
+def signals_text(plan: Plan) -> Iterator[str]:
+    """A line on how signals were taken, where it is not as in the paper; window lengths stand in the page's config."""
+    data = plan.config["data"]
+    told = []
+    if data.get("segmentation") == "recordings":
+        seconds = data.get("window_seconds", 0)
+        stride = data.get("window_stride") or seconds / 2
+        told.append(f"crops of {seconds:g} s every {stride:g} s of whole recordings")
+    if "rate" in data:
+        told.append(f"{data['rate']} Hz")
+    if "standardise" in data:
+        told.append({"dataset": "one mean and deviation per dataset"}.get(data["standardise"], "not standardised"))
+    if "leads" in data:
+        told.append(f"downstream with leads {' '.join(data['leads'])} alone, the others zero")
+    if plan.pool == "max":
+        told.append("a recording's probabilities are the maxima over its windows")
+    if told:
+        yield f"Signals: {'; '.join(told)}."
+
+
+def preset_text(plan: Plan) -> str:
+    """', preset tuned': whose settings the methods have; '' for a plan that does not say."""
+    preset = plan.config.get("pretrain", {}).get("preset")
+    return f", preset {preset}" if preset else ""
+
+
+def details_of(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Sizes of the data, skipped recordings and use of reports, one line each."""
+    plan = run.plan
+    there = {cell.dataset for cell in cells}
+    sources = [*(facts for name, facts in plan.datasets.items() if name in there), plan.pretraining]
+    yield f"Recordings and patients: {'; '.join(map(_size_text, sources))}."
+    yield f"Skipped recordings: {'; '.join(dict.fromkeys(map(_skipped_text, sources)))}."
+    yield from _reports(plan, cells)
+
+
+def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Which rows use reports, and how these are embedded."""
+    rows = [title for name, title in plan.variants.items() if role_of(plan, name).get("reads_reports")]
+    there = {plan.variants[cell.variant] for cell in cells}
+    readers = [title for title in rows if title in there]
+    if readers:
+        embedder = plan.config.get("pretrain", {}).get("text_embedder") or "an unnamed embedder"
+        how = "TF-IDF and truncated SVD, fitted on them" if embedder == "tfidf" else f"{embedder}, frozen"
+        without = plan.pretraining.get("without_report", 0)
+        left_out = f"; {without} recordings without a report are left out" if without else ""
+        yield f"Reports, used by {', '.join(readers)}: embedded by {how}{left_out}."
+
+
+def _cells_line(run: Run, cells: Sequence[PlannedCell]) -> str:
+    groups = {"failed": run.failures, "damaged": run.damaged}
+    finished = sum(cell.key in run.rows for cell in cells)
+    counts = {what: sum(cell.key in keys for cell in cells) for what, keys in groups.items()}
+    counts["not run"] = len(cells) - finished - sum(counts.values())
+    rest = "".join(f", {number} {what}" for what, number in counts.items() if number)
+    return f"Cells: {finished} of {len(cells)} finished{rest}."
+
+
+def _source_text(facts: Mapping[str, Any]) -> str:
+    return f"{_title(facts)} ({'simulated' if facts.get('simulated') else 'real'})"
+
+
+def corpus_text(plan: Plan) -> str:
+    """'pretraining on MIMIC-IV-ECG (real), 30 of its 90 recordings, of 9 patients'; no row may be pretrained."""
+    if all(is_untrained(method) for method in plan.config.get("methods", [""])):
+        return "nothing is pretrained"
+    return f"pretraining on {_source_text(plan.pretraining)}{used_text(plan)}"
+
+
+def used_text(plan: Plan) -> str:
+    """', 30 of its 90 recordings, of 9 patients': what is pretrained on; '' for a plan that does not say."""
+    facts = plan.pretraining
+    if "used_recordings" not in facts:
+        return ""
+    return f", {facts['used_recordings']} of its {facts['recordings']} recordings, of {facts['used_patients']} patients"
+
+
+def _size_text(facts: Mapping[str, Any]) -> str:
+    return f"{_title(facts)} {facts['recordings']} of {facts['patients']}"
+
+
+def _title(facts: Mapping[str, Any]) -> str:
+    return str(facts.get("title") or facts["name"])
+
+
+def _skipped_text(facts: Mapping[str, Any]) -> str:
+    """`skipped` is a count, or counts by reason."""
+    skipped = facts.get("skipped") or 0
+    if not isinstance(skipped, Mapping):
+        return f"{_title(facts)} {skipped}"
+    reasons = ", ".join(f"{reason}: {number}" for reason, number in sorted(skipped.items()))
+    return f"{_title(facts)} {sum(skipped.values())} ({reasons})"
+
+
+def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Number of patients without a scored recording, per dataset and class; the page has the reasons."""
+    rows = {cell.dataset: run.rows[cell.key] for cell in cells if cell.key in run.rows}
+    texts = [
+        f"{run.plan.datasets[dataset]['title']} {name} {len(found['unscored'])} of {found['patients']}"
+        for dataset, row in rows.items()
+        for name, found in row.coverage.items()
+        if found["unscored"]
+    ]
+    if texts:
+        yield f"Patients without a scored recording: {', '.join(texts)}."
+
+
+def _place(plan: Plan, cell: PlannedCell) -> str:
+    return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio, cell.evaluation)}"
+
+
+def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Each note of the rows once, with its datasets, ratios and number of cells; their rows where others lack it.
+
+    Notes of as many cells of the same place and rows share a line.
+    """
+    finished = [cell for cell in cells if cell.key in run.rows]
+    there = Counter(_place(run.plan, cell) for cell in finished)
+    noted: dict[str, dict[str, list[PlannedCell]]] = {}
+    for cell in finished:
+        for note in dict.fromkeys(run.rows[cell.key].notes):
+            noted.setdefault(note, {}).setdefault(_place(run.plan, cell), []).append(cell)
+    alike: dict[str, list[str]] = {}
+    for note, places in noted.items():
+        named = "; ".join(
+            f"{place}: {len(own)} cell{'s' if len(own) > 1 else ''}"
+            + (f" of {_titles(run.plan, own)}" if len(own) < there[place] else "")
+            for place, own in places.items()
+        )
+        alike.setdefault(named, []).append(note)
+    for named, notes in alike.items():
+        yield f"Note: {'; '.join(notes)} ({named}{' each' if len(notes) > 1 else ''})."
+
+
+def _titles(plan: Plan, cells: Sequence[PlannedCell]) -> str:
+    """'PMQ, MoCo, BYOL and 2 more': the rows of some cells."""
+    titles = list(dict.fromkeys(plan.variants[cell.variant] for cell in cells))
+    return ", ".join(titles[:NAMED]) + (f" and {len(titles) - NAMED} more" if len(titles) > NAMED else "")
+
+
+def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """One line per error; the page has all cells and the traceback."""
+    for found in unfinished(run, cells):
+        places = cell_names(run.plan, found.cells)
+        named = "; ".join(places[:NAMED]) + (f"; and {len(places) - NAMED} more" if len(places) > NAMED else "")
+        if found.state == "damaged":
+            yield f"Left out: {named}: the stored row is damaged."
+        else:
+            yield f"Failed: {named}: {shorten(found.error, LONGEST_ERROR, placeholder=' …')}"
+
+
+def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
+    """'PMQ (Chapman, 1 %, seeds 41, 42)': cells, grouped by variant, dataset and ratio."""
+    seeds: dict[str, set[int]] = {}
+    for cell in cells:
+        seeds.setdefault(f"{plan.variants[cell.variant]} ({_place(plan, cell)}", set()).add(cell.seed)
+    return [f"{place}, seed{'s' if len(own) > 1 else ''} {seeds_named(list(own))})" for place, own in seeds.items()]
+
+
+def _commits(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """The commits that computed the rows, with a mark for uncommitted changes."""
+    commits: dict[str, None] = {}
+    for cell in cells:
+        git = run.rows[cell.key].provenance.get("git") if cell.key in run.rows else None
+        if git and git.get("commit"):
+            dirty = " with uncommitted changes" if git.get("dirty") else ""
+            commits[str(git["commit"])[:SHOWN_DIGITS] + dirty] = None
+    if commits:
+        yield f"Code: commit {', '.join(commits)}."
+
+
+MOST_RATIOS = 3
+"""Label ratios with a sentence of their own: the largest."""
+Ordered = tuple[str, str]
+"""A row, and one significantly below it."""
+
+
+def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = "", unchanged: str = "") -> Iterator[str]:
+    """What is compared, the rows against the reference at each label ratio, the other pairs, and what is left open.
+
+    Nothing where no two rows have the scores for a comparison of Overall. unchanged: as in `differences`.
+    """
+    found = differences(statistics, unchanged)
+    if not found or statistics is None:
+        return
+    pairs = statistics.frames["pairwise"]
+    overall = pairs[(pairs["metric"] == OVERALL) & pairs["p_holm"].notna()]
+    first = found[0].reference
+    seeds = int(overall["seeds"].max()) if len(overall) else 1
+    again = of_methods(plan, seeds)
+    yield _scope(plan, first, seeds)
+    yield from (
+        sentence(own, plan.variants, evaluation, again)
+        for own in [own for own in found if own.reference == first][:MOST_RATIOS]
+    )
+    for reference in dict.fromkeys(own.reference for own in found if own.reference != first):
+        largest = next(own for own in found if own.reference == reference)
+        yield f"From {plan.variants[reference]}, {sentence(largest, plan.variants, evaluation, again)}"
+    yield from _others(overall, found, plan.variants, evaluation, again)
+    yield from _open(overall, plan.variants, evaluation)
+
+
+def _scope(plan: Plan, reference: str, seeds: int) -> str:
+    repeat = (
+        f" Expected again: other {seeds} seeds on the same test patients would find it significant too, with a chance "
+        f"of {100 * EXPECTED:g} % or more; a lower chance is given."
+    )
+    return (
+        f"Overall minus that of {plan.variants[reference]} in points, with {100 * (1 - LEVEL):g} % intervals, not "
+        f"adjusted; significant: after Holm's correction over all pairs of rows. {whose_differences(plan, seeds)}"
+        f"{repeat if of_methods(plan, seeds) else ''}"
+    )
+
+
+def of_methods(plan: Plan, seeds: int) -> bool:
+    """Whether every seed has its own pretraining: differences are of methods, and a repeat has other pretrainings."""
+    return bool(plan.config["protocol"] == "strict" and seeds > 1)
+
+
+def whose_differences(plan: Plan, seeds: int) -> str:
+    """Whether differences over so many seeds are of methods or of encoders; one sentence."""
+    if of_methods(plan, seeds):
+        return f"Differences of methods ({seeds} pretrainings each)."
+    return "Differences of these encoders (one pretraining each), not of the methods."
+
+
+def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = "", again: bool = False) -> str:
+    """Rows significantly above and below the reference, then the others; the largest difference first.
+
+    again: tell those that are expected in a repeat from those that it may miss, these with their chance.
+    """
+    rows = sorted(found.rows, key=lambda row: -row.mean)
+    groups: dict[str, list[str]] = {}
+    for side in ("above", "below"):
+        own = [row for row in rows if row.told and (row.mean > 0) == (side == "above")]
+        unsure = [row for row in own if again and row.repeat < EXPECTED]
+        expected = f"significantly {side}, expected again" if again else f"significantly {side}"
+        groups[expected] = [_text(row, titles) for row in own if row not in unsure]
+        groups[f"significantly {side}, a repeat may miss it"] = [
+            _text(row, titles, f"; chance {int(100 * row.repeat)} %") for row in unsure
+        ]
+    groups["not significantly different"] = [_text(row, titles) for row in rows if not row.told]
+    parts = [f"{what}: {', '.join(own)}" for what, own in groups.items() if own]
+    return f"{labels_text(found.ratio, evaluation)}: {'; '.join(parts)}."
+
+
+def _text(row: Difference, titles: Mapping[str, str], more: str = "") -> str:
+    return f"{titles[row.variant]} {points_text(row.mean, row.low, row.high, more)}"
+
+
+def points_text(mean: float, low: float, high: float, more: str = "") -> str:
+    """'+3.1 (1.2 to 5.0)': a difference in points with its interval and what else is said of it; NaN for none."""
+    interval = "no interval" if math.isnan(low) else f"{_points(low)} to {_points(high)}"
+    return f"{_points(mean, '+')} ({interval}{more})"
+
+
+def _points(value: float, sign: str = "") -> str:
+    return f"{round(value, 1) + 0.0:{sign}.1f}".replace("-", "−")
+
+
+def _others(
+    overall: pd.DataFrame, found: Sequence[Differences], titles: Mapping[str, str], evaluation: str, again: bool
+) -> Iterator[str]:
+    """Significant pairs without a reference, 'PCLR above MoCo, PMQ (30, 10 %)', and the number of the others."""
+    references = {own.reference for own in found}
+    pairs = overall[~overall["first"].isin(references) & ~overall["second"].isin(references)]
+    if pairs.empty:
+        return
+    told = pairs[pairs["p_holm"] < LEVEL]
+    unsure = told["repeat"].lt(EXPECTED) & again
+    shares = pairs["ratio"].nunique() > 1
+    groups = {
+        "expected again: " if again else "": _by_row(told[~unsure], titles, evaluation, shares),
+        "a repeat may miss: ": _by_row(told[unsure], titles, evaluation, shares),
+    }
+    parts = [f"{what}{'; '.join(own)}" for what, own in groups.items() if own]
+    count, left = (len({frozenset(pair) for pair in own[["first", "second"]].to_numpy()}) for own in (pairs, told))
+    parts.append(f"no significant difference in {count - left} of {count} pairs")
+    yield f"Among the other rows: {'. '.join([parts[0], *(part[0].upper() + part[1:] for part in parts[1:])])}."
+
+
+def _by_row(told: pd.DataFrame, titles: Mapping[str, str], evaluation: str, shares: bool) -> list[str]:
+    """'PCLR above MoCo, PMQ (30, 10 %)' of significant pairs; the rows and ratios that say most first."""
+    found: dict[Ordered, list[float]] = {}
+    for pair in told.to_dict("records"):
+        above, below = (pair["first"], pair["second"])[:: 1 if pair["difference"] > 0 else -1]
+        found.setdefault((above, below), []).append(float(pair["ratio"]))
+    by_row: dict[tuple[str, tuple[float, ...]], list[str]] = {}
+    for (above, below), ratios in found.items():
+        by_row.setdefault((above, tuple(ratios)), []).append(titles[below])
+    return [
+        f"{titles[above]} above {', '.join(rows)}" + (f" ({_amounts(ratios, evaluation)})" if shares else "")
+        for (above, ratios), rows in sorted(by_row.items(), key=lambda item: -len(item[1]) * len(item[0][1]))
+    ]
+
+
+def _amounts(ratios: Sequence[float], evaluation: str) -> str:
+    """'30, 10 %' or '10, 5 patients per class'."""
+    *others, last = ratios
+    return ", ".join([*(ratio_text(ratio, evaluation).split()[0] for ratio in others), ratio_text(last, evaluation)])
+
+
+def _open(overall: pd.DataFrame, titles: Mapping[str, str], evaluation: str) -> Iterator[str]:
+    """The largest difference that is not significant, and the seeds or patients that it would take."""
+    undecided = overall[(overall["p_holm"] >= LEVEL) & (overall["detectable"] > 0)].to_dict("records")
+    if not undecided:
+        return
+    pair = max(undecided, key=lambda line: abs(line["difference"]))
+    above, below = (pair["first"], pair["second"])[:: 1 if pair["difference"] > 0 else -1]
+    yield (
+        f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
+        f"{_points(100 * abs(pair['difference']))} points at {labels_text(pair['ratio'], evaluation)}. "
+        f"{_what_it_takes(float(pair['difference']), pair['patients_se'], pair['seeds_se'], int(pair['seeds']))}"
+    )
+
+
+def _what_it_takes(difference: float, patients_se: float, seeds_se: float, seeds: int) -> str:
+    """The seeds or test patients for power 80 % if the difference is true."""
+    more = seeds_needed(difference, patients_se, seeds_se, seeds)
+    times = patients_needed(difference, patients_se, seeds_se, seeds)
+    condition = "(if it is true; power 80 %, without Holm's correction)"
+    if times == 1:
+        return f"Enough for one comparison alone, not for all pairs {condition}."
+    ways = [*([f"{more} seeds"] if more else []), *([f"{times} times the test patients"] if times else [])]
+    if not ways:
+        return f"Neither {MOST_SEEDS} seeds nor {MOST_TIMES} times the test patients alone would show it {condition}."
+    return f"It would take {' or '.join(ways)} {condition}."

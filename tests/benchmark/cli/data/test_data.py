@@ -1,0 +1,218 @@
+"""The verb `data` and the audit before a run, from argv to exit status, on cohorts with planted defects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.cli.data import cut_text
+from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.data.datasets.base import Recording
+from benchmark.data.segments import Segmentation
+from benchmark.data.simulate import CohortSettings, write_cohort
+
+PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
+SMALL = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
+QUICK = ["--methods", "random", "--evaluate", "linear", "--ratios", "1", "--seeds", "41", "--device", "cpu"]
+QUICK += ["--jobs-per-device", "1", "--workers", "1", "--set", *SMALL]
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="session")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data root with all four datasets."""
+    root = tmp_path_factory.mktemp("sound")
+    for name, patients in PATIENTS.items():
+        write_cohort(name, root / name, CohortSettings(patients, recordings_per_patient=2.0), seed=1)
+    for path in root.rglob("*"):
+        os.utime(path, (1, 1))  # a file that changed within two seconds is read again by each command
+    return root
+
+
+@pytest.fixture
+def root(sound: Path, tmp_path: Path) -> Path:
+    """A copy of it to plant defects in."""
+    return Path(shutil.copytree(sound, tmp_path / "data"))
+
+
+def records(folder: Path, pattern: str) -> list[Path]:
+    """Records of a cohort without extension, by name."""
+    return sorted((path.with_suffix("") for path in folder.glob(pattern)), key=lambda path: path.name)
+
+
+def copy_record(source: Path, target: Path) -> None:
+    """The signal of one record under the name of another, whose labels stay."""
+    labels = [line for line in target.with_suffix(".hea").read_text().splitlines() if line.startswith("#")]
+    lines = [line for line in source.with_suffix(".hea").read_text().splitlines() if not line.startswith("#")]
+    header = "\n".join([*lines, *labels, ""]).replace(source.name, target.name)
+    target.with_suffix(".hea").write_text(header)
+    shutil.copyfile(source.with_suffix(".mat"), target.with_suffix(".mat"))
+
+
+def plant_copies(root: Path) -> None:
+    """Every CPSC2018 recording becomes a copy of a Chapman recording: some that train there are tested here."""
+    chapman = records(root / "chapman", "WFDBRecords/*/*/*.hea")
+    for source, target in zip(chapman, records(root / "cpsc2018", "Training_WFDB/*.hea"), strict=True):
+        copy_record(source, target)
+
+
+def move_to_another_side(root: Path) -> str:
+    """Give a PTB-XL patient of fold 10 the recordings of another, of the folds 1 to 8; returns his name."""
+    table = root / "ptb-xl" / "ptbxl_database.csv"
+    header, *rows = table.read_text().splitlines()
+    fold = header.split(",").index("strat_fold") - len(header.split(","))  # from the right: reports hold commas
+    tested = next(row.split(",")[1] for row in rows if row.split(",")[fold] == "10" and "NORM" in row)
+    index = next(i for i, row in enumerate(rows) if row.split(",")[fold] in "12345678" and "NORM" in row)
+    ecg_id, _, rest = rows[index].split(",", 2)
+    rows[index] = f"{ecg_id},{tested},{rest}"
+    table.write_text("\n".join([header, *rows, ""]))
+    return tested.removesuffix(".0")
+
+
+def test_check_finds_nothing_wrong_in_sound_data(sound: Path, said: Said) -> None:
+    status, out, err = said("data", "check", "--data-root", sound)
+    assert (status, err) == (OK, "")
+    assert "leak" not in out
+    assert "fatal" not in out
+    assert out.splitlines()[-1] == "between the datasets: no copies"
+    assert "form        records500 (simulated)" in out
+    assert "signals     500 Hz; 10 s" in out
+
+
+def test_check_is_what_data_alone_means(sound: Path, said: Said) -> None:
+    assert "Chapman (chapman): " in said("data", "--data-root", sound, "--datasets", "chapman")[1]
+
+
+def test_check_names_a_pretraining_recording_in_a_test_set(root: Path, said: Said) -> None:
+    plant_copies(root)
+    flags = ("--data-root", root, "--datasets", "cpsc2018", "--pretrain-dataset", "chapman")
+    status, out, _ = said("data", "check", *flags)
+    assert status == FAILED
+    assert "CPSC2018 (cpsc2018): a run refuses it, unless told --allow-leak" in out
+    (line,) = [line for line in out.splitlines() if "both pretrained on and tested" in line]
+    assert line.startswith("  leak: ")
+    assert " = CPSC2018 A00" in line
+    status, out, _ = said("data", "check", "--data-root", root, "--datasets", "chapman", "cpsc2018")
+    assert status == OK  # nothing is pretrained on here
+    assert "warning: " in out
+    assert "in more than one recording: Chapman JS" in out
+
+
+def test_check_names_a_patient_on_two_sides(root: Path, said: Said) -> None:
+    patient = move_to_another_side(root)
+    status, out, _ = said("data", "check", "--data-root", root, "--datasets", "ptb-xl")
+    assert status == FAILED
+    assert f"leak: 1 patient is on two sides of the split of PTB-XL ({patient}: training and test)" in out
+
+
+def test_check_names_damaged_files_and_goes_on(root: Path, said: Said) -> None:
+    first, second, *_ = records(root / "chapman", "WFDBRecords/*/*/*.hea")
+    first.with_suffix(".mat").unlink()
+    (root / "mimic-iv-ecg" / "record_list.csv").unlink()
+    second.with_suffix(".mat").write_bytes(second.with_suffix(".mat").read_bytes()[:-100])
+    status, out, _ = said(
+        "data", "check", "--data-root", root, "--pretrain-dataset", "mimic-iv-ecg", "--datasets", "chapman"
+    )
+    assert status == FAILED
+    assert "MIMIC-IV-ECG (mimic-iv-ecg): unusable\n  fatal: MIMIC-IV-ECG: no record_list.csv in " in out
+    assert "Chapman (chapman): usable with warnings" in out
+    assert f"warning: 1 recording cannot be used: file missing ({first.name})" in out
+    assert second.name in out
+
+
+def test_check_of_an_empty_folder_is_a_wrong_command(tmp_path: Path, said: Said) -> None:
+    status, _, err = said("data", "check", "--data-root", tmp_path)
+    assert status == USAGE
+    assert f"no dataset in {tmp_path}: use --data-root DIR or --data NAME=DIR" in err
+
+
+def row_of(name: str, shown: str) -> str:
+    """A dataset's row of the table, its columns one space apart."""
+    return next(" ".join(line.split()) for line in shown.splitlines() if line.startswith(name))
+
+
+def test_summary_reads_no_signal_and_knows_what_is_prepared(sound: Path, said: Said) -> None:
+    before = said("data", "summary", "--data-root", sound, "--datasets", "chapman")
+    said("data", "check", "--data-root", sound, "--datasets", "chapman")
+    after = said("data", "summary", "--data-root", sound, "--datasets", "chapman")
+    assert before[0] == after[0] == OK
+    assert row_of("chapman", before[1]) == "chapman WFDBRecords (simulated) 40 40 - 40 - - -"
+    assert "not prepared yet" in before[1]
+    assert row_of("chapman", after[1]).endswith(" 500 10")
+    assert "not prepared yet" not in after[1]
+
+
+def test_show_draws_the_recording(sound: Path, said: Said, tmp_path: Path) -> None:
+    status, out, _ = said("data", "show", "A0003", "--data-root", sound)
+    assert (status, out) == (OK, "wrote out/ecg-cpsc2018-A0003.png\n")
+    assert (tmp_path / "out" / "ecg-cpsc2018-A0003.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_show_tells_what_a_run_cuts_from_the_recording() -> None:
+    signal = np.random.default_rng(0).normal(size=(5000, 12)).astype(np.float32)
+    crops = Segmentation("recordings", 250, 100, 125)
+    told = cut_text(Recording(signal, 500), crops)
+    assert told == "7 crops of 2.5 s every 1.25 s of whole recordings, 100 Hz"
+    assert cut_text(Recording(signal, 500), Segmentation("windows", 625)) == "4 windows of 2.5 s"
+    assert cut_text(Recording(signal[:500], 500), crops) == "skipped by a run: too short: 1.00 s"
+
+
+@pytest.mark.parametrize("wanted", ["a0003", "A3", "A0003.mat"])
+def test_show_knows_a_near_miss(sound: Path, said: Said, wanted: str) -> None:
+    status, _, err = said("data", "show", wanted, "--data-root", sound, "--datasets", "cpsc2018")
+    assert status == USAGE
+    assert f"no recording '{wanted}': did you mean A0003?" in err
+
+
+def test_show_of_a_damaged_recording_is_one_line(root: Path, said: Said) -> None:
+    (root / "cpsc2018" / "Training_WFDB" / "A0003.mat").unlink()
+    status, _, err = said("data", "show", "A0003", "--data-root", root, "--datasets", "cpsc2018")
+    assert status == USAGE
+    assert err == "error: CPSC2018 A0003 cannot be drawn: file missing: signal\n"
+
+
+def test_a_run_stops_at_a_leak_before_any_training(root: Path, said: Said, tmp_path: Path) -> None:
+    patient = move_to_another_side(root)
+    flags = ("--data-root", root, "--datasets", "ptb-xl", "--pretrain-dataset", "ptb-xl", *QUICK)
+    status, _, err = said(*flags)
+    assert status == FAILED
+    assert err.count("\n") == 1
+    assert f"({patient}: training and test): correct the folds" in err
+    assert "--allow-leak" in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_allowed_leak_stands_under_every_table(root: Path, said: Said, tmp_path: Path) -> None:
+    plant_copies(root)
+    flags = ("--data-root", root, "--datasets", "cpsc2018", "--pretrain-dataset", "chapman", *QUICK, "--allow-leak")
+    status, out, _ = said(*flags)
+    assert status == OK
+    warning = "both pretrained on and tested: Chapman JS"
+    assert "Warning: " in out
+    assert warning in (tmp_path / "out" / "results.md").read_text()
+    assert warning in (tmp_path / "out" / "results.tex").read_text()
+    assert said("report")[0] == OK
+    assert warning in (tmp_path / "out" / "results.md").read_text()
+
+
+def test_a_run_on_sound_data_has_no_warning(sound: Path, said: Said, tmp_path: Path) -> None:
+    assert said("--data-root", sound, "--datasets", "cpsc2018", "--pretrain-dataset", "chapman", *QUICK)[0] == OK
+    assert "Warning" not in (tmp_path / "out" / "results.md").read_text()
+
+
+@pytest.mark.slow
+def test_real_recordings(shared_ecgs: Path, said: Said) -> None:
+    """Several forms side by side are no copies, and what cannot be run on is said."""
+    asked = ("--pretrain-dataset", "mimic-iv-ecg", "--datasets", "chapman", "cpsc2018")
+    status, out, _ = said("data", "check", "--data-root", shared_ecgs, *asked)
+    assert status == FAILED
+    assert "leak" not in out
+    assert "CPSC2018 (cpsc2018): usable with warnings" in out
+    assert "MIMIC-IV-ECG (mimic-iv-ecg): unusable" in out
+    assert "the dataset is too small" in out
+    assert out.endswith("between the datasets: no copies\n")

@@ -1,0 +1,126 @@
+"""`data new-card` and the other verbs on a card, from argv to exit status, on files that are partly wrong."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.config.command_line import OK, USAGE
+from tests.own_folder import write_own_folder
+
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty simulated recordings in a folder of a user's own, and a table of them."""
+    return write_own_folder(tmp_path_factory.mktemp("own") / "ours", 40)
+
+
+@pytest.fixture
+def ours(sound: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sound, tmp_path / "ours"))
+
+
+def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, said: Said) -> None:
+    status, out, _ = said("data", "new-card", "ours")
+    assert (status, out.splitlines()[0]) == (OK, "wrote ours/ours.yaml")
+    assert "python run_benchmark.py data check --datasets ours/ours.yaml" in out
+    status, _, err = said("data", "new-card", "ours")
+    assert status == USAGE
+    assert "exists and is not overwritten" in err
+    status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
+    assert status == OK
+    assert "ours (ours): " in out
+    assert "form        wfdb files of a card (simulated)" in out
+    assert "recordings  40 listed" in out
+    assert "sex         F 19, M 18" in out  # three hearts beat too slowly
+    assert "age         40 to 79, median 59" in out
+    status, out, _ = said("data", "summary", "--datasets", "ours/ours.yaml")
+    assert (status, "age         40 to 79" in out) == (OK, True)
+    status, out, _ = said("data", "show", "JS00001", "--datasets", "ours/ours.yaml")
+    assert (status, out.strip()) == (OK, "wrote out/ecg-ours-JS00001.png")
+
+
+def test_a_card_elsewhere_is_told_where_its_folder_is(ours: Path, said: Said) -> None:
+    status, out, _ = said("data", "new-card", "ours", "--card", "mine.yaml")
+    assert (status, "add --data ours=ours to every command" in out) == (OK, True)
+    status, out, _ = said("data", "summary", "--datasets", "mine.yaml", "--data", "ours=ours")
+    assert (status, "ours" in out) == (OK, True)
+
+
+def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Said) -> None:
+    said("data", "new-card", "ours")
+    table = pd.read_csv(ours / "labels.csv")
+    table.loc[0, "recording"] = "JS99999"
+    table.loc[1, "rhythm"] = "VT"
+    table.to_csv(ours / "labels.csv", index=False)
+    header = ours / "waveforms" / f"{table.loc[2, 'recording']}.hea"
+    header.write_text(header.read_text().replace("/mV", "/mmHg"))
+    card = ours / "ours.yaml"
+    card.write_text(card.read_text().replace("signals:\n", "signals:\n  rate: 500\n"))
+    renamed = ours / "waveforms" / f"{table.loc[3, 'recording']}.hea"
+    renamed.write_text(renamed.read_text().replace("aVF", "AVX"))
+    renamed = ours / "waveforms" / f"{table.loc[4, 'recording']}.hea"
+    renamed.write_text(renamed.read_text().replace("V6", "C6"))
+    status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
+    assert status == OK
+    for line in (
+        "cannot be used: file missing for a row of the table; correct its name or signals.files (JS99999)",
+        "cannot be used: file in no row of the table; add its row or narrow signals.files (JS00001)",
+        "cannot be used: label is no class; add it to labels.values or set labels.others to ignore (JS00002)",
+        "cannot be used: unknown unit; give signals.unit or signals.gain in the card (JS00003)",
+        "cannot be used: lead aVF not in the file; set signals.derive to true in the card, or name the file's leads in "
+        "signals.leads (JS00004)",
+        "cannot be used: lead missing; name the file's leads in signals.leads (JS00005)",
+    ):
+        assert line in out
+    card.write_text(card.read_text().replace("rate: 500", "rate: 250"))
+    status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
+    assert "sampling rate contradicts the card; correct signals.rate" in out
+
+
+def test_open_questions_are_told(tmp_path: Path, said: Said) -> None:
+    import numpy as np
+
+    (tmp_path / "arrays").mkdir()
+    np.save(tmp_path / "arrays/a.npy", np.zeros((100, 12)))
+    status, out, _ = said("data", "new-card", "arrays")
+    assert (status, out.splitlines()[0]) == (OK, "wrote arrays/arrays.yaml: 3 questions are open")
+    status, _, err = said("data", "check", "--datasets", "arrays/arrays.yaml")
+    assert status == USAGE
+    assert "answer the questions first, signals.rate, signals.unit, signals.leads" in err
+    status, _, err = said("data", "new-card", "nowhere")
+    assert (status, "nowhere is not a folder" in err) == (USAGE, True)
+
+
+@pytest.mark.slow
+def test_a_run_knows_its_data_again_in_another_place(ours: Path, said: Said, tmp_path: Path) -> None:
+    table = pd.read_csv(ours / "labels.csv")
+    table.loc[::5, "rhythm"] = table.loc[::5, "rhythm"] + ";SR"
+    table["rhythm"] = table["rhythm"].str.replace("SR;SR", "SR")
+    table.to_csv(ours / "labels.csv", index=False)
+    said("data", "new-card", "ours")
+    card = (ours / "ours.yaml").read_text()
+    assert 'separator: ";"' in card
+    small = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
+    quick = ["--methods", "random", "--evaluate", "linear", "--ratios", "1", "--seeds", "41", "--device", "cpu"]
+    quick += ["--labels", "multi", "--jobs-per-device", "1", "--workers", "1", "--gates", "none", "--set", *small]
+    status, out, err = said("--datasets", "ours/ours.yaml", "--pretrain-dataset", "ours", *quick)
+    assert (status, err) == (OK, "")
+    assert "1 cells on 1 encoders: 0 done, 1 to do" in out
+    for file in (tmp_path / "runs").rglob("*.json"):
+        assert str(tmp_path) not in file.read_text()
+    report = (tmp_path / "out" / "results.md").read_text()
+    assert "| ours" in report
+    shutil.copytree(ours, tmp_path / "moved" / "ours")
+    shutil.rmtree(ours)
+    moved = tmp_path / "moved" / "ours" / "ours.yaml"
+    moved.write_text(card.replace("title: ours", "title: Our hospital"))
+    status, out, _ = said("--datasets", moved, "--pretrain-dataset", "ours", *quick)
+    assert (status, "nothing to do: every cell is in the store" in out) == (OK, True)
+    assert "| Our hospital" in (tmp_path / "out" / "results.md").read_text()

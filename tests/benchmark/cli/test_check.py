@@ -1,0 +1,377 @@
+"""The verbs `check-method` and `check-encoder`: a line per promise, and a status that says whether all are kept.
+
+Every promise can be broken: methods with one fault each, and the promises that find it.
+"""
+
+from __future__ import annotations
+
+import copy
+from io import StringIO
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+
+from benchmark.cli import check as contract
+from benchmark.cli.check import ELSEWHERE_PAGE, ENCODER_PAGE, PROMISES, QUICK, Verdict, check_method, print_verdicts
+from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.screen import open_console
+from methods import METHODS
+from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.encoders.dilated import Dilated
+from methods.parts.knobs import Positives
+from methods.parts.losses import info_nce, unit_length
+from methods.parts.momentum import momentum_copy, update_momentum
+from run_benchmark import main
+
+FAULTY = """
+from dataclasses import dataclass
+from methods.base import MethodConfig, PretrainMethod
+
+
+class Faulty(PretrainMethod):
+    name = "faulty"
+    title = ""
+    trains = False
+"""
+
+
+def test_a_method_that_keeps_its_promises(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-method", "random"]) == OK
+    heading, *lines, end = capsys.readouterr().out.splitlines()
+    assert heading == "random: 3 promises to test, a few seconds on an idle core"
+    assert [line.split(":")[0] for line in lines] == ["kept   builds", "kept   name", "kept   encoder"]
+    assert end.startswith("random: 3 in ")
+
+
+def test_a_method_that_trains_is_said_to_take_less_than_a_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdicts = [Verdict(promise, True, "so it is") for promise in PROMISES]
+    monkeypatch.setattr("benchmark.cli.check.check_method", lambda kind, encoder: iter(verdicts))
+    assert main(["check-method", "pmq"]) == OK
+    heading, *lines, end = capsys.readouterr().out.splitlines()
+    assert heading == f"pmq: {len(PROMISES)} promises to test, less than a minute on an idle core"
+    assert lines == [f"kept   {promise.name}: so it is" for promise in PROMISES]
+    assert end.startswith(f"pmq: {len(PROMISES)} in ")
+
+
+def test_an_encoder_is_said_to_take_seconds() -> None:
+    for page in (ENCODER_PAGE, ELSEWHERE_PAGE):
+        shown = StringIO()
+        assert print_verdicts([], QUICK + 1, "mine", page, open_console(shown)) == OK
+        assert shown.getvalue().startswith(f"mine: {QUICK + 1} promises to test, a few seconds on an idle core")
+
+
+def test_a_method_in_a_file_that_does_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    assert main(["check-method", str(tmp_path / "faulty.py")]) == FAILED
+    shown = capsys.readouterr().out
+    assert "BROKEN name: Faulty.title is ''" in shown
+    assert "1 of 3 promises tested are broken; docs/METHOD.md has the contract" in shown
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [("pmqq", "unknown method 'pmqq' (did you mean 'pmq'?)"), ("missing.py", "missing.py does not exist")],
+)
+def test_a_method_that_is_not_there_is_one_line(word: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-method", word]) == USAGE
+    shown = capsys.readouterr().err
+    assert line in shown
+    assert shown.count("\n") == 1
+
+
+def test_an_encoder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["check-encoder", "dilatd"], ["check-method", "random", "--encoder", "dilatd"]):
+        assert main(argv) == USAGE
+        shown = capsys.readouterr().err
+        assert "unknown encoder 'dilatd' (did you mean 'dilated'?)" in shown
+        assert shown.count("\n") == 1
+
+
+def test_a_file_that_exits_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "quits.py").write_text("import sys\nsys.exit(3)\n")
+    assert main(["check-method", str(tmp_path / "quits.py")]) == USAGE
+    assert "quits.py: SystemExit: 3" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_encoder_in_a_file(encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sound, broken = tmp_path / "mine.py", tmp_path / "broken.py"
+    sound.write_text(encoder_text)
+    assert main(["check-encoder", str(sound)]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "kept   name: mine"
+    assert all(line.startswith("kept ") for line in lines[1:-1])
+    broken.write_text(encoder_text.replace("self.out(embedded.tanh())", "self.out(embedded.tanh()).mT"))
+    assert main(["check-encoder", str(broken)]) == FAILED
+    assert "BROKEN shapes:" in capsys.readouterr().out
+
+
+IN_ONE_PROCESS = [promise for promise in PROMISES if promise.name != "two processes"]
+
+
+class Sound(PretrainMethod):
+    """InfoNCE against a momentum copy. Its subclasses have one fault each."""
+
+    name: ClassVar[str] = "sound"
+    title: ClassVar[str] = "Sound"
+
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.head = nn.Linear(encoder.config.output, 8)
+        self.key_encoder = momentum_copy(encoder)
+        self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, batch: Batch) -> Tensor:
+        with torch.no_grad():
+            k = self.head(self.key_encoder.pooled(batch.x2))
+        return self.loss(self.head(self.encoder.pooled(batch.x1)), k)
+
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return info_nce(unit_length(q), unit_length(k), 0.1)
+
+    def after_step(self) -> None:
+        update_momentum(self.key_encoder, self.encoder, 0.9)
+
+
+class NaNLoss(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q, k) + torch.log(torch.tensor(-1.0))
+
+
+class LossPerWindow(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return (q - k).square().mean(1)
+
+
+class NoGraph(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q, k).detach()
+
+
+class Raises(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k
+
+
+class UnusedHead(Sound):
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.spare = nn.Linear(3, 3)
+
+
+class FrozenInput(Sound):
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.encoder.input.requires_grad_(False)
+
+
+class IgnoresTheEncoder(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return 0 * q.sum() + self.head.weight.square().sum()
+
+
+class CopyThatRequiresAGradient(Sound):
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.key_encoder = copy.deepcopy(encoder)
+
+
+class CopyThatGetsAGradient(CopyThatRequiresAGradient):
+    def forward(self, batch: Batch) -> Tensor:
+        return self.loss(self.head(self.encoder.pooled(batch.x1)), self.head(self.key_encoder.pooled(batch.x2)))
+
+
+class CopyThatSharesMemory(Sound):
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        for key, query in zip(self.key_encoder.parameters(), encoder.parameters(), strict=True):
+            key.data = query.data
+
+    def after_step(self) -> None:
+        """Nothing to do: the copy is there already."""
+
+
+class CountsInEvaluation(Sound):
+    updates: Tensor
+
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        self.updates += 1
+        return super().loss(q, k)
+
+
+class CountsWhenAsked(Sound):
+    updates: Tensor
+
+    def positives(self, batch: Batch) -> Positives:
+        self.updates += 1
+        return Positives.own_keys(batch.recording)
+
+
+class DrawsWhenAsked(Sound):
+    def positives(self, batch: Batch) -> Positives:
+        return Positives(torch.rand(len(batch.x1), len(batch.x1)) > 0.5, batch.recording)
+
+
+class OwnGenerator(Sound):
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.generator = torch.Generator().manual_seed(0)
+
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q + 0.1 * torch.randn(q.shape, generator=self.generator), k)
+
+
+class HiddenCount(Sound):
+    count = 0
+
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q, k) / (1 + self.count)
+
+    def after_step(self) -> None:
+        super().after_step()
+        self.count += 1
+
+
+class UnregisteredTensor(Sound):
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.seen = {"keys": [torch.zeros(8)]}
+
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        self.seen["keys"][0] = 0.5 * self.seen["keys"][0] + k.detach().mean(0)
+        return super().loss(q, k + 0.01 * self.seen["keys"][0])
+
+
+class ConstantTensor(Sound):
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.scale = torch.ones(8)
+
+
+class EvenBatches(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q.view(2, -1, 8).flatten(0, 1), k)
+
+
+class LossInHalfPrecision(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q, k).to(torch.bfloat16 if torch.is_autocast_enabled("cpu") else torch.float32)
+
+
+class ImpreciseInHalfPrecision(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q, k) * (1.1 if torch.is_autocast_enabled("cpu") else 1.0)
+
+
+class Climbs(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        if q.requires_grad:
+            q.register_hook(torch.neg)  # type: ignore[no-untyped-call]
+        return super().loss(q, k)
+
+
+class Nameless(Sound):
+    name: ClassVar[str] = ""
+
+
+class OtherEncoder(Sound):
+    def exported(self) -> Dilated:
+        return Dilated()
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (Sound, set()),
+        (NaNLoss, {"finite loss"}),
+        (LossPerWindow, {"finite loss"}),
+        (NoGraph, {"finite loss"}),
+        (Raises, {"finite loss"}),
+        (UnusedHead, {"gradient"}),
+        (FrozenInput, {"gradient"}),
+        (IgnoresTheEncoder, {"gradient"}),
+        (CopyThatRequiresAGradient, {"gradient", "momentum copies"}),
+        (CopyThatGetsAGradient, {"momentum copies"}),
+        (CopyThatSharesMemory, {"momentum copies"}),
+        (CountsInEvaluation, {"evaluation"}),
+        (CountsWhenAsked, {"positives"}),
+        (DrawsWhenAsked, {"positives"}),
+        (OwnGenerator, {"state", "resume"}),
+        (HiddenCount, {"resume"}),
+        (UnregisteredTensor, {"state", "resume"}),
+        (ConstantTensor, {"state"}),
+        (EvenBatches, {"batch size"}),
+        (LossInHalfPrecision, {"half precision"}),
+        (ImpreciseInHalfPrecision, {"half precision"}),
+        (Climbs, {"learning"}),
+        (Nameless, {"name"}),
+        (OtherEncoder, {"encoder"}),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else None,
+)
+def test_a_fault_is_found_by_its_promise(
+    kind: type[PretrainMethod], expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contract, "PROMISES", IN_ONE_PROCESS)
+    verdicts = list(check_method(kind))
+    assert {verdict.promise.name for verdict in verdicts if not verdict.kept} == expected
+    assert not any("\n" in str(verdict) for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        (NaNLoss, "BROKEN finite loss: the loss is nan: look for a log of 0, a division by 0 or an empty mean"),
+        (Raises, "BROKEN finite loss: RuntimeError: mat1 and mat2 shapes cannot be multiplied (12x8 and 12x8)"),
+        (UnusedHead, "BROKEN gradient: spare.weight gets no gradient: use it in the loss, or freeze it with"),
+        (CopyThatSharesMemory, "BROKEN momentum copies: the optimiser moves key_encoder.input.weight, which is frozen"),
+        (CountsInEvaluation, "BROKEN evaluation: updates changes in evaluation: ask `if self.training`"),
+        (UnregisteredTensor, "BROKEN state: seen holds a tensor that no checkpoint has: use register_buffer"),
+        (HiddenCount, "BROKEN resume: after loading, encoder.input.weight differs: keep all state in buffers"),
+        (Nameless, "BROKEN name: Nameless.name is '': give the class one, e.g. name = 'my-method'"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_a_verdict_names_the_place_and_the_remedy(
+    kind: type[PretrainMethod], line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contract, "PROMISES", IN_ONE_PROCESS)
+    broken = next(verdict for verdict in check_method(kind) if not verdict.kept)
+    assert str(broken).startswith(line)
+
+
+class Undecorated(MethodConfig):
+    weight: float = 2.0
+
+
+@dataclass(frozen=True)
+class HoldsAPath(MethodConfig):
+    path: Path = Path("here")
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (Undecorated, "make it a dataclass(frozen=True)"),
+        (HoldsAPath, "HoldsAPath cannot be filed"),
+    ],
+)
+def test_what_cannot_be_built_is_asked_for_nothing_further(config: type[MethodConfig], words: str) -> None:
+    kind = type("Unsettled", (Sound,), {"Config": config})
+    (verdict,) = check_method(kind)
+    assert verdict.promise.name == "builds"
+    assert not verdict.kept
+    assert words in verdict.detail
+
+
+def test_a_method_that_trains_nothing_is_asked_only_for_what_it_is() -> None:
+    verdicts = list(check_method(METHODS["random"]))
+    assert [verdict.promise.name for verdict in verdicts] == ["builds", "name", "encoder"]
+    assert [str(verdict) for verdict in verdicts if not verdict.kept] == []
+    assert str(verdicts[1]) == "kept   name: random, printed as Random"

@@ -1,0 +1,195 @@
+"""`--dry-run`: cells, sizes and hours before a run, exact once data are prepared, and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.cli import dry_run
+from benchmark.cli.dry_run import print_dry_run
+from benchmark.config.config import Config
+from benchmark.config.flags import Place
+from benchmark.data.datasets.base import DatasetError
+from benchmark.data.prepare import Prepared, prepare
+from benchmark.machine.device import device_facts
+from benchmark.machine.ranks import Machine
+from benchmark.results.store import Predictions, Row, Store
+from benchmark.run.cell import place_of
+from benchmark.run.datasets import locate, names_of
+from benchmark.run.estimate import Speed, save_speed
+from benchmark.run.grid import Cell, make_grid
+from benchmark.screen import open_console
+from methods.encoders import identity
+
+SmallConfig = Callable[..., Config]
+MACHINE = Machine(torch.device("cpu"), "float32", 1)
+FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 4}, "evaluate": ["finetune"], "ratios": [0.5, 0.1]}
+
+
+@pytest.fixture(autouse=True)
+def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass takes a millisecond here, without measuring."""
+    monkeypatch.setattr(dry_run, "seconds_per_pass", lambda *size, **how: 1e-3)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
+
+
+@pytest.fixture
+def store(place: Place) -> Store:
+    return Store(place.cache.parent / "runs")
+
+
+def lines_of(config: Config, place: Place, results: str = "runs") -> list[str]:
+    out, folder = StringIO(), place.cache.parent
+    print_dry_run(open_console(out), config, place, MACHINE, folder / results, folder / "speed.json")
+    return out.getvalue().splitlines()
+
+
+def prepare_all(config: Config, place: Place) -> dict[str, Prepared]:
+    return {
+        name: prepare(locate(config, name, simulated=place.simulated, data_root=None, paths={}), place.cache, workers=1)
+        for name in names_of(config)
+    }
+
+
+def finish(cell: Cell, store: Store, **training: float) -> None:
+    """Put a row in the place of a cell."""
+    text = {"protocol": "paper", "labels": "single"}
+    facts: dict[str, dict[str, object]] = {
+        name: {} for name in ("scores", "undefined", "counts", "coverage", "provenance")
+    }
+    nothing = np.empty(0)
+    row = Row(**place_of(cell), notes=[], training=training, **text, **facts)  # type: ignore[arg-type]
+    store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
+
+
+def done_of(row: str, dataset: str, lines: list[str]) -> str:
+    """'0/6': cells done of those planned, of a row and evaluation on a dataset."""
+    (heading,) = (line.split() for line in lines if line.startswith("row "))
+    (cells,) = (line.split() for line in lines if line.split()[:2] == row.split())
+    return cells[heading.index(dataset)]
+
+
+def test_nothing_is_written(small_config: SmallConfig, place: Place, tmp_path: Path) -> None:
+    assert lines_of(small_config(FEW), place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: SmallConfig, place: Place) -> None:
+    config = small_config(FEW)
+    assert "  mimic-iv-ecg: 6 recordings, 66 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
+    prepared = prepare_all(config, place)
+    lines = lines_of(config, place)
+    for name, data in prepared.items():
+        assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
+
+
+def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Place) -> None:
+    config = small_config(FEW)
+    locate(config, "chapman", simulated=place.simulated, data_root=None, paths={})
+    assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
+
+
+def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Place, store: Store) -> None:
+    config = small_config({**FEW, "seeds": [1, 2, 3]})
+    before = lines_of(config, place)
+    assert before[0] == "config basic: 12 cells on 1 pretrainings"
+    assert "to do: 12 of 12 cells, 1 of 1 pretrainings" in before
+    assert any("ratios 0.5, 0.1 x seeds 1, 2, 3" in line for line in before)
+    assert done_of("pmq finetune", "chapman", before) == "0/6"
+    grid = make_grid(config, prepare_all(config, place), MACHINE)
+    for cell in grid.cells[:2]:
+        finish(cell, store)
+    after = lines_of(config, place)
+    assert done_of("random finetune", "chapman", after) == "2/6"
+    assert "to do: 10 of 12 cells, 1 of 1 pretrainings" in after
+    assert done_of("pmq finetune", "chapman", after) == "0/6"
+
+
+def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, place: Place) -> None:
+    config = small_config(FEW | {"gates": ["features"], "evaluate": ["finetune", "linear"]})
+    assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in lines_of(config, place)
+
+
+def test_the_cost_of_each_gate_is_said(small_config: SmallConfig, place: Place) -> None:
+    def told(*gates: str) -> list[str]:
+        lines = lines_of(small_config({**FEW, "gates": list(gates)}), place)
+        start = next((at for at, line in enumerate(lines) if line.startswith("  of the cells, ")), len(lines))
+        return [" ".join(line.split()[:2]) for line in lines[start:] if line.startswith("    ")]
+
+    assert told("random", "features") == ["features: 2"]  # at two ratios; Random is compared
+    assert told("features", "frozen", "full-labels") == ["features: 2", "frozen: 2", "full-labels: 3"]
+    assert told() == []
+    (line,) = (line for line in lines_of(small_config({**FEW, "gates": ["frozen"]}), place) if "    frozen: " in line)
+    assert line.endswith(" %)")
+
+
+def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Place) -> None:
+    rows = {"methods": ["random", "moco", "pmq", "clocs"], "sweeps.pmq.recipe.lr": [0.5]}
+    shown = lines_of(small_config({**FEW, **rows, "methods.clocs.recipe.lr": 3e-4}), place)
+    start = shown.index("recipes (methods.NAME.recipe comes before preset: unified, that before the default)")
+    assert shown[start + 1 : start + 5] == [
+        "  moco, pmq: adamw, lr 0.001, weight_decay 0.01, warmup-cosine, batch_size 8",
+        "  clocs: adamw, lr 0.0003 (methods.clocs.recipe.lr), weight_decay 0.01, warmup-cosine, batch_size 8",
+        "  pmq:recipe.lr=0.5: adamw, lr 0.5 (pmq:recipe.lr=0.5), weight_decay 0.01, warmup-cosine, batch_size 8",
+        "cells done of those planned, at ratios 0.5, 0.1 x seeds 41:",
+    ]
+    paper = lines_of(small_config({**FEW, **rows, "pretrain": {"preset": "paper"}}), place)
+    assert "  clocs: adam, lr 0.0001, weight_decay 0, constant, batch_size 256" in paper
+
+
+def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place, store: Store) -> None:
+    config = small_config(FEW)
+    grid = make_grid(config, prepare_all(config, place), MACHINE)
+    assert "together 0 s" not in "\n".join(lines_of(config, place))
+    for cell in grid.cells:
+        finish(cell, store)
+    assert "  pretraining 0 s, cells 0 s, together 0 s" in lines_of(config, place)
+
+
+def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, place: Place) -> None:
+    patients = {"mimic-iv-ecg": 2, "ptb-xl": 2, "chapman": 2, "cpsc2018": 2}
+    config = small_config(
+        {
+            "data.simulation.patients": patients,
+            "data.datasets": ["ptb-xl", "chapman", "cpsc2018"],
+            "methods": ["random", "moco", "pmq"],
+            "evaluate": ["finetune"],
+            "ratios": [0.3, 0.1, 0.01],
+            "seeds": [41, 42, 43, 44, 45],
+        }
+    )
+    assert lines_of(config, place)[0] == "config basic: 135 cells on 2 pretrainings"
+
+
+def test_missing_real_data_are_named(small_config: SmallConfig, place: Place, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="MIMIC-IV-ECG: none of"):
+        lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
+
+
+def test_results_may_lie_in_a_folder_that_is_not_there_yet(small_config: SmallConfig, place: Place) -> None:
+    assert lines_of(small_config(FEW), place, results="new/deeper/runs")
+
+
+def test_hours_come_from_a_measurement_that_fits(
+    small_config: SmallConfig, place: Place, tmp_path: Path, known_speed: Callable[..., Speed]
+) -> None:
+    config = small_config(FEW)
+    encoder = identity(config.encoder_class(), config.encoder_config())
+    speed = replace(known_speed(pmq=400.0), device=device_facts(MACHINE.device), encoder=encoder)
+    assert "timed just now; `speed` looks closer" in "\n".join(lines_of(config, place))
+    save_speed(speed, tmp_path / "speed.json")
+    measured = "\n".join(lines_of(config, place))
+    assert "which `speed` wrote" in measured
+    assert "pretraining 1 h" in measured  # two epochs of 33 pairs, four in an update
+    save_speed(replace(speed, precision="bf16"), tmp_path / "speed.json")
+    assert "is of another precision" in "\n".join(lines_of(config, place))

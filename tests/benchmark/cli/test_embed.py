@@ -1,0 +1,265 @@
+"""The verb `embed`: records, folders, arrays and datasets -> a table with a row for each recording, in order."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from benchmark import embedding, load_encoder
+from benchmark.config.command_line import OK, USAGE
+from benchmark.config.config import load_config
+from benchmark.data.datasets.base import LEADS
+from benchmark.data.datasets.wfdb_files import read_recording
+from benchmark.data.prepare import Prepared
+from benchmark.data.task import make_task
+from benchmark.embedding import mean_of
+from benchmark.training.probes import features
+from run_benchmark import main
+from tests.basic import BASIC
+from tests.benchmark.embedding.exported import RATE, export_encoder, recording
+from tests.benchmark.embedding.test_embedding import cut_dataset_of
+from tests.own_folder import write_own_folder
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory with an exported encoder."""
+    monkeypatch.chdir(tmp_path)
+    export_encoder(tmp_path / "encoder")
+    return tmp_path
+
+
+def embed(*words: str) -> int:
+    return main(["embed", *words, "--encoder", "encoder", "--workers", "1"])
+
+
+def table(file: Path) -> tuple[np.ndarray, list[dict[str, str]]]:
+    with open(file.with_suffix(".csv"), newline="") as text:
+        return np.load(file), list(csv.DictReader(text))
+
+
+def test_an_array_is_embedded_row_by_row(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    signals = np.stack([recording(), np.zeros((5000, 12)), recording(1)])
+    np.save("mine.npy", signals[..., ::-1])
+    words = ["mine.npy", "--rate", "500", "--leads", *reversed(LEADS), "--out", "features.npy"]
+    assert embed(*words) == OK
+    found, rows = table(here / "features.npy")
+    encoder = load_encoder("encoder")
+    with pytest.warns(UserWarning, match="1 of 3 recordings"):
+        assert np.array_equal(found, encoder.encode(signals, RATE, LEADS), equal_nan=True)
+    assert [row["recording"] for row in rows] == ["0", "1", "2"]
+    assert [row["reason"] for row in rows] == ["", "all samples zero", ""]
+    assert [row["windows"] for row in rows] == ["12", "0", "12"]
+    shown = capsys.readouterr().out
+    assert "warning: 1 of 3 recordings have no embedding: 1 all samples zero\n" in shown
+    assert "wrote features.npy: 3 rows of 6 numbers\n" in shown
+
+
+def test_no_file_but_an_own_table_is_replaced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("mine.npy", recording()[None])
+    Path("labels.csv").write_text("recording,label\n0,AF\n")
+    np.save("alone.npy", np.zeros((1, 6), np.float32))
+    before = {file: file.read_bytes() for file in here.iterdir() if file.is_file()}
+    words = ["mine.npy", "--rate", "500", "--leads", *LEADS, "--out"]
+    for out, kept in (
+        ("labels.npy", "labels.csv"),
+        ("mine.npy", "mine.npy"),
+        ("./mine.npy", "mine.npy"),
+        ("alone.npy", "alone.npy"),
+    ):
+        assert embed(*words, out) == USAGE
+        said = capsys.readouterr().err
+        assert f"{kept} is there and no table that `embed` wrote: name another file" in said
+        assert len(said.splitlines()) == 1
+    assert {file: file.read_bytes() for file in here.iterdir() if file.is_file()} == before
+    for further in ([], [], ["--per-window"], []):
+        assert embed(*words, "own.npy", *further) == OK, "its own table is made anew"
+    shutil.copy("mine.npy", "own.npy")
+    assert embed(*words, "own.npy") == USAGE, "three axes are signals"
+
+
+def test_no_parquet_but_an_own_table_is_replaced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyarrow", reason="the extra `embed` is not installed")
+    np.save("mine.npy", recording()[None])
+    words = ["mine.npy", "--rate", "500", "--leads", *LEADS, "--out"]
+    pd.DataFrame({"recording": ["0"], "label": ["AF"]}).to_parquet("labels.parquet")
+    Path("broken.parquet").write_bytes(b"PAR1")
+    for out in ("labels.parquet", "broken.parquet"):
+        before = Path(out).read_bytes()
+        assert embed(*words, out) == USAGE
+        assert f"{out} is there and no table that `embed` wrote" in capsys.readouterr().err
+        assert Path(out).read_bytes() == before
+    for further in ([], [], ["--per-window"]):
+        assert embed(*words, "own.parquet", *further) == OK, "its own table is made anew"
+
+
+def test_windows_are_rows_if_asked_for(here: Path) -> None:
+    np.save("mine.npy", np.stack([recording(), np.zeros((5000, 12)), recording(1)]))
+    assert embed("mine.npy", "--rate", "500", "--leads", *LEADS, "--out", "w.npy", "--per-window") == OK
+    found, rows = table(here / "w.npy")
+    encoder = load_encoder("encoder")
+    expected, whose = encoder.encode_windows([recording(), recording(1)], RATE, LEADS)
+    assert np.array_equal(found, expected)
+    assert [row["recording"] for row in rows] == [str(2 * number) for number in whose]
+    assert [int(row["window"]) for row in rows] == [*range(12), *range(12)]
+
+
+def test_records_and_folders_are_found_once_in_order(here: Path, cohorts: dict[str, Prepared]) -> None:
+    dataset = cut_dataset_of(cohorts["chapman"])
+    first, second = (dataset.root / entry.path for entry in cohorts["chapman"].entries[:2])
+    shutil.copytree(
+        first.parent, here / "records", ignore=lambda _, names: [n for n in names if Path(n).stem != first.name]
+    )
+    assert embed(str(second), f"{second}.hea", "records", "--out", "f.npy") == OK
+    found, rows = table(here / "f.npy")
+    assert [row["recording"] for row in rows] == [str(second), f"records/{first.name}"]
+    read = [dataset.read(entry) for entry in cohorts["chapman"].entries[1::-1]]
+    assert np.array_equal(found, load_encoder("encoder").encode([own.signal for own in read], read[0].fs, LEADS))
+
+
+def test_a_dataset_has_the_embeddings_of_the_probes_sides(here: Path, cohorts: dict[str, Prepared]) -> None:
+    prepared, config = cohorts["ptb-xl"], load_config(BASIC)
+    root, cache = cut_dataset_of(prepared).root, prepared.folder.parent
+    assert embed("ptb-xl", "--data", f"ptb-xl={root}", "--cache", str(cache), "--out", "f.parquet") == OK
+    pq = pytest.importorskip("pyarrow.parquet", reason="the extra `embed` is not installed")
+    read = pq.read_table("f.parquet")
+    rows = read.to_pandas().set_index("recording")
+    assert b'"simulated": true' in read.schema.metadata[b"embeddings"]
+    task = make_task(prepared, config.task_spec(config.finetune), ratio=0.5, seed=41, device=torch.device("cpu"))
+    encoder = load_encoder("encoder")
+    for name, side in {"validation": task.validation, "test": task.test}.items():
+        seen = features(encoder.encoder, side.signal, "float32")
+        assert set(rows.index[(rows["split"] == name) & (rows["windows"] > 0)]) == set(side.recording)
+        for own in dict.fromkeys(side.recording.tolist()):
+            expected = mean_of(seen[side.recording == own], encoder.width)
+            assert np.array_equal(rows.loc[own, encoder.feature_names].to_numpy(np.float32), expected)
+    labels = {
+        entry.recording: ";".join(prepared.classes[label] for label in entry.labels) for entry in prepared.entries
+    }
+    assert rows.loc[list(labels), "labels"].to_dict() == labels
+    assert len(rows) == len(prepared.entries) + len(prepared.skipped)
+    assert (rows["reason"] != "").sum() == rows["e0"].isna().sum() == (rows["windows"] == 0).sum()
+
+
+def test_a_card_and_its_folder_are_embedded(here: Path) -> None:
+    write_own_folder(here / "ours", 20)
+    assert main(["data", "new-card", "ours"]) == OK
+    assert embed("ours/ours.yaml", "--out", "f.npy") == OK
+    found, rows = table(here / "f.npy")
+    told = pd.read_csv(here / "ours" / "labels.csv").set_index("recording").to_dict("index")
+    assert found.shape == (20, load_encoder("encoder").width)
+    assert {row["recording"]: (row["patient"], row["labels"]) for row in rows} == {
+        name: (own["patient"], own["rhythm"]) for name, own in told.items()
+    }
+    assert {row["split"] for row in rows if row["windows"] != "0"} == {"train", "validation", "test"}
+    scored = next(number for number, row in enumerate(rows) if row["windows"] != "0")
+    read = read_recording(here / "ours" / "waveforms" / rows[scored]["recording"])
+    expected = load_encoder("encoder").encode([read.signal], read.fs, LEADS)
+    np.testing.assert_allclose(found[scored], expected[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_dataset_of_ecgbench_is_embedded(here: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="the extra `datasets` is not installed")
+    pytest.importorskip("ecgbench", reason="the extra `datasets` is not installed")
+    (here / "sph" / "records").mkdir(parents=True)
+    names = [f"A{number:05}" for number in range(24)]
+    for number, name in enumerate(names):
+        with h5py.File(here / "sph" / "records" / f"{name}.h5", "w") as file:
+            file["ecg"] = recording(number).T.astype(np.float16)
+    codes = ["1" if number % 2 else "22" for number in range(24)]
+    whose = {"Patient_ID": [f"S{number}" for number in range(24)], "Age": 60, "Sex": "F", "N": 5000}
+    of_rows = pd.DataFrame({"ECG_ID": names, "AHA_Code": codes, **whose, "Date": "2020-01-01"})
+    of_rows.to_csv(here / "sph" / "metadata.csv", index=False)
+    meanings = pd.DataFrame({"Category": ["A", "C"], "Code": ["1", "22"], "Description": ["Normal", "Bradycardia"]})
+    meanings.to_csv(here / "sph" / "code.csv", index=False)
+    assert embed("ecgbench:sph", "--data", "ecgbench-sph=sph", "--out", "f.npy") == OK
+    found, rows = table(here / "f.npy")
+    assert [row["recording"] for row in rows] == names
+    assert [row["labels"] for row in rows] == codes
+    assert [row["patient"] for row in rows] == whose["Patient_ID"]
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_same_table(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save("mine.npy", np.stack([recording(seed) for seed in range(4)]))
+    words = ["mine.npy", "--rate", "500", "--leads", *LEADS]
+    assert embed(*words, "--out", "one.npy") == OK
+    monkeypatch.setattr(embedding, "WORTH_A_WORKER", 2)
+    monkeypatch.setattr(embedding, "CHUNK", 2)
+    assert main(["embed", *words, "--encoder", "encoder", "--workers", "2", "--out", "two.npy"]) == OK
+    assert (here / "one.npy").read_bytes() == (here / "two.npy").read_bytes()
+    assert (here / "one.csv").read_bytes() == (here / "two.csv").read_bytes()
+
+
+ARRAY = ["mine.npy", "--rate", "500", "--leads", *LEADS]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mine.npy"], "`embed` needs --out, e.g. "),
+        ([*ARRAY, "--out", "f.csv"], "--out f.csv: .csv is no form of a table; use .parquet or .npy"),
+        ([*ARRAY, "--out", "f"], "--out f: no suffix is no form"),
+        ([*ARRAY, "--out", "folder.npy"], "--out: 'folder.npy' is a folder: name a file in it"),
+        (["mine.npy", "--rate", "500", "--out", "f.npy"], "mine.npy does not say its leads: add --leads I II III"),
+        (["mine.npy", "--leads", *LEADS, "--out", "f.npy"], "mine.npy does not say its rate: add --rate 500"),
+        ([*ARRAY[:-1], "VX", "--out", "f.npy"], "lead missing: V6; not known: VX; the 12 are"),
+        ([*ARRAY[:-1], "--out", "f.npy"], "lead missing: V6"),
+        (["flat.npy", *ARRAY[1:], "--out", "f.npy"], "flat.npy has the shape (100, 12), not (n, samples, leads)"),
+        (["text.npy", *ARRAY[1:], "--out", "f.npy"], "text.npy: no .npy of numbers"),
+        (["gone.npy", *ARRAY[1:], "--out", "f.npy"], "gone.npy: there is no such file"),
+        (["none.npy", *ARRAY[1:], "--out", "f.npy"], "none.npy: no recording"),
+        (["empty", "--out", "f.npy"], "empty: no WFDB record (.hea file) in this folder"),
+        (
+            ["ptbxl", "--out", "f.npy"],
+            "ptbxl: neither a WFDB record, a folder, a .npy file nor a dataset (mimic-iv-ecg,",
+        ),
+        (
+            ["empty", "--rate", "500", "--out", "f.npy"],
+            "--rate is for a .npy; WFDB records and datasets say it themselves",
+        ),
+        (["ptb-xl", "empty", "--out", "f.npy"], "ptb-xl: a dataset or a .npy is embedded alone, not with empty"),
+        (["ptb-xl", "--data-root", "empty", "--out", "f.npy"], "use --data ptb-xl=DIR"),
+    ],
+)
+def test_what_cannot_be_embedded_is_one_line_and_writes_nothing(
+    words: list[str], message: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save("mine.npy", recording()[None])
+    np.save("flat.npy", np.zeros((100, 12)))
+    np.save("none.npy", np.zeros((0, 100, 12)))
+    Path("text.npy").write_text("no array")
+    for folder in ("folder.npy", "empty"):
+        Path(folder).mkdir()
+    before = sorted(here.rglob("*"))
+    assert embed(*words) == USAGE
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.err.count("\n") == 1
+    assert sorted(here.rglob("*")) == before
+
+
+def test_an_encoder_that_is_none_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embed", "x", "--encoder", "nowhere", "--out", "f.npy"]) == USAGE
+    assert "nowhere is no exported encoder" in capsys.readouterr().err
+    assert main(["embed", "x", "--out", "f.npy"]) == USAGE
+    assert "`embed` needs --encoder" in capsys.readouterr().err
+
+
+def test_without_pyarrow_parquet_is_one_line(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sys
+
+    modules: Any = sys.modules
+    monkeypatch.setitem(modules, "pyarrow", None)
+    assert embed("x", "--out", "f.parquet") == USAGE
+    assert "needs pyarrow: pip install 'ecg-pretrain-bench[embed]', or name a .npy file" in capsys.readouterr().err

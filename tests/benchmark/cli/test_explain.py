@@ -1,0 +1,525 @@
+"""A cell by the names of the tables in any order, or by its key; what is unknown or of several cells is a line.
+
+`explain` prints all that made a number, and says what is not there.
+
+A cell is run again from its row: to the same bits, with the row's threads, on the row's data, or not at all.
+
+What a row tells of how it was made: its device, and code that is loaded only where the user names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import methods.pmq
+from benchmark.cli import explain
+from benchmark.cli.explain import Found, config_of, device_for, explained, find_cell, fits, renamed, text_of, written
+from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.config.errors import ConfigError
+from benchmark.results.names import CARD
+from benchmark.results.schema import flat
+from benchmark.results.store import NoResults, Row, Store, card_bytes
+from benchmark.run import grid, jobs, runner
+from benchmark.run.cell import CellJob, run_together
+from benchmark.run.plan import make_plan
+from benchmark.training.checkpoint import WEIGHTS
+from run_benchmark import main
+from tests.benchmark.run.bench import MACHINE, Bench, Cohorts, SmallConfig, cell_of, stamps
+
+
+@pytest.fixture(scope="module")
+def results(told_bench: Bench) -> Path:
+    return told_bench.store.root
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "pmq finetune chapman 0.5 seed 41",
+        "pmq finetune",
+        "PMQ Chapman Fine-tuned 50% 41",
+        "41 50 % fine-tuned pmq",
+        "seed 41 finetune PMQ",
+    ],
+)
+def test_a_cell_is_found_by_its_names_in_any_order(told_bench: Bench, results: Path, asked: str) -> None:
+    found = find_cell(results, asked)
+    assert found.key == found.row.key == cell_of(told_bench, "pmq").key
+    assert found.name == "pmq finetune chapman 0.5 seed 41"
+
+
+def test_a_cell_is_found_by_the_start_of_its_key(told_bench: Bench, results: Path) -> None:
+    key = cell_of(told_bench, "random", "linear").key
+    assert find_cell(results, key).name == find_cell(results, key[:8]).name == "random linear chapman 0.5 seed 41"
+
+
+def test_a_gate_that_is_in_two_tables_is_one_cell(told_bench: Bench, results: Path) -> None:
+    found = [find_cell(results, f"features{table}") for table in ("", " linear", " finetune")]
+    assert {own.key for own in found} == {cell_of(told_bench, "features", "features").key}
+
+
+def test_a_row_of_no_plan_has_its_own_name(told_bench: Bench, results: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(results, tmp_path / "runs")
+    plan = make_plan(told_bench.config, told_bench.prepared, told_bench.grid)
+    for file in (copy / "plans").iterdir():
+        file.unlink()
+    Store(copy).save_plan(replace(plan, key="fewer", cells=plan.cells[:1]))
+    found: Found = find_cell(copy, cell_of(told_bench, "pmq", "linear").key)
+    assert (found.plan, found.name) == (None, "pmq linear chapman 0.5 seed 41")
+
+
+def test_an_ambiguous_name_says_what_to_add(results: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        find_cell(results, "chapman 0.5")
+    said = str(caught.value)
+    assert said.startswith("'chapman 0.5' is 5 cells: add row and evaluation, or give a key; there are random finetune")
+    assert "\n" not in said
+    with pytest.raises(ConfigError, match="'pmq' is 2 cells: add evaluation, or give a key; there are pmq finetune ch"):
+        find_cell(results, "pmq")
+
+
+def test_a_start_of_several_keys_lists_them(told_bench: Bench, results: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(results, tmp_path / "runs")
+    key = cell_of(told_bench, "pmq").key
+    other = f"{key[:6]}{'0' * 10}"
+    shutil.copy(copy / "cells" / f"{key}.json", copy / "cells" / f"{other}.json")
+    with pytest.raises(ConfigError, match=f"'{key[:6]}' begins 2 keys: "):
+        find_cell(copy, key[:6])
+
+
+@pytest.mark.parametrize("asked", ["pmqq finetune chapman 0.5 seed 41", "ffffffff", "pmq finetune chapman 0.7", ""])
+def test_an_unknown_name_lists_near_ones(results: Path, asked: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        find_cell(results, asked)
+    said = str(caught.value)
+    if asked:
+        assert said.startswith(f"no cell {asked!r} in {results}: a name is, in any order, row, evaluation, dataset, ")
+    if asked.startswith("pmq"):
+        assert "near ones: pmq finetune chapman 0.5 seed 41" in said
+
+
+def test_a_cell_without_a_row_is_a_line(told_bench: Bench, results: Path, tmp_path: Path) -> None:
+    with pytest.raises(NoResults, match="no results in"):
+        find_cell(tmp_path, "pmq finetune")
+    copy = shutil.copytree(results, tmp_path / "runs")
+    cell = cell_of(told_bench, "pmq")
+    (copy / "cells" / f"{cell.key}.json").unlink()
+    with pytest.raises(NoResults, match=rf"pmq finetune .* \({cell.key}\) is planned and not finished; "):
+        find_cell(copy, "pmq finetune")
+    Store(copy).save_failure(cell.key, "what", "ValueError: no\nmore")
+    with pytest.raises(NoResults, match=rf"\({cell.key}\) has failed: ValueError: no; traceback in "):
+        find_cell(copy, "pmq finetune")
+
+
+def test_words_fit_different_parts_once_each() -> None:
+    parts = ((("pmq",), ("patient", "memory")), (("1",),), (("1",), ("seed", "1")))
+    assert fits(("1", "1", "pmq"), parts)
+    assert fits(("seed", "1", "patient", "memory"), parts)
+    assert not fits(("1", "1", "1"), parts)
+    assert not fits(("patient",), parts)
+
+
+def values_of(lines: list[str]) -> dict[str, dict[str, str]]:
+    """Heading -> name -> value."""
+    found: dict[str, dict[str, str]] = {}
+    for before, line in zip(["", *lines], lines, strict=False):
+        if not before and not line.startswith(" "):
+            found[line] = {}
+        elif line.startswith("  "):
+            name, _, value = line.strip().partition("  ")
+            list(found.values())[-1][name] = value.strip()
+    return found
+
+
+def test_all_that_made_a_number_is_there(told_bench: Bench) -> None:
+    store = told_bench.store
+    cell = cell_of(told_bench, "pmq")
+    row = store.load_row(cell.key)
+    assert row is not None
+    assert cell.pretraining is not None
+    told = values_of(list(explained(find_cell(store.root, cell.key), store)))
+    assert told["cell"] | {"run": ""} == {
+        "key": cell.key, "row": "pmq (PMQ)", "method": "pmq", "dataset": "chapman (Chapman)",
+        "task": "default, single label, protocol paper", "evaluation": "finetune (table: Fine-tuned)",
+        "ratio or shots": "0.5", "seed": "41", "run": "",
+    }  # fmt: skip
+    assert told["scores"]["heartbeat f1"] == text_of(row.scores["heartbeat"]["f1"])
+    key = told[f"key {cell.key}: the digest of ratio, seed and"]
+    assert key == {name: text_of(value) for name, value in flat(cell.content, "").items()}
+    encoder = told[f"encoder {cell.pretrain_key}"]
+    digest = hashlib.sha256(Path(str(methods.pmq.__file__)).read_bytes()).hexdigest()
+    assert encoder["method file"] == digest
+    assert (encoder["threads"], encoder["precision"], encoder["device.type"]) == ("[1]", "float32", "cpu")
+    own = told[f"key of the encoder {cell.pretrain_key}: the digest of"]
+    assert own == {name: text_of(value) for name, value in flat(cell.pretraining.content, "").items()}
+    assert told["data"]["fingerprint"] == told_bench.prepared["chapman"].fingerprint
+    assert told["pretraining corpus"]["fingerprint"] == told_bench.prepared["mimic-iv-ecg"].fingerprint
+    config = flat(told_bench.config.model_dump(mode="json"), "")
+    assert told["config"].keys() == config.keys()
+    assert told["libraries"].keys() >= {"python", "torch", "numpy"}
+    assert told["machine"] | {"name": ""} == {
+        "precision": "float32", "type": "cpu", "name": "", "threads": "1", "mode: device": "cpu",
+        "mode: precision": "float32",
+    }  # fmt: skip
+    assert told["training"].keys() >= {"best_epoch", "seconds"}
+    for what, path in told["files"].items():
+        assert Path(path.partition(" (written ")[0]).exists(), what
+
+
+def test_a_cell_without_an_encoder_tells_of_none(told_bench: Bench) -> None:
+    lines = list(explained(find_cell(told_bench.store.root, "features"), told_bench.store))
+    assert not [line for line in lines if "encoder " in line and not line.startswith("  ")]
+    assert lines[-1].startswith("to run it again: ")
+
+
+def test_an_encoder_that_is_gone_or_altered_is_said_so(told_bench: Bench, tmp_path: Path) -> None:
+    store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
+    card = store.pretrained / cell_of(told_bench, "pmq").pretrain_key / CARD
+    card.write_text(card.read_text().replace('"seed": 42', '"seed": 43'))
+    found = find_cell(store.root, "pmq finetune")
+    assert any("the card does not match its digest" in line for line in explained(found, store))
+    card.unlink()
+    assert any(line.endswith(f"{card} is gone") for line in explained(found, store))
+    assert written(card) == "gone"
+
+
+def row_of(told_bench: Bench, store: Store, **provenance: Any) -> Row:
+    """Store PMQ's row with another provenance under a valid digest; None takes an entry away."""
+    key = cell_of(told_bench, "pmq").key
+    row = store.load_row(key)
+    assert row is not None
+    told = {name: value for name, value in (row.provenance | provenance).items() if value is not None}
+    store.save_row(replace(row, provenance=told), store.predictions(key))
+    return row
+
+
+FORMS = {
+    "mode": {"key_content": {"mode": "float32"}},
+    "content": {"key_content": ["x"]},
+    "data": {"data": {"fingerprint": 7}},
+    "corpus": {"corpus": "mimic"},
+    "device": {"device": "cpu"},
+}
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("verb", ["explain", "reproduce"])
+def test_a_sealed_row_of_another_form_is_refused_in_a_line(
+    told_bench: Bench, tmp_path: Path, form: str, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
+    row = row_of(told_bench, store, **FORMS[form])
+    assert main([verb, row.key, "--results", str(store.root)]) == FAILED
+    out, error = capsys.readouterr()
+    assert (out, error.count("\n")) == ("", 1)
+    assert f"{row.key}.json: provenance." in error
+
+
+@pytest.mark.parametrize("entry", ["device", "precision", "data", "config", "key_content", "git", "versions"])
+def test_an_older_row_is_explained_without_what_it_lacks(told_bench: Bench, tmp_path: Path, entry: str) -> None:
+    store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
+    row = row_of(told_bench, store, **{entry: None, "key_content": None})
+    told = values_of(list(explained(find_cell(store.root, row.key), store)))
+    assert told["cell"]["key"] == row.key
+    assert told[f"key {row.key}: the digest of ratio, seed and"] == {"content": "not kept by the version that made it"}
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize("content", [["x"], {"file": "mine.py"}, {"file": {"source": 3}}], ids=str)
+def test_a_sealed_card_of_another_form_is_told_of(told_bench: Bench, tmp_path: Path, content: Any) -> None:
+    store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
+    key = cell_of(told_bench, "pmq").pretrain_key
+    card = store.card(key)
+    assert card is not None
+    (store.pretrained / key / CARD).write_bytes(card_bytes(card | {"key_content": content}))
+    (line,) = [line for line in explained(find_cell(store.root, "pmq finetune"), store) if "key_content" in line]
+    assert line.startswith(f"  card  {store.pretrained / key / CARD}: key_content")
+
+
+def test_a_stored_text_of_several_lines_is_one(told_bench: Bench, tmp_path: Path) -> None:
+    store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
+    row = row_of(told_bench, store, device={"name": "x\n\nscores\n  f1  1.0", "type": "cpu"})
+    lines = list(explained(find_cell(store.root, row.key), store))
+    assert not [line for line in lines if "\n" in line]
+    assert lines.count("scores") == 1
+    assert any(line.startswith("  name ") and line.endswith("x  scores   f1  1.0") for line in lines)
+
+
+def test_the_verb_prints_it_and_refuses_in_a_line(told_bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    results = ["--results", str(told_bench.store.root)]
+    assert main(["explain", "pmq", "linear", *results]) == OK
+    assert capsys.readouterr().out.startswith("pmq linear chapman 0.5 seed 41\n\ncell\n  key ")
+    assert main(["explain", "pmqq", "linear", *results]) == USAGE
+    out, error = capsys.readouterr()
+    assert (out, error.count("\n")) == ("", 1)
+
+
+def test_a_long_list_is_told_by_its_ends() -> None:
+    assert text_of([1.5, 2, 3, 4, 5]) == "1.5 ... 5 (5 values)"
+    assert text_of([1.5, 2]) == "[1.5, 2]"
+    assert text_of(None) == "none"
+
+
+EQUAL = "equal: {}6 scores and the predictions of"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the cohorts are simulated and prepared, once for all tests."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def store(told_bench: Bench, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A copy of the finished store; the working folder is that of the data."""
+    monkeypatch.chdir(data)
+    return Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
+
+
+def run(store: Store, *words: str) -> int:
+    return main(["reproduce", *words, "--results", str(store.root), "--workers", "1"])
+
+
+@pytest.mark.parametrize("words", [["pmq", "finetune"], ["features"]], ids=" ".join)
+def test_a_cell_is_equal_when_it_is_run_again(
+    store: Store, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = stamps(store)
+    assert run(store, *words) == OK
+    assert EQUAL.format("") in capsys.readouterr().out.splitlines()[-1]
+    assert stamps(store) == before
+
+
+def test_its_pretraining_is_run_again_too_and_kept(
+    told_bench: Bench, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = cell_of(told_bench, "pmq").pretrain_key
+    kept = tmp_path / "kept"
+    assert run(store, "pmq", "linear", "--pretraining", "--keep", str(kept)) == OK
+    assert EQUAL.format("the encoder, ") in capsys.readouterr().out.splitlines()[-1]
+    assert (kept / "pretrained" / key / WEIGHTS).read_bytes() == (store.pretrained / key / WEIGHTS).read_bytes()
+    assert len(Store(kept).row_keys()) == 1
+    assert run(store, "pmq", "linear", "--keep", str(kept)) == USAGE
+    assert "is not empty; name another folder" in capsys.readouterr().err
+
+
+def test_what_is_different_is_said_with_its_size(
+    told_bench: Bench, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = cell_of(told_bench, "pmq").key
+    row, predictions = store.load_row(key), store.predictions(key)
+    assert row is not None
+    score = row.scores["recording"]["f1"]
+    assert score is not None
+    scores = row.scores | {"recording": row.scores["recording"] | {"f1": score / 2}}
+    moved = predictions.probability.copy()
+    moved[0] = moved[0][::-1]
+    versions = row.provenance | {"versions": row.provenance["versions"] | {"torch": "1.0"}}
+    store.save_row(replace(row, scores=scores, provenance=versions), replace(predictions, probability=moved))
+    assert run(store, "pmq", "finetune") == FAILED
+    lines = capsys.readouterr().out.splitlines()
+    assert f"versions.torch: 1.0 then, {torch.__version__} now" in lines
+    assert f"recording f1: {score / 2} then, {score} now ({score / 2:+.2g})" in lines
+    apart = np.abs(moved - predictions.probability).max()
+    assert any(
+        line.startswith(f"predictions: 1 of {len(moved)} windows differ, by up to {apart:.2g}") for line in lines
+    )
+    assert lines[-1] == f"different: 1 of 6 scores, by up to {score / 2:.2g}"
+
+
+def test_an_encoder_that_is_gone_is_pretrained_again_or_refused(
+    told_bench: Bench, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(store.pretrained / cell_of(told_bench, "pmq").pretrain_key)
+    assert run(store, "pmq", "finetune") == USAGE
+    assert "the encoder is gone; --pretraining makes it again" in capsys.readouterr().err
+    assert run(store, "pmq", "finetune", "--pretraining") == OK
+    assert EQUAL.format("(the stored encoder is gone) ") in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.fixture
+def of_ranks(
+    cohorts: Cohorts, small_config: SmallConfig, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Store:
+    """PMQ as two ranks pretrain it, run here as one process: key and card are those of two."""
+    own = Bench(
+        small_config(
+            {"evaluate": ["linear"], "pretrain.batch_norm": "per-rank", "data.simulation.recordings_per_patient": 2.0}
+        ),
+        cohorts,
+        Store(tmp_path / "ranks"),
+        replace(MACHINE, ranks=2),
+    )
+    made = jobs.pretraining_job
+    monkeypatch.setattr(runner, "pretraining_job", lambda *given: replace(made(*given), ranks=1))
+    own.store.save_plan(make_plan(own.config, cohorts, own.grid))
+    assert own.work_off() == 0
+    monkeypatch.chdir(data)
+    return own.store
+
+
+def test_a_cell_whose_encoder_several_ranks_have_pretrained_is_equal_too(
+    of_ranks: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(of_ranks, "pmq", "linear") == OK
+    assert EQUAL.format("") in capsys.readouterr().out.splitlines()[-1]
+    assert run(of_ranks, "pmq", "linear", "--pretraining") == USAGE
+    assert (
+        "2 processes have pretrained the encoder of pmq linear chapman 0.5 seed 41 together, and this command has 1: "
+        "torchrun --standalone --nproc-per-node 2 run_benchmark.py reproduce ... --pretraining"
+    ) in capsys.readouterr().err
+    for folder in of_ranks.pretrained.iterdir():
+        shutil.rmtree(folder)
+    assert run(of_ranks, "pmq", "linear") == USAGE
+    assert "the encoder is gone; --pretraining makes it again" in capsys.readouterr().err
+
+
+def test_the_threads_are_those_of_the_row(
+    told_bench: Bench, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = cell_of(told_bench, "pmq", "linear").key
+    row, seen = store.load_row(key), []
+    assert row is not None
+    device = row.provenance["device"] | {"threads": 3}
+    store.save_row(replace(row, provenance=row.provenance | {"device": device}), store.predictions(key))
+
+    def watched(jobs: Sequence[CellJob]) -> Any:
+        seen.append((torch.get_num_threads(), jobs[0].precision, jobs[0].device))
+        return run_together(jobs)
+
+    monkeypatch.setattr(explain, "run_together", watched)
+    before = torch.get_num_threads()
+    run(store, key)
+    assert (seen, torch.get_num_threads()) == ([(3, "float32", "cpu")], before)
+    assert not any(line.startswith("device.threads") for line in capsys.readouterr().out.splitlines())
+
+
+def test_other_data_are_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = explain.prepare_data
+    monkeypatch.setattr(explain, "prepare_data", lambda *given: replace(made(*given), fingerprint="another"))
+    assert run(store, "pmq", "linear") == USAGE
+    assert "Chapman: the data here have the fingerprint another, those of the row" in capsys.readouterr().err
+
+
+def test_a_row_of_an_earlier_results_version_is_refused_with_what_differs(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(grid, "SPLIT_VERSION", 99)
+    assert run(store, "pmq", "linear") == USAGE
+    error = capsys.readouterr().err
+    assert "pmq linear chapman 0.5 seed 41 cannot be run again by this version" in error
+    assert "SPLIT_VERSION 99, was 1" in error
+
+
+def rewritten(told_bench: Bench, store: Store, **provenance: Any) -> Row:
+    """PMQ's probe with another provenance under a valid digest; None takes an entry away."""
+    key = cell_of(told_bench, "pmq", "linear").key
+    row = store.load_row(key)
+    assert row is not None
+    told = {name: value for name, value in (row.provenance | provenance).items() if value is not None}
+    store.save_row(replace(row, provenance=told), store.predictions(key))
+    return row
+
+
+LACKING: dict[str, tuple[dict[str, Any], str]] = {
+    "device": ({"device": None}, "does not tell its device: it is of a version that cannot be run again"),
+    "type": ({"device": {"threads": 1}}, "does not tell its device"),
+    "precision": ({"precision": None, "key_content": None}, "does not tell its precision"),
+    "data": ({"data": None, "key_content": None}, "does not tell its data"),
+    "fingerprint": ({"data": {"name": "chapman"}, "key_content": None}, "does not tell its data"),
+    "config": ({"config": None}, "holds no config"),
+    "all": (
+        {"device": None, "precision": None, "data": None, "key_content": None},
+        "its device and precision and data",
+    ),
+    "kind": ({"device": {"type": "quantum"}}, "device quantum, was cpu"),
+    "threads": ({"device": {"type": "cpu", "threads": 10**9}}, "tells of 1000000000 threads"),
+}
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+@pytest.mark.parametrize("what", LACKING)
+def test_a_row_that_lacks_what_it_takes_is_refused_in_a_line(
+    told_bench: Bench, store: Store, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes, said = LACKING[what]
+    row = rewritten(told_bench, store, **changes)
+    assert run(store, row.key) == USAGE
+    error = capsys.readouterr().err
+    assert said in error
+
+
+@pytest.mark.attack("rows and cards of another cell under valid digests")
+def test_stored_weights_of_other_tensors_are_told_of(
+    told_bench: Bench, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = cell_of(told_bench, "pmq").pretrain_key
+    card = store.card(key)
+    assert card is not None
+    body = b"no tensors"
+    (store.pretrained / key / WEIGHTS).write_bytes(body)
+    sums = {"sha256": hashlib.sha256(body).hexdigest()}
+    (store.pretrained / key / CARD).write_bytes(card_bytes(card | sums))
+    assert run(store, "pmq", "linear", "--pretraining") == FAILED
+    assert "encoder: the stored weights have other tensors" in capsys.readouterr().out.splitlines()
+
+
+def test_a_failure_is_a_line(store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("benchmark.run.cell.learn", lambda *given: 1 / 0)
+    assert run(store, "pmq", "linear") == USAGE
+    assert "failed when it was run again: ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+def made_on(row: Row, device: str) -> Row:
+    return replace(row, provenance=row.provenance | {"device": {"type": device, "name": "H100", "threads": 1}})
+
+
+def test_a_row_of_a_gpu_is_run_elsewhere_only_on_demand(told_bench: Bench) -> None:
+    row = told_bench.store.load_row(cell_of(told_bench, "pmq").key)
+    assert row is not None
+    assert device_for(row, Namespace(device="auto")) == torch.device("cpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match=r"was made on a GPU \(H100\), and torch sees none here; --device cpu"):
+            device_for(made_on(row, "cuda"), Namespace(device="auto"))
+    assert device_for(made_on(row, "cuda"), Namespace(device="cpu")) == torch.device("cpu")
+    with pytest.raises(ConfigError, match="on a device of the unknown type 'quantum'; --device cpu runs it"):
+        device_for(made_on(row, "quantum"), Namespace(device="auto"))
+
+
+def test_code_that_a_store_names_is_not_loaded_unless_the_user_names_it(told_bench: Bench, tmp_path: Path) -> None:
+    row = told_bench.store.load_row(cell_of(told_bench, "pmq").key)
+    assert row is not None
+    own = tmp_path / "mine.py"
+    own.write_text(
+        "import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n",
+        encoding="utf-8",
+    )
+    config = row.provenance["config"] | {"methods": ["random", "/theirs/mine.py"]}
+    theirs = replace(row, provenance=row.provenance | {"config": config})
+    with pytest.raises(ConfigError, match=r"names /theirs/mine\.py; code that a store names is not loaded"):
+        config_of(theirs, None)
+    assert config_of(theirs, own).compared() == ["random", "mine"]
+    card = replace(row, provenance=row.provenance | {"config": config | {"methods": ["/theirs/card.yaml"]}})
+    with pytest.raises(ConfigError, match=r"names /theirs/card\.yaml; code that a store names is not loaded"):
+        config_of(card, None)
+    assert config_of(card, own).compared() == ["mine"]
+    two = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.py"]}})
+    with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.py\)"):
+        config_of(two, own)
+    both = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.yaml"]}})
+    with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.yaml\)"):
+        config_of(both, own)
+    assert renamed({"a.py": [1, {"x": "a.py"}]}, "a.py", "b.py") == {"b.py": [1, {"x": "b.py"}]}

@@ -1,0 +1,121 @@
+"""The table of verbs: each shows and takes its own flags alone, one flag means one thing, documents are right."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmark.cli import VERBS
+from benchmark.config.command_line import parse
+from benchmark.config.errors import ConfigError
+from benchmark.config.flags import FLAGS, config_of
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MY_METHOD = "import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'my_method'\n    title = 'Mine'\n"
+HEAVY = ("torch", "pandas", "scipy", "sklearn", "matplotlib", "wfdb", "seaborn")
+ALL_FLAGS = sorted({flag for verb in VERBS.values() for flag in verb.flags})
+
+
+def commands_of(text: str) -> Iterator[list[str]]:
+    """Each `python run_benchmark.py ...` of a document, in a block or inline, without its comment."""
+    for command in re.findall(r"python run_benchmark\.py([^\n`]*)", text.replace("\\\n", " ")):
+        yield shlex.split(command, comments=True)
+
+
+CARDS = {
+    name: text
+    for path in DOCUMENTS
+    for text, name in re.findall(r"```yaml\n((?:.*\n)*?name: (\S+)\n(?:.*\n)*?)```", path.read_text())
+}
+"""Name -> card, of those that the documents show."""
+COMMANDS = [(path.name, words) for path in DOCUMENTS for words in commands_of(path.read_text())]
+
+
+@pytest.mark.parametrize("words", [words for _, words in COMMANDS], ids=" ".join)
+def test_a_command_of_the_documents_is_taken(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_method.py").write_text(MY_METHOD)  # the file that CONTRIBUTING.md names
+    Path("docs").symlink_to(ROOT / "docs")  # METHOD.md names its example
+    made = any(word.startswith("theirs/") for word in words)  # by docs/elsewhere/make.py: tests/docs/test_elsewhere.py
+    for card in (Path(word) for word in words if word.endswith(".yaml") and not made):
+        card.parent.mkdir(exist_ok=True)
+        card.write_text(CARDS[card.stem])  # the file that OWN_DATA.md has written before
+    verb, arguments = parse(VERBS, words)
+    counted = any(word.startswith("ecgbench:") for word in words)  # classes in the data: tests/docs/test_datasets.py
+    if "--config" in verb.flags and not counted and not made:
+        assert config_of(arguments).methods
+
+
+def test_the_documents_have_commands_of_most_verbs() -> None:
+    asked = {id(parse(VERBS, words)[0]) for name, words in COMMANDS if name == "README.md"}
+    assert {"run", "report", "list", "data check", "speed", "check-method", "verify-paper"} <= {
+        name for name, verb in VERBS.items() if id(verb) in asked
+    }
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verbs_own_examples_are_its_own(name: str) -> None:
+    assert VERBS[name].examples
+    for line in VERBS[name].examples:
+        assert parse(VERBS, shlex.split(line))[0] is VERBS[name]
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_help_shows_what_a_verb_takes_and_nothing_else(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(VERBS, [*name.split(), "--help"])
+    assert ended.value.code == 0
+    shown, _, examples = capsys.readouterr().out.partition("\nexamples:\n")
+    assert set(re.findall(r"--[a-z-]+", shown)) == {"--help", *VERBS[name].flags}
+    assert examples.count("python run_benchmark.py") == len(VERBS[name].examples)
+    assert VERBS[name].summary in shown
+
+
+def given(name: str, flag: str) -> list[str]:
+    """A command line of a verb with a flag."""
+    word = ["pmq"] if VERBS[name].word else []
+    return [*name.split(), *word, flag, "1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"), [(name, flag) for name, verb in VERBS.items() for flag in ALL_FLAGS if flag not in verb.flags]
+)
+def test_a_flag_that_a_verb_does_not_take_is_refused(name: str, flag: str) -> None:
+    with pytest.raises(ConfigError, match=f"^`{name}` takes no {flag}; `") as caught:
+        parse(VERBS, given(name, flag))
+    takers = str(caught.value).partition("; ")[2]
+    assert set(re.findall(r"`([^`]+)`", takers)) == {own for own, verb in VERBS.items() if flag in verb.flags}
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"),
+    [(name, flag) for name, verb in VERBS.items() for flag in verb.flags if flag[:-1] not in verb.flags],
+)
+def test_no_flag_may_be_abbreviated(name: str, flag: str) -> None:
+    with pytest.raises(ConfigError, match=r"unknown flag|takes no"):
+        parse(VERBS, given(name, flag[:-1]))
+
+
+@pytest.mark.parametrize("flag", ALL_FLAGS)
+def test_a_flag_means_the_same_for_every_verb(flag: str) -> None:
+    """Three have a second definition: `report` takes several results; of `embed`, the encoder and what is written are a
+    folder and a file."""
+    takers = {name: verb.flags[flag] for name, verb in VERBS.items() if flag in verb.flags}
+    for name in {"--results": ["report"], "--encoder": ["embed"], "--out": ["embed"]}.get(flag, []):
+        del takers[name]
+    meant = FLAGS.get(flag, next(iter(takers.values())))
+    assert all(flag is meant for flag in takers.values())
+    assert flag in FLAGS or len(takers) == 1
+
+
+def test_what_verbs_take_is_known_without_what_loads_slowly() -> None:
+    source = f"import sys, run_benchmark; print(*(name for name in {HEAVY} if name in sys.modules))"
+    found = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []

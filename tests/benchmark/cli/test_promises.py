@@ -1,0 +1,470 @@
+"""Every promise of an encoder can be broken: encoders with one fault each, and the promises that find it.
+
+Small batches are those that a method's own settings ask for, and the same every time.
+
+What two processes that train together share, and what is said where they fail.
+
+The promises of encoders whose weights come from elsewhere: every form keeps them, and each can be broken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from benchmark.cli import check as contract
+from benchmark.cli import promises
+from benchmark.cli.check import (
+    ELSEWHERE_PROMISES,
+    ENCODER_PROMISES,
+    PROMISES,
+    Promise,
+    check_elsewhere,
+    check_encoder,
+    judge,
+)
+from benchmark.cli.promises import (
+    BATCH,
+    EVERY,
+    PATIENTS,
+    QUEUE,
+    UPDATES,
+    batch_of_size,
+    changed,
+    half_of,
+    small_method,
+    small_optimiser,
+    source_of,
+    train,
+    train_together,
+    training_batch,
+)
+from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.config.words import find_method
+from methods import METHODS, get_method
+from methods.base import Batch, PretrainMethod
+from methods.clocs import CLOCS, CLOCSConfig
+from methods.encoders import ENCODERS
+from methods.encoders.base import Encoder, EncoderConfig, Size
+from methods.parts.masks import Mask
+from run_benchmark import main
+from tests.benchmark.external_models import SIGNALS, write
+
+ALONE = [promise for promise in ENCODER_PROMISES if promise.name != "methods"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundConfig(EncoderConfig):
+    output: Size = 8
+
+
+class Sound(Encoder):
+    """Two layers per time step. Its subclasses have one fault each."""
+
+    name: ClassVar[str] = "sound"
+    Config: ClassVar[type[EncoderConfig]] = SoundConfig
+
+    def __init__(self, config: SoundConfig | None = None) -> None:
+        super().__init__(config)
+        self.first = nn.Linear(self.config.leads, 6)
+        self.second = nn.Linear(6, self.config.output)
+        self.register_buffer("passes", torch.zeros((), dtype=torch.int64))
+
+    def embed(self, x: Tensor) -> Tensor:
+        return self.first(x)
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        return self.second(embedded.tanh())
+
+
+class Nameless(Sound):
+    name: ClassVar[str] = ""
+
+
+class LeadsFirst(Sound):
+    def steps(self, embedded: Tensor) -> Tensor:
+        return super().steps(embedded).mT
+
+
+class OtherWidth(Sound):
+    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        return torch.cat([super().pooled(x, mask)] * 2, 1)
+
+
+class UnusedLayer(Sound):
+    def __init__(self, config: SoundConfig | None = None) -> None:
+        super().__init__(config)
+        self.spare = nn.Linear(2, 2)
+
+
+class FrozenLayer(Sound):
+    def __init__(self, config: SoundConfig | None = None) -> None:
+        super().__init__(config)
+        self.first.requires_grad_(False)
+
+
+class HiddenTensor(Sound):
+    def __init__(self, config: SoundConfig | None = None) -> None:
+        super().__init__(config)
+        self.scales = [torch.ones(())]
+
+
+class HiddenNumber(Sound):
+    def __init__(self, config: SoundConfig | None = None) -> None:
+        super().__init__(config)
+        self.scale = float(torch.rand(()))
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        return self.scale * super().steps(embedded)
+
+
+class CountsInEvaluation(Sound):
+    passes: Tensor
+
+    def embed(self, x: Tensor) -> Tensor:
+        self.passes += 1
+        return super().embed(x)
+
+
+class DrawsInEvaluation(Sound):
+    def steps(self, embedded: Tensor) -> Tensor:
+        return super().steps(embedded) + 1e-6 * torch.randn(())
+
+
+class SeesOtherWindows(Sound):
+    def steps(self, embedded: Tensor) -> Tensor:
+        return super().steps(embedded - embedded.mean(0))
+
+
+class PoolsByTheMaximum(Sound):
+    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        return self(x, mask).amax(1)
+
+
+class SaysThatItPoolsByTheMaximum(PoolsByTheMaximum):
+    pooling: ClassVar[str] = "maximum over time"
+
+
+class WithoutDropout(Sound):
+    def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        return self.steps(self.masked(x, mask))
+
+
+class AlwaysDropsOut(Sound):
+    def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        return nn.functional.dropout(self.steps(self.masked(x, mask)), self.dropout)
+
+
+class MasksTheLeads(Sound):
+    def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
+        return self.embed(x if mask is None else mask(x))
+
+
+class IgnoresTheMask(Sound):
+    def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
+        return self.embed(x)
+
+
+class LooksPastTheMask(Sound):
+    def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
+        return super().masked(x, mask) + (0 if mask is None else 1e-3 * self.first(x))
+
+
+class NeedsTwoWindows(Sound):
+    def steps(self, embedded: Tensor) -> Tensor:
+        return super().steps(embedded / (embedded.std(0) if self.training else 1))
+
+
+class RoughInHalfPrecision(Sound):
+    def steps(self, embedded: Tensor) -> Tensor:
+        return super().steps(embedded) * (1.1 if torch.is_autocast_enabled("cpu") else 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (Sound, set()),
+        (Nameless, {"name"}),
+        (LeadsFirst, {"shapes"}),
+        (OtherWidth, {"shapes"}),
+        (UnusedLayer, {"gradient"}),
+        (FrozenLayer, {"gradient"}),
+        (HiddenTensor, {"state"}),
+        (HiddenNumber, {"state"}),
+        (CountsInEvaluation, {"evaluation"}),
+        (DrawsInEvaluation, {"state", "evaluation", "mask"}),
+        (SeesOtherWindows, {"evaluation"}),
+        (PoolsByTheMaximum, {"pooled"}),
+        (SaysThatItPoolsByTheMaximum, set()),
+        (WithoutDropout, {"dropout"}),
+        (AlwaysDropsOut, {"evaluation", "dropout"}),
+        (MasksTheLeads, {"mask"}),
+        (IgnoresTheMask, {"mask"}),
+        (LooksPastTheMask, {"mask"}),
+        (NeedsTwoWindows, {"one window"}),
+        (RoughInHalfPrecision, {"half precision"}),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else None,
+)
+def test_a_fault_is_found_by_its_promise(
+    kind: type[Encoder], expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contract, "ENCODER_PROMISES", ALONE)
+    verdicts = list(check_encoder(kind))
+    assert {verdict.promise.name for verdict in verdicts if not verdict.kept} == expected
+    assert not any("\n" in str(verdict) for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        (UnusedLayer, "BROKEN gradient: spare.weight gets no gradient through forward: use it, or leave it out"),
+        (HiddenTensor, "BROKEN state: scales holds a tensor or generator that no checkpoint has: use register_buffer"),
+        (MasksTheLeads, "BROKEN mask: forward calls a mask 1 times, not once with what embed gives: use self.masked"),
+        (WithoutDropout, "BROKEN dropout: a dropout of 0.5 hides 0% of the outputs: leave it to Encoder.forward"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_a_verdict_names_the_place_and_the_remedy(
+    kind: type[Encoder], line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contract, "ENCODER_PROMISES", ALONE)
+    assert next(str(verdict) for verdict in check_encoder(kind) if not verdict.kept).startswith(line)
+
+
+class Undecorated(SoundConfig):
+    depth: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldsAPath(SoundConfig):
+    path: Path = Path("here")
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (Undecorated, "make it a @dataclass(frozen=True) that extends EncoderConfig"),
+        (HoldsAPath, "HoldsAPath cannot be filed"),
+        (None, "make it a @dataclass(frozen=True) that extends EncoderConfig"),
+        (EncoderConfig, "EncoderConfig.output: Field required: give every knob a default"),
+    ],
+)
+def test_what_cannot_be_built_is_asked_for_nothing_further(config: type[EncoderConfig] | None, words: str) -> None:
+    (verdict,) = check_encoder(type("Unsettled", (Sound,), {"Config": config}))
+    assert (verdict.promise.name, verdict.kept) == ("builds", False)
+    assert words in verdict.detail
+
+
+@pytest.mark.parametrize("promise", ENCODER_PROMISES, ids=lambda promise: promise.name.replace(" ", "-"))
+@pytest.mark.parametrize("name", ENCODERS)
+def test_every_encoder_keeps_its_promises(name: str, promise: Promise[type[Encoder]]) -> None:
+    verdict = judge(promise, ENCODERS[name])
+    assert verdict.kept, verdict.detail
+
+
+def test_the_cost_is_counted_by_hand() -> None:
+    verdict = judge(ENCODER_PROMISES[0], Sound)
+    parameters, multiplications = 12 * 6 + 6 + 6 * 8 + 8, 300 * (12 * 6 + 6 * 8) / 1e6
+    assert verdict.detail.startswith(f"{parameters} parameters, {multiplications:.1f} million multiplications")
+
+
+class NotMovedByMethods(Sound):
+    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        return super().pooled(x, mask) + 0 * self.second.bias.detach()
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        return nn.functional.linear(embedded.tanh(), self.second.weight, self.second.bias.detach())
+
+
+def test_a_method_that_leaves_a_part_where_it_was_is_named() -> None:
+    verdict = judge(ENCODER_PROMISES[-1], NotMovedByMethods)
+    assert not verdict.kept
+    assert "second.bias" in verdict.detail
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("name", ["pmq", "comet", "pclr", "etp"])
+def test_batches_follow_the_settings_of_the_method(name: str) -> None:
+    method = METHODS[name]
+    batch, config = training_batch(method, 5), method.Config()
+    assert batch.x1.shape == (BATCH, 300 // EVERY, 12)
+    assert torch.equal(batch.x1, batch.x2) == (config.pairing == "same")
+    assert 1 <= batch.patient.min() <= batch.patient.max() <= PATIENTS
+    if config.batching == "patient":
+        assert len(set(batch.patient.tolist())) == BATCH
+    if config.batching == "trial":
+        assert len(set(batch.trial.tolist())) <= 4
+    assert (batch.text is not None) == method.needs_text
+
+
+def test_a_batch_is_the_same_every_time_and_no_two_are_alike() -> None:
+    pmq = METHODS["pmq"]
+    assert torch.equal(training_batch(pmq, 3).x1, training_batch(pmq, 3).x1)
+    batches = [training_batch(pmq, update).x1 for update in range(20)]
+    assert len({batch.sum().item() for batch in batches}) == 20
+    assert not torch.equal(batch_of_size(pmq, 7, 0).x1, batch_of_size(pmq, 7, 1).x1)
+
+
+@pytest.mark.parametrize("size", [2, 40])
+def test_a_batch_may_have_any_size(size: int) -> None:
+    assert len(batch_of_size(METHODS["pclr"], size).x1) == size
+
+
+def test_knobs_that_a_method_does_not_have_are_left_out() -> None:
+    clocs = small_method(METHODS["clocs"], momentum=0.5, temperature=0.3)
+    assert isinstance(clocs, CLOCS)
+    assert clocs.config == CLOCSConfig(temperature=0.3)
+    assert len(small_method(METHODS["moco"]).state_dict()["queue.keys"]) == QUEUE
+
+
+def test_a_tensor_has_changed_when_its_bits_have() -> None:
+    before = {"same": torch.tensor([NAN, 0.0]), "sign": torch.tensor(0.0), "count": torch.tensor(1)}
+    after = {"same": torch.tensor([NAN, 0.0]), "sign": torch.tensor(-0.0), "count": torch.tensor(2)}
+    assert changed(before, after) == ["sign", "count"]
+
+
+FILE = """
+from __future__ import annotations
+import os
+import torch
+from methods.base import PretrainMethod
+from methods.parts.ranks import gather
+from methods.parts.momentum import KeyQueue
+
+class Outside(PretrainMethod):
+    name, title = "outside", "Outside"
+
+    def __init__(self, encoder, config):
+        super().__init__(encoder, config)
+        self.queue = KeyQueue(24, encoder.config.output)
+
+    def forward(self, batch):
+        z = self.encoder.pooled(batch.x1)  # (B, K)
+        self.queue.push(PUSHED, batch.patient, batch.recording)
+        return z.square().mean()
+"""
+WITHOUT_NORMALISATION = {"head": "v2", "predictor": False, "time_mask": 0.0, "frequency_mask": 0.0}
+TWO_PROCESSES = next(promise for promise in PROMISES if promise.name == "two processes")
+
+
+def outside_method(folder: Path, pushed: str) -> type[PretrainMethod]:
+    """A method from a file, which pushes what the expression gives."""
+    file = folder / "outside.py"
+    file.write_text(FILE.replace("PUSHED", pushed))
+    return get_method(str(file))
+
+
+def test_a_process_gets_its_half_of_the_batch() -> None:
+    x = torch.arange(24.0).view(4, 3, 2)
+    ids = torch.arange(4)
+    halves = [half_of(Batch(x, -x, ids, ids + 10, ids + 20), rank) for rank in range(2)]
+    assert torch.equal(torch.cat([half.x1 for half in halves]), x)
+    assert torch.equal(halves[1].x2, -x[2:])
+    assert halves[0].recording.tolist() == [10, 11]
+    assert halves[0].text is None
+
+
+def test_another_process_finds_a_method_by_name_or_file(tmp_path: Path) -> None:
+    assert source_of(METHODS["pmq"], METHODS) == "pmq"
+    assert source_of(outside_method(tmp_path, "z"), METHODS) == str(tmp_path / "outside.py")
+    with pytest.raises(ValueError, match=r"Here is none of random, moco, .*: put it into a file of its own"):
+        source_of(type("Here", (PretrainMethod,), {"__module__": __name__}), METHODS)
+
+
+@pytest.mark.slow
+def test_what_two_processes_share(tmp_path: Path) -> None:
+    outside = outside_method(tmp_path, "z.detach()")
+    moco, pmq = METHODS["moco"], METHODS["pmq"]
+    held = train_together([(outside, {}), (moco, WITHOUT_NORMALISATION), (pmq, {})])
+    assert changed(*held[0]) == ["queue.keys", "queue.patient", "queue.recording"]
+    assert not changed(*held[2])
+
+    alone = small_method(moco, **WITHOUT_NORMALISATION)
+    train(alone, small_optimiser(alone), range(UPDATES))
+    for name, value in held[1][0].items():
+        torch.testing.assert_close(value, alone.state_dict()[name], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_process_that_fails_ends_both_with_its_reason(tmp_path: Path) -> None:
+    kind = outside_method(tmp_path, "z.detach()[:, :torch.distributed.get_rank() + 15]")
+    verdict = judge(TWO_PROCESSES, kind)
+    assert not verdict.kept
+    assert verdict.detail.startswith(f"{tmp_path / 'outside.py'}: ")
+
+
+@pytest.mark.slow
+def test_processes_that_wait_in_vain_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promises, "LIMIT", 0.5)
+    with pytest.raises(RuntimeError, match=r"not done after 0\.5 s: does every process call `gather`"):
+        train_together([(METHODS["pmq"], {})])
+
+
+FAULTS = {
+    "card": ('"theirs-py", "Theirs (py)", "MIT"', '"theirs-py", None, "MIT"', "Theirs.title is None; set it, str"),
+    "weights": ('("theirs.pt",)', '("gone.pt",)', "gone.pt: No such file or directory; name a file that is there"),
+    "features": ("x).relu().mean(-1)", "x).relu()", "give \\(3, 6, 99\\); one row of numbers a window is needed"),
+    "state": (
+        'self.load_state_dict(torch.load(self.file("theirs.pt"), weights_only=True))',
+        "nn.init.normal_(self.conv.weight)",
+        "loading it twice gives other features",
+    ),
+    "precision": (
+        "    def encode",
+        "    def steps(self, embedded):\n        return self.encode(embedded.mT)[:, None]\n\n    def encode",
+        "under bfloat16 its features differ",
+    ),
+    "gradient": ("return self.conv(x)", "return self.conv(x).detach()", "set Theirs.frozen to the reason"),
+}
+"""Promise -> what the sound file has, what breaks it, and what is told."""
+
+
+@pytest.mark.parametrize("form", SIGNALS)
+def test_every_form_keeps_its_promises(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if form == "onnx":
+        pytest.importorskip("onnxruntime")
+    word = str(write(form, tmp_path, pretraining=["ptb-xl"]))
+    for verb in ("check-method", "check-encoder"):
+        assert main([verb, word]) == OK
+        heading, *lines, _ = capsys.readouterr().out.splitlines()
+        assert heading == f"{word}: 6 promises to test, a few seconds on an idle core"
+        assert all(line.startswith("kept ") for line in lines if not line.startswith(" "))
+    told = " ".join(" ".join(lines).split())
+    assert f"kept card: Theirs ({form}), licence MIT, pretrained on ptb-xl; reads windows of" in told
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
+    sound, broken, told = FAULTS[name]
+    file = write("py", tmp_path)
+    text = file.read_text()
+    assert sound in text
+    file.write_text(text.replace(sound, broken))
+    kind = find_method(str(file)).brings
+    assert kind is not None
+    verdicts = [verdict for verdict in check_elsewhere(kind) if not verdict.kept]
+    assert [verdict.promise.name for verdict in verdicts] == [name]
+    with pytest.raises(AssertionError, match=told):
+        raise AssertionError(verdicts[0].detail)
+    assert {promise.name for promise in ELSEWHERE_PROMISES} == set(FAULTS)
+
+
+def test_a_broken_card_and_a_broken_promise_have_their_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check-encoder", str(write("torchscript", tmp_path / "a", rate=None))]) == USAGE
+    shown = capsys.readouterr().err
+    assert "signals.rate: Field required" in shown
+    assert "docs/ELSEWHERE.md" in shown or shown.count("\n") == 1
+    assert main(["check-method", str(write("torchscript", tmp_path / "b", features=9))]) == FAILED
+    shown = capsys.readouterr().out
+    assert "BROKEN features" in shown
+    assert "docs/ELSEWHERE.md has the contract" in shown

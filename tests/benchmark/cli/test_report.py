@@ -1,0 +1,103 @@
+"""The verb `report`: what it reports, and what cannot be reported together.
+
+The verb `verify-paper` with its flags: the paper's verdict on the console and in a file.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from benchmark.cli import VERBS
+from benchmark.cli.report import show_health, show_report
+from benchmark.config.command_line import FAILED, USAGE, parse
+from benchmark.config.errors import ConfigError
+from benchmark.screen import open_console
+from benchmark.training.health import COLUMNS
+from reports import build
+from run_benchmark import main
+from tests.benchmark.run.bench import Bench
+
+
+def test_a_report_of_nothing_is_one_line_and_makes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["report"]) == FAILED == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: no results in runs")
+    assert (shown.err.count("\n"), shown.out) == (1, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("flags", ["--results a b", "--capsule x.zip", "--latex-landscape", "--unit both"])
+def test_two_runs_are_held_together_alone(flags: str) -> None:
+    verb, arguments = parse(VERBS, f"report --compare a b {flags}".split())
+    with pytest.raises(ConfigError, match="--compare takes neither --results, --capsule, --scores, --latex"):
+        verb.run(arguments, open_console())
+
+
+@pytest.mark.parametrize("flags", ["--compare a b", "--capsule x.zip", "--latex-landscape"])
+def test_a_leaderboard_takes_no_flag_of_other_reports(flags: str) -> None:
+    verb, arguments = parse(VERBS, f"report --leaderboard {flags}".split())
+    with pytest.raises(ConfigError, match="--leaderboard takes neither --compare, --capsule, --scores nor"):
+        verb.run(arguments, open_console())
+
+
+def test_a_leaderboard_of_nothing_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--results", str(tmp_path / "a.zip"), "--leaderboard", "--out", str(tmp_path / "out")]) == 1
+    shown = capsys.readouterr()
+    assert "no leaderboard of 1 sources, none of which has a result: a: no such file or folder" in shown.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_results_may_be_named_and_elsewhere_one() -> None:
+    assert parse(VERBS, ["report", "--results", "a", "b@all"])[1].results == ["a", "b@all"]
+    with pytest.raises(ConfigError, match="`run` takes no 'b'"):
+        parse(VERBS, ["--results", "a", "b"])
+
+
+@pytest.mark.parametrize(("kept", "there"), [(True, "runs/cells/a.error.json"), (False, "out/report.html")])
+def test_a_failure_is_one_line_with_the_file_of_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, kept: bool, there: str
+) -> None:
+    failures = (("PMQ: ValueError: a", Path("runs/cells/a.error.json")), ("MoCo: killed", None))
+    monkeypatch.setattr(build, "build_report", lambda *_, **__: build.Report((), (), (), failures))
+    shown, no_run = StringIO(), cast(Any, None)
+    show_report(no_run, Path("out"), None, open_console(shown), kept=kept)
+    assert shown.getvalue().splitlines() == [
+        f"failed: PMQ: ValueError: a; traceback in {there}", "failed: MoCo: killed", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_health_of_pretrainings_fits_the_terminal(width: int) -> None:
+    shown = StringIO()
+    values = ["pmq seed 42", "1.42 + 2.08", "90%", *["0.16→0.17"] * 4, "0.03→0.06", "0.009"]
+    columns = [("", heading, "left" if place else "label") for place, heading in enumerate(COLUMNS)]
+    told = {"columns": columns, "rows": [values], "legend": ["positives: " + "keys " * 30], "warnings": []}
+    show_health(told, open_console(shown, width=width))
+    assert max(map(len, shown.getvalue().splitlines())) <= width
+    assert [value for value in (*values, *COLUMNS) if value not in shown.getvalue()] == []
+
+
+def test_a_folder_of_a_dataset_that_the_run_has_not_is_refused(
+    told_bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ["--results", str(told_bench.store.root), "--out", str(tmp_path / "out")]
+    assert main(["report", *told, "--data", f"no-name={tmp_path}"]) == USAGE
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: --data: unknown dataset 'no-name'; there are: ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_paper_is_checked_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["verify-paper", "--results", str(tmp_path / "nothing"), "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "39 of 39" in shown
+    assert shown.endswith(f"\nwrote {out / 'verify-paper.md'}\n")
+    assert f"no results in {tmp_path / 'nothing'}" in (out / "verify-paper.md").read_text()

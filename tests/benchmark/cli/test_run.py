@@ -1,0 +1,558 @@
+"""Runs as a user meets them: nothing is done twice, and kills, errors and Ctrl-C do not change the tables.
+
+Devices, precision and engine of a command; what cannot be meant is one line before any work.
+
+What is said of a pretraining that went wrong: its name, and the setting that acts on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import run_benchmark
+from benchmark.cli import VERBS
+from benchmark.cli import run as machine_module
+from benchmark.cli.run import engine_of, machine_of, named, warnings_of
+from benchmark.config.command_line import parse
+from benchmark.config.config import Config, load_config
+from benchmark.config.errors import ConfigError
+from benchmark.config.flags import config_of
+from benchmark.machine.ranks import Machine
+from benchmark.results.store import Row, Store
+from benchmark.run import cell as cell_module
+from benchmark.run.cell import CellJob, run_cell
+from benchmark.run.grid import expand, pretrain_content
+from benchmark.run.local import Local
+from benchmark.training.health import EpochHealth
+from benchmark.training.probes import Known
+from methods.pmq import PMQ
+from reports import build
+from tests.basic import ANYWHERE, BASIC
+
+torch.set_num_threads(1)
+
+ROOT = Path(__file__).resolve().parents[3]
+CONFIG = """
+methods: [random, pmq]
+data:
+  datasets: [chapman]
+  simulation: {patients: {mimic-iv-ecg: 6, chapman: 40, cpsc2018: 10}, recordings_per_patient: 2}
+encoder: {hidden: 4, depth: 2, output: 8}
+knobs: {pmq: {queue_size: 16}}
+pretrain: {epochs: 3, recipe: {batch_size: 8}}
+finetune: {epochs: 1, batch_size: 64}
+evaluate: [finetune, linear]
+ratios: [0.5]
+seeds: [41]
+gates: []
+precision: float32
+"""
+COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]
+KILL = """
+import os, re, signal, sys
+rename, left = os.replace, int(sys.argv[2])
+
+def rename_or_die(source, target):
+    global left
+    left -= bool(re.search(sys.argv[1], str(target)))
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(source, target)
+
+os.replace = rename_or_die
+import run_benchmark
+sys.exit(run_benchmark.main(sys.argv[3:]))
+"""
+"""Runs a command line, and dies before the n-th time that a file with such a name would be put in its place."""
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the config, in which simulated and prepared data stay from test to test."""
+    folder = tmp_path_factory.mktemp("workplace")
+    (folder / "tiny.yaml").write_text(CONFIG)
+    return folder
+
+
+@pytest.fixture
+def argv(workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A run of the small config, with a store and tables of its own."""
+    monkeypatch.chdir(workplace)
+    places = ["--results", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
+    return [*COMMAND, *places]
+
+
+@pytest.fixture(scope="module")
+def expected(workplace: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The results.md of a run that nothing disturbs."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(workplace)
+        assert run_benchmark.main([*COMMAND, "--results", str(folder / "runs"), "--out", str(folder / "out")]) == 0
+    return (folder / "out" / "results.md").read_text()
+
+
+def table(tmp_path: Path) -> str:
+    return (tmp_path / "out" / "results.md").read_text()
+
+
+def rows(store: Path) -> list[Row]:
+    """Rows without the seconds they took, and without the state of the code, which an editor may change meanwhile."""
+    read = [Store(store).load_row(key) for key in sorted(path.stem for path in (store / "cells").glob("*.npz"))]
+    found = [row for row in read if row is not None]
+    never = {"seconds": 0.0}
+    return [replace(row, training=row.training | never, provenance=row.provenance | {"git": None}) for row in found]
+
+
+def stamps(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_second_run_does_nothing_and_says_so(
+    argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    assert "4 cells on 2 encoders: 0 done, 4 to do" in capsys.readouterr().out
+    assert "| PMQ " in (tmp_path / "out" / "costs.md").read_text()
+    assert table(tmp_path) == expected
+    assert len(rows(tmp_path / "runs")) == 4
+    before = stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained")
+    assert run_benchmark.main(argv) == 0
+    shown = capsys.readouterr().out
+    assert "4 done, 0 to do" in shown
+    assert "nothing to do: every cell is in the store" in shown
+    assert stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained") == before
+    assert table(tmp_path) == expected
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+TOLD = """
+import sys, run_benchmark
+status = run_benchmark.main(sys.argv[1:])
+heavy = {"torch", "pandas", "scipy", "sklearn", "matplotlib"} & set(sys.modules)
+print("loaded:", *sorted(heavy))
+sys.exit(status)
+"""
+
+
+@pytest.mark.attack("full disks and read-only places")
+def test_a_finished_grid_on_a_read_only_store_prints_its_tables(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], disk: Path
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    capsys.readouterr()
+    shutil.copytree(tmp_path / "runs", disk / "runs")
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    there = [*argv, "--results", str(disk / "runs")]
+    assert run_benchmark.main(there) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert run_benchmark.main([*there, "--methods", "pmq", "--out", str(disk / "out")]) == 0
+    shown = capsys.readouterr()
+    assert f"{disk / 'runs'} cannot be written to (Read-only file system); its results are only shown" in shown.out
+    assert "PMQ" in shown.out
+    assert shown.err == f"error: left out: every file: {disk / 'out'} cannot be written to (Read-only file system)\n"
+    assert run_benchmark.main([*there, "--methods", "moco"]) == 2
+    assert "the place is mounted read-only: name another folder" in capsys.readouterr().err
+
+
+def test_the_report_comes_again_from_the_store_alone(
+    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(tmp_path / "out")
+    assert run_benchmark.main(["report"]) == 0
+    assert table(tmp_path) == expected
+
+
+def test_a_method_that_fails_fails_its_own_cells(
+    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(PMQ, "forward", lambda self, batch: json.loads("no keys today"))
+        assert run_benchmark.main(argv) == run_benchmark.FAILED
+    shown = capsys.readouterr()
+    assert shown.err == "error: 3 tasks failed; the same command tries them again\n"
+    assert {row.variant for row in rows(tmp_path / "runs")} == {"random"}
+    assert "its pretraining failed: JSONDecodeError" in table(tmp_path)
+    assert run_benchmark.main(argv) == 0
+    assert table(tmp_path) == expected
+
+
+def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
+    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(job: CellJob, known: Known) -> None:
+        if job.cell.evaluation == "linear":
+            signal.raise_signal(signal.SIGINT)
+        run_cell(job, known)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(cell_module, "run_cell", interrupt)
+            assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    shown = capsys.readouterr()
+    assert shown.err == "error: stopped; what is finished is saved, and the same command goes on from there\n"
+    assert len(rows(tmp_path / "runs")) == 1
+    assert run_benchmark.main(argv) == 0
+    assert "1 done, 3 to do" in capsys.readouterr().out
+    assert table(tmp_path) == expected
+
+
+def test_ctrl_c_in_the_report_loses_no_cell_and_leaves_no_half_of_it(
+    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(build, "report_html", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+            assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not (tmp_path / "out" / "results.md").exists()
+    assert not list(tmp_path.rglob("*.tmp"))
+    cells = stamps(tmp_path / "runs" / "cells")
+    capsys.readouterr()
+    assert run_benchmark.main(argv) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert stamps(tmp_path / "runs" / "cells") == cells
+    assert table(tmp_path) == expected
+
+
+@pytest.mark.slow
+def test_a_grid_grows_by_what_is_new_and_its_store_moves(
+    argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = ["--seeds", "41", "42", "--datasets", "chapman", "cpsc2018", "--ratios", "0.5", "0.3"]
+    steps = {(0, 4): ["--seeds", "41"], (4, 8): whole[:3], (8, 16): whole[:6], (16, 32): whole}
+    enough = ["--set", "data.simulation.patients.cpsc2018=60"]
+    before: dict[Path, int] = {}
+    for (done, cells), words in steps.items():
+        assert run_benchmark.main([*argv, *words, *enough]) == 0
+        shown = capsys.readouterr().out
+        assert re.search(rf"\b{cells} cells on \d+ encoders: {done} done, {cells - done} to do", shown), shown
+        now = stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained")
+        assert {path: now.get(path) for path in before} == before, "what was there is not computed again"
+        before = now
+    grown = table(tmp_path)
+    fresh = ["--results", str(tmp_path / "fresh"), "--out", str(tmp_path / "at-once")]
+    assert run_benchmark.main([*argv, *fresh, *whole, *enough]) == 0
+    assert (tmp_path / "at-once" / "results.md").read_text() == grown
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "runs").rename(tmp_path / "elsewhere" / "runs")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run_benchmark.main(["report"]) == 0
+    assert Path("out", "results.md").read_text() == grown
+
+
+@pytest.mark.attack("a run killed at any moment")
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "time_of_death"), [("checkpoint.pt", 2), ("cells/.*json", 3)])
+def test_a_killed_run_goes_on_to_the_same_bytes(
+    file: str, time_of_death: int, argv: list[str], expected: str, workplace: Path, tmp_path: Path
+) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", KILL, file, str(time_of_death), *argv],
+        cwd=workplace,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    before = stamps(tmp_path / "runs")
+    assert run_benchmark.main(argv) == 0
+    assert table(tmp_path) == expected
+    kept = [
+        path
+        for path in before
+        if path.suffix in (".json", ".safetensors") and path.parent.name not in ("plans", "claims")
+    ]
+    assert {path: before[path] for path in kept} == {path: path.stat().st_mtime_ns for path in kept}
+
+
+@pytest.mark.slow
+def test_cells_side_by_side_give_the_same_rows(argv: list[str], tmp_path: Path, expected: str) -> None:
+    assert run_benchmark.main(argv) == 0
+    beside = tmp_path / "beside"
+    argv = [str(beside) if word == str(tmp_path / "runs") else word for word in argv]
+    assert run_benchmark.main([*argv, "--jobs-per-device", "2"]) == 0
+    assert rows(beside) == rows(tmp_path / "runs")
+    assert table(tmp_path) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "count"),
+    [
+        ("pretrained/*/pretraining.json", 11),
+        ("cells/*.json", 1),
+    ],
+    ids=["workers start", "cells run"],
+)
+def test_ctrl_c_at_a_terminal_ends_a_pool_without_a_traceback(
+    files: str, count: int, argv: list[str], workplace: Path, tmp_path: Path
+) -> None:
+    command = [*argv, "--jobs-per-device", "2", "--seeds", *map(str, range(41, 51))]
+    running = subprocess.Popen(
+        [sys.executable, str(ROOT / "run_benchmark.py"), *command],
+        cwd=workplace,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a terminal has it
+    )
+    while running.poll() is None and len(list((tmp_path / "runs").glob(files))) < count:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the parent and its workers
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert errors == "error: stopped; what is finished is saved, and the same command goes on from there\n"
+    assert len(rows(tmp_path / "runs")) < 40
+
+
+@pytest.mark.slow
+def test_every_method_runs_from_the_command_line(argv: list[str], tmp_path: Path) -> None:
+    assert (
+        run_benchmark.main([*argv, "--methods", *ANYWHERE, "--evaluate", "linear", "--set", "pretrain.epochs=1"]) == 0
+    )
+    assert {row.variant for row in rows(tmp_path / "runs")} == set(ANYWHERE)
+
+
+def test_all_data_are_looked_for_before_any_are_prepared(
+    argv: list[str], workplace: Path, tmp_path: Path, expected: str
+) -> None:
+    (corpus,) = (workplace / "data" / "simulated").glob("*/mimic-iv-ecg")
+    places = ["--cache", str(tmp_path / "cache"), "--data", f"mimic-iv-ecg={corpus}"]  # and no place of chapman
+    assert run_benchmark.main([*argv, *places]) == 2
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_dataset_that_is_too_small_is_refused_before_pretraining(argv: list[str], tmp_path: Path) -> None:
+    assert run_benchmark.main([*argv, "--datasets", "cpsc2018"]) == 2
+    assert not (tmp_path / "runs" / "pretrained").exists()
+
+
+def test_a_run_around_another_encoder_leaves_the_results_of_the_first_alone(
+    argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    other = [*argv, "--encoder", "resnet1d", "--set", "encoder.output=8"]
+    assert run_benchmark.main(other) == 0
+    assert len(rows(tmp_path / "runs")) == 8
+    capsys.readouterr()
+    assert run_benchmark.main(other) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert table(tmp_path) != expected
+    assert run_benchmark.main(argv) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert table(tmp_path) == expected
+    cards = [json.loads(card.read_text()) for card in (tmp_path / "runs" / "pretrained").glob("*/pretraining.json")]
+    assert sorted(card["encoder"]["name"] for card in cards) == ["dilated", "dilated", "resnet1d", "resnet1d"]
+
+
+def test_several_encoders_are_rows_beside_each_other_and_share_the_results_of_each(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    further = ["--set", "encoders=[{name: resnet1d, output: 8}]"]
+    assert run_benchmark.main([*argv, *further]) == 0
+    assert "8 cells on 4 encoders: 4 done, 4 to do" in " ".join(capsys.readouterr().out.split())
+    assert {row.variant for row in rows(tmp_path / "runs")} == {"random", "pmq", "random+resnet1d", "pmq+resnet1d"}
+    for title in ("PMQ on dilated", "PMQ on resnet1d", "Random on resnet1d"):
+        assert title in table(tmp_path)
+    costs = (tmp_path / "out" / "costs.csv").read_text()
+    assert "PMQ on resnet1d" in costs
+    alone = [*argv, "--encoder", "resnet1d", "--set", "encoder.output=8"]
+    assert run_benchmark.main(alone) == 0
+    assert "4 done, 0 to do" in capsys.readouterr().out
+    assert not [name for name in ("dilated", "resnet1d") if f" on {name}" in table(tmp_path)]
+
+
+def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
+    argv: list[str], encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(encoder_text)
+    assert run_benchmark.main([*argv, "--encoder", str(file)]) == 0
+    assert {row.variant for row in rows(tmp_path / "runs")} == {"random", "pmq"}
+    moved = tmp_path / "elsewhere.py"
+    file.rename(moved)
+    capsys.readouterr()
+    assert run_benchmark.main([*argv, "--encoder", str(moved), "--evaluate", "linear"]) == 0
+    assert "2 done, 0 to do" in capsys.readouterr().out
+    assert run_benchmark.main([*argv, "--encoder", str(moved), "--seeds", "42"]) == 0  # pmq's weights are there
+    assert len(rows(tmp_path / "runs")) == 8
+
+
+CPU = "--device cpu --precision float32"
+
+
+def opened(words: str) -> tuple[Machine, object]:
+    _, arguments = parse(VERBS, words.split())
+    config = config_of(arguments)
+    machine = machine_of(arguments, config)
+    return machine, engine_of(arguments, config, machine)
+
+
+def two_devices(monkeypatch: pytest.MonkeyPatch, visible: str = "") -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+
+
+@pytest.mark.parametrize("words", ["--devices 0 1", "--devices 0,1"])
+def test_each_device_has_its_own_jobs(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_devices(monkeypatch)
+    machine, engine = opened(f"{words} --jobs-per-device 3")
+    assert (machine.device.type, machine.jobs, machine.devices, machine.mode()["precision"]) == ("cuda", 6, 2, "bf16")
+    assert engine == Local(6, ("0", "1"))
+    assert (machine.abreast(7), machine.abreast_on_a_device(2), machine.abreast(1)) == (2, 1, 1)
+
+
+def test_devices_count_among_those_that_are_visible(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_devices(monkeypatch, visible="4,7")
+    assert opened("--devices 1")[1] == Local(1, ("7",))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--devices 0", "--devices '0' is not there: torch sees no CUDA device: leave it out"),
+        ("--devices 0 --device cpu", "--devices 0 and --device cpu: name the devices once"),
+        ("--detach", "--detach is of a cluster: with --engine local the work ends with this process"),
+        ("--engine slurm --devices 0", "--devices is of --engine local; a job has as many GPUs as engine.gpus says"),
+        (
+            "--engine slurm --jobs-per-device 2",
+            "--jobs-per-device is of --engine local; a job runs its tasks one by one",
+        ),
+        (
+            "--engine slurm --device cuda",
+            "--device cuda: the jobs have engine.gpus=0; set that",
+        ),
+        (
+            "--engine slurm --set engine.gpus=1",
+            "--precision auto cannot be told here, without a GPU: give float32, or bf16 for A100 and later",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(words: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError) as error:
+        opened(words)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("words", ["--devices 2", "--devices one"])
+def test_a_device_that_is_not_there_is_refused_by_name(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_devices(monkeypatch)
+    with pytest.raises(ConfigError, match=r"^--devices '\w+' is not there: torch sees 2 CUDA devices$"):
+        opened(words)
+
+
+def test_a_device_named_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_devices(monkeypatch)
+    with pytest.raises(ConfigError, match=r"^--devices 0 0 names a device twice; several tasks on one: --jobs-per-dev"):
+        opened("--devices 0 0")
+
+
+def test_a_job_has_the_device_of_its_cluster_and_not_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    _, arguments = parse(VERBS, ["--engine", "slurm", "--set", "engine.gpus=1", "--precision", "bf16"])
+    machine = machine_of(arguments, config_of(arguments))
+    assert machine.mode() == {"device": "cuda", "precision": "bf16"}
+
+
+@pytest.mark.parametrize("precision", ["bf16", "float32"])
+def test_the_precision_of_jobs_on_cpus_is_not_picked_by_the_cpu_of_this_host(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_module, "pick_precision", lambda name, device: precision if name == "auto" else name)
+    arguments = parse(VERBS, ["--engine", "slurm"])[1]
+    if precision == "float32":
+        assert machine_of(arguments, config_of(arguments)).precision == "float32"
+        return
+    with pytest.raises(ConfigError, match=r"^--precision auto is bf16 by this host's CPU, and the nodes may have"):
+        machine_of(arguments, config_of(arguments))
+    arguments = parse(VERBS, ["--engine", "slurm", "--precision", "bf16"])[1]
+    assert machine_of(arguments, config_of(arguments)).precision == "bf16"
+
+
+def test_several_gpus_of_a_job_are_ranks_and_the_key_says_so() -> None:
+    words = ["--engine", "slurm", "--set", "engine.gpus=2", "--precision", "bf16"]
+    _, arguments = parse(VERBS, words)
+    assert machine_of(arguments, config_of(arguments)).mode()["ranks"] == 2
+
+
+def test_torchrun_and_a_cluster_or_several_devices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_devices(monkeypatch)
+    size = {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
+    for name, value in {**size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=r"^torchrun is of --engine local; engine\.gpus says how many processes"):
+        opened("--engine slurm")
+    with pytest.raises(ConfigError, match=r"^--devices is of a command alone; under torchrun each process has"):
+        opened("--devices 0 1")
+
+
+def test_where_tasks_run_is_in_no_key_and_in_no_stored_config() -> None:
+    here, there = (config_of_words(f"{CPU} {words}") for words in ("", "--engine slurm --set engine.minutes=30"))
+    assert there.engine.minutes == 30
+    assert here.model_dump(mode="json") == there.model_dump(mode="json")
+    assert "engine" not in there.model_dump()
+    assert here.model_dump_json() == there.model_dump_json()
+    method = here.method_class("pmq")
+    contents = [
+        pretrain_content(config, method, config.method_config("pmq"), 1, "data", {"device": "cpu"})
+        for config in (here, there)
+    ]
+    assert contents[0] == contents[1]
+
+
+def config_of_words(words: str) -> Config:
+    return config_of(parse(VERBS, words.split())[1])
+
+
+def test_a_changed_config_runs_where_the_first_does() -> None:
+    from benchmark.config.refuse import with_settings
+
+    config = config_of_words("--engine slurm --set engine.partition=gpu")
+    assert with_settings(config, {"finetune.lr": 0.5}).engine == config.engine
+
+
+def test_an_unknown_engine_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    from run_benchmark import main
+
+    assert main(["--engine", "slrum"]) == 2
+    assert "'slrum'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("preset", "rate"), [("unified", "0.0001"), ("paper", "1e-05")])
+def test_a_collapse_is_told_with_the_recipe_that_acts(preset: str, rate: str) -> None:
+    overrides = {"methods": ["clocs"], "gates": [], "pretrain.preset": preset}
+    mode = {"device": "cpu", "precision": "float32"}
+    grid = expand(load_config(BASIC, overrides), corpus="corpus", fingerprints={"chapman": "data"}, mode=mode)
+    assert list(named(grid)) == ["clocs seed 42"]
+    collapsed = [EpochHealth(0), EpochHealth(1, effective_rank=1.0, mean_cosine=1.0)]
+    (line,) = warnings_of(grid, {"clocs seed 42": collapsed})
+    assert line.startswith("clocs seed 42: the features have collapsed")
+    assert f"(--set methods.clocs.recipe.lr={rate})" in line

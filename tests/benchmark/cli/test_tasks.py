@@ -1,0 +1,134 @@
+"""Tasks from the command line: a column each, prepared once, with a clear line for what cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.config.command_line import OK, USAGE
+from benchmark.results.metrics import UNTESTED
+from benchmark.results.names import SUPERVISED
+from benchmark.results.store import Row, Store
+from run_benchmark import main
+
+SMALL = [
+    *("--methods", "random", "--gates", "none", "--evaluate", "linear", "--ratios", "0.5", "--seeds", "41"),
+    *("--device", "cpu", "--workers", "1", "--jobs-per-device", "1", "--set", "encoder.hidden=4", "encoder.depth=2"),
+    *("encoder.output=8", "linear.strengths=[1.0]"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--tasks", "superclass"], ["unknown task 'superclass'", "superdiagnostic"]),
+        (
+            ["--datasets", "cpsc2018", "--tasks", "form"],
+            ["no dataset of the table has the task 'form'", "default, all"],
+        ),
+        (["--datasets", "ptb-xl", "chapman", "--tasks", "rhythm"], ["chapman has none of the tasks rhythm"]),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(
+    words: list[str], said: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--dry-run"]) == USAGE
+    err = capsys.readouterr().err.strip()
+    assert "\n" not in err
+    assert all(part in err for part in said), err
+
+
+@pytest.fixture
+def real(shared_ecgs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every sixth recording of the real sample, and the flags that find it."""
+    folder = tmp_path / "ptb-xl"
+    folder.mkdir()
+    for name in ("records100", "scp_statements.csv"):
+        (folder / name).symlink_to(shared_ecgs / "ptb-xl" / name)
+    pd.read_csv(shared_ecgs / "ptb-xl" / "ptbxl_database.csv", dtype=str).iloc[::6].to_csv(
+        folder / "ptbxl_database.csv", index=False
+    )
+    monkeypatch.chdir(tmp_path)
+    return ["--datasets", "ptb-xl", "--pretrain-dataset", "ptb-xl", "--data", f"ptb-xl={folder}"]
+
+
+@pytest.mark.slow
+def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*real, "--tasks", "superdiagnostic", "rhythm", *SMALL]) == OK, capsys.readouterr()
+    capsys.readouterr()
+    assert len(list(tmp_path.glob("cache/*/index.json"))) == 1
+    store = Store(tmp_path / "runs")
+    rows = {row.dataset: row for row in map(store.load_row, (path.stem for path in store.cells.glob("*.json"))) if row}
+    assert set(rows) == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
+    assert {row.labels for row in rows.values()} == {"multi"}
+    assert all(row.scores["recording"]["auroc"] > 0 for row in rows.values())
+    assert any(note.startswith(UNTESTED) for note in rows["ptb-xl.rhythm"].notes)
+    tables = (tmp_path / "out" / "results.md").read_text()
+    assert "PTB-XL superdiagnostic" in tables
+    assert f"{UNTESTED} " in tables
+    assert main(["data", "summary", *real, "--cache", "cache"]) == OK
+    assert "task rhythm: " in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_simulated_cohorts_have_every_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tasks = ["all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm"]
+    sizes = [f"data.simulation.patients.{name}=60" for name in ("ptb-xl", "ningbo", "cpsc2018")]
+    sizes.append("data.simulation.patients.mimic-iv-ecg=4")
+    words = ["--datasets", "ptb-xl", "ningbo", "cpsc2018", "--tasks", *tasks, *SMALL, *sizes]
+    assert main(words) == OK, capsys.readouterr()
+    store = Store(tmp_path / "runs")
+    rows = [row for path in store.cells.glob("*.json") if (row := store.load_row(path.stem))]
+    assert {row.dataset for row in rows} == {f"ptb-xl.{task}" for task in tasks} | {"ningbo.all", "cpsc2018.all"}
+    assert all("auroc" in row.scores["recording"] for row in rows)
+    assert main([*words, "--dry-run"]) == OK
+    out = capsys.readouterr().out
+    assert "to do: 0 of 8 cells" in out
+    assert main(["data", "check", "--datasets", "ptb-xl", "--tasks", "rhythm", "form", "--set", *sizes]) == OK
+
+
+NAMED = [
+    *("--methods", "random", "simclr", "vicreg", "pmq", "--encoder", "dilated", "resnet1d"),
+    *("--tasks", "superdiagnostic", "rhythm", "--datasets", "ptb-xl"),
+]
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """The rows of a run in a folder."""
+    store = Store(folder / "runs")
+    return [row for path in store.cells.glob("*.json") if (row := store.load_row(path.stem))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ecgs", ["simulated", "real"])
+def test_objectives_on_two_encoders_under_two_tasks(
+    ecgs: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    simulated = [f"data.simulation.patients.{name}=60" for name in ("ptb-xl", "mimic-iv-ecg")]
+    tiny = ["pretrain.epochs=1", "pretrain.recipe.batch_size=32", "methods.pmq.queue_size=64"]
+    where = ["--set", *simulated] if ecgs == "simulated" else request.getfixturevalue("real")
+    assert main([*where, *NAMED, *SMALL[2:], "--set", *tiny]) == OK
+    rows = rows_of(tmp_path)
+    assert {row.dataset for row in rows} == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
+    methods = {"random", "simclr", "vicreg", "pmq"}
+    assert {row.variant for row in rows} == methods | {f"{method}+resnet1d" for method in methods}
+    assert len(rows) == 16
+    assert all(row.scores["recording"]["auroc"] is not None for row in rows)
+
+
+@pytest.mark.slow
+def test_supervised_rows_of_the_ptb_xl_benchmark_on_real_recordings(real: list[str], tmp_path: Path) -> None:
+    few = ["--tasks", "superdiagnostic", "--evaluate", "linear", "--seeds", "41", "--gates", "supervised"]
+    quick = ["--device", "cpu", "--workers", "1", "--jobs-per-device", "1", "--set", "supervised.epochs=1"]
+    assert main(["--config", "ptbxl-benchmark", *real, *few, *quick]) == OK
+    rows = [row for row in rows_of(tmp_path) if row.evaluation == SUPERVISED]
+    assert {row.variant for row in rows} == {"supervised", "supervised+resnet1d"}
+    assert all(len(row.training["loss"]) == 1 for row in rows)
+    assert all(row.scores["recording"]["auroc"] is not None for row in rows)
+    assert "ecg-fm-benchmarking-2026" in (tmp_path / "out" / "results.md").read_text()

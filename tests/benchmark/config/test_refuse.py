@@ -1,0 +1,230 @@
+"""A knob that cannot act is refused, unless a flag is what keeps one of the file from acting.
+
+Wrong values, names that nobody knows, and sections that do not fit each other, are refused in one line.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.config.config import Config, load_config
+from benchmark.config.errors import ConfigError, config_names
+from benchmark.config.refuse import IDLE, value_at
+from benchmark.config.sections import Data, Pretrain
+from benchmark.data.datasets.registry import DATASETS
+from methods.base import Recipe
+
+WINDOWS = {"data.segmentation": "windows"}
+RECORDINGS = {"data.segmentation": "recordings", "methods": ["moco"]}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (
+            {"pretrain.preset": "paper", "pretrain.recipe.lr": 0.5},
+            "pretrain.recipe cannot act: each method has its own under preset: paper; set e.g. methods.pmq.recipe.lr, "
+            "or use --preset unified",
+        ),
+        ({"protocol": "strict", "pretrain.seed": 3}, "pretrain.seed cannot act: protocol: strict"),
+        ({"data.window_seconds": 5}, "data.window_seconds cannot act: it is of plain windows"),
+        ({"pretrain.windows_per_trial": 5}, "pretrain.windows_per_trial cannot act"),
+        ({"finetune.windows_per_trial": 5}, "finetune.windows_per_trial cannot act"),
+        ({"data.segmentation": "heartbeats", "data.window_seconds": 5}, "data.window_seconds cannot act"),
+        ({"data.window_stride": 1.0}, "data.window_stride cannot act: it is of crops of whole recordings"),
+        ({**WINDOWS, "data.window_stride": 1.0}, "data.window_stride cannot act"),
+        ({"data.short": "pad"}, "data.short cannot act: it is of windows and whole recordings"),
+        ({**RECORDINGS, "pretrain.windows_per_trial": 5}, "pretrain.windows_per_trial cannot act"),
+        ({**RECORDINGS, "pretrain.beats_per_trial": 5}, "pretrain.beats_per_trial cannot act"),
+        ({**WINDOWS, "pretrain.beats_per_trial": 5}, "pretrain.beats_per_trial cannot act: it is of heartbeats"),
+        ({**WINDOWS, "finetune": {"beats_per_trial": 5}}, "finetune.beats_per_trial cannot act"),
+        ({"methods.random.recipe.lr": 0.5}, "methods.random cannot act: this method trains nothing"),
+        ({"ablations": {"random": {"hot": {"recipe.lr": 0.5}}}}, "ablations.random cannot act"),
+        ({"sweeps.random.encoder_dropout": [0.5]}, "sweeps.random.encoder_dropout cannot act: this method trains"),
+    ],
+)
+def test_a_knob_that_cannot_act_is_refused_in_one_line(overrides: dict[str, Any], line: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config("demo", overrides)
+    assert str(caught.value).startswith(line)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"pretrain.recipe.lr": 0.5},
+        {"pretrain.seed": 3},
+        {**WINDOWS, "data.window_seconds": 5, "finetune.windows_per_trial": 2},
+        {**WINDOWS, "data.short": "pad"},
+        {**RECORDINGS, "data.window_seconds": 5, "data.window_stride": 1.0, "data.short": "pad"},
+        {"pretrain.beats_per_trial": 5},
+        {"methods.pmq.recipe.lr": 0.5, "pretrain.preset": "paper"},
+    ],
+)
+def test_where_it_acts_it_may_be_set(overrides: dict[str, Any]) -> None:
+    load_config("demo", overrides)
+
+
+@pytest.mark.parametrize("name", config_names())
+def test_a_preset_given_by_flag_replaces_the_recipe_of_the_file(name: str) -> None:
+    config = load_config(name, {"pretrain.preset": "paper"})
+    assert config.pretrain.recipe is None
+    assert config.method_config("clocs").recipe == Recipe("adam", lr=1e-4, weight_decay=0.0, schedule="constant")
+
+
+def test_the_recipe_of_a_file_is_held_against_the_preset_of_the_same_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("methods: [pmq]\npretrain: {preset: paper, recipe: {lr: 0.5}}\n")
+    with pytest.raises(ConfigError, match=r"pretrain\.recipe cannot act"):
+        load_config(str(file))
+    with pytest.raises(ConfigError, match=r"pretrain\.recipe cannot act"):
+        load_config(str(file), {"pretrain.epochs": 3})
+    assert load_config(str(file), {"pretrain.preset": "unified"}).method_config("pmq").recipe.lr == 0.5
+
+
+def test_windows_of_a_file_are_left_out_where_a_flag_asks_for_heartbeats(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("methods: [pmq]\ndata: {segmentation: windows, window_seconds: 5}\n")
+    assert load_config(str(file)).data.window_seconds == 5
+    assert load_config(str(file), {"data.segmentation": "heartbeats"}).data.window_seconds == 2.5
+
+
+def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
+    default = Config(name="", methods=["pmq"]).model_dump()
+    seconds = Pretrain(presets=["paper"], budget="seconds", pair_milliseconds={"pmq": 1.0})
+    further = {"pretrain": seconds, "data": Data(window_stride=1.0, short="pad")}
+    with_further = Config(name="", methods=["pmq"], **further).model_dump()  # type: ignore[arg-type]
+    for idle in IDLE:
+        if idle.decided_by:
+            assert value_at(with_further, idle.key) is not None
+            assert (value_at(default, idle.decided_by) in idle.where) == (None in idle.where)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"pretrain.epoch": 3}, ["'pretrain.epoch'", "did you mean 'pretrain.epochs'", "pretrain.recipe"]),
+        ({"pretrain.recipe.lrr": 3}, ["'pretrain.recipe.lrr'", "pretrain.recipe.lr", "pretrain.recipe.schedule"]),
+        ({"methods.clocs.recipe.lrr": 3}, ["'methods.clocs.recipe.lrr'", "methods.clocs.recipe.schedule"]),
+        ({"methods.clocs.recipe": 3}, ["methods.clocs.recipe", "3"]),
+        ({"sweeps": 3}, ["sweeps", "3"]),
+        ({"sweeps.pmq": 3}, ["sweeps.pmq", "3"]),
+        ({"epochs": 3}, ["'epochs'", "pretrain, finetune", "seeds"]),
+        ({"data.task": []}, ["data.task", "at least 1"]),
+        ({"data.task": "all"}, ["data.task", "list", "'all'"]),
+        ({"ratios": [0.5, 0]}, ["ratios.1", "greater than 0", "got 0"]),
+        ({"ratios": [1.5]}, ["ratios.0", "less than or equal to 1", "1.5"]),
+        ({"ratios": [-0.1]}, ["ratios.0", "-0.1"]),
+        ({"ratios": ["half"]}, ["ratios.0", "'half'"]),
+        ({"ratios": []}, ["ratios", "at least 1", "[]"]),
+        ({"ratios": 0.5}, ["ratios", "list", "0.5"]),
+        ({"seeds": [-1]}, ["seeds.0", "-1"]),
+        ({"seeds": [1.5]}, ["seeds.0", "1.5"]),
+        ({"protocol": "papers"}, ["protocol", "'paper' or 'strict'", "'papers'"]),
+        ({"precision": "fp16"}, ["precision", "'bf16'", "'fp16'"]),
+        ({"evaluate": ["probe"]}, ["evaluate.0", "unknown evaluation 'probe'", "finetune, linear, linear-fix"]),
+        ({"pretrain.epochs": 0}, ["pretrain.epochs", "0"]),
+        ({"pretrain.recipe.lr": 0}, ["pretrain.recipe.lr", "greater than 0", "got 0"]),
+        ({"pretrain.recipe.batch_size": 1}, ["pretrain.recipe.batch_size", "greater than or equal to 2", "got 1"]),
+        ({"pretrain.recipe.schedule": "cosine"}, ["pretrain.recipe.schedule", "'warmup-cosine'", "'cosine'"]),
+        ({"finetune.lr": "fast"}, ["finetune.lr", "'fast'"]),
+        ({"finetune.dropout": 1}, ["finetune.dropout", "less than 1"]),
+        ({"linear.strengths": [1, 0]}, ["linear.strengths.1", "greater than 0"]),
+        ({"methods.pmq.momentum": 1.5}, ["methods.pmq.momentum", "less than or equal to 1", "got 1.5"]),
+        ({"methods.pmq.positives": "all"}, ["methods.pmq.positives", "'all'", "'patient'"]),
+        ({"methods.pmq.momentum": "0.5"}, ["methods.pmq.momentum", "valid number", "got '0.5'"]),
+        ({"methods.comet.mask_spans": 1.5}, ["methods.comet.mask_spans", "valid integer", "got 1.5"]),
+        ({"methods.clocs": {"leads": "one", "views": "cmlc"}}, ["methods.clocs: leads = 'one': cmlc", "give 'all'"]),
+        (
+            {"methods.comet": {f"{level}_weight": 0 for level in ("observation", "sample", "trial", "patient")}},
+            ["methods.comet: all four weights are 0"],
+        ),
+        ({"encoder": 3}, ["encoder", "3"]),
+        ({"encoder.hidden": 10.5}, ["encoder.hidden", "valid integer", "got 10.5"]),
+        ({"encoder.hidden.x": 3}, ["'encoder.hidden.x'", "'hidden' is a value"]),
+        ({"methods": ["pmqq"]}, ["'pmqq'", "did you mean 'pmq'", "moco"]),
+        ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
+        ({"data.datasets": ["ptbxl"]}, ["'ptbxl'", "did you mean 'ptb-xl'", *DATASETS]),
+        ({"data.pretrain": "mimic"}, ["'mimic'", *DATASETS]),
+        ({"data.simulation.patients.ptbxl": 3}, ["'ptbxl'", *DATASETS]),
+        ({"data.datasets": ["mimic-iv-ecg"]}, ["mimic-iv-ecg", "no labels"]),
+        ({"data.datasets": ["chapman"], "data.task": ["form"]}, ["data.task", "'form'", "chapman has default, all"]),
+        (
+            {"data.datasets": ["ptb-xl", "chapman"], "data.task": ["form"]},
+            ["data.task", "chapman has none of the tasks form", "it has default, all"],
+        ),
+        ({"data.task": ["all", "all"]}, ["data.task", "['all', 'all']", "twice"]),
+        ({"seeds": [41, 41]}, ["seeds", "[41, 41]", "twice"]),
+        ({"ratios": [0.1, 1e-1]}, ["ratios", "twice"]),
+        ({"methods": ["pmq", "moco", "pmq"]}, ["methods", "twice"]),
+        ({"evaluate": ["linear", "linear"]}, ["evaluate", "twice"]),
+        ({"data.datasets": ["ptb-xl", "ptb-xl"]}, ["data.datasets", "twice"]),
+        (
+            {"data.simulation.patients": {"ptb-xl": 5, "chapman": 5, "cpsc2018": 5}},
+            ["data.simulation.patients", "mimic-iv-ecg"],
+        ),
+        ({"knobs.pmq.momentun": 0.5}, ["momentun", "methods.pmq.momentum"]),
+        ({"ablations.pmq": {"half": {"momentum": 2}}}, ["methods.pmq.momentum", "got 2"]),
+        ({"sweeps.pmq.queue_size": [-1]}, ["methods.pmq.queue_size", "got -1"]),
+        (
+            {"engine.minutes": 15, "engine.warning_seconds": 451},
+            ["engine.warning_seconds", "engine.minutes=15", "at most 450", "got 451"],
+        ),
+        (
+            {"methods": ["pmq", "moco", "random"], "pretrain.budget": "seconds"},
+            ["pretrain.pair_milliseconds", "of pmq, moco, by which", "`speed`"],
+        ),
+        (
+            {
+                "methods": ["moco"],
+                "sweeps.byol.momentum": [0.9],
+                "pretrain.budget": "seconds",
+                "pretrain.pair_milliseconds": {"moco": 1.0, "pmq": 1.0},
+            },
+            ["pretrain.pair_milliseconds", "of byol, by which"],
+        ),
+        (
+            {"pretrain.budget": "seconds", "pretrain.pair_milliseconds.moko": 1.0},
+            ["'moko'", "did you mean 'moco'"],
+        ),
+        (
+            {"pretrain.budget": "seconds", "pretrain.pair_milliseconds.moco": 0.0},
+            ["pretrain.pair_milliseconds.moco", "greater than 0"],
+        ),
+        ({"pretrain.pair_milliseconds.moco": 1.0}, ["pretrain.pair_milliseconds", "pretrain.budget=seconds"]),
+        ({"methods": ["mae"], "encoder.name": "dilated"}, ["methods", "mae", "dilated"]),
+        *[
+            (
+                {"methods": [method], "encoder": {"name": "vit1d", "patch": 300, "length": 300}},
+                [f"methods: {method}", "the encoder gives 1 step per window", "2 are needed"],
+            )
+            for method in ("ts2vec", "cpc", "mae")
+        ],
+        (
+            {
+                "methods": ["random"],
+                "sweeps.cpc.horizon": [4],
+                "encoder": {"name": "vit1d", "patch": 300, "length": 300},
+            },
+            ["methods: cpc", "the encoder gives 1 step per window"],
+        ),
+    ],
+)
+def test_a_config_that_cannot_be_meant_is_refused_in_one_line(overrides: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config("demo", overrides)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [word for word in words if word not in message] == []
+
+
+def test_the_first_of_several_faults_is_told() -> None:
+    wrong = {"data.datasets": ["ptbxl"], "seeds": [1, 1], "knobs.pmq.momentun": 1}
+    with pytest.raises(ConfigError, match="'ptbxl'"):
+        load_config("demo", wrong)
+    with pytest.raises(ConfigError, match="momentun"):
+        load_config("demo", {name: value for name, value in wrong.items() if name != "data.datasets"})

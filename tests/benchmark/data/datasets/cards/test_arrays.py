@@ -1,0 +1,214 @@
+"""NumPy, HDF5 and text files: the same samples in every form, and the reasons where a file and a card do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark.data.datasets import card_formats
+from benchmark.data.datasets.base import LEADS, Recording, Unusable
+from benchmark.data.datasets.card import Signals
+from benchmark.data.datasets.card_formats import READERS, Stored, recording_of
+
+FS = 500
+
+
+@pytest.fixture
+def ecg(make_ecg: Callable[..., Any]) -> Any:
+    return make_ecg(seconds=2.0)
+
+
+def read(path: Path, **card: Any) -> Recording:
+    given = {"files": f"{{recording}}{path.suffix}", "rate": FS, "unit": "mV", **card}
+    signals = Signals.model_validate({name: own for name, own in given.items() if own is not None})
+    return recording_of(READERS[signals.kind].read(path, signals), signals)
+
+
+def refusal(path: Path, **card: Any) -> str:
+    with pytest.raises(Unusable) as caught:
+        read(path, **card)
+    return str(caught.value)
+
+
+def hdf5(path: Path, arrays: dict[str, Any], **attributes: Any) -> Path:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+        file.attrs.update(attributes)
+    return path
+
+
+def saved(path: Path, array: Any) -> Path:
+    np.save(path, array)
+    return path
+
+
+def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
+    named = tmp_path / "named.csv"
+    header = ";".join(["time", *reversed(LEADS)])
+    np.savetxt(named, np.column_stack([np.arange(len(ecg)), ecg[:, ::-1]]), "%.18g", ";", header=header, comments="")
+    plain = tmp_path / "plain.csv"
+    np.savetxt(plain, ecg, "%.18g", ",")
+    np.savez(tmp_path / "r.npz", ecg=ecg, fs=FS, age=np.array([[61.0]] * 3))
+    hdf5(tmp_path / "r.h5", {"x/ecg": ecg.T, "beats": np.arange(5)}, fs=np.array([FS]))
+    leads = list(LEADS)
+    found = [
+        read(named),
+        read(plain, leads=leads),
+        read(saved(tmp_path / "r.npy", ecg), leads=leads),
+        read(saved(tmp_path / "t.npy", ecg.T), leads=leads),
+        read(saved(tmp_path / "b.npy", ecg[:, ::-1]), leads=leads[::-1]),
+        read(saved(tmp_path / "w.npy", np.column_stack([ecg[:, :1], ecg])), leads=["-", *leads]),
+        read(tmp_path / "r.npz", leads=leads, rate=None, rate_name="fs", array="ecg"),
+        read(tmp_path / "r.h5", leads=leads, rate=None, rate_name="fs"),
+    ]
+    for recording in found:
+        assert recording.fs == FS
+        np.testing.assert_array_equal(recording.signal, ecg.astype(np.float32))
+
+
+def test_the_one_table_among_several_arrays_is_the_signal(tmp_path: Path, ecg: Any) -> None:
+    np.savez(tmp_path / "r.npz", times=np.arange(len(ecg)), ecg=ecg, fs=FS)
+    found = read(tmp_path / "r.npz", leads=list(LEADS))
+    np.testing.assert_array_equal(found.signal, ecg.astype(np.float32))
+
+
+def test_identifiers_that_are_no_text_are_read_with_a_mark(tmp_path: Path, ecg: Any) -> None:
+    path = hdf5(tmp_path / "s.h5", {"ecg": np.stack([ecg] * 2), "id": np.array([b"a", b"b\xff"], "S2")})
+    signals = Signals.model_validate(
+        {"files": path.name, "rate": FS, "unit": "mV", "leads": list(LEADS), "stacked": True, "ids_name": "id"}
+    )
+    reader = READERS[signals.kind]
+    assert reader.identifiers is not None
+    assert reader.identifiers(path, signals) == ["a", "b\ufffd"]
+
+
+@pytest.mark.parametrize(
+    ("card", "factor"), [({"unit": "uV"}, 1e-3), ({"unit": "V"}, 1e3), ({"unit": None, "gain": 200}, 1 / 200)]
+)
+def test_the_card_gives_the_unit(tmp_path: Path, ecg: Any, card: dict[str, Any], factor: float) -> None:
+    recording = read(saved(tmp_path / "r.npy", ecg), leads=list(LEADS), **card)
+    np.testing.assert_array_equal(recording.signal, (ecg * factor).astype(np.float32))
+
+
+def test_four_leads_follow_from_two(tmp_path: Path, ecg: Any) -> None:
+    eight = [lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")]
+    path = saved(tmp_path / "r.npy", ecg[:, [LEADS.index(lead) for lead in eight]])
+    signal = read(path, leads=eight, derive=True).signal
+    one, two = ecg[:, 0], ecg[:, 1]
+    expected = np.stack([one, two, two - one, -(one + two) / 2, one - two / 2, two - one / 2], axis=1)
+    np.testing.assert_array_equal(signal, np.column_stack([expected, ecg[:, 6:]]).astype(np.float32))
+    assert refusal(path, leads=eight).startswith("leads III, aVR, aVL and aVF not in the file; set signals.derive")
+
+
+def test_a_file_that_does_not_fit_its_card_says_why(tmp_path: Path, ecg: Any) -> None:
+    leads = list(LEADS)
+    assert "array has not one axis" in refusal(saved(tmp_path / "a.npy", ecg[:, :11]), leads=leads)
+    assert "array has not one axis" in refusal(saved(tmp_path / "b.npy", ecg[:12]), leads=leads)
+    assert "not a two-dimensional array" in refusal(saved(tmp_path / "c.npy", ecg[None]), leads=leads)
+    assert "not a two-dimensional array of numbers" in refusal(saved(tmp_path / "d.npy", ecg.astype(str)), leads=leads)
+    np.savez(tmp_path / "e.npz", one=ecg, two=ecg)
+    assert "name it in signals.array: one, two" in refusal(tmp_path / "e.npz", leads=leads)
+    assert "no array of the name signals.array" in refusal(tmp_path / "e.npz", leads=leads, array="three")
+    assert "no number under signals.rate_name" in refusal(
+        tmp_path / "e.npz", leads=leads, array="one", rate=None, rate_name="fs"
+    )
+    for number, rate in enumerate(["fast", [500, 250], []]):
+        path = hdf5(tmp_path / f"{number}.h5", {"ecg": ecg}, fs=rate)
+        assert refusal(path, leads=leads, rate=None, rate_name="fs") == "no number under signals.rate_name: fs"
+    (tmp_path / "f.csv").write_text("I,II\n1,x\n")
+    assert refusal(tmp_path / "f.csv") == "unreadable or not numbers: ValueError"
+    (tmp_path / "g.csv").write_text("I,II\n1,2\n")
+    assert refusal(tmp_path / "g.csv").startswith("lead missing; name the file's leads in signals.leads: III, aVR")
+    (tmp_path / "h.csv").write_text("1,2\n3,4\n")
+    assert refusal(tmp_path / "h.csv") == "no names of leads in the file; give signals.leads in the card"
+    assert refusal(tmp_path / "h.csv", leads=leads).startswith("columns are not the leads of the card")
+
+
+def test_a_damaged_array_is_refused(tmp_path: Path, ecg: Any) -> None:
+    leads = list(LEADS)
+    short = saved(tmp_path / "short.npy", ecg)
+    short.write_bytes(short.read_bytes()[:-8])
+    assert refusal(short, leads=leads).startswith("unreadable or truncated")
+    objects = tmp_path / "objects.npy"
+    np.save(objects, np.array([{"a": 1}]), allow_pickle=True)
+    assert refusal(objects, leads=leads).startswith("unreadable or truncated")
+    (tmp_path / "x.npz").write_bytes(b"PK\x03\x04")
+    assert refusal(tmp_path / "x.npz", leads=leads).startswith("unreadable or truncated")
+    assert refusal(tmp_path / "gone.npy", leads=leads) == "file missing: signal"
+    broken = hdf5(tmp_path / "r.h5", {"ecg": ecg})
+    broken.write_bytes(broken.read_bytes()[:1000])
+    assert refusal(broken, leads=leads).startswith("unreadable or truncated")
+    two = hdf5(tmp_path / "two.h5", {"a": ecg, "b": ecg})
+    assert refusal(two, leads=leads).endswith("name it in signals.array: a, b")
+    assert "there are a, b" in refusal(two, leads=leads, array="c")
+
+
+def lines_of(array: Any, separator: str, end: str = "", point: str = ".") -> list[str]:
+    return [separator.join(f"{own:.12g}".replace(".", point) for own in row) + end for row in array]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_separator_at_the_end_of_every_line_makes_no_header_and_no_lead(
+    separator: str, tmp_path: Path, ecg: Any
+) -> None:
+    file = tmp_path / "r.csv"
+    file.write_text("\n".join(lines_of(ecg, separator, end=separator)))
+    np.testing.assert_allclose(read(file, leads=list(LEADS)).signal, ecg, atol=1e-6)
+    file.write_text("\n".join([separator.join(LEADS) + separator, *lines_of(ecg, separator, end=separator)]))
+    np.testing.assert_allclose(read(file).signal, ecg, atol=1e-6)
+    file.write_text("\n".join([separator.join(LEADS), *lines_of(ecg, separator, end=separator)]))
+    assert refusal(file) == "lines have more cells than the first: correct the files"
+
+
+def test_a_blank_cell_of_the_first_sample_makes_no_header(tmp_path: Path, ecg: Any) -> None:
+    first, *rest = lines_of(ecg, ",")
+    (tmp_path / "r.csv").write_text("\n".join([first.partition(",")[2].join([",", ""]), *rest]))
+    assert "NaN" in refusal(tmp_path / "r.csv", leads=list(LEADS))
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas_are_read(separator: str, header: bool, tmp_path: Path, ecg: Any) -> None:
+    names = [separator.join(LEADS)] if header else []
+    (tmp_path / "r.csv").write_text("\n".join([*names, *lines_of(ecg, separator, point=",")]))
+    found = read(tmp_path / "r.csv", leads=None if header else list(LEADS))
+    np.testing.assert_allclose(found.signal, ecg, atol=1e-6)
+    assert len(found.signal) == len(ecg)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".h5"])
+def test_a_stacked_file_that_is_too_large_is_refused(
+    tmp_path: Path, ecg: Any, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    stack = np.stack([ecg, ecg])
+    path = saved(tmp_path / "s.npy", stack) if suffix == ".npy" else hdf5(tmp_path / "s.h5", {"ecg": stack})
+    signals = Signals.model_validate(
+        {"files": path.name, "rate": FS, "unit": "mV", "leads": list(LEADS), "stacked": True}
+    )
+    reader = READERS[signals.kind]
+    assert reader.identifiers is not None
+    assert reader.identifiers(path, signals) == ["0", "1"]
+    monkeypatch.setattr("benchmark.data.datasets.card_formats.LARGEST_STACK", 100)
+    with pytest.raises(Unusable, match="larger"):
+        reader.identifiers(path, signals)
+
+
+def test_a_rate_that_neither_file_nor_card_states_is_asked_for(tmp_path: Path, ecg: Any) -> None:
+    signals = Signals.model_construct(files="r.npy", rate=None, unit="mV", leads=list(LEADS), gain=None, derive=False)
+    with pytest.raises(Unusable, match=r"sampling rate not in the file; give signals\.rate in the card"):
+        recording_of(Stored(ecg, None, None, None), signals)
+
+
+@pytest.mark.parametrize(
+    ("shape", "read_as"), [((2, 1, 5), (2, 1, 5)), ((2, 1, 5, 12), (2, 5, 12)), ((2, 5, 12, 1), (2, 5, 12))]
+)
+def test_axes_of_one_are_left_out_of_a_stack_of_more_than_three(
+    tmp_path: Path, shape: tuple[int, ...], read_as: tuple[int, ...]
+) -> None:
+    assert card_formats._stack(saved(tmp_path / "s.npy", np.zeros(shape))).shape == read_as

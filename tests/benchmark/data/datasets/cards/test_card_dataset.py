@@ -1,0 +1,389 @@
+"""The recordings of a card's folder: matched with the rows of the table, read as the built-in readers read them.
+
+Path patterns: what they find, and which identifiers stand in the paths.
+
+The table of a card in each kind of file: the same rows.
+
+Cells of a table: identifiers, labels, sides and ages, and the reasons where one cannot be read.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.data.datasets import card_dataset, card_formats
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Unusable
+from benchmark.data.datasets.card import Card, Labels, Split
+from benchmark.data.datasets.card_dataset import (
+    FOLDS,
+    NO_FILE,
+    NO_ROW,
+    OLDEST,
+    CardDataset,
+    Found,
+    age_of,
+    files_of,
+    fold_of,
+    identifier,
+    labels_of,
+    sex_of,
+)
+from benchmark.data.datasets.wfdb_files import read_recording
+from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
+
+Opened = Callable[..., CardDataset]
+
+
+def test_a_row_is_a_recording(opened: Opened, folder: Path) -> None:
+    table = {"split": "set", "report": "text", "sex": "sex", "age": "years"}
+    dataset = opened(table=table, labels={"separator": ";", "others": "ignore"})
+    listing = dataset.listing()
+    assert len(listing.entries) == 12
+    assert (listing.skipped, listing.warnings, listing.others) == ((), (), ())
+    entry = listing.entries[3]
+    assert (entry.recording, entry.patient, entry.path) == ("r03", "p3", "waves/r03.hea")
+    assert (entry.labels, entry.fold, entry.report) == ((1,), 10, "report 3")
+    assert (entry.sex, entry.age) == ("M", 43)
+    assert [own.fold for own in listing.entries[:4]] == [1, 1, 9, 10]
+    assert dataset.files(entry) == (folder / "waves/r03.hea", folder / "waves/r03.dat")
+
+
+COMMENTS = {"r00": "SR", "r01": "AFIB, SR", "r02": "VT", "r03": ""}
+"""Recording -> what its header says under Dx; the other recordings have no such comment."""
+
+
+@pytest.fixture
+def commented(folder: Path) -> Path:
+    """The folder with comments in some headers."""
+    for name, said in COMMENTS.items():
+        with (folder / f"waves/{name}.hea").open("a") as file:
+            file.write(f"#Age: 61\n# DX: {said}\n")
+    return folder
+
+
+def test_labels_may_stand_in_the_comments_of_headers(opened: Opened, commented: Path) -> None:
+    labels = {"column": None, "comment": "Dx", "separator": ","}
+    listing = opened(labels=labels, table={"split": "set"}).listing()
+    found = {entry.recording: entry for entry in listing.entries}
+    assert {name: found[name].labels for name in ("r00", "r01", "r03", "r04")} == {
+        "r00": (0,),
+        "r01": (1, 0),
+        "r03": (),
+        "r04": (),
+    }
+    assert (found["r01"].patient, found["r01"].fold) == ("p1", 1)
+    assert [name for name, _ in listing.skipped] == ["r02"]
+    assert "label is no class; add it to labels.values" in listing.skipped[0][1]
+    without = opened(labels=labels | {"others": "ignore"}, table=None).listing()
+    assert [entry.labels for entry in without.entries[:3]] == [(0,), (1, 0), ()]
+
+
+def test_a_recording_is_read_as_a_built_in_reader_reads_it(opened: Opened, folder: Path) -> None:
+    dataset = pickle.loads(pickle.dumps(opened()))
+    read, expected = dataset.read(dataset.listing().entries[0]), read_recording(folder / "waves/r00")
+    assert read.fs == expected.fs
+    np.testing.assert_array_equal(read.signal, expected.signal)
+
+
+@pytest.mark.parametrize("suffix", [".hea", ".npy", ".csv", ".h5", ".edf"])
+def test_a_dataset_of_any_format_travels_to_other_processes(made: Callable[..., Card], suffix: str) -> None:
+    signals = {"files": f"{{recording}}{suffix}"}
+    if suffix not in (".hea", ".edf"):
+        signals |= {"rate": 500, "unit": "mV", "leads": list(LEADS)}
+    dataset = CardDataset(made(signals=signals), Path("/data"))
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.files(Entry("r", "p", f"r{suffix}")) == dataset.files(Entry("r", "p", f"r{suffix}"))
+
+
+def test_a_package_that_is_missing_is_one_line(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("benchmark.data.datasets.card_formats.version", lacking)
+    with pytest.raises(DatasetError, match=r"ours: these files need h5py: pip install '\.\[formats\]'"):
+        opened(signals={"files": "{recording}.h5", "rate": 500, "unit": "mV", "leads": list(LEADS)}).listing()
+
+
+def test_without_a_table_every_file_is_a_recording(opened: Opened) -> None:
+    entries = opened(table=None, labels=None).listing().entries
+    assert [entry.recording for entry in entries] == [f"r{number:02}" for number in range(12)]
+    assert {entry.labels for entry in entries} == {()}
+    assert [entry.patient for entry in entries] == [entry.recording for entry in entries]
+
+
+def test_patients_folders_may_have_files_of_the_same_name(opened: Opened, folder: Path) -> None:
+    (folder / "p2").mkdir()
+    for suffix in (".hea", ".dat"):
+        (folder / f"p2/r01{suffix}").write_bytes((folder / f"waves/r01{suffix}").read_bytes())
+    card = opened(table=None, labels=None, signals={"files": "{patient}/{recording}.hea"})
+    entries = card.listing().entries
+    assert [(entry.recording, entry.patient) for entry in entries[:2]] == [("p2/r01", "p2"), ("waves/r00", "waves")]
+    assert len(entries) == 13
+
+
+def test_a_split_has_three_sides(opened: Opened) -> None:
+    split = {"column": "set", "train": ["train", "val"], "validation": ["dev"], "test": ["test"]}
+    with pytest.raises(DatasetError, match=r"no row is of the side validation of table\.split: name its values there"):
+        opened(table={"split": split}).listing()
+
+
+def test_a_folder_may_name_the_patient(opened: Opened, folder: Path) -> None:
+    entries = opened(table={"patient": None}, signals={"files": "{patient}/{recording}.hea"}).listing().entries
+    assert {entry.patient for entry in entries} == {"waves"}
+
+
+@pytest.mark.parametrize("path", ["waves/{}", "waves/{}.hea", "./waves/{}"])
+def test_a_column_of_paths_finds_the_files(opened: Opened, folder: Path, path: str) -> None:
+    rows = [f"{path.format(f'r{number:02}')},p{number},SR" for number in range(12)]
+    (folder / "labels.csv").write_text("\n".join(["file,person,rhythm", *rows]))
+    listing = opened(table={"recording": None, "path": "file"}, signals={"files": "**/*.hea"}).listing()
+    if path.startswith("./"):
+        assert {reason.partition(":")[0] for _, reason in listing.skipped} == set()
+    assert [entry.path for entry in listing.entries] == [f"waves/r{number:02}.hea" for number in range(12)]
+    assert listing.entries[0].recording == path.format("r00")
+
+
+def test_paths_may_be_from_the_table_s_folder(opened: Opened, folder: Path) -> None:
+    (folder / "labels.csv").rename(folder / "waves" / "labels.csv")
+    table = {"file": "waves/labels.csv", "recording": None, "path": "id"}
+    dataset = opened(table=table, signals={"files": "**/*.hea"}, labels={"others": "ignore"})
+    assert len(dataset.listing().entries) == 12
+
+
+def test_rows_without_a_file_and_files_of_no_row_are_counted(opened: Opened, folder: Path) -> None:
+    (folder / "waves/r00.hea").rename(folder / "waves/x00.hea")
+    listing = opened().listing()
+    assert len(listing.entries) == 10
+    assert listing.skipped[0] == ("r00", NO_FILE)
+    assert listing.skipped[1][0] == "r03"  # a label that is no class
+    assert listing.skipped[2:] == (("x00", f"{NO_ROW}: waves/x00.hea"),)
+
+
+def test_a_label_that_is_no_class_is_skipped_or_ignored_as_the_card_says(opened: Opened) -> None:
+    assert [name for name, _ in opened().listing().skipped] == ["r03"]
+    assert opened(labels={"others": "ignore"}).listing().entries[3].labels == ()
+    assert opened(labels={"others": "ignore", "separator": ";"}).listing().entries[3].labels == (1,)
+
+
+def test_a_recording_in_two_folders_is_none(opened: Opened, folder: Path) -> None:
+    (folder / "more").mkdir()
+    for suffix in (".hea", ".dat"):
+        (folder / f"more/r01{suffix}").write_bytes((folder / f"waves/r01{suffix}").read_bytes())
+    listing = opened(signals={"files": "*/{recording}.hea"}).listing()
+    assert "several files of one recording; narrow signals.files: more/r01.hea and waves/r01.hea" in [
+        reason for name, reason in listing.skipped if name == "r01"
+    ]
+
+
+def test_a_pattern_that_matches_nothing_says_what_is_there(opened: Opened, folder: Path) -> None:
+    with pytest.raises(DatasetError, match=r"no file in .* matches .*there are 12 \.dat \(e\.g\. waves/r00\.dat\)"):
+        opened(signals={"files": "signals/{recording}.hea"}).listing()
+
+
+def test_what_is_there_is_looked_at_up_to_so_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(card_dataset, "MOST_LOOKED_AT", 2)
+    for number, names in enumerate((("a.x", "b.x"), ("c.y",), ("d.z",))):
+        folder = tmp_path.joinpath(*["in"] * number)
+        folder.mkdir(exist_ok=True)
+        for name in names:
+            (folder / name).touch()
+    assert card_dataset._there(tmp_path) == (
+        ": there are 2 .x (e.g. a.x), 1 .y (e.g. in/c.y); correct the pattern or give the folder by --data"
+    )
+
+
+def test_without_a_header_the_signal_file_beside_it_belongs_to_a_record(tmp_path: Path) -> None:
+    header, dat, mat = (tmp_path / f"a.{suffix}" for suffix in ("hea", "dat", "mat"))
+    assert card_formats.wfdb_record_files(header) == (header, dat)
+    mat.touch()
+    assert card_formats.wfdb_record_files(header) == (header, mat)
+    dat.touch()
+    assert card_formats.wfdb_record_files(header) == (header, dat)
+
+
+def test_a_missing_table_or_column_is_one_line(opened: Opened) -> None:
+    with pytest.raises(DatasetError, match=r"no labels\.tsv in .*; correct table\.file"):
+        opened(table={"file": "labels.tsv"}).listing()
+    with pytest.raises(DatasetError, match=r"no column 'rythm' \(did you mean 'rhythm'\?\); there are id, person"):
+        opened(labels={"column": "rythm"}).listing()
+
+
+def test_rows_that_contradict_each_other_are_skipped(opened: Opened, folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text() + "r00,p0,AFIB,train,,F,40\n")
+    assert ("r00", "listed twice: 2 rows differ") in opened().listing().skipped
+    assert not [reason for name, reason in opened().listing().skipped if NO_ROW in reason]
+
+
+def test_an_identifier_that_no_result_can_hold_is_refused(opened: Opened, folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text().replace(",p0,", f",{'x' * 251},").replace(",p1,", ",p\x07,"))
+    skipped = dict(opened(labels={"others": "ignore"}).listing().skipped)
+    assert list(skipped) == ["r00", "r01", "r08", "r09"]
+    assert all(reason.startswith("identifier not printable or longer than 250") for reason in skipped.values())
+
+
+def test_a_patient_spelt_in_two_ways_is_told(opened: Opened, folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text().replace(",p0,", ",7,").replace(",p1,", ",7.0,"))
+    listing = opened().listing()
+    assert "each read as one patient" in listing.warnings[0]
+    assert [entry.patient for entry in listing.entries[:2]] == ["7", "7"]
+
+
+def test_a_rate_that_contradicts_the_file_rules_the_recording_out(opened: Opened) -> None:
+    dataset = opened(signals={"rate": 250})
+    with pytest.raises(
+        Unusable, match=r"sampling rate contradicts the card; correct signals\.rate: 500 Hz in the file"
+    ):
+        dataset.read(dataset.listing().entries[0])
+
+
+def test_what_the_card_says_of_the_reading_is_part_of_the_listing(opened: Opened, made: Callable[..., Card]) -> None:
+    one, two = opened().listing(), opened(signals={"rate": 500}).listing()
+    assert one.reading != two.reading
+    assert opened().listing().reading == one.reading
+    assert one.entries == two.entries
+
+
+FILES = ("[b] c/r5.hea", "a/p1/r1_hr.hea", "a/p1/r2_hr.hea", "a/p2/r3_hr.hea", "a/p2/r3_lr.hea", "r4_hr.hea")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("{recording}_hr.hea", [("r4_hr.hea", "r4", "")]),
+        ("a/{patient}/{recording}_lr.hea", [("a/p2/r3_lr.hea", "r3", "p2")]),
+        ("**/{recording}_hr.hea", [(path, path[-9:-7], "") for path in FILES if path.endswith("_hr.hea")]),
+        ("a/*1/{recording}.hea", [("a/p1/r1_hr.hea", "r1_hr", ""), ("a/p1/r2_hr.hea", "r2_hr", "")]),
+        ("[b] c/{recording}.hea", [("[b] c/r5.hea", "r5", "")]),
+        ("{patient}_hr.hea", [("r4_hr.hea", "", "r4")]),
+    ],
+)
+def test_a_pattern_finds_files_and_their_identifiers(
+    made: Callable[..., Card], tmp_path: Path, pattern: str, expected: list[tuple[str, str, str]]
+) -> None:
+    for path in FILES:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    named = "{recording}" in pattern
+    table = {"patient": None, "recording": "id" if named else None, "path": None if named else "id"}
+    assert files_of(made(signals={"files": pattern}, table=table), tmp_path) == [Found(*own) for own in expected]
+
+
+def entries_of(opened: Callable[..., CardDataset], file: str) -> tuple[Entry, ...]:
+    return opened(table={"file": file, "age": "years"}, labels={"others": "ignore"}).listing().entries
+
+
+@pytest.mark.parametrize("kind", ["tsv", "semicolons", "xlsx", "parquet", "latin"])
+def test_every_kind_of_table_gives_the_same_recordings(
+    opened: Callable[..., CardDataset], folder: Path, kind: str
+) -> None:
+    expected = entries_of(opened, "labels.csv")
+    assert len(expected) == 12
+    table = pd.read_csv(folder / "labels.csv")
+    table["years"] = table["years"].astype(float)
+    if kind == "tsv":
+        table.to_csv(folder / "t.tsv", sep="\t", index=False)
+    elif kind == "semicolons":
+        table.to_csv(folder / "t.csv", sep=";", index=False)
+    elif kind == "latin":
+        table.assign(text="größer").to_csv(folder / "t.csv", index=False, encoding="latin-1")
+    elif kind == "xlsx":
+        table.to_excel(folder / "t.xlsx", index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        table.set_index("id").to_parquet(folder / "t.parquet")
+    file = {"tsv": "t.tsv", "xlsx": "t.xlsx", "parquet": "t.parquet"}.get(kind, "t.csv")
+    assert entries_of(opened, file) == expected
+
+
+@pytest.mark.parametrize("file", ["t.xlsx", "t.csv"])
+def test_a_column_that_is_not_there_is_told_with_the_nearest(
+    opened: Callable[..., CardDataset], folder: Path, file: str
+) -> None:
+    table = pd.read_csv(folder / "labels.csv").rename(columns={"years": "year"})
+    table.to_excel(folder / file, index=False) if file.endswith("xlsx") else table.to_csv(folder / file, index=False)
+    with pytest.raises(DatasetError, match=rf"{file} has no column 'years' \(did you mean 'year'\?\); there are "):
+        entries_of(opened, file)
+
+
+@pytest.mark.parametrize("file", ["t.xlsx", "t.parquet"])
+def test_a_damaged_table_is_one_line(opened: Callable[..., CardDataset], folder: Path, file: str) -> None:
+    if file == "t.parquet":
+        pytest.importorskip("pyarrow")
+    (folder / file).write_bytes(b"PK\x03\x04 no table")
+    with pytest.raises(DatasetError, match=rf"ours: .*{file} cannot be read: ") as caught:
+        entries_of(opened, file)
+    assert "\n" not in str(caught.value)
+
+
+def labels(**given: Any) -> Labels:
+    return Labels.model_validate({"classes": ["SR", "AF", "1"], **given})
+
+
+def test_a_whole_number_loses_its_point_alone() -> None:
+    assert [identifier(text) for text in ("007", "15709.0", "1.5", "p1.0", "")] == ["007", "15709", "1.5", "p1.0", ""]
+
+
+@pytest.mark.parametrize(
+    ("given", "cells", "expected"),
+    [
+        ({"column": "a"}, {"a": "AF"}, (1,)),
+        ({"column": "a"}, {"a": ""}, ()),
+        ({"column": "a"}, {"a": "1.0"}, (2,)),
+        ({"column": "a", "separator": "|"}, {"a": "AF| SR|AF|"}, (1, 0)),
+        ({"column": ["a", "b"]}, {"a": "AF", "b": "SR"}, (1, 0)),
+        ({"column": "a", "values": {"AF": ["AFIB", "AFLT"]}}, {"a": "AFLT"}, (1,)),
+        ({"column": "a", "others": "ignore"}, {"a": "VT"}, ()),
+        ({}, {"SR": "1", "AF": "no", "1": ""}, (0,)),
+        ({"values": {"AF": ["fib", "flut"]}}, {"SR": "0", "fib": "0.0", "flut": "True", "1": "1.0"}, (1, 2)),
+    ],
+)
+def test_labels_are_the_classes_of_the_cells(
+    given: dict[str, Any], cells: dict[str, str], expected: tuple[int, ...]
+) -> None:
+    assert labels_of(cells, labels(**given)) == expected
+
+
+def test_a_label_that_is_none_rules_the_row_out() -> None:
+    with pytest.raises(
+        Unusable, match=r"label is no class; add it to labels\.values or set labels\.others to ignore: VT"
+    ):
+        labels_of({"a": "VT"}, labels(column="a"))
+    with pytest.raises(Unusable, match=r"cell of a class is neither yes nor no \(1 or 0\): '2'"):
+        labels_of({"SR": "2", "AF": "0", "1": "0"}, labels())
+
+
+def test_a_side_is_a_fold_of_that_side() -> None:
+    usual, folds = Split(column="set"), Split(column="set", train=["1", "2"], validation=["9"], test=["10"])
+    assert [fold_of(cell, usual) for cell in ("Train", "val", "TESTING")] == [1, 9, 10]
+    assert [fold_of(cell, folds) for cell in ("2", "9.0", "10")] == [1, 9, 10]
+    assert (FOLDS["validation"], FOLDS["test"]) == (VALIDATION_FOLD, TEST_FOLD)
+    assert FOLDS["train"] not in (VALIDATION_FOLD, TEST_FOLD)
+    with pytest.raises(Unusable, match=r"no side of the split; name it in table\.split: '3'"):
+        fold_of("3", folds)
+
+
+def test_the_usual_words_of_a_side_are_in_any_capitals() -> None:
+    usual = Split(column="set")
+    words = {1: ["train", "training"], 9: ["validation", "valid", "val", "dev"], 10: ["test", "testing"]}
+    for fold, own in words.items():
+        assert [fold_of(spelt, usual) for word in own for spelt in (word, word.upper())] == [fold] * 2 * len(own)
+
+
+def test_a_sex_is_what_is_stated_shortened() -> None:
+    assert [sex_of(cell) for cell in ("", "F", "x" * 21)] == ["", "F", "x" * 20]
+
+
+def test_an_age_is_a_number_of_years() -> None:
+    assert [age_of(cell) for cell in ("61", "61.5", "", "old", "-1")] == [61.0, 61.5, None, None, None]
+    assert [age_of(str(years)) for years in (0, OLDEST, OLDEST + 1)] == [0.0, OLDEST, None]

@@ -1,0 +1,221 @@
+"""A reader of every format, and the versions of the packages that belong to what it reads.
+
+Leads and units that a file states and a card: what makes a recording, and what contradicts.
+
+Text files: names or numbers in the first line, and what separates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from itertools import combinations
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from benchmark.data.datasets import card_formats
+from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
+from benchmark.data.datasets.card import Format, Signals
+from benchmark.data.datasets.card_formats import READERS, Stored, are_names, first_line, read_csv, recording_of
+
+PACKAGES = {"hdf5": ("h5py",), "export": ("ecgdatakit",)}
+
+
+def test_every_format_has_a_reader_and_its_packages() -> None:
+    assert set(READERS) == set(get_args(Format))
+    assert {name: reader.packages for name, reader in READERS.items() if reader.packages} == PACKAGES
+    assert {name for name, reader in READERS.items() if reader.read_row} == {"numpy", "hdf5"}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_versions_are_those_of_what_is_installed(name: str) -> None:
+    (package,) = PACKAGES[name]
+    pytest.importorskip(package)
+    assert READERS[name].versions("Ours") == {package: version(package)}  # type: ignore[index]
+
+
+def test_a_package_that_is_missing_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(card_formats, "version", lacking)
+    with pytest.raises(DatasetError, match=r"^Ours: these files need ecgdatakit: pip install '\.\[formats\]'$"):
+        READERS["export"].versions("Ours")
+    assert READERS["csv"].versions("Ours") == {}
+
+
+@pytest.mark.parametrize("name", sorted(set(READERS) - {"wfdb"}))
+def test_a_recording_is_one_file_but_for_wfdb(name: Format) -> None:
+    assert READERS[name].files(Path("a")) == (Path("a"),)
+
+
+MILLIVOLTS = ["mV"] * 12
+
+
+@pytest.fixture
+def made(make_ecg: Callable[..., Any]) -> Callable[..., Any]:
+    """The recording of a file with these leads and units under a card."""
+
+    def make(file_leads: Sequence[str] = LEADS, units: Sequence[str] | None = MILLIVOLTS, **card: Any) -> Any:
+        signals = Signals.model_validate({"files": "{recording}.hea", **card})
+        return recording_of(Stored(make_ecg(seconds=2.0), file_leads, units, 500.0), signals).signal
+
+    return make
+
+
+def test_units_of_the_file_count_lead_by_lead(made: Callable[..., Any], make_ecg: Callable[..., Any]) -> None:
+    factors = np.array([1.0] * 6 + [1e-3] * 6)
+    expected = (make_ecg(seconds=2.0) * factors).astype(np.float32)
+    np.testing.assert_array_equal(made(units=["mV"] * 6 + ["UV"] * 6), expected)
+
+
+def test_a_unit_that_is_no_voltage_is_the_card_s(made: Callable[..., Any]) -> None:
+    assert np.array_equal(made(units=["adu"] * 12, gain=200), made(units=None, gain=200))
+    assert np.array_equal(made(units=["NU"] * 12, unit="mV"), made())
+    with pytest.raises(Unusable, match=r"unknown unit; give signals\.unit or signals\.gain in the card: NU"):
+        made(units=["NU"] * 12)
+    with pytest.raises(Unusable, match=r"unit not in the file; give signals\.unit"):
+        made(units=[""] * 12)
+    with pytest.raises(Unusable, match="unit of some leads alone"):
+        made(units=["mV"] * 11 + [""])
+
+
+def test_a_unit_may_not_contradict_the_file(made: Callable[..., Any]) -> None:
+    assert np.array_equal(made(unit="mV"), made())
+    for card in ({"unit": "uV"}, {"gain": 1000}):
+        with pytest.raises(Unusable, match=r"unit contradicts the card; leave out signals\.unit and gain: mV"):
+            made(**card)
+
+
+def test_names_of_leads_are_mapped(made: Callable[..., Any]) -> None:
+    names = [f"MDC_ECG_LEAD_{lead.upper()}" for lead in LEADS]
+    with pytest.raises(Unusable, match=r"lead missing; name the file's leads in signals\.leads: I, II, .*MDC_ECG"):
+        made(file_leads=names)
+    named = dict(zip(names, LEADS, strict=True))
+    assert np.array_equal(made(file_leads=names, leads=named), made())
+
+
+CHEST = LEADS[6:]
+PAIRS = list(combinations(LEADS[:6], 2))
+
+
+@pytest.fixture
+def twelve(make_ecg: Callable[..., Any]) -> Any:
+    """(n, 12) in mV whose limb leads obey the laws: III = II - I, aVR = -(I + II) / 2 and so on."""
+    ecg = make_ecg(seconds=2.0)
+    one, two = ecg[:, 0], ecg[:, 1]
+    ecg[:, 2:6] = np.stack([two - one, -(one + two) / 2, one - two / 2, two - one / 2], axis=1)
+    return ecg
+
+
+def derived(ecg: Any, names: Sequence[str]) -> Any:
+    signals = Signals(files="*.hea", format="wfdb", derive=True)
+    columns = ecg[:, [LEADS.index(name) for name in names]]
+    return recording_of(Stored(columns, names, ["mV"] * len(names), 500.0), signals).signal
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_any_two_limb_leads_determine_the_other_four(pair: tuple[str, str], twelve: Any) -> None:
+    found = derived(twelve, [*CHEST, *pair])
+    np.testing.assert_allclose(found, twelve, atol=1e-6)
+    for lead in (*pair, *CHEST):
+        assert np.array_equal(found[:, LEADS.index(lead)], twelve[:, LEADS.index(lead)].astype(np.float32)), lead
+
+
+@pytest.mark.parametrize("lacking", LEADS[:6])
+def test_a_single_limb_lead_that_lacks_is_computed(lacking: str, twelve: Any) -> None:
+    np.testing.assert_allclose(derived(twelve, [lead for lead in LEADS if lead != lacking]), twelve, atol=1e-6)
+
+
+def test_a_file_with_nine_leads_says_how_the_others_are_had(made: Callable[..., Any], make_ecg: Any) -> None:
+    nine, signals = ["I", "II", "III", *CHEST], Signals(files="*.hea", format="wfdb")
+    ecg = make_ecg(seconds=2.0)[:, :9]
+    with pytest.raises(
+        Unusable, match=r"^leads aVR, aVL and aVF not in the file; set signals\.derive to true in the ca"
+    ):
+        recording_of(Stored(ecg, nine, ["mV"] * 9, 500.0), signals)
+    with pytest.raises(Unusable, match=r"^lead aVF not in the file; set signals\.derive to true"):
+        made(file_leads=[lead if lead != "aVF" else "ECG" for lead in LEADS])
+
+
+@pytest.mark.parametrize("names", [["II", *CHEST], [lead for lead in LEADS if lead != "V3"]], ids=["one", "chest"])
+def test_what_two_limb_leads_do_not_determine_is_missing(names: list[str], twelve: Any) -> None:
+    with pytest.raises(Unusable, match=r"^lead missing; name the file's leads in signals\.leads: "):
+        derived(twelve, names)
+
+
+SIGNALS = Signals.model_construct(files="", leads=None)
+
+
+def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
+    path = folder / "r.csv"
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "separator"),
+    [
+        ("I,II\n1,2\n", ["I", "II"], ","),
+        ('"I" ; "II"\r\n1;2\r\n', ["I", "II"], ";"),
+        ("1,5;2,5\n", ["1,5", "2,5"], ";"),
+        ("1,5\t2;5\n", ["1,5", "2;5"], "\t"),
+        ("I\n1\n", ["I"], ","),
+        ("", [""], ","),
+    ],
+)
+def test_the_cells_of_the_first_line(tmp_path: Path, text: str, cells: list[str], separator: str) -> None:
+    for encoding in ("utf-8", "utf-8-sig"):
+        assert first_line(written(tmp_path, text, encoding)) == (cells, separator)
+
+
+def test_a_first_line_without_an_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(card_formats, "LONGEST_LINE", 3)
+    assert first_line(written(tmp_path, "1,2,3,4"))[0] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator", "expected"),
+    [
+        (["1", "-2.5e3", ""], ",", False),
+        (["1", "x"], ",", True),
+        (["1,5", "2"], ";", False),
+        (["1,5", "2"], ",", True),
+        ([""], ",", False),
+    ],
+)
+def test_names_are_what_no_number_is(cells: list[str], separator: str, expected: bool) -> None:
+    assert are_names(cells, separator) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("I,II\n0.5,2\n-1,1e1\n", ["I", "II"]),
+        ("0.5,2\n-1,10\n", None),
+        ("I;II;\n0,5;2;\n-1;10;\n", ["I", "II"]),
+        ("0,5\t2\n-1\t10\n", None),
+        ("\ufeffI,II\n0.5,2\n-1,10\n", ["I", "II"]),
+    ],
+)
+def test_numbers_with_either_decimal_mark_are_read(tmp_path: Path, text: str, names: list[str] | None) -> None:
+    stored = read_csv(written(tmp_path, text), SIGNALS)
+    np.testing.assert_array_equal(stored.signal, [[0.5, 2.0], [-1.0, 10.0]])
+    assert (stored.leads, stored.units, stored.fs) == (names, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("I,II\n1,x\n", "unreadable or not numbers: ValueError"),
+        ("", "unreadable or not numbers"),
+        ("1,2\n1,2,3\n", "lines have more cells than the first|not numbers"),
+        ("I,II\n1,2,3\n4,5,6\n", "lines have more cells than the first"),
+    ],
+)
+def test_anything_else_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(Unusable, match=message):
+        read_csv(written(tmp_path, text), SIGNALS)

@@ -1,0 +1,528 @@
+"""Which columns are recordings, patients, labels and a split.
+
+What in a folder is a signal and what a table, and the pattern of the signals.
+
+What the first files state, and the questions where they do not.
+
+A first card: what a folder tells stands in it, what it does not is a question, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.config.words import parsed
+from benchmark.data.datasets.base import LEADS, DatasetError
+from benchmark.data.datasets.card import QUESTION, Card, DraftLine
+from benchmark.data.datasets.card_dataset import CardDataset
+from benchmark.data.datasets.card_formats import Stored
+from benchmark.extras import new_card
+from benchmark.extras import new_card as module
+from benchmark.extras.new_card import (
+    LOOKED_AT,
+    MEANING,
+    Match,
+    Seen,
+    array_lines,
+    comment_lines,
+    common_end,
+    draft,
+    label_lines,
+    lead_lines,
+    look,
+    match_of,
+    name_of,
+    pattern_of,
+    questions_in,
+    signal_lines,
+    split_line,
+    table_lines,
+    with_whole_names,
+    words_of,
+)
+
+PATHS = ("w/r1.hea", "w/r2.hea", "w/r3.hea")
+
+
+def test_several_labels_in_a_cell_are_separated() -> None:
+    assert words_of(["SR", "AF;STD", "AF", "STD"]) == (";", {"SR": 1, "AF": 2, "STD": 2})
+    assert words_of(["SR", "AF;PVC"])[0] == ";"
+    assert words_of(["SR", "atrial fibrillation, fast"])[0] is None
+
+
+def test_a_comma_separates_only_where_parts_are_fewer_than_cells() -> None:
+    assert words_of(["a,b", "a", "b", "b,a"]) == (",", {"a": 3, "b": 3})
+    assert words_of(["a,b", "a,c"]) == (None, {"a,b": 1, "a,c": 1})
+    assert words_of(["a| b", "", "c"]) == ("|", {"a": 1, "b": 1, "c": 1})
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["r1", "r2", "r3", "x"], ("recording", 3)),
+        (["r1", "r2", "x", "y"], ("recording", 2)),
+        (["r1", "x", "y", "z"], None),
+        (["w/r1.hea", "./w/r2.hea", "w/r3", "x"], ("path", 3)),
+        ([], None),
+    ],
+)
+def test_the_column_that_finds_half_of_its_rows_or_more_is_that_of_the_files(
+    cells: list[str], expected: tuple[str, int] | None
+) -> None:
+    found = match_of({"other": ["q"] * len(cells), "id": cells}, ("r1", "r2", "r3"), PATHS)
+    assert found == (Match(expected[0], "id", expected[1]) if expected else None)
+
+
+def test_a_table_without_columns_has_none_of_the_files() -> None:
+    assert match_of({}, ["r1"], ["w/r1.hea"]) is None
+
+
+def test_a_number_finds_a_file_also_with_a_point() -> None:
+    assert match_of({"id": ["1.0", "2"]}, ("1", "2"), ("1.hea", "2.hea")) == Match("recording", "id", 2)
+
+
+@pytest.mark.parametrize(
+    ("key", "names", "others"),
+    [
+        ("patient", ["patient", "Patient_ID", "subjectid", "mrn", "pid", "pat_nr"], ["patients", "patient_name"]),
+        ("report", ["report", "Report_Text", "befund"], ["reported"]),
+        ("sex", ["sex", "Gender", "patient_sex"], ["sexes"]),
+        ("age", ["age", "Age_years", "years", "age_at_ecg", "patientage"], ["aged", "page"]),
+        ("split", ["split", "set", "strat_fold", "fold", "partition"], ["settings", "offset"]),
+    ],
+)
+def test_columns_are_known_by_their_whole_names(key: str, names: list[str], others: list[str]) -> None:
+    assert all(MEANING[key].fullmatch(name) for name in names)
+    assert not any(MEANING[key].fullmatch(name) for name in others)
+
+
+def test_a_table_has_a_line_for_each_of_its_keys() -> None:
+    columns = {"id": ["r1", "r2"], "pid": ["1", "1"], "sex": ["F", "M"], "set": ["train", "test"]}
+    lines = list(table_lines("t.csv", columns, Match("recording", "id", 2)))
+    assert [(line.key, line.value) for line in lines] == [
+        ("file", "t.csv"),
+        ("recording", "id"),
+        ("patient", "pid"),
+        ("report", None),
+        ("sex", "sex"),
+        ("age", None),
+        ("split", "set"),
+    ]
+    assert lines[0].comment == "2 rows; its columns: id, pid, sex, set"
+    assert lines[1].comment == "2 of 2 rows have a file"
+
+
+def test_the_column_of_the_files_is_not_that_of_the_patients_too() -> None:
+    lines = list(table_lines("t.csv", {"patient": ["r1", "r2"]}, Match("recording", "patient", 2)))
+    assert lines[2][:2] == ("patient", QUESTION)
+    without = list(table_lines("t.csv", {"patient": ["x", "y"]}, None))
+    assert [line[:2] for line in without[1:3]] == [("recording", QUESTION), ("patient", "patient")]
+
+
+def test_a_split_of_other_words_is_a_choice() -> None:
+    assert split_line("fold", ["Train", "val", "", "test"]) == DraftLine("split", "fold")
+    assert split_line("fold", ["1", "2"]).value is None
+
+
+def test_a_column_with_a_name_of_labels_comes_first() -> None:
+    columns = {"id": ["a", "b"], "device": ["A", "B"], "rhythm": ["SR", "AF"], "diagnosis": ["x", "y"]}
+    lines = label_lines(columns, ["id"])
+    assert [(line.key, line.value) for line in lines[:2]] == [("column", "rhythm"), ("classes", ["SR", "AF"])]
+    assert lines[1].comment == "recordings: SR 1, AF 1"
+
+
+def test_two_columns_of_yes_and_no_are_classes_and_one_is_not() -> None:
+    lines = label_lines({"AF": ["1", "0", ""], "RBBB": ["0", "yes", "yes"], "n": ["1", "2", "3"]}, ["n"])
+    assert (lines[0].key, lines[0].value) == ("classes", ["AF", "RBBB"])
+    assert lines[0].comment.endswith("recordings: AF 1, RBBB 2")
+    assert label_lines({"AF": ["1", "0"]}, []) == []
+    assert label_lines({"empty": ["", ""]}, []) == []
+
+
+def test_a_column_of_one_or_too_many_words_is_none_of_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert label_lines({"label": ["x", "x"]}, []) == []
+    monkeypatch.setattr(module, "MOST_CLASSES", 3)
+    assert label_lines({"label": ["x", "y", "z"]}, []) != []
+    assert label_lines({"label": ["x", "y", "z", "q"]}, []) == []
+    assert comment_lines({"Dx": ["x", "y", "z"]}) != []
+    assert comment_lines({"Dx": ["x", "y", "z", "q"]}) == []
+
+
+def test_the_first_comment_with_two_classes_has_the_labels() -> None:
+    lines = comment_lines({"Dx": ["a", "a"], "Diagnosis": ["a|b", "b"]})
+    assert [(line.key, line.value) for line in lines] == [
+        ("comment", "Diagnosis"),
+        ("separator", "|"),
+        ("classes", ["b", "a"]),
+        ("values", None),
+        ("others", None),
+    ]
+
+
+def made(folder: Path, *paths: str) -> Path:
+    """A folder with empty files."""
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).touch()
+    return folder
+
+
+def test_what_all_names_end_in_may_be_of_the_names() -> None:
+    found = Seen("a/{recording}_hr.hea", ("a/1_hr.hea", "a/2_hr.hea"), ("1", "2"), ("t.csv",), ("a/3_hr.HEA",))
+    whole = with_whole_names(found)
+    assert (whole.pattern, whole.names) == ("a/{recording}.hea", ("1_hr", "2_hr"))
+    assert (whole.signals, whole.tables, whole.others) == (found.signals, found.tables, found.others)
+
+
+def test_folders_within_folders_and_a_common_end() -> None:
+    assert pattern_of(["a/1/00001_hr.hea", "a/2/00002_hr.hea"]) == ("a/**/{recording}_hr.hea", ("00001", "00002"))
+    assert pattern_of(["x.edf", "y.edf"]) == ("{recording}.edf", ("x", "y"))
+    assert pattern_of(["b/r_1.npy"]) == ("b/{recording}.npy", ("r_1",))
+    assert common_end(["1_a_hr", "2_b_hr"]) == "_hr"
+    assert common_end(["a_hr", "b_lr"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "end"),
+    [
+        (["1_a_hr", "2_a_hr"], "_a_hr"),
+        (["1__hr", "2_hr"], "_hr"),
+        (["__hr", "2_hr"], "_hr"),
+        (["a_hr", "_hr"], ""),
+        (["_hr", "a_hr"], ""),
+        (["1_x_hr", "2_y_lr"], ""),
+        (["ab", "cb"], ""),
+        (["1_a_b_c", "2_d_b_c"], "_b_c"),
+    ],
+)
+def test_the_common_end_begins_at_an_underscore_and_leaves_a_name(names: list[str], end: str) -> None:
+    assert common_end(names) == end
+
+
+def test_a_pattern_begins_below_the_folder_that_all_share() -> None:
+    assert pattern_of(["a/b/1.edf", "a/c/2.edf"])[0] == "a/**/{recording}.edf"
+    assert pattern_of(["1.edf", "c/2.edf"])[0] == "**/{recording}.edf"
+    assert pattern_of(["a/b/1.edf", "a/b/2.edf"])[0] == "a/b/{recording}.edf"
+
+
+def test_headers_of_wfdb_are_the_signals_before_any_larger_number_of_files(tmp_path: Path) -> None:
+    seen = look(made(tmp_path, "1.hea", "1.dat", "a.npy", "b.npy", "c.npy"))
+    assert (seen.pattern, seen.signals) == ("{recording}.hea", ("1.hea",))
+    for path in ("1.hea",):
+        (tmp_path / path).unlink()
+    made(tmp_path, "d.edf")
+    assert look(tmp_path).signals == ("a.npy", "b.npy", "c.npy")
+
+
+def test_the_suffix_in_other_capitals_is_told_apart(tmp_path: Path) -> None:
+    seen = look(made(tmp_path, "1.HEA", "2.HEA", "3.hea", "x.npy"))
+    assert seen == Seen("{recording}.HEA", ("1.HEA", "2.HEA"), ("1", "2"), (), ("3.hea",))
+
+
+def test_a_few_text_files_with_names_are_tables_and_many_are_signals(tmp_path: Path) -> None:
+    names = [f"t{number}.csv" for number in range(new_card.FEW)]
+    for name in names:
+        (tmp_path / name).write_text("recording,rhythm\nr,SR\n")
+    made(tmp_path, "a.edf")
+    assert look(tmp_path).tables == tuple(names)
+    (tmp_path / "more.csv").write_text("recording,rhythm\nr,SR\n")
+    crowded = look(tmp_path)
+    assert (crowded.tables, len(crowded.signals)) == ((), new_card.FEW + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_table"),
+    [
+        ("I,name\n1,2\n", True),
+        ("I,II\n1,2\n", False),
+        (f"{','.join(LEADS)}\n", False),
+        ("i,ii,time\n1,2,3\n", False),
+        ("0.1,0.2\n", False),
+    ],
+)
+def test_names_of_two_leads_or_numbers_make_a_file_of_samples(tmp_path: Path, text: str, is_table: bool) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    made(tmp_path, "a.edf")
+    assert (look(tmp_path).tables == ("a.csv",)) is is_table
+
+
+def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new_card, "MOST_FILES", 2)
+    assert len(look(made(tmp_path, "1.edf", "2.edf")).signals) == 2
+    with pytest.raises(DatasetError, match="has more than 2 files: name the folder of one dataset"):
+        look(made(tmp_path, "3.edf"))
+
+
+def keys_of(folder: Path, *paths: str) -> list[str]:
+    return [line.key for line in array_lines(folder, paths)]
+
+
+def test_arrays_may_be_stacked_and_named_where_their_form_allows(tmp_path: Path) -> None:
+    always = ["rate", "unit", "leads"]
+    assert keys_of(tmp_path, "a.npy") == [*always, "stacked"]
+    assert keys_of(tmp_path, "a.NPZ") == [*always, "array"]
+    assert keys_of(tmp_path, "a.h5", "b.npy") == [*always, "stacked", "array"]
+
+
+def test_leads_are_asked_for_told_or_known() -> None:
+    def lines(leads: list[str] | None, columns: int = 12) -> list[tuple[str, Any]]:
+        stored = Stored(np.zeros((5, columns)), leads, None, None)
+        return [(line.key, line.value) for line in lead_lines(stored)]
+
+    assert lines(list(LEADS)) == []
+    assert lines([f" {lead.upper()} " for lead in LEADS]) == []
+    assert lines(None) == [("leads", QUESTION)]
+    assert lines([lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")], 8) == [("derive", True)]
+    assert lines(["a", "b"], 2) == [("leads", QUESTION)]
+    assert lines(["I", "V1", "V2"], 3) == [("leads", QUESTION)], "two are missing that do not follow from others"
+
+
+def test_a_file_of_one_name_twice_or_in_other_capitals_is_a_question(
+    tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_record(tmp_path / folder / "r", make_ecg(seconds=2.0))
+    paths = ["a/r.hea", "b/r.hea"]
+    twice = next(signal_lines(tmp_path, "**/{recording}.hea", paths))
+    assert (twice.value, "several files of one name" in twice.comment) == (QUESTION, True)
+    by_path = next(signal_lines(tmp_path, "**/*.hea", paths))
+    assert (by_path.value, by_path.comment) == ("**/*.hea", "2 files")
+    other = next(signal_lines(tmp_path, "a/{recording}.hea", paths[:1], ["a/R.HEA"]))
+    assert "finds 1 files, not 1 such as a/R.HEA: rename these" in other.comment
+
+
+def test_what_wfdb_states_is_not_asked_for(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
+    write_record(tmp_path / "r", make_ecg(seconds=2.0))
+    assert [line.key for line in signal_lines(tmp_path, "{recording}.hea", ["r.hea"])] == ["files"]
+    header = tmp_path / "r.hea"
+    header.write_text(header.read_text().replace("/mV", "/mmHg"))
+    lines = list(signal_lines(tmp_path, "{recording}.hea", ["r.hea"]))
+    assert [line.key for line in lines] == ["files", "unit"]
+    assert "the files state mmHg, which is no unit of a voltage" in lines[1].comment
+
+
+def test_the_largest_value_of_a_text_file_stands_in_the_question_of_its_unit(tmp_path: Path) -> None:
+    signal = np.full((20, 12), -2500.0)
+    signal[3, 4] = np.nan
+    np.savetxt(tmp_path / "r.csv", signal, delimiter=",", header=",".join(LEADS), comments="")
+    lines = {line.key: line for line in signal_lines(tmp_path, "{recording}.csv", ["r.csv"])}
+    assert set(lines) == {"files", "rate", "unit"}
+    assert lines["unit"].comment.endswith("values go up to 2500")
+
+
+def test_the_first_file_that_can_be_read_speaks_for_all_of_a_few(
+    tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any
+) -> None:
+    names = [f"r{number}" for number in range(LOOKED_AT + 1)]
+    for name in names:
+        write_record(tmp_path / name, make_ecg(seconds=2.0))
+    paths = [f"{name}.hea" for name in names]
+    for path in paths[: LOOKED_AT - 1]:
+        (tmp_path / path).write_text("no header")
+    assert len(list(signal_lines(tmp_path, "{recording}.hea", paths))) == 1
+    (tmp_path / paths[LOOKED_AT - 1]).write_text("no header")
+    with pytest.raises(DatasetError, match=rf"none of the first {LOOKED_AT} files can be read: r2\.hea: "):
+        list(signal_lines(tmp_path, "{recording}.hea", paths))
+    with pytest.raises(DatasetError, match=r"none of the first 1 files can be read"):
+        list(signal_lines(tmp_path, "{recording}.hea", paths[:1]))
+
+
+def drafted(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """The content of the card, and its questions."""
+    text = draft(folder, "ours.yaml")
+    return parsed(text), list(questions_in(text))
+
+
+def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
+    content, questions = drafted(folder)
+    assert questions == []
+    card = Card.model_validate(content)
+    assert (card.name, card.title, card.signals.files) == ("own", "own", "waves/{recording}.hea")
+    assert card.table is not None
+    assert (card.table.recording, card.table.patient, card.table.split) == ("id", "person", "set")
+    assert (card.table.report, card.table.sex, card.table.age) == (None, "sex", "years")
+    assert card.labels is not None
+    assert (card.labels.column, card.labels.separator) == ("rhythm", ";")
+    assert card.labels.classes[:2] == ["SR", "AFIB"]
+    assert set(card.labels.classes[2:]) == {"AF", "STD"}
+    assert len(CardDataset(card, folder).listing().entries) == 12
+
+
+@pytest.mark.parametrize(("cell", "pattern"), [("{}", "waves/{recording}_hr.hea"), ("{}_hr", "waves/{recording}.hea")])
+def test_what_all_names_end_in_is_of_the_name_where_the_table_has_it(folder: Path, cell: str, pattern: str) -> None:
+    table = pd.read_csv(folder / "labels.csv")
+    for file in [*(folder / "waves").iterdir()]:
+        if file.suffix == ".hea":
+            file.write_text(file.read_text().replace(file.stem, f"{file.stem}_hr"))
+        file.rename(file.with_stem(f"{file.stem}_hr"))
+    table.assign(id=[cell.format(own) for own in table["id"]]).to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert (content["signals"]["files"], content["table"]["recording"], questions) == (pattern, "id", [])
+
+
+def test_a_column_of_paths_is_told_from_one_of_names(folder: Path) -> None:
+    table = pd.read_csv(folder / "labels.csv")
+    table.assign(id="waves/" + table["id"]).to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert questions == []
+    assert (content["signals"]["files"], content["table"]["path"]) == ("waves/*.hea", "id")
+    assert len(CardDataset(Card.model_validate(content), folder).listing().entries) == 12
+
+
+def test_arrays_leave_questions_on_all_they_do_not_state(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    for name in "ab":
+        np.save(tmp_path / f"{name}.npy", make_ecg(seconds=2.0))
+    content, questions = drafted(tmp_path)
+    assert [line.partition(":")[0] for line in questions] == ["rate", "unit", "leads"]
+    assert content["signals"] == {"files": "{recording}.npy", "rate": "?", "unit": "?", "leads": "?"}
+    assert "table" not in content
+
+
+def test_text_files_without_a_header_ask_for_leads(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    (tmp_path / "ecg").mkdir()
+    for number in range(6):
+        np.savetxt(tmp_path / f"ecg/{number}.csv", make_ecg(seconds=1.0), delimiter=",")
+    content, questions = drafted(tmp_path)
+    assert content["signals"]["files"] == "ecg/{recording}.csv"
+    assert [line.partition(":")[0] for line in questions] == ["leads", "rate", "unit"]
+
+
+@pytest.mark.parametrize("header", [",".join(LEADS), ""], ids=["named", "unnamed"])
+def test_a_few_text_files_of_samples_are_no_tables(header: str, tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    (tmp_path / "ecg").mkdir()
+    for number in range(3):
+        file = tmp_path / "ecg" / f"r{number}.csv"
+        np.savetxt(file, make_ecg(seconds=2.0), delimiter=",", header=header, comments="")
+        file.write_text(file.read_text().removeprefix("\n"))
+    (tmp_path / "labels.csv").write_text("recording,rhythm\nr0,SR\nr1,AF\nr2,SR\n")
+    content, _ = drafted(tmp_path)
+    assert content["signals"]["files"] == "ecg/{recording}.csv"
+    assert (content["table"]["file"], content["table"]["recording"]) == ("labels.csv", "recording")
+
+
+def test_suffixes_in_other_capitals_are_counted(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    for name in ("a.npy", "b.npy", "c.NPY"):
+        np.save(tmp_path / "x.npy", make_ecg(seconds=2.0))
+        (tmp_path / "x.npy").rename(tmp_path / name)
+    _, questions = drafted(tmp_path)
+    assert "{recording}.npy finds 2 files, not 1 such as c.NPY: rename these" in questions[0]
+
+
+def test_eight_leads_are_told_to_make_twelve(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
+    eight = [lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")]
+    columns = [LEADS.index(lead) for lead in eight]
+    write_record(tmp_path / "r", make_ecg(seconds=2.0)[:, columns], leads=eight)
+    content, questions = drafted(tmp_path)
+    assert (content["signals"]["derive"], questions) == (True, [])
+
+
+def test_unknown_names_of_leads_are_a_question(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
+    write_record(tmp_path / "r", make_ecg(seconds=2.0), leads=[f"ch{number}" for number in range(12)])
+    _, questions = drafted(tmp_path)
+    assert len(questions) == 1
+    assert "the files have ch0, ch1" in questions[0]
+
+
+def test_a_column_per_class_and_a_missing_patient(folder: Path) -> None:
+    table = pd.DataFrame({"id": [f"r{n:02}" for n in range(12)], "AF": [0, 1] * 6, "RBBB": [1, 0, 0] * 4})
+    table.to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert content["labels"] == {"classes": ["AF", "RBBB"]}
+    assert [line.partition(":")[0] for line in questions] == ["patient"]
+
+
+@pytest.mark.parametrize("name", ["Dx", "Diagnosis"])
+def test_comments_of_headers_are_labels_where_no_table_has_any(folder: Path, name: str) -> None:
+    (folder / "labels.csv").unlink()
+    for number, header in enumerate(sorted((folder / "waves").glob("*.hea"))):
+        with header.open("a") as file:
+            file.write(f"#Age: 50\n#{name}: {('426783006', '164889003', '426783006,164889003')[number % 3]}\n")
+    content, questions = drafted(folder)
+    assert content["labels"] == {"comment": name, "separator": ",", "classes": ["426783006", "164889003"]}
+    assert questions == []
+
+
+def test_a_table_that_names_no_file_is_a_question(folder: Path) -> None:
+    pd.DataFrame({"nr": range(12), "rhythm": ["SR", "AF"] * 6}).to_csv(folder / "labels.csv", index=False)
+    _, questions = drafted(folder)
+    assert questions[0].startswith('recording: "?"')
+
+
+def test_a_column_that_may_be_labels_is_asked_for(folder: Path) -> None:
+    columns = {"id": [f"r{n:02}" for n in range(12)], "patient": range(12), "device": ["A", "B"] * 6}
+    pd.DataFrame(columns).to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert content["labels"] == {"column": "?", "classes": "?"}
+    assert "Columns of few values: device" in questions[0]
+
+
+def test_files_of_one_name_are_a_question(folder: Path) -> None:
+    (folder / "more").mkdir()
+    for suffix in (".hea", ".dat"):
+        (folder / f"more/r01{suffix}").write_bytes((folder / f"waves/r01{suffix}").read_bytes())
+    assert "use {patient}/{recording}, or narrow it" in drafted(folder)[1][0]
+
+
+def test_a_header_of_two_lines_stays_in_its_comment(folder: Path) -> None:
+    table = pd.read_csv(folder / "labels.csv").rename(columns={"text": "free\ntext: [", "set": "two"})
+    table["copy"] = "x"
+    table.to_excel(folder / "labels.xlsx", index=False, header=["two" if c == "copy" else c for c in table.columns])
+    (folder / "labels.csv").unlink()
+    content, questions = drafted(folder)
+    assert questions == []
+    assert content["table"]["recording"] == "id"
+    assert content["labels"]["column"] == "rhythm"
+
+
+def test_files_that_cannot_be_read_are_an_error(folder: Path) -> None:
+    for header in folder.glob("waves/*.hea"):
+        header.write_text("no header")
+    with pytest.raises(DatasetError, match=r"none of the first 3 files can be read: waves/r02\.hea: damaged header"):
+        draft(folder, "x.yaml")
+
+
+def test_a_folder_without_signals_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"has no file of a known format: \.hea"):
+        draft(tmp_path, "x.yaml")
+    with pytest.raises(DatasetError, match="is not a folder"):
+        draft(tmp_path / "gone", "x.yaml")
+
+
+@pytest.mark.parametrize(("folder", "name"), [("My ECGs (2024)", "my-ecgs-2024"), ("äö", "ours"), ("_x", "x")])
+def test_the_name_is_made_of_the_folder_s(folder: str, name: str) -> None:
+    assert name_of(Path(folder)) == name
+
+
+def test_of_two_tables_the_one_that_finds_more_files_counts(folder: Path) -> None:
+    table = pd.read_csv(folder / "labels.csv")
+    table.head(8).assign(id=lambda own: [*own["id"][:5], "x", "y", "z"]).to_csv(folder / "a.csv", index=False)
+    table.to_csv(folder / "z.csv", index=False)
+    (folder / "labels.csv").unlink()
+    assert drafted(folder)[0]["table"]["file"] == "z.csv"
+    (folder / "b.csv").write_text("only,names\n")
+    (folder / "z.csv").unlink()
+    assert drafted(folder)[0]["table"]["file"] == "a.csv"
+
+
+def test_a_table_that_cannot_be_read_is_passed_over(folder: Path) -> None:
+    (folder / "a.xlsx").write_bytes(b"no workbook")
+    assert drafted(folder)[0]["table"]["file"] == "labels.csv"
+
+
+def test_what_may_be_added_stands_in_comments(folder: Path) -> None:
+    text = draft(folder, "ours.yaml")
+    assert text.startswith("# A card of the ECGs in this folder, for `--datasets ours.yaml`;")
+    assert "  # report: ...\n" in text
+    assert "files: waves/{recording}.hea" in text.replace('"', "")
+    assert "# 12 files" in text
+    assert "# No labels were found" not in text
+    (folder / "labels.csv").unlink()
+    assert "# No labels were found" in draft(folder, "ours.yaml")
+    assert list(questions_in('# QUESTION: x\na: "?"  # QUESTION: y\nb: 1')) == ['a: "?"  # QUESTION: y']

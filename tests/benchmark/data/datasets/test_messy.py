@@ -1,0 +1,247 @@
+"""Damaged and odd WFDB records: each is read right or refused with its reason, and none stops its dataset."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark.data.datasets.base import LEADS, Unusable
+from benchmark.data.datasets.ptb_xl import PTBXL
+from benchmark.data.datasets.wfdb_files import read_recording
+from benchmark.data.prepare import prepare, skip_summary
+
+Mutate = Callable[[Path], None]
+MakeECG = Callable[..., Any]
+WriteRecord = Callable[..., Path]
+
+
+def in_header(pattern: str, replacement: str, count: int = 0) -> Mutate:
+    """A header with a regular expression replaced in it."""
+
+    def mutate(record: Path) -> None:
+        header = record.with_suffix(".hea")
+        text, found = re.subn(pattern, replacement, header.read_text(), count=count, flags=re.MULTILINE)
+        assert found, f"{pattern} is not in the header"
+        header.write_bytes(text.encode("latin-1"))
+
+    return mutate
+
+
+def in_samples(change: Callable[[bytes], bytes]) -> Mutate:
+    def mutate(record: Path) -> None:
+        data = record.with_suffix(".dat")
+        data.write_bytes(change(data.read_bytes()))
+
+    return mutate
+
+
+def without_sums(*mutations: Mutate) -> Mutate:
+    """Further damage to a record that states no checksums."""
+
+    def mutate(record: Path) -> None:
+        in_header(r"(/mV) .* (\S+)$", r"\1 \2")(record)
+        for further in mutations:
+            further(record)
+
+    return mutate
+
+
+def instead(suffix: str, make: Mutate) -> Mutate:
+    """Something else in place of one of the record's files."""
+
+    def mutate(record: Path) -> None:
+        path = record.with_suffix(suffix)
+        path.unlink()
+        make(path)
+
+    return mutate
+
+
+REFUSED: dict[str, tuple[Mutate, str]] = {
+    "truncated samples": (in_samples(lambda data: data[:-1000]), "unreadable or truncated: ValueError"),
+    "odd number of bytes": (in_samples(lambda data: data[:-1]), "unreadable or truncated: ValueError"),
+    "no samples": (in_samples(lambda data: b""), "unreadable or truncated: ValueError"),
+    "one bit": (in_samples(lambda data: data[:99] + bytes([data[99] ^ 1]) + data[100:]), "wrong checksum"),
+    "header says fewer samples": (in_header("500 5000", "500 4000"), "wrong checksum"),
+    "header says more samples": (in_header("500 5000", "500 6000"), "unreadable or truncated"),
+    "header says no samples": (in_header("500 5000", "500 0"), "no samples"),
+    "header says no signals": (in_header(r"^r 12( .*\n)(.*\n)*", r"r 0\1"), "no samples"),
+    "a billion samples": (in_header("500 5000", "500 5000000000"), "longer than 3600 s"),
+    "signals not counted": (in_header("^r 12", "r 11"), "damaged header: 12 signal lines, 11 stated"),
+    "signal line gone": (in_header(r"^.* V6\n", ""), "damaged header: 11 signal lines, 12 stated"),
+    "one signal less": (in_header(r"^.* V6\n|^r 12", "", 2), "damaged header: first line"),
+    "eleven of twelve": (in_header(r"^r 12((.*\n)*)r.* V6\n", r"r 11\1"), "wrong checksum"),
+    "eleven, no sums": (
+        without_sums(in_header(r"^r 12((.*\n)*)r.* V6\n", r"r 11\1")),
+        "length differs from the header: 120000 bytes",
+    ),
+    "fewer samples, no sums": (without_sums(in_header("500 5000", "500 4000")), "length differs from the header"),
+    "gain zero": (in_header(r"1000\.0\(0\)/mV", "0/mV", 1), "gain is none or no ECG's: 0"),
+    "gain missing": (in_header(r" 1000\.0\(0\)/mV.*", ""), "damaged header: signal line"),
+    "gain negative": (in_header(r"1000\.0\(0\)", "-1000(0)"), "damaged header: signal line"),
+    "gain no number": (in_header(r"1000\.0\(0\)", "nan"), "damaged header: signal line"),
+    "gain next to nothing": (in_header(r"1000\.0\(0\)", "1e-300(0)"), "gain is none or no ECG's: 1e-300"),
+    "gain infinite": (in_header(r"1000\.0\(0\)", "1e999(0)"), "gain is none or no ECG's: 1e999"),
+    "unit unknown": (in_header("/mV", "/mmHg"), "unknown unit: mmHg"),
+    "unit not ASCII": (in_header("/mV", "/µV"), "damaged header: signal line"),
+    "two formats": (in_header(r"\.dat 16", ".dat 80", 1), "damaged header: one file in two formats"),
+    "two places in one file": (in_header(r"\.dat 16", ".dat 16+24", 1), "damaged header: one file in two formats"),
+    "samples per frame": (in_header(r"\.dat 16", ".dat 16x4"), "damaged header: signal line"),
+    "format unknown": (in_header(r"\.dat 16", ".dat 99"), "unreadable or truncated"),
+    "rate zero": (in_header(" 500 ", " 0 "), "sampling rate outside 50 to 10000 Hz: 0"),
+    "rate negative": (in_header(" 500 ", " -500 "), "damaged header: first line"),
+    "rate missing": (in_header("^r 12 .*", "r 12"), "damaged header: first line"),
+    "rate absurd": (in_header(" 500 ", " 500000 "), "sampling rate outside 50 to 10000 Hz: 500000"),
+    "lead unnamed": (in_header(" V6$", ""), "lead missing: V6"),
+    "lead twice": (in_header(" V6$", " v5"), "lead missing: V6"),
+    "lead not ASCII": (in_header(" V6$", " éV6"), "damaged header: signal line"),
+    "multi-segment": (in_header("^r 12", "r/3 12"), "damaged header: first line"),
+    "another's samples": (in_header(r"^r\.dat", "s.dat"), "header names another file: s.dat"),
+    "samples outside": (in_header(r"^r\.dat", "../r.dat"), "damaged header: signal line"),
+    "samples in a cloud": (in_header(r"^r\.dat", "s3://b/r.dat"), "damaged header: signal line"),
+    "header empty": (instead(".hea", Path.touch), "damaged header: empty"),
+    "header of NULs": (instead(".hea", lambda path: void(path.write_bytes(bytes(99)))), "damaged header: first line"),
+    "header a web page": (instead(".hea", lambda path: void(path.write_text("<html>"))), "damaged header: first line"),
+    "header a folder": (instead(".hea", Path.mkdir), "unreadable file: not a regular file"),
+    "header a pipe": (instead(".hea", os.mkfifo), "unreadable file: not a regular file"),
+    "header of 3 GB": (instead(".hea", lambda path: of_size(path, 3 * 10**9)), "unreadable file: larger than 1 MiB"),
+    "header a loop": (instead(".hea", lambda path: path.symlink_to(path)), "unreadable file: Too many levels"),
+    "header gone": (instead(".hea", lambda path: None), "file missing: header"),
+    "samples a folder": (instead(".dat", Path.mkdir), "unreadable file: not a regular file"),
+    "samples a pipe": (instead(".dat", os.mkfifo), "unreadable file: not a regular file"),
+    "samples of 3 GB": (
+        instead(".dat", lambda path: of_size(path, 3 * 10**9)),
+        "unreadable file: larger than 1024 MiB",
+    ),
+    "samples a loop": (instead(".dat", lambda path: path.symlink_to(path)), "unreadable file: Too many levels"),
+    "samples gone": (instead(".dat", lambda path: None), "file missing: signal"),
+}
+
+
+def of_size(path: Path, size: int) -> None:
+    """A file with a hole, which takes no room."""
+    path.touch()
+    os.truncate(path, size)
+
+
+def void(_: object) -> None:
+    """For a lambda whose value is not wanted."""
+
+
+@pytest.mark.attack("recordings that are damaged or hostile")
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_damaged_record_is_refused_with_its_reason(
+    kind: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
+) -> None:
+    mutate, reason = REFUSED[kind]
+    record = write_record(tmp_path / "r", make_ecg())
+    mutate(record)
+    with pytest.raises(Unusable, match=f"^{re.escape(reason)}"):
+        read_recording(record)
+
+
+SAME: dict[str, Mutate] = {
+    "upper-case leads": in_header(" (aV.|V.)$", lambda match: match[0].upper()),  # type: ignore[arg-type]
+    "one sample per frame": in_header(r"\.dat 16", ".dat 16x1"),
+    "gain in lower case": in_header(r"1000\.0\(0\)/mV", "1000/mv"),
+    "gain as a power": in_header(r"1000\.0\(0\)/mV", "1e3(0)/mV"),
+    "gain without a unit": in_header(r"1000\.0\(0\)/mV", "1000"),
+    "CRLF": in_header("$", "\r"),
+    "blank lines and blanks": in_header("^", "\n  "),
+    "Latin-1 comment": in_header(r"\Z", "# Größe: 1,80 m \xc3\x85\n"),
+    "record named with its suffix": in_header("^r 12", "r.mat 12"),
+    "date and time": in_header("500 5000", "500 5000 08:44:00 23/07/2180"),
+    "no checksums": without_sums(),
+    "checksums below zero": in_header(r"(\d+) 0 (\S+)$", lambda match: f"{int(match[1]) - 65536}  0 {match[2]}"),  # type: ignore[arg-type]
+    "more bytes than stated": in_samples(lambda data: data + bytes(24)),
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_an_odd_record_is_read_right(kind: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord) -> None:
+    written = make_ecg()
+    record = write_record(tmp_path / "Ordner mit ä" / "r", written)
+    SAME[kind](record)
+    recording = read_recording(record)
+    assert recording.fs == 500
+    np.testing.assert_allclose(recording.signal, written, atol=0.0006)  # half a step of 1/1000 mV
+
+
+def test_bytes_ahead_of_the_samples_count_where_no_checksum_is_stated(
+    tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
+) -> None:
+    record = write_record(tmp_path / "r", make_ecg(), mat=True)
+    without_sums()(record)
+    assert read_recording(record).signal.shape == (5000, 12)
+    with open(record.with_suffix(".mat"), "ab") as file:
+        file.write(bytes(24))
+    with pytest.raises(Unusable, match=r"^length differs from the header: 120048 bytes$"):
+        read_recording(record)
+
+
+@pytest.mark.parametrize("fs", [100, 250, 257, 360, 400, 500, 1000])
+@pytest.mark.parametrize("seconds", [2, 60])
+def test_every_rate_and_length_is_read(
+    fs: int, seconds: float, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
+) -> None:
+    recording = read_recording(write_record(tmp_path / "r", make_ecg(seconds, fs), fs=fs, mat=True))
+    assert (recording.fs, recording.signal.shape) == (fs, (seconds * fs, 12))
+
+
+def test_thirty_minutes_are_read_and_a_holter_is_not(
+    tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
+) -> None:
+    assert read_recording(write_record(tmp_path / "r", make_ecg(1800, 100), fs=100)).signal.shape == (180_000, 12)
+    with pytest.raises(Unusable, match="longer than 3600 s: 3610"):
+        read_recording(write_record(tmp_path / "s", make_ecg(3610, 100), fs=100))
+
+
+def test_twelve_of_fifteen_leads_are_taken_and_eight_are_too_few(
+    tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
+) -> None:
+    written = make_ecg()
+    fifteen = np.concatenate([written[:, ::-1], written[:, :3]], axis=1)  # (n, 15)
+    recording = read_recording(write_record(tmp_path / "r", fifteen, leads=(*LEADS[::-1], "vx", "vy", "vz")))
+    np.testing.assert_allclose(recording.signal, written, atol=0.0006)
+    eight = (*LEADS[:2], *LEADS[6:])
+    with pytest.raises(Unusable, match=r"^lead missing: III, aVR, aVL, aVF$"):
+        read_recording(write_record(tmp_path / "s", written[:, :8], leads=eight))
+    with pytest.raises(Unusable, match=r"^lead twice: I$"):
+        read_recording(write_record(tmp_path / "t", fifteen, leads=(*LEADS[::-1], "i", "vy", "vz")))
+
+
+def test_a_file_without_permission_is_refused(
+    tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulated, for a superuser may read everything."""
+
+    def forbid(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    record = write_record(tmp_path / "r", make_ecg())
+    monkeypatch.setattr(Path, "read_bytes", forbid)
+    with pytest.raises(Unusable, match=r"^unreadable file: Permission denied$"):
+        read_recording(record)
+
+
+@pytest.mark.attack("recordings that are damaged or hostile")
+def test_no_hostile_recording_stops_a_dataset(tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord) -> None:
+    kinds = [None, *REFUSED]
+    (tmp_path / "scp_statements.csv").write_text(",diagnostic,diagnostic_class\nNORM,1.0,NORM\n")
+    rows = ["ecg_id,patient_id,scp_codes,report,strat_fold,filename_lr,filename_hr"]
+    for number, kind in enumerate(kinds, start=1):
+        record = write_record(tmp_path / "records500" / str(number) / "r", make_ecg())
+        if kind:
+            REFUSED[kind][0](record)
+        rows.append(f"{number},{number},{{'NORM': 100.0}},,{1 + number % 10},no,records500/{number}/r")
+    (tmp_path / "ptbxl_database.csv").write_text("\n".join(rows))
+    prepared = prepare(PTBXL(tmp_path), tmp_path / "cache", workers=1)
+    assert [entry.recording for entry in prepared.entries] == ["1"]
+    assert {skip.recording for skip in prepared.skipped} == {str(number) for number in range(2, len(kinds) + 1)}
+    assert sum(skip_summary(prepared.skipped).values()) == len(REFUSED)

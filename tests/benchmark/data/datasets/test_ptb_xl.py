@@ -1,0 +1,360 @@
+"""The PTB-XL reader: labels, patients, folds, and the choice of one sampling rate.
+
+The statements of PTB-XL are those of the release's own table.
+
+The six tasks of PTB-XL: labels, classes and folds are the official ones.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.data.datasets.base import DatasetError, Unusable
+from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, PTBXL, SCP_STATEMENTS, class_of_code, statements
+from benchmark.data.prepare import prepare
+from benchmark.data.splits import TASKS
+
+MakeECG = Callable[..., Any]
+WriteRecord = Callable[..., Path]
+STATEMENTS = """,description,diagnostic,form,rhythm,diagnostic_class
+NORM,normal ECG,1.0,,,NORM
+IMI,inferior MI,1.0,,,MI
+AMI,anterior MI,1.0,,,MI
+LVH,hypertrophy,1.0,,,HYP
+SR,sinus rhythm,,,1.0,
+"""
+ROWS = [
+    (1, "15709.0", "{'NORM': 100.0, 'SR': 0.0}", 3),
+    (2, "13243.0", "{'LVH': 0.0, 'IMI': 15.0, 'AMI': 50.0}", 9),
+    (3, "15709.0", "{'SR': 0.0}", 10),
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "scp_statements.csv").write_text(STATEMENTS)
+    lines = ["patient_id,report,scp_codes,strat_fold,filename_lr,filename_hr,ecg_id"]
+    for ecg_id, patient, codes, fold in ROWS:
+        files = f"records100/00000/0000{ecg_id}_lr,records500/00000/0000{ecg_id}_hr"
+        lines.append(f'{patient},"ekg, {ecg_id}","{codes}",{fold},{files},{ecg_id}')
+    (tmp_path / "ptbxl_database.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def add_headers(root: Path, form: str, ids: list[int]) -> None:
+    (root / form / "00000").mkdir(parents=True)
+    for ecg_id in ids:
+        (root / form / "00000" / f"0000{ecg_id}_{'lr' if form == 'records100' else 'hr'}.hea").touch()
+
+
+def test_a_row_becomes_an_entry(root: Path):
+    add_headers(root, "records500", [1, 2, 3])
+    first, second, third = PTBXL(root).listing().entries
+    assert (first.recording, first.patient, first.fold) == ("1", "15709", 3)
+    assert (first.report, first.path) == ("ekg, 1", "records500/00000/00001_hr")
+    assert [entry.labels for entry in (first, second, third)] == [(0,), (4, 1), ()]  # likelihood 0 counts, MI once
+    assert third.patient == first.patient
+    assert second.statements == ("LVH", "IMI", "AMI")
+    assert [path.name for path in PTBXL(root).files(first)] == ["00001_hr.hea", "00001_hr.dat"]
+
+
+@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
+@pytest.mark.parametrize(
+    ("low", "high", "form"),
+    [
+        ([1, 2, 3], [1, 2, 3], "records500"),
+        ([1, 2, 3], [1, 2], "records500"),
+        ([1, 2, 3], [1], "records100"),
+        ([1, 2, 3], [], "records100"),
+        ([1], [1], "records500"),
+        ([1], [1, 2], "records500"),
+    ],
+)
+def test_one_rate_is_read_alone_500_hz_unless_most_of_it_is_missing(
+    root: Path, low: list[int], high: list[int], form: str
+):
+    add_headers(root, "records100", low)
+    add_headers(root, "records500", high)
+    listing = PTBXL(root).listing()
+    assert listing.form == form
+    assert len(listing.entries) == 3
+    assert all(entry.path.startswith(form) for entry in listing.entries)
+    assert listing.others == tuple(
+        other for other, there in (("records500", high), ("records100", low)) if there and other != form
+    )
+    told = "records500 has 1 of the 3 listed recordings, records100 has 3: records100 is read, 100 Hz"
+    assert listing.warnings == ((told,) if form == "records100" and high else ())
+
+
+@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
+def test_a_few_missing_500_hz_files_are_skipped_and_counted(root: Path, make_ecg: MakeECG, write_record: WriteRecord):
+    for ecg_id in (1, 2, 3):
+        write_record(root / f"records100/00000/0000{ecg_id}_lr", make_ecg(fs=100), fs=100)
+        write_record(root / f"records500/00000/0000{ecg_id}_hr", make_ecg())
+    (root / "records500/00000/00002_hr.hea").unlink()
+    prepared = prepare(PTBXL(root), root / "cache", workers=1)
+    assert [signal.fs for signal in prepared.signals] == [500, 500]
+    assert [(skip.recording, skip.reason) for skip in prepared.skipped] == [("2", "file missing: header")]
+
+
+def test_100_hz_are_read_as_such(root: Path, make_ecg: MakeECG, write_record: WriteRecord):
+    for ecg_id in (1, 2, 3):
+        write_record(root / f"records100/00000/0000{ecg_id}_lr", make_ecg(fs=100), fs=100)
+    dataset = PTBXL(root)
+    assert [dataset.read(entry).fs for entry in dataset.listing().entries] == [100] * 3
+
+
+def test_a_path_that_is_refused_counts_as_missing(root: Path):
+    add_headers(root, "records100", [1, 2, 3])
+    table = root / "ptbxl_database.csv"
+    table.write_text(table.read_text().replace("records500/", "../records500/"))
+    assert PTBXL(root).listing().form == "records100"
+
+
+@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
+@pytest.mark.parametrize("fs", [100, 250, 1000])
+def test_a_header_of_another_rate_is_skipped_with_its_reason(
+    root: Path, make_ecg: MakeECG, write_record: WriteRecord, fs: int
+):
+    for ecg_id in (1, 2, 3):
+        rate = fs if ecg_id == 2 else 500
+        write_record(root / f"records500/00000/0000{ecg_id}_hr", make_ecg(fs=rate), fs=rate)
+    prepared = prepare(PTBXL(root), root / "cache", workers=1)
+    assert [signal.fs for signal in prepared.signals] == [500, 500]
+    reason = f"sampling rate is not its folder's: {fs} Hz in records500"
+    assert [(skip.recording, skip.reason) for skip in prepared.skipped] == [("2", reason)]
+
+
+@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
+def test_a_header_of_another_recording_is_skipped(root: Path, make_ecg: MakeECG, write_record: WriteRecord):
+    for ecg_id in (1, 2, 3):
+        write_record(root / f"records500/00000/0000{ecg_id}_hr", make_ecg())
+    header = root / "records500/00000/00002_hr.hea"
+    header.write_text(header.read_text().replace("00002_hr 12", "00003_hr 12"))
+    with pytest.raises(Unusable, match=r"^header names another recording: 00003_hr$"):
+        PTBXL(root).read(PTBXL(root).listing().entries[1])
+
+
+@pytest.mark.parametrize("unknown", ["", "nan", "NaN", "-1", "-1.0"])
+def test_an_unknown_patient_is_nobody_else(root: Path, unknown: str):
+    add_headers(root, "records500", [1])
+    table = root / "ptbxl_database.csv"
+    table.write_text(table.read_text().replace("15709.0", unknown))
+    assert [entry.patient for entry in PTBXL(root).listing().entries] == ["unknown-1", "13243", "unknown-3"]
+
+
+@pytest.mark.parametrize("diagnostic", ["1", "1.0"])
+def test_a_code_is_diagnostic_as_an_integer_or_a_float(root: Path, diagnostic: str):
+    add_headers(root, "records500", [1])
+    (root / "scp_statements.csv").write_text(STATEMENTS.replace("1.0,,,", f"{diagnostic},,,"))
+    assert [entry.labels for entry in PTBXL(root).listing().entries] == [(0,), (4, 1), ()]
+
+
+def test_statements_without_their_superclasses_are_refused(root: Path):
+    add_headers(root, "records500", [1])
+    statements = root / "scp_statements.csv"
+    statements.write_text(STATEMENTS.replace(",,,HYP", ",,,HYPER"))
+    with pytest.raises(DatasetError, match=r"scp_statements\.csv line 5, LVH: unknown diagnostic_class 'HYPER'"):
+        PTBXL(root).listing()
+    statements.write_text(STATEMENTS.replace("1.0,,,", ",,,"))
+    with pytest.raises(DatasetError, match=r"scp_statements\.csv line 2, NORM: diagnostic is blank"):
+        PTBXL(root).listing()
+
+
+def test_what_is_missing_is_named(root: Path):
+    with pytest.raises(DatasetError, match=r"records500/ and records100/.*https://physionet\.org"):
+        PTBXL(root).listing()
+    (root / "scp_statements.csv").unlink()
+    with pytest.raises(DatasetError, match=r"PTB-XL: no scp_statements\.csv in"):
+        PTBXL(root).listing()
+    (root / "ptbxl_database.csv").write_text("ecg_id,patient_id\n1,2\n")
+    with pytest.raises(DatasetError, match=r"has no column scp_codes, report, strat_fold, filename_lr, filename_hr"):
+        PTBXL(root).listing()
+
+
+def test_codes_that_cannot_be_read_skip_their_row(root: Path):
+    add_headers(root, "records500", [1])
+    table = root / "ptbxl_database.csv"
+    table.write_text(table.read_text().replace("{'SR': 0.0}", "{'SR'"))
+    listing = PTBXL(root).listing()
+    assert [entry.recording for entry in listing.entries] == ["1", "2"]
+    assert listing.skipped == (("3", "scp_codes is no dictionary: \"{'SR'\""),)
+
+
+def test_half_of_the_500_hz_files_are_enough(root: Path):
+    """Two of four; records100 is read where fewer are there."""
+    table = root / "ptbxl_database.csv"
+    files = "records100/00000/00004_lr,records500/00000/00004_hr"
+    table.write_text(f"""{table.read_text()}4,"","{{'SR': 0.0}}",10,{files},4\n""")
+    add_headers(root, "records100", [1, 2, 3, 4])
+    add_headers(root, "records500", [1, 2])
+    assert PTBXL(root).listing().form == "records500"
+    (root / "records500/00000/00002_hr.hea").unlink()
+    assert PTBXL(root).listing().form == "records100"
+
+
+def test_the_real_sample(shared_ecgs: Path):
+    listing = PTBXL(shared_ecgs / "ptb-xl").listing()
+    assert (listing.form, listing.others, listing.skipped) == ("records100", ("records500",), ())
+    assert len(listing.entries) == 2273
+    assert len({entry.patient for entry in listing.entries}) == 2218
+    counts = Counter(PTBXL.classes[label] for entry in listing.entries for label in entry.labels)
+    assert counts == {"NORM": 1240, "STTC": 610, "CD": 530, "MI": 328, "HYP": 227}
+    assert {entry.fold for entry in listing.entries} == set(range(1, 11))
+
+
+def test_people_are_read_whatever_the_encoding_and_the_numbers(tmp_path: Path) -> None:
+    """A spreadsheet leaves a mark of the encoding and whole numbers with a point; a report may be in Latin-1."""
+    table = "\ufeffecg_id,age,sex,report\n1.0,56.0,1.0,a\n2, 57,0.0,b\n 3 ,,,c\n4,58\n5,300,1,d\n6,,0,e\n".encode()
+    (tmp_path / "ptbxl_database.csv").write_bytes(table + "7,x,2,Überleitungsstörung\n".encode("latin-1"))
+    assert PTBXL(tmp_path).people() == {
+        "1": ("female", 56.0),
+        "2": ("male", 57.0),
+        "3": ("", None),
+        "4": ("", 58.0),
+        "5": ("female", 300.0),
+        "6": ("male", None),
+        "7": ("", None),
+    }
+
+
+@pytest.mark.parametrize("table", [None, b"ecg_id,age\n1," + b"9" * 200_000 + b"\n"])
+def test_a_table_that_cannot_be_read_states_nobody(tmp_path: Path, table: bytes | None) -> None:
+    if table is not None:
+        (tmp_path / "ptbxl_database.csv").write_bytes(table)
+    assert PTBXL(tmp_path).people() == {}
+
+
+AS_COMPARED = "83c8ce757e779cbc2a3728a11f106031c969a5f99c694847d27eee36b915cde8"
+"""SHA-256 of the statements as they were compared with the table of PTB-XL 1.0.3."""
+
+
+def test_they_are_the_release_s(shared_ecgs: Path) -> None:
+    with open(shared_ecgs / "ptb-xl" / "scp_statements.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    kinds = ("diagnostic", "form", "rhythm")
+    expected = [
+        (
+            row[""],
+            " ".join(kind for kind in kinds if row[kind]),
+            row["diagnostic_class"],
+            row["diagnostic_subclass"],
+            row["description"],
+        )
+        for row in rows
+    ]
+    assert [tuple(own) for own in SCP_STATEMENTS] == expected
+
+
+def test_they_stay_as_they_were_compared() -> None:
+    assert hashlib.sha256("\n".join("\t".join(own) for own in SCP_STATEMENTS).encode()).hexdigest() == AS_COMPARED
+
+
+def test_there_are_seventy_one_of_three_kinds() -> None:
+    counts = Counter(kind for own in SCP_STATEMENTS for kind in own.kinds.split())
+    assert (len(SCP_STATEMENTS), counts) == (71, {"diagnostic": 44, "form": 19, "rhythm": 12})
+    assert all(bool(own.superclass) is ("diagnostic" in own.kinds) for own in SCP_STATEMENTS)
+
+
+CLASSES = {"all": 71, "diagnostic": 44, "subdiagnostic": 23, "superdiagnostic": 5, "form": 19, "rhythm": 12}
+SCP = pd.DataFrame(
+    {
+        "diagnostic": [1.0, 1.0, None, None],
+        "form": [None, 1.0, 1.0, None],
+        "rhythm": [None, None, None, 1.0],
+        "diagnostic_class": ["MI", "STTC", None, None],
+        "diagnostic_subclass": ["IMI", "NST_", None, None],
+    },
+    index=["IMI", "NST_", "PVC", "SR"],
+)
+TABLE = pd.DataFrame(
+    {
+        "ecg_id": [7, 8, 9, 10],
+        "scp_codes": ["{'SR': 0.0, 'IMI': 0.0}", "{'PVC': 0.0}", "{'NST_': 35.0, 'IMI': 100.0}", "{}"],
+    }
+)
+
+
+@pytest.mark.parametrize("task", PTB_XL_TASKS)
+def test_labels_and_classes_are_the_official_ones(task: str, shared_ecgs: Path, shared_reference: Path) -> None:
+    folder = shared_ecgs / "ptb-xl"
+    table = pd.read_csv(folder / "ptbxl_database.csv").iloc[::2]
+    ids, classes, labels = statements(table, pd.read_csv(folder / "scp_statements.csv", index_col=0), task)
+    with np.load(shared_reference / "protocol_dev.npz") as stored:
+        official = {name: stored[f"ptbxl_{task}_min0/{name}"] for name in ("ecg_id", "classes", "strat_fold", "y")}
+        counts = stored[f"ptbxl_{task}_min0/n_train_val_test"]
+    np.testing.assert_array_equal(ids, official["ecg_id"])
+    assert list(classes) == official["classes"].tolist()
+    np.testing.assert_array_equal(labels, np.unpackbits(official["y"], axis=1)[:, : len(classes)])
+    folds = table.set_index("ecg_id").strat_fold[ids].to_numpy()
+    np.testing.assert_array_equal(folds, official["strat_fold"])
+    assert [(folds <= 8).sum(), (folds == 9).sum(), (folds == 10).sum()] == counts.tolist()
+
+
+@pytest.mark.parametrize("task", PTB_XL_TASKS)
+def test_a_run_reads_the_official_labels_and_folds(task: str, shared_ecgs: Path, shared_reference: Path) -> None:
+    """On the path of a run: reader, statements of an entry, labels of a task, fold."""
+    folder = shared_ecgs / "ptb-xl"
+    half = pd.read_csv(folder / "ptbxl_database.csv").ecg_id.iloc[::2]
+    entries = {int(entry.recording): entry for entry in PTBXL(folder).listing().entries}
+    named = TASKS["ptb-xl"][task]
+    with np.load(shared_reference / "protocol_dev.npz") as stored:
+        official = {name: stored[f"ptbxl_{task}_min0/{name}"] for name in ("ecg_id", "classes", "strat_fold", "y")}
+    classes = official["classes"].tolist()
+    there = [number for number in half if number in entries]
+    assert len(there) > 0.9 * len(half)
+    labels = {number: [named.classes[index] for index in named.labels(entries[number])] for number in there}
+    listed = {*official["ecg_id"].tolist()} & {*there}
+    assert {number for number, own in labels.items() if own} == listed
+    hot = np.unpackbits(official["y"], axis=1)[:, : len(classes)]
+    for number, row, fold in zip(official["ecg_id"].tolist(), hot, official["strat_fold"], strict=True):
+        if number in listed:
+            assert labels[number] == [classes[index] for index in np.flatnonzero(row)]
+            assert entries[number].fold == fold
+
+
+@pytest.mark.parametrize(("task", "classes"), CLASSES.items())
+def test_a_task_has_the_classes_of_the_benchmark(task: str, classes: int) -> None:
+    assert len(set(class_of_code(task).values())) == classes
+
+
+@pytest.mark.parametrize(
+    ("task", "ids", "classes", "labels"),
+    [
+        ("all", [7, 8, 9], ("IMI", "NST_", "PVC", "SR"), [[1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]]),
+        ("diagnostic", [7, 9], ("IMI", "NST_"), [[1, 0], [1, 1]]),
+        ("subdiagnostic", [7, 9], ("IMI", "NST_"), [[1, 0], [1, 1]]),
+        ("superdiagnostic", [7, 9], ("MI", "STTC"), [[1, 0], [1, 1]]),
+        ("form", [8, 9], ("NST_", "PVC"), [[0, 1], [1, 0]]),
+        ("rhythm", [7], ("SR",), [[1]]),
+    ],
+)
+def test_every_likelihood_counts_and_a_recording_without_a_label_is_dropped(
+    task: str, ids: list[int], classes: tuple[str, ...], labels: list[list[int]]
+) -> None:
+    read = TABLE.assign(scp_codes=TABLE["scp_codes"].map(ast.literal_eval))
+    for table in (TABLE, TABLE.set_index("ecg_id"), read):
+        for scp in (SCP, SCP.reset_index()):
+            found = statements(table, scp, task)
+            assert (found[0].tolist(), found[1], found[2].tolist()) == (ids, classes, labels)
+
+
+def test_a_code_that_the_statements_do_not_list_is_a_class_of_its_own_among_all() -> None:
+    listed = SCP.drop(index="PVC")
+    assert statements(TABLE, listed, "all")[1] == ("IMI", "NST_", "PVC", "SR")
+    assert statements(TABLE, listed, "form")[0].tolist() == [9]
+
+
+def test_an_unknown_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown task 'superclass' of PTB-XL: there are all, diagnostic"):
+        statements(TABLE, SCP, "superclass")

@@ -1,0 +1,191 @@
+"""The table of datasets and where their folders are looked for.
+
+Simulated recordings are known by the mark of their folder or the note in a header, whatever else lies there.
+"""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmark.data.audit import people_of
+from benchmark.data.datasets.base import Dataset, DatasetError, Entry
+from benchmark.data.datasets.card import Card
+from benchmark.data.datasets.chapman import Chapman
+from benchmark.data.datasets.registry import (
+    DATASETS,
+    SIMULATED_MARK,
+    find_root,
+    is_marked,
+    is_simulated,
+    refuse_unfinished,
+    source_of,
+)
+from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.results.files import MEBIBYTE
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_dataset_goes_by_its_name_and_opens_lazily(name: str, tmp_path: Path):
+    reader = source_of(name)
+    assert reader.name == name
+    assert reader.folders[0] == name
+    assert source_of(name)(tmp_path).root == tmp_path
+    with pytest.raises(DatasetError, match=r"https?://"):
+        source_of(name)(tmp_path).listing()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("ptbxl", "did you mean 'ptb-xl'"), ("CPSC", "did you mean 'cpsc2018'"), ("zzz", "there are mimic")],
+)
+def test_an_unknown_name_gets_a_hint(name: str, hint: str):
+    with pytest.raises(ValueError, match=hint):
+        source_of(name)
+
+
+def test_a_card_goes_before_a_built_in_dataset_and_is_among_the_names_to_choose_from():
+    cards = {"ours": Card.model_construct(name="ours"), "chapman": Card.model_construct(name="chapman")}
+    assert source_of("ours", cards) is cards["ours"]
+    assert source_of("chapman", cards) is cards["chapman"]
+    assert source_of("ptb-xl", cards) is DATASETS["ptb-xl"]
+    with pytest.raises(ValueError, match=r"unknown dataset 'ourz': did you mean 'ours'\?"):
+        source_of("ourz", cards)
+    with pytest.raises(ValueError, match="there are mimic-iv-ecg, ptb-xl, chapman, cpsc2018, ningbo, ours"):
+        source_of("zzz", cards)
+
+
+def test_a_folder_whose_download_has_not_ended_is_refused(tmp_path: Path):
+    source = source_of("ptb-xl")
+    refuse_unfinished(source, tmp_path)
+    (tmp_path / ".download").mkdir()
+    refuse_unfinished(source, tmp_path)
+    (tmp_path / ".download" / "unfinished").touch()
+    with pytest.raises(DatasetError, match="has not ended: run `data download ptb-xl` again, or remove"):
+        refuse_unfinished(source, tmp_path)
+
+
+def test_the_given_folder_wins(tmp_path: Path):
+    (tmp_path / "chapman").mkdir()
+    (tmp_path / "mine").mkdir()
+    assert find_root(source_of("chapman"), tmp_path, {"chapman": tmp_path / "mine"}) == tmp_path / "mine"
+    assert find_root(source_of("chapman"), tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("ptb-xl", "ptbxl"),
+        ("ptb-xl", "ptb-xl-a-large-publicly-available-electrocardiography-dataset-1.0.3"),
+        ("ptb-xl", "physionet.org/files/ptb-xl/1.0.3"),
+        ("mimic-iv-ecg", "mimic-iv-ecg-diagnostic-electrocardiogram-matched-subset-1.0"),
+        ("mimic-iv-ecg", "physionet.org/files/mimic-iv-ecg/1.0"),
+        ("cpsc2018", "cpsc_2018"),
+        ("cpsc2018", "Training_WFDB"),
+        ("cpsc2018", "WFDB_CPSC2018"),
+        ("cpsc2018", "TrainingSet"),
+        ("cpsc2018", "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018"),
+        ("ningbo", "WFDB_Ningbo"),
+        ("ningbo", "ecg-arrhythmia-1.0.0"),
+        ("ningbo", "a-large-scale-12-lead-electrocardiogram-database-for-arrhythmia-study-1.0.0"),
+        ("ningbo", "physionet.org/files/ecg-arrhythmia/1.0.0"),
+        ("ningbo", "physionet.org/files/challenge-2021/1.0.3/training/ningbo"),
+        ("chapman", "chapman_shaoxing"),
+        ("chapman", "WFDB_ChapmanShaoxing"),
+        ("chapman", "ecg-arrhythmia-1.0.0"),
+        ("chapman", "a-large-scale-12-lead-electrocardiogram-database-for-arrhythmia-study-1.0.0"),
+        ("chapman", "physionet.org/files/ecg-arrhythmia/1.0.0"),
+        ("chapman", "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing"),
+    ],
+)
+def test_folders_of_the_real_distributions_are_found(name: str, folder: str, tmp_path: Path):
+    (tmp_path / folder).mkdir(parents=True)
+    assert find_root(source_of(name), tmp_path, {}) == tmp_path / folder
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "first_label_counts"),
+    [
+        ("mimic-iv-ecg", "", False),
+        ("ptb-xl", "NORM MI STTC CD HYP", False),
+        ("chapman", "SB AFIB GSVT SR", False),
+        ("cpsc2018", "Normal AF I-AVB LBBB RBBB PAC PVC STD STE", True),
+    ],
+)
+def test_classes_stand_in_the_order_of_their_indices(name: str, classes: str, first_label_counts: bool):
+    reader = source_of(name)
+    assert reader.classes == tuple(classes.split())
+    assert reader.first_label_counts == first_label_counts
+
+
+def test_what_is_not_found_says_how_to_give_it(tmp_path: Path):
+    with pytest.raises(DatasetError, match="--data-root DIR or --data ptb-xl=DIR"):
+        find_root(source_of("ptb-xl"), None, {})
+    with pytest.raises(DatasetError, match=r"none of ptb-xl, .* is in .*--data ptb-xl=DIR.*physionet"):
+        find_root(source_of("ptb-xl"), tmp_path, {})
+    with pytest.raises(DatasetError, match="gone is not a folder"):
+        find_root(source_of("ptb-xl"), tmp_path, {"ptb-xl": tmp_path / "gone"})
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Chapman:
+    """A simulated Chapman without the mark of its folder."""
+    write_cohort("chapman", tmp_path / "chapman", CohortSettings(patients=3), seed=1)
+    (tmp_path / "chapman" / SIMULATED_MARK).unlink()
+    return Chapman(tmp_path / "chapman")
+
+
+def header_of(dataset: Dataset, entry: Entry) -> Path:
+    return next(path for path in dataset.files(entry) if path.suffix == ".hea")
+
+
+def huge(header: Path) -> None:
+    os.truncate(header, 64 * MEBIBYTE)
+
+
+def fifo(header: Path) -> None:
+    header.unlink()
+    os.mkfifo(header)
+
+
+@pytest.mark.attack("simulated data passed off as real")
+def test_a_header_tells_without_the_mark(dataset: Chapman) -> None:
+    entries = dataset.listing().entries
+    assert not is_marked(dataset)
+    assert is_simulated(dataset, entries)
+    for entry in entries:
+        header = header_of(dataset, entry)
+        lines = header.read_text().splitlines(keepends=True)
+        header.write_text("".join(line for line in lines if "Simulated" not in line))
+    assert not is_simulated(dataset, entries)
+
+
+@pytest.mark.attack("simulated data passed off as real")
+def test_the_mark_alone_or_one_note_alone_tells(dataset: Chapman) -> None:
+    entries = dataset.listing().entries
+    for entry in entries[1:]:
+        header_of(dataset, entry).write_text(f"{entry.recording} 12 500 5000\n")
+    assert is_simulated(dataset, entries)
+    assert not is_simulated(dataset, entries[1:])
+    (dataset.root / "SIMULATED.json").touch()
+    assert is_marked(dataset)
+    assert is_simulated(dataset, entries[1:])
+
+
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
+@pytest.mark.parametrize("damage", [huge, fifo, Path.unlink], ids=["huge", "pipe", "gone"])
+def test_a_header_that_is_refused_is_not_read(dataset: Chapman, damage: Callable[[Path], None]) -> None:
+    entries = dataset.listing().entries
+    damage(header_of(dataset, entries[0]))
+    tracemalloc.start()
+    try:
+        assert not is_simulated(dataset, entries[:1])
+        assert people_of(dataset, entries).keys() == {entry.recording for entry in entries[1:]}
+        assert tracemalloc.get_traced_memory()[1] < 4 * MEBIBYTE
+    finally:
+        tracemalloc.stop()
+    assert is_simulated(dataset, entries)

@@ -1,0 +1,98 @@
+"""What the machine says, how often it errs, and that the dial scales it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmark.data.simulate.machine_reports import FINDING_READINGS, REMARKS, RHYTHM_READINGS, machine_report
+from benchmark.data.simulate.patient import DIAGNOSES, RHYTHMS
+
+FINDINGS = tuple(name for name in DIAGNOSES if name not in RHYTHMS and name != "NORM")
+
+
+def _reports(diagnoses: tuple[str, ...], errors: float, count: int = 1500, rate: float = 80.0) -> list[list[str]]:
+    return [machine_report(diagnoses, rate, np.random.default_rng([seed, 7]), errors) for seed in range(count)]
+
+
+def _share(reports: list[list[str]], *lines: str) -> float:
+    return float(np.mean([any(line in report for line in lines) for report in reports]))
+
+
+def test_every_diagnosis_has_a_reading() -> None:
+    assert set(RHYTHM_READINGS) == set(RHYTHMS)
+    assert set(FINDING_READINGS) == set(FINDINGS)
+
+
+def test_shares_are_shares() -> None:
+    for rhythm in RHYTHM_READINGS.values():
+        assert 0 < sum(rhythm.mistaken.values()) < 0.5
+    for finding in FINDING_READINGS.values():
+        assert 0 < finding.missed < 0.6
+        assert 0 < finding.false_alarm < 0.1
+        assert set(finding.wordings).isdisjoint((*finding.hedged, *finding.instead))
+    assert all(0 < share < 0.1 for _, share in REMARKS.values())
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_without_errors_every_finding_is_named_and_nothing_else(name: str) -> None:
+    for report in _reports((name, "SR"), 0.0, count=20):
+        assert report[0] == "Sinus rhythm"
+        assert len(report) == 3
+        assert report[1] in FINDING_READINGS[name].wordings
+        assert report[2] in ("Borderline ECG", "Abnormal ECG")
+
+
+def test_without_errors_a_normal_ecg_is_normal() -> None:
+    assert _reports(("NORM", "SR"), 0.0, count=5) == [["Sinus rhythm", "Normal ECG"]] * 5
+
+
+@pytest.mark.parametrize("name", ["MI-INF", "LVH", "RBBB", "AVB1"])
+def test_omissions_and_hedges_are_as_frequent_as_the_table_says(name: str) -> None:
+    reading, reports = FINDING_READINGS[name], _reports((name, "SR"), 1.0)
+    missed = 1 - _share(reports, *reading.wordings, *reading.hedged)
+    assert missed == pytest.approx(reading.missed, abs=0.04)
+    hedged = _share(reports, *reading.hedged)
+    assert hedged == pytest.approx((1 - reading.missed) * reading.hedging, abs=0.04)
+
+
+def test_healthy_people_get_false_alarms() -> None:
+    reports = _reports(("NORM", "SR"), 1.0)
+    infarction = _share(reports, *FINDING_READINGS["MI-ANT"].hedged)
+    assert infarction == pytest.approx(FINDING_READINGS["MI-ANT"].false_alarm, abs=0.02)
+    assert _share(reports, *FINDING_READINGS["MI-ANT"].wordings) == 0
+    assert 0.6 < _share(reports, "Normal ECG") < 0.85
+
+
+def test_no_false_alarm_contradicts_what_is_there() -> None:
+    reports = _reports(("AFIB", "LBBB"), 1.0, count=600)
+    assert _share(reports, *FINDING_READINGS["AVB1"].hedged, *FINDING_READINGS["MI-ANT"].hedged) == 0
+
+
+@pytest.mark.parametrize(("rhythm", "right"), [("AFIB", 0.908), ("SR", 0.968), ("AFL", 0.58)])
+def test_rhythms_are_confused_as_often_as_the_table_says(rhythm: str, right: float) -> None:
+    named = _share([report[:1] for report in _reports((rhythm,), 1.0)], RHYTHM_READINGS[rhythm].line)
+    with_premature = {"SR": 0.010}.get(rhythm, 0.0)  # misread, but for the premature beats
+    assert named == pytest.approx(right + with_premature, abs=0.03)
+
+
+def test_the_dial_scales_errors_up_to_always_wrong() -> None:
+    reading = FINDING_READINGS["LVH"]
+    missed = [
+        1 - _share(_reports(("LVH", "SR"), errors, count=600), *reading.wordings, *reading.hedged)
+        for errors in (0.0, 0.5, 1.0, 10.0)
+    ]
+    assert missed == pytest.approx([0, 0.5 * reading.missed, reading.missed, 1], abs=0.05)
+    always = _share([report[:1] for report in _reports(("AFL",), 100.0, count=50)], "Atrial flutter")
+    assert always == 0
+
+
+def test_a_rhythm_taken_for_sinus_is_named_by_its_rate() -> None:
+    for rate, expected in ((55.0, "Sinus bradycardia"), (80.0, "Sinus rhythm"), (150.0, "Sinus tachycardia")):
+        named = {report[0] for report in _reports(("AFL",), 1.0, count=200, rate=rate) if "Sinus" in report[0]}
+        assert named == {expected}
+
+
+def test_rapid_fibrillation_is_called_so() -> None:
+    rapid = _reports(("AFIB",), 0.0, count=3, rate=130.0)
+    assert rapid == [["Atrial fibrillation with rapid ventricular response", "Abnormal ECG"]] * 3

@@ -1,0 +1,158 @@
+"""Whole recordings: judged by crops at a stride, learned from by crops that begin anywhere, labelled as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.data.batches import make_batch
+from benchmark.data.corpus import pretraining_source
+from benchmark.data.prepare import Prepared
+from benchmark.data.segments import Segmentation
+from benchmark.data.splits import TaskSpec
+from benchmark.data.task import Task, coverage, make_task, probe_windows
+from benchmark.data.trials import Scale, scale_of
+
+CPU = torch.device("cpu")
+CROPS = Segmentation("recordings", 250, 100, 125)
+LENGTHS = (1000, 700, 1000, 249, 1000, 1000)
+PATIENTS = ("p1", "p2", "p2", "p3", "p4", "p5")
+FOLDS = (1, 2, 3, 4, 9, 10)
+SPEC = TaskSpec(1, "single", "paper")
+Whole = Callable[..., Prepared]
+
+
+@pytest.fixture
+def whole(make_prepared: Callable[..., Prepared]) -> Whole:
+    """Six recordings of PTB-XL kept whole at 100 Hz, the fourth shorter than a crop."""
+
+    def make(segmentation: Segmentation = CROPS) -> Prepared:
+        listed = [(patient, (n % 5,), 1, fold) for n, (patient, fold) in enumerate(zip(PATIENTS, FOLDS, strict=True))]
+        samples = np.random.default_rng(1).normal(0.3, 2.0, size=(sum(LENGTHS), 1, 12)).astype(np.float16)
+        first = np.cumsum((0, *LENGTHS))
+        return replace(make_prepared("ptb-xl", listed), windows=samples, first_window=first, segmentation=segmentation)
+
+    return make
+
+
+def task_of(prepared: Prepared, spec: TaskSpec = SPEC, ratio: float = 1.0) -> Task:
+    return make_task(prepared, spec, ratio=ratio, seed=41, device=CPU)
+
+
+def test_what_is_judged_are_the_crops_at_the_stride(whole: Whole) -> None:
+    prepared = whole()
+    task = task_of(prepared)
+    assert prepared.window_count == 4 * 7 + 4
+    assert task.counts()["test_windows"] == 7
+    first = prepared.first_window[5]
+    for crop, start in zip(task.test.signal.numpy(), range(0, 751, 125), strict=True):
+        np.testing.assert_array_equal(crop, prepared.windows[first + start : first + start + 250, 0])
+    assert not list(prepared.folder.glob("trials-*"))  # read from the windows' own file
+
+
+def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Whole) -> None:
+    prepared = whole()
+    task = task_of(prepared)
+    assert task.crops is not None
+    assert len(task.crops) == 3
+    assert task.crops.places.tolist() == [1000 - 249, 700 - 249, 1000 - 249]
+    torch.manual_seed(0)
+    every = prepared.windows[:, 0]
+    starts: dict[int, set[int]] = {}
+    for _ in range(40):
+        signal, target = task.crops.draw(torch.arange(3))
+        for crop, own in zip(signal.numpy(), target, strict=True):
+            (place,) = np.flatnonzero((every[:, 0] == crop[0, 0]) & (every[:, 5] == crop[0, 5]))
+            np.testing.assert_array_equal(crop, every[place : place + 250])
+            recording = int(np.searchsorted(prepared.first_window, place, side="right")) - 1
+            assert own.argmax() == prepared.entries[recording].labels[0]
+            assert place + 250 <= prepared.first_window[recording + 1]
+            starts.setdefault(recording, set()).add(place)
+    assert set(starts) == {0, 1, 2}
+    assert all(len(own) > 25 for own in starts.values())
+
+
+def test_without_a_training_recording_there_is_nothing_to_crop(whole: Whole) -> None:
+    prepared = whole()
+    entries = tuple(replace(entry, fold=10) for entry in prepared.entries)
+    task = task_of(replace(prepared, entries=entries))
+    assert task.crops is not None
+    assert task.crops.signal.shape == (0, 12)
+    assert len(task.crops) == len(task.crops.places) == 0
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_recordings_are_labelled_as_a_whole(whole: Whole, protocol: str) -> None:
+    task = task_of(whole(), replace(SPEC, protocol=protocol), ratio=0.4)  # type: ignore[arg-type]
+    assert task.crops is not None
+    assert len(task.crops) == len(task.train.recordings)
+    assert len(task.train) in (4, 7, 11)
+    if protocol == "paper":
+        assert len(task.crops) == int(3 * 0.4)
+
+
+def test_a_recording_shorter_than_a_crop_is_counted_as_not_scored(whole: Whole) -> None:
+    found = coverage(whole(), SPEC)
+    assert found["CD"]["unscored"] == {"p3": "fewer than 1 crops"}
+
+
+def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(whole: Whole) -> None:
+    prepared = whole(replace(CROPS, raw=True))
+    spec = replace(SPEC, standardise="dataset")
+    task = task_of(prepared, spec)
+    train = prepared.windows[: prepared.first_window[4]].astype(np.float64)  # folds 1 to 4
+    expected = Scale(float(train.mean()), float(train.std()))
+    np.testing.assert_allclose(scale_of(prepared, np.arange(4)), expected, rtol=1e-9)
+    first = prepared.first_window[5]
+    by_hand = (prepared.windows[first : first + 250, 0].astype(np.float32) - expected.mean) / expected.deviation
+    np.testing.assert_allclose(task.test.signal[0].numpy(), by_hand, atol=2e-3)
+    assert task.crops is not None
+    np.testing.assert_allclose(task.crops.signal.float().std(), 1.0, atol=0.02)
+    source = pretraining_source(replace(prepared, classes=()), replace(spec, per_trial=4), CPU)
+    used = np.concatenate([prepared.windows[a : a + 1000] for a in prepared.first_window[[0, 2, 4, 5]]])
+    np.testing.assert_allclose(source.scale, (used.astype(float).mean(), used.astype(float).std()), rtol=1e-9)
+    np.testing.assert_allclose(source.signal.float().mean(), 0.0, atol=1e-3)
+
+
+def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Whole) -> None:
+    task = task_of(whole(), replace(SPEC, leads=("I", "II")))
+    assert task.crops is not None
+    for signal in (*(side.signal for side in task.sides().values()), task.crops.signal):
+        assert not signal[..., 2:].any()
+        assert signal[..., :2].any()
+    assert pretraining_source(replace(whole(), classes=()), replace(SPEC, per_trial=4), CPU).signal[..., 2:].any()
+
+
+@pytest.mark.parametrize(
+    ("per_trial", "pairing"), [(1, "same"), (1, "patient"), *product((2, 4), ("neighbor", "same", "patient"))]
+)
+def test_pairs_of_crops_are_crops_of_the_recordings_they_claim(whole: Whole, per_trial: int, pairing: str) -> None:
+    samples = 1000 // per_trial
+    prepared = whole(replace(CROPS, samples=samples, stride=samples // 2))
+    source = pretraining_source(replace(prepared, classes=()), TaskSpec(per_trial, "single", "paper"), CPU)
+    assert source.pairs == len(source.recording) * max(1, per_trial // 2)
+    every = prepared.windows[:, 0]
+    torch.manual_seed(0)
+    batch = make_batch(source, torch.arange(source.pairs), pairing)  # type: ignore[arg-type]
+    for one, two, _patient in zip(batch.x1.numpy(), batch.x2.numpy(), batch.patient, strict=True):
+        places = [np.flatnonzero((every[:, 0] == x[0, 0]) & (every[:, 5] == x[0, 5]))[0] for x in (one, two)]
+        recordings = np.searchsorted(prepared.first_window, places, side="right") - 1
+        np.testing.assert_array_equal(two, every[places[1] : places[1] + samples])
+        assert len({prepared.entries[r].patient for r in recordings}) == 1
+        if pairing == "neighbor":
+            assert places[1] == places[0] + samples
+        if pairing == "same":
+            assert places[0] == places[1]
+        if pairing == "patient" and prepared.entries[recordings[0]].patient != "p2":
+            assert recordings[0] == recordings[1]
+    assert batch.x1.shape == (source.pairs, samples, 12)
+
+
+def test_probed_are_two_crops_of_each_recording(whole: Whole) -> None:
+    probe = probe_windows([[(whole(), SPEC)]], "mimic-iv-ecg", CPU)
+    assert probe.signal.shape == (2 * 4, 250, 12)

@@ -1,0 +1,1062 @@
+"""Preparation and its cache: same content whatever the workers, redone when files change or the cache is damaged.
+
+What is kept of a signal besides its windows, and how many processes share the recordings.
+
+The cutting itself is tested through `prepare`.
+
+The key of a dataset's cache: a hash of all that determines the outcome, the same for caches of earlier versions.
+
+Contents of files: read once per change of size, time or inode, whatever happens to the file of stamps.
+
+Reasons by kind, and the table of skipped recordings.
+
+A prepared dataset as it is kept: an index written by hand is read in full, and what is wrong with one is said.
+
+Exchanged, inverted, identical and flat leads are found, and nothing in real or simulated recordings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from hashlib import file_digest
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+from threading import Event
+from typing import IO, Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmark.data import prepare as cache_key
+from benchmark.data import prepare as cutting
+from benchmark.data import prepare as load_module
+from benchmark.data import prepare as module
+from benchmark.data import prepare as preparation
+from benchmark.data import prepare as prepare_module
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing
+from benchmark.data.datasets.cpsc2018 import CPSC2018
+from benchmark.data.datasets.ptb_xl import PTBXL
+from benchmark.data.datasets.registry import SIMULATED_MARK
+from benchmark.data.datasets.wfdb_files import read_recording
+from benchmark.data.prepare import (
+    FLAT,
+    IDENTICAL,
+    INDEX_FORMAT,
+    LAWS,
+    PIPELINE_VERSION,
+    STEP,
+    WORTH_A_WORKER,
+    Prepared,
+    Signal,
+    Skipped,
+    cached,
+    contents_of,
+    doubt_about,
+    load_prepared,
+    memory_map,
+    opened,
+    outcomes,
+    prepare,
+    read_folder,
+    signal_digest,
+    skip_summary,
+    write_skipped,
+)
+from benchmark.data.prepare import cache_key as cache_key_cache_key
+from benchmark.data.segments import HEARTBEATS, Segmentation, heartbeats, plain_seconds, plain_windows
+from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.results import files
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, make_ecg: Callable[..., np.ndarray], write_record: Callable[..., Path]) -> CPSC2018:
+    """Four recordings: two usable ones, one that beats too slowly, one that is missing its signal."""
+    folder = tmp_path / "cpsc2018" / "Training_WFDB"
+    for name, rate, label in [("A0001", 75, "AF"), ("A0002", 40, "PVC"), ("A0003", 90, "Normal"), ("A0004", 75, "STE")]:
+        write_record(folder / name, make_ecg(rate=rate), comments=[f"Dx: {label}"], mat=True)
+    (folder / "A0004.mat").unlink()
+    return CPSC2018(tmp_path / "cpsc2018")
+
+
+def same(a: Prepared, b: Prepared) -> bool:
+    return a.fingerprint == b.fingerprint and np.array_equal(a.windows, b.windows) and a.entries == b.entries
+
+
+def test_beats_lie_recording_after_recording(dataset: CPSC2018, tmp_path: Path):
+    prepared = prepare(dataset, tmp_path / "cache", workers=1)
+    assert [entry.recording for entry in prepared.entries] == ["A0001", "A0003"]
+    assert prepared.windows.shape == (prepared.first_window[-1], 300, 12)
+    assert prepared.windows.dtype == np.float16
+    for index, entry in enumerate(prepared.entries):
+        recording = dataset.read(entry)
+        expected = heartbeats(recording.signal, recording.fs).windows.astype(np.float16)
+        first, end = prepared.first_window[index : index + 2]
+        np.testing.assert_array_equal(prepared.windows[first:end], expected)
+    assert (prepared.name, prepared.title, prepared.classes) == ("cpsc2018", "CPSC2018", CPSC2018.classes)
+
+
+def test_signals_of_the_usable_recordings_are_kept_in_brief(dataset: CPSC2018, tmp_path: Path):
+    prepared = prepare(dataset, tmp_path / "cache", workers=1)
+    digests = [signal_digest(dataset.read(entry).signal) for entry in prepared.entries]
+    assert prepared.signals == tuple(Signal(500.0, 5000, digest) for digest in digests)
+    assert len(set(digests)) == 2
+
+
+def test_a_cache_of_another_format_is_made_anew(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    for place in (prepare_module, load_module):
+        monkeypatch.setattr(place, "INDEX_FORMAT", INDEX_FORMAT + 1)
+    assert load_prepared(before.folder) is None
+    assert same(before, prepare(dataset, tmp_path / "cache", workers=1))
+    assert load_prepared(before.folder) is not None
+
+
+def test_skipped_recordings_keep_patient_label_and_reason(dataset: CPSC2018, tmp_path: Path):
+    slow, missing = prepare(dataset, tmp_path / "cache", workers=1).skipped
+    assert slow == Skipped("A0002", "A0002", (6,), "heart rate below 50/min: median RR 375 samples at 250 Hz")
+    assert missing == Skipped("A0004", "A0004", (8,), "file missing: signal")
+
+
+def test_a_warm_cache_is_read_and_no_signal_is(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    first = prepare(dataset, tmp_path / "cache", workers=1)
+    monkeypatch.delattr(CPSC2018, "read")
+    assert same(first, prepare(dataset, tmp_path / "cache", workers=1))
+
+
+def test_progress_counts_every_recording(dataset: CPSC2018, tmp_path: Path):
+    seen: list[tuple[int, int]] = []
+    prepare(dataset, tmp_path / "cache", workers=1, on_progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_reading_for_the_key_is_counted_once_per_change(dataset: CPSC2018, tmp_path: Path):
+    """Four headers and three signals; new ones for `prepare`, touched ones for `cached`."""
+    seen: list[tuple[int, int]] = []
+
+    def on_reading(done: int, total: int) -> None:
+        seen.append((done, total))
+
+    for path in dataset.root.rglob("*.*"):
+        os.utime(path, (1, 1))
+    prepare(dataset, tmp_path / "cache", workers=1, on_reading=on_reading)
+    assert seen == [(done, 7) for done in range(8)]
+    os.utime(dataset.root / "Training_WFDB" / "A0001.hea", (2, 2))
+    cached(dataset, tmp_path / "cache", dataset.listing(), on_reading=on_reading)
+    assert seen[8:] == [(0, 1), (1, 1)]
+
+
+def test_the_number_of_workers_changes_nothing(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    alone = prepare(dataset, tmp_path / "one", workers=1)
+    monkeypatch.setattr(cutting, "WORTH_A_WORKER", 1)
+    monkeypatch.setattr(cutting, "CHUNK", 1)
+    shared = prepare(dataset, tmp_path / "two", workers=2)
+    assert same(alone, shared)
+    assert alone.folder.name == shared.folder.name
+
+
+def test_another_version_of_a_package_prepares_anew_and_equal_windows_keep_their_results(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    monkeypatch.setattr(cache_key, "version", lambda name: "0.0" if name == "numpy" else version(name))
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert after.folder != before.folder
+    assert same(before, after)  # and the fingerprint is all of the data that a result's key holds
+
+
+def test_a_copied_or_touched_folder_finds_its_prepared_data(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    monkeypatch.delattr(CPSC2018, "read")
+    copy = CPSC2018(shutil.copytree(dataset.root, tmp_path / "copy"))
+    for path in dataset.root.rglob("*.*"):
+        os.utime(path, (1, 1))
+    for same_data in (copy, dataset):
+        assert prepare(same_data, tmp_path / "cache", workers=1).folder == before.folder
+        assert cached(same_data, tmp_path / "cache", same_data.listing()) is not None
+
+
+def test_without_reading_only_what_was_read_before_is_found(dataset: CPSC2018, tmp_path: Path):
+    for path in dataset.root.rglob("*.*"):
+        os.utime(path, (1, 1))
+    prepare(dataset, tmp_path / "cache", workers=1)
+    listing = dataset.listing()
+    assert cached(dataset, tmp_path / "cache", listing, read=False) is not None
+    os.utime(dataset.root / "Training_WFDB" / "A0001.hea", (2, 2))
+    assert cached(dataset, tmp_path / "cache", listing, read=False) is None
+    assert cached(dataset, tmp_path / "cache", listing) is not None
+
+
+def test_nothing_is_read_for_an_empty_cache(dataset: CPSC2018, tmp_path: Path):
+    assert cached(dataset, tmp_path / "cache", dataset.listing()) is None
+    assert not (tmp_path / "cache").exists()
+
+
+def test_as_many_windows_of_other_values_have_another_fingerprint(
+    dataset: CPSC2018, tmp_path: Path, make_ecg: Callable[..., np.ndarray], write_record: Callable[..., Path]
+):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    signal = make_ecg(rate=75)
+    signal[:, -1] *= -1
+    write_record(dataset.root / "Training_WFDB" / "A0001", signal, comments=["Dx: AF"], mat=True)
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert after.entries == before.entries
+    assert np.array_equal(after.first_window, before.first_window)
+    assert after.fingerprint != before.fingerprint
+
+
+def test_a_changed_signal_is_noticed(dataset: CPSC2018, tmp_path: Path, make_ecg, write_record):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    record = dataset.root / "Training_WFDB" / "A0001"
+    write_record(record, make_ecg(rate=80), comments=["Dx: AF"], mat=True)
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert after.folder != before.folder
+    assert after.fingerprint != before.fingerprint
+
+
+def test_a_changed_label_changes_the_fingerprint(dataset: CPSC2018, tmp_path: Path):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    header = dataset.root / "Training_WFDB" / "A0001.hea"
+    header.write_text(header.read_text().replace("Dx: AF", "Dx: PAC"))
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert np.array_equal(after.windows, before.windows)
+    assert after.fingerprint != before.fingerprint
+
+
+def test_where_the_files_lie_is_not_in_the_fingerprint(dataset: CPSC2018, tmp_path: Path):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    inside = CPSC2018(dataset.root / "Training_WFDB")
+    assert prepare(inside, tmp_path / "cache", workers=1).fingerprint == before.fingerprint
+
+
+@pytest.mark.attack("prepared data damaged, cut or swapped")
+@pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_a_damaged_cache_is_made_anew(dataset: CPSC2018, tmp_path: Path, name: str, damage: str):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    file = before.folder / name
+    content = file.read_bytes()
+    file.unlink()
+    if damage == "cut":
+        file.write_bytes(content[:-10])
+    after = prepare(dataset, tmp_path / "cache", workers=1)
+    assert file.read_bytes() == content
+    assert after.fingerprint == before.fingerprint
+
+
+@pytest.mark.attack("prepared data damaged, cut or swapped")
+@pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.999])
+def test_a_flipped_bit_is_noticed_and_told(
+    dataset: CPSC2018,
+    tmp_path: Path,
+    name: str,
+    share: float,
+    flip: Callable[[Path, float], None],
+    caplog: pytest.LogCaptureFixture,
+):
+    before = prepare(dataset, tmp_path / "cache", workers=1)
+    before = replace(before, windows=np.array(before.windows))
+    file = before.folder / name
+    content = file.read_bytes()
+    flip(file, share)
+    assert same(prepare(dataset, tmp_path / "cache", workers=1), before)
+    assert file.read_bytes() == content
+    (line,) = caplog.messages
+    wrong = "windows.f16" if name == "windows.f16" else "index.json"
+    assert line.startswith(f"{before.folder}: {wrong} does not match ")
+    assert line.endswith("it is not used, and prepared again from the recordings")
+
+
+@pytest.mark.attack("prepared data damaged, cut or swapped")
+def test_a_swapped_file_or_folder_is_refused(
+    dataset: CPSC2018, tmp_path: Path, make_ecg, write_record, caplog: pytest.LogCaptureFixture
+):
+    cache = tmp_path / "cache"
+    first = prepare(dataset, cache, workers=1)
+    windows = np.array(first.windows)
+    write_record(dataset.root / "Training_WFDB" / "A0001", make_ecg(rate=75) ** 2, comments=["Dx: AF"], mat=True)
+    second = prepare(dataset, cache, workers=1)
+    assert first.windows.shape == second.windows.shape
+    (first.folder / "windows.f16").replace(second.folder / "windows.f16")
+    assert same(prepare(dataset, cache, workers=1), second)
+    assert not np.array_equal(prepare(dataset, cache, workers=1).windows, windows)
+    shutil.rmtree(first.folder)
+    second.folder.rename(first.folder)
+    assert load_prepared(first.folder) is None
+    assert f"{first.folder}: index.json is that of {second.folder.name};" in caplog.text
+
+
+def test_windows_are_read_once_per_change(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = prepare(dataset, tmp_path / "cache", workers=1).folder
+    monkeypatch.setattr(files, "FRESH_NS", -1)
+    read: list[str] = []
+
+    def counted(file: IO[bytes], kind: str) -> object:
+        read.append(file.name)
+        return file_digest(file, kind)
+
+    monkeypatch.setattr(files.hashlib, "file_digest", counted)
+    for _ in range(3):
+        assert load_prepared(folder) is not None
+    assert read == [str(folder / "windows.f16")]
+    os.utime(folder / "windows.f16", ns=(1, 1))
+    assert load_prepared(folder) is not None
+    assert len(read) == 2
+
+
+@pytest.mark.attack("simulated data passed off as real")
+def test_a_mark_deleted_later_does_not_make_it_real(dataset: CPSC2018, tmp_path: Path):
+    (dataset.root / SIMULATED_MARK).touch()
+    assert prepare(dataset, tmp_path / "cache", workers=1).simulated
+    (dataset.root / SIMULATED_MARK).unlink()
+    assert prepare(dataset, tmp_path / "cache", workers=1).simulated
+    assert not prepare(dataset, tmp_path / "another cache", workers=1).simulated
+    (dataset.root / SIMULATED_MARK).touch()
+    assert prepare(dataset, tmp_path / "another cache", workers=1).simulated
+
+
+@pytest.mark.attack("simulated data passed off as real")
+def test_a_simulated_cohort_is_known_without_its_mark(tmp_path: Path):
+    write_cohort("cpsc2018", tmp_path / "cpsc2018", CohortSettings(patients=2), seed=1)
+    (tmp_path / "cpsc2018" / SIMULATED_MARK).unlink()
+    assert prepare(CPSC2018(tmp_path / "cpsc2018"), tmp_path / "cache", workers=1).simulated
+
+
+def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp_path: Path):
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(dataset, tmp_path / "cache", workers=1, on_progress=interrupt)
+    assert [path.name for path in (tmp_path / "cache").iterdir()] in ([], ["stamps"])
+    assert len(prepare(dataset, tmp_path / "cache", workers=1).entries) == 2
+
+
+def test_without_a_usable_recording_it_comes_out_empty_with_the_reasons(dataset: CPSC2018, tmp_path: Path):
+    for name in ("A0001", "A0003"):
+        (dataset.root / "Training_WFDB" / f"{name}.mat").unlink()
+    for prepared in (prepare(dataset, tmp_path / "cache", workers=1) for _ in range(2)):  # made, then from the cache
+        assert prepared.windows.shape == (0, 300, 12)
+        assert not prepared.entries
+        assert skip_summary(prepared.skipped) == {"file missing": 3, "heart rate below 50/min": 1}
+
+
+def test_plain_windows_are_kept_apart_from_heartbeats(dataset: CPSC2018, tmp_path: Path):
+    beats = prepare(dataset, tmp_path / "cache", workers=1)
+    plain = prepare(dataset, tmp_path / "cache", workers=1, segmentation=plain_seconds(2.5))
+    assert plain.segmentation == plain_seconds(2.5)
+    assert plain.windows.shape[1:] == (625, 12)
+    assert plain.fingerprint != beats.fingerprint
+    assert same(prepare(dataset, tmp_path / "cache", workers=1), beats)
+    for index, entry in enumerate(plain.entries):
+        recording = dataset.read(entry)
+        expected = plain_windows(recording.signal, recording.fs, 625).astype(np.float16)
+        first, end = plain.first_window[index : index + 2]
+        np.testing.assert_array_equal(plain.windows[first:end], expected)
+    assert "heart rate below 50/min" not in skip_summary(plain.skipped)
+
+
+class FirstTen(PTBXL):
+    """PTB-XL's first ten recordings."""
+
+    def listing(self) -> Listing:
+        listing = super().listing()
+        return replace(listing, entries=listing.entries[:10])
+
+
+def test_real_recordings(shared_ecgs: Path, tmp_path: Path):
+    prepared = prepare(FirstTen(shared_ecgs / "ptb-xl"), tmp_path, workers=1)
+    assert prepared.form == "records100"
+    assert len(prepared.entries) + len(prepared.skipped) == 10
+    assert [skip.recording for skip in prepared.skipped] == ["2"]
+    assert np.isfinite(prepared.windows).all()
+
+
+def test_what_the_tables_rule_out_alone_is_skipped_by_its_name(dataset: CPSC2018, tmp_path: Path):
+    """No entry is left, so that no file is read and nothing else makes the cache's folder."""
+    empty = Listing((), (("A0009", "not in REFERENCE.csv"),), "a form", ("another",), ("odd",))
+    dataset.listing = lambda: empty  # type: ignore[method-assign]
+    prepared = prepare(dataset, tmp_path / "new" / "cache", workers=1)
+    assert prepared.skipped == (Skipped("A0009", "A0009", (), "not in REFERENCE.csv"),)
+    assert (prepared.form, prepared.others, prepared.warnings) == ("a form", ("another",), ("odd",))
+    assert prepared.how_to_get == CPSC2018.how_to_get
+
+
+def test_an_index_is_kept_without_blanks(dataset: CPSC2018, tmp_path: Path):
+    """MIMIC-IV-ECG's holds 800 000 recordings."""
+    content = (prepare(dataset, tmp_path / "cache", workers=1).folder / "index.json").read_text()
+    assert content == json.dumps(json.loads(content), separators=(",", ":"))
+
+
+def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
+    whole = prepare(dataset, tmp_path / "cache", workers=1)
+    part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.entries[0].path[:-1] + "1")
+    assert [entry.recording for entry in part.entries] == ["A0001"]
+    assert not same(whole, part)
+    with pytest.raises(DatasetError, match=r"none of 4 recordings .* 'elsewhere/'"):
+        prepare(dataset, tmp_path / "cache", workers=1, prefix="elsewhere/")
+
+
+def test_a_process_that_finishes_second_takes_what_the_first_has_made(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def second(unfinished: Path, folder: Path) -> Path:
+        monkeypatch.undo()
+        first.append(prepare(dataset, tmp_path / "cache", workers=1))
+        return rename(unfinished, folder)
+
+    first: list[Prepared] = []
+    monkeypatch.setattr(Path, "rename", second)
+    assert same(prepare(dataset, tmp_path / "cache", workers=1), first[0])
+    assert [path for path in (tmp_path / "cache").iterdir() if path.name.endswith(".tmp")] == []
+
+
+def test_a_process_leaves_what_another_has_finished_meanwhile(dataset: CPSC2018, tmp_path: Path) -> None:
+    first: list[Prepared] = []
+
+    def and_the_other(done: int, total: int) -> None:
+        if not first:
+            first.append(prepare(dataset, tmp_path / "cache", workers=1))
+            inode.append(first[0].folder.stat().st_ino)
+
+    inode: list[int] = []
+    assert same(prepare(dataset, tmp_path / "cache", workers=1, on_progress=and_the_other), first[0])
+    assert first[0].folder.stat().st_ino == inode[0]
+
+
+def test_a_folder_that_cannot_be_put_in_place_says_why(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(unfinished: Path, folder: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(PermissionError):
+        prepare(dataset, tmp_path / "cache", workers=1)
+
+
+def test_a_disk_that_keeps_half_is_told(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = Path.rename
+
+    def lose_the_end(unfinished: Path, folder: Path) -> Path:
+        os.truncate(unfinished / "windows.f16", 1000)
+        return rename(unfinished, folder)
+
+    monkeypatch.setattr(Path, "rename", lose_the_end)
+    with pytest.raises(DatasetError, match=r"^CPSC2018: .*/cache/[0-9a-f]{16} is damaged right after it was written"):
+        prepare(dataset, tmp_path / "cache", workers=1)
+
+
+def by_hand(prepared: Prepared, **rule: bool) -> str:
+    """The fingerprint of what a folder of the cache holds, without paths, sex, age and statements."""
+    index = json.loads((prepared.folder / "index.json").read_bytes())
+    hashed = {name: index[name] for name in ("name", "classes", "segmentation", "first_window")} | rule
+    for part, told in (("entries", ("path", "sex", "age", "statements")), ("skipped", ("statements",))):
+        hashed[part] = [{name: value for name, value in one.items() if name not in told} for one in index[part]]
+    content = json.dumps([index["windows_sha256"], hashed], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def test_statements_are_kept_and_are_in_no_fingerprint(tmp_path: Path) -> None:
+    write_cohort("ptb-xl", tmp_path / "ptb-xl", CohortSettings(6), seed=1)
+    prepared = prepare(PTBXL(tmp_path / "ptb-xl"), tmp_path / "cache", workers=1)
+    assert all(entry.statements for entry in prepared.entries)
+    assert prepared.fingerprint == by_hand(prepared)
+
+
+@pytest.mark.parametrize(("name", "first", "rule"), [
+    ("own", True, {"first_label_counts": True}), ("own", False, {}), ("cpsc2018", True, {}),
+])  # fmt: skip
+def test_the_rule_of_the_first_label_is_in_the_fingerprint_where_the_name_does_not_tell_it(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, first: bool, rule: dict[str, bool]
+) -> None:
+    monkeypatch.setattr(CPSC2018, "name", name)
+    monkeypatch.setattr(CPSC2018, "first_label_counts", first)
+    prepared = prepare(dataset, tmp_path / "cache", workers=1)
+    assert prepared.fingerprint == by_hand(prepared, **rule)
+    assert prepared.first_label_counts == first
+
+
+def test_a_digest_is_of_whole_microvolts(make_ecg):
+    signal = make_ecg().astype(np.float32)
+    signal[0] = 0.0
+    rounded = np.asfortranarray(np.rint(signal * 1000) / 1000)
+    rounded[0] = -0.0
+    assert signal_digest(rounded) == signal_digest(signal)
+    assert signal_digest(-signal) != signal_digest(signal)
+    changed = signal.copy()
+    changed[17, 3] += 1e-3
+    assert signal_digest(changed) != signal_digest(signal)
+
+
+def test_a_digest_is_that_of_the_leads_one_after_the_other() -> None:
+    signal = np.array([[0.5, -1.25], [0.0004, 2.0]], np.float32)  # two leads of two samples, mV
+    microvolts = struct.pack("<4f", 500, 0, -1250, 2000)
+    assert signal_digest(signal) == hashlib.sha256(microvolts).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    ("recordings", "workers", "processes"),
+    [(WORTH_A_WORKER - 1, 4, 0), (2 * WORTH_A_WORKER, 4, 2), (4 * WORTH_A_WORKER, 3, 3)],
+)
+def test_a_process_is_started_where_it_is_worth_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recordings: int, workers: int, processes: int
+) -> None:
+    def shared_map(work: object, chunks: Iterable[Sequence[Entry]], asked: int, begin: object) -> Iterator[Any]:
+        assert asked == processes
+        yield from chunks
+
+    monkeypatch.setattr(preparation, "shared_map", shared_map)
+    entries = [Entry(f"r{number}", "p", "") for number in range(recordings)]
+    assert list(outcomes(CPSC2018(tmp_path), entries, HEARTBEATS, workers)) == entries
+
+
+VERSIONS = {"numpy": "1", "scipy": "2", "wfdb": "3", "pandas": "4"}
+LISTING = Listing(
+    (Entry("r1", "p", "r1", (1,), fold=2), Entry("r2", "q", "r2")),
+    (("r3", "not listed"),),
+    "a form",
+    ("other",),
+    ("w",),
+)
+
+
+class Own(CPSC2018):
+    """A file per recording."""
+
+    name: ClassVar[str] = "own"
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        return (self.root / f"{entry.path}.dat",)
+
+
+@pytest.fixture
+def cache_key_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
+    monkeypatch.setattr(module, "version", VERSIONS.__getitem__)
+    (tmp_path / "own").mkdir()
+    for name in ("r1", "r2"):
+        (tmp_path / "own" / f"{name}.dat").write_text(f"signal of {name}")
+    return Own(tmp_path / "own")
+
+
+def cache_key_by_hand(dataset: Own, about: list[Any], stated: list[dict[str, Any]]) -> str:
+    """The hash of what is said of a dataset, then of each entry with its file's name and content."""
+    content = json.dumps(about)
+    for entry in stated:
+        file = dataset.root / f"{entry['path']}.dat"
+        content += json.dumps([entry, [(file.name, hashlib.sha256(file.read_bytes()).hexdigest())]])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def test_it_is_a_hash_of_tables_files_versions_and_segmentation(cache_key_dataset: Own, tmp_path: Path) -> None:
+    versions = {"pipeline": PIPELINE_VERSION, **VERSIONS}
+    cut = {"kind": "heartbeats", "samples": 300}
+    about = ["own", "a form", [["r3", "not listed"]], ["w"], versions, cut]
+    stated = [asdict(entry) for entry in LISTING.entries]
+    for entry in stated:
+        del entry["statements"]  # which earlier versions did not know
+    assert cache_key_cache_key(cache_key_dataset, LISTING, HEARTBEATS, tmp_path) == cache_key_by_hand(
+        cache_key_dataset, about, stated
+    )
+    read_as = replace(LISTING, reading="of a card")
+    assert cache_key_cache_key(cache_key_dataset, read_as, HEARTBEATS, tmp_path) == cache_key_by_hand(
+        cache_key_dataset, [*about, "of a card"], stated
+    )
+    telling = replace(LISTING, entries=tuple(replace(entry, statements=("s",)) for entry in LISTING.entries))
+    stated = [asdict(entry) for entry in telling.entries]
+    assert cache_key_cache_key(cache_key_dataset, telling, HEARTBEATS, tmp_path) == cache_key_by_hand(
+        cache_key_dataset, about, stated
+    )
+
+
+@pytest.mark.parametrize("other", [Segmentation(raw=True), Segmentation("windows"), Segmentation(rate=500)])
+def test_another_segmentation_has_another_key(cache_key_dataset: Own, tmp_path: Path, other: Segmentation) -> None:
+    assert cache_key_cache_key(cache_key_dataset, LISTING, other, tmp_path) != cache_key_cache_key(
+        cache_key_dataset, LISTING, HEARTBEATS, tmp_path
+    )
+
+
+def test_without_reading_no_file_is_read_and_reading_is_counted(cache_key_dataset: Own, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+
+    def on_reading(done: int, total: int) -> None:
+        told.append((done, total))
+
+    unread = cache_key_cache_key(cache_key_dataset, LISTING, HEARTBEATS, tmp_path, read=False, on_reading=on_reading)
+    assert told == []
+    read = cache_key_cache_key(cache_key_dataset, LISTING, HEARTBEATS, tmp_path, on_reading=on_reading)
+    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert unread != read
+
+
+@pytest.mark.parametrize("package", VERSIONS)
+def test_another_version_of_a_package_has_another_key(
+    cache_key_dataset: Own, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    before = cache_key_cache_key(cache_key_dataset, LISTING, HEARTBEATS, tmp_path)
+    monkeypatch.setattr(module, "version", (VERSIONS | {package: "0.0"}).__getitem__)
+    assert cache_key_cache_key(cache_key_dataset, LISTING, HEARTBEATS, tmp_path) != before
+
+
+class Folder:
+    """Three files of long ago, and how many of them were read."""
+
+    def __init__(self, root: Path, cache: Path) -> None:
+        self.root, self.cache = root, cache
+        root.mkdir()
+        self.files = [root / name for name in "abc"]
+        for path in self.files:
+            self.write(path, f"content of {path.name}")
+
+    def write(self, path: Path, text: str, seconds: int = 1) -> None:
+        path.write_text(text)
+        os.utime(path, (seconds, seconds))
+
+    def look(self, *, read: bool = True) -> tuple[dict[str, str | None], int]:
+        """Contents by name, and the number of files that were read."""
+        heard: list[tuple[int, int]] = []
+        found = contents_of(
+            "x", self.root, self.files, self.cache, read=read, on_reading=lambda *counts: heard.append(counts)
+        )
+        assert [done for done, _ in heard] == list(range(len(heard)))
+        return {path.name: content for path, content in found.items()}, heard[-1][1] if heard else 0
+
+    def truth(self) -> dict[str, str | None]:
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files}
+
+    @property
+    def stamps(self) -> Path:
+        (file,) = (self.cache / "stamps").iterdir()
+        return file
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "data", tmp_path / "cache")
+
+
+def test_files_are_read_once(folder: Folder) -> None:
+    assert folder.look() == (folder.truth(), 3)
+    assert folder.look() == (folder.truth(), 0)
+
+
+@pytest.mark.parametrize("change", ["size", "time", "inode"])
+def test_a_changed_file_alone_is_read_again(folder: Folder, change: str) -> None:
+    folder.look()
+    path = folder.files[1]
+    if change == "inode":
+        path.rename(path.with_name("old"))
+    folder.write(path, "b of content" if change != "size" else "longer content of b", 2 if change == "time" else 1)
+    assert folder.look() == (folder.truth(), 1)
+
+
+def test_a_file_of_this_moment_is_not_vouched_for(folder: Folder) -> None:
+    folder.files[0].touch()
+    folder.look()
+    assert folder.look() == (folder.truth(), 1)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', '{"a": [1, 2]}', "null", "\0"])
+def test_a_damaged_file_of_stamps_is_a_slow_start(folder: Folder, text: str) -> None:
+    folder.look()
+    folder.stamps.write_text(text)
+    assert folder.look() == (folder.truth(), 3)
+    assert folder.look() == (folder.truth(), 0)
+
+
+def test_a_cache_that_cannot_be_written_is_a_slow_start(folder: Folder) -> None:
+    folder.cache.write_text("a file, no folder")
+    assert folder.look() == (folder.truth(), 3)
+    assert folder.look() == (folder.truth(), 3)
+
+
+@pytest.mark.parametrize(("age_ns", "read"), [(2_000_000_000, 1), (2_000_000_001, 0)])
+def test_a_file_is_vouched_for_once_it_is_older_than_two_seconds(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, age_ns: int, read: int
+) -> None:
+    """The coarsest file systems count in steps of two seconds."""
+    changed = folder.files[0].stat().st_mtime_ns
+    for path in folder.files[1:]:
+        os.utime(path, ns=(0, 0))
+    monkeypatch.setattr(preparation.time, "time_ns", lambda: changed + age_ns)
+    folder.look()
+    assert folder.look() == (folder.truth(), read)
+
+
+def test_stamps_are_kept_without_blanks(folder: Folder) -> None:
+    folder.look()
+    content = folder.stamps.read_text()
+    assert content == json.dumps(json.loads(content), separators=(",", ":"))
+
+
+def test_missing_files_folders_and_pipes_have_no_content_and_hang_nothing(folder: Folder) -> None:
+    folder.files[0].unlink()
+    folder.files[1].unlink()
+    os.mkfifo(folder.files[1])
+    found, read = folder.look()
+    assert (found["a"], found["b"], read) == (None, None, 1)
+    assert found["c"] == hashlib.sha256(b"content of c").hexdigest()
+
+
+def test_without_reading_the_stamps_alone_tell(folder: Folder) -> None:
+    assert folder.look(read=False) == (dict.fromkeys("abc"), 0)
+    assert not folder.cache.exists()
+    folder.look()
+    assert folder.look(read=False) == (folder.truth(), 0)
+
+
+def test_an_interrupted_reading_keeps_what_was_read(folder: Folder) -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        contents_of("x", folder.root, folder.files, folder.cache, on_reading=interrupt)
+    assert folder.look() == (folder.truth(), 1)
+
+
+def test_an_interrupted_reading_begins_no_further_file(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread reads file by file; the second file is not read before the pool was told to stop."""
+    told, begun = Event(), list[str]()
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(False, cancel_futures=cancel_futures)
+            told.set()
+            super().shutdown(wait)
+
+    def read(path: Path) -> str:
+        if begun:
+            told.wait(1)
+        begun.append(path.name)
+        return "digest"
+
+    def interrupt(done: int, total: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    for name, value in {"ThreadPoolExecutor": Pool, "READERS": 1, "PART": 1, "sha256_of": read}.items():
+        monkeypatch.setattr(preparation, name, value)
+    with pytest.raises(KeyboardInterrupt):
+        contents_of("x", folder.root, folder.files, folder.cache, on_reading=interrupt)
+    assert told.is_set()
+    assert "c" not in begun
+
+
+def test_two_folders_of_a_dataset_keep_their_stamps_apart(folder: Folder, tmp_path: Path) -> None:
+    other = Folder(tmp_path / "other", folder.cache)
+    for _ in range(2):
+        folder.look()
+        other.look()
+    assert (folder.look()[1], other.look()[1]) == (0, 0)
+
+
+def test_a_change_within_the_same_moment_is_seen(folder: Folder) -> None:
+    now = int(time.time())
+    folder.write(folder.files[0], "first", now)
+    folder.look()
+    folder.write(folder.files[0], "other", now)
+    assert folder.look()[0] == folder.truth()
+
+
+SLOW = [Skipped(f"r{n}", "p", (1,), f"heart rate below 50/min: median RR {n} samples") for n in (313, 402)]
+ZERO = Skipped("r,1", "q", (), "all samples zero")
+
+
+def test_kinds_are_counted_the_most_frequent_first():
+    assert list(skip_summary([ZERO, *SLOW]).items()) == [("heart rate below 50/min", 2), ("all samples zero", 1)]
+    assert skip_summary([]) == {}
+
+
+def test_every_dataset_has_its_lines(tmp_path: Path):
+    write_skipped({"ptb-xl": SLOW[:1], "chapman": [], "cpsc2018": [ZERO]}, tmp_path / "out" / "skipped.csv")
+    assert (tmp_path / "out" / "skipped.csv").read_text() == (
+        "dataset,recording,patient,reason\n"
+        "ptb-xl,r313,p,heart rate below 50/min: median RR 313 samples\n"
+        'cpsc2018,"r,1",q,all samples zero\n'
+    )
+
+
+MakePrepared = Callable[..., Prepared]
+WINDOWS = np.arange(3 * 4 * 12, dtype=np.float16).reshape(3, 4, 12)
+INDEX: dict[str, Any] = {
+    "name": "own",
+    "title": "Own",
+    "classes": ["a", "b"],
+    "form": "wfdb",
+    "simulated": True,
+    "segmentation": {"kind": "windows", "samples": 4, "rate": 100},
+    "first_window": [0, 1, 3],
+    "entries": [
+        {"recording": "r1", "patient": "p", "path": "x/r1", "labels": [1, 0], "statements": ["s"]},
+        {"recording": "r2", "patient": "q", "path": "x/r2", "labels": [], "report": "fine", "fold": 3},
+    ],
+    "signals": [[500.0, 5000, "0123", "lead inverted: II"], [100.0, 1000, "4567"]],
+    "skipped": [{"recording": "r3", "patient": "p", "labels": [1], "reason": "too short: 1 s", "statements": ["t"]}],
+    "fingerprint": "0123456789abcdef",
+    "others": ["csv"],
+    "warnings": ["a column is odd"],
+    "first_label_counts": True,
+    "how_to_get": "Ask.",
+    "format": 6,
+}
+
+
+def kept(folder: Path, **changed: Any) -> Path:
+    """A folder of the cache with these windows and this index."""
+    folder.mkdir()
+    (folder / "windows.f16").write_bytes(WINDOWS.tobytes())
+    index = INDEX | {"key": folder.name, "windows_sha256": hashlib.sha256(WINDOWS.tobytes()).hexdigest()} | changed
+    content = json.dumps(index).encode()
+    (folder / "index.json").write_bytes(content)
+    (folder / "index.sha256").write_text(hashlib.sha256(content).hexdigest())
+    return folder
+
+
+def test_an_index_of_this_format_is_read_in_full(tmp_path: Path) -> None:
+    found = load_prepared(kept(tmp_path / "key"))
+    assert found is not None
+    np.testing.assert_array_equal(found.windows, WINDOWS)
+    np.testing.assert_array_equal(found.first_window, [0, 1, 3])
+    assert replace(found, windows=WINDOWS, first_window=(first := np.array([0, 1, 3]))) == Prepared(
+        name="own",
+        title="Own",
+        classes=("a", "b"),
+        form="wfdb",
+        simulated=True,
+        windows=WINDOWS,
+        first_window=first,
+        entries=(
+            Entry("r1", "p", "x/r1", (1, 0), statements=("s",)),
+            Entry("r2", "q", "x/r2", (), report="fine", fold=3),
+        ),
+        signals=(Signal(500.0, 5000, "0123", "lead inverted: II"), Signal(100.0, 1000, "4567")),
+        skipped=(Skipped("r3", "p", (1,), "too short: 1 s", ("t",)),),
+        fingerprint="0123456789abcdef",
+        folder=tmp_path / "key",
+        others=("csv",),
+        warnings=("a column is odd",),
+        segmentation=Segmentation("windows", 4, 100),
+        first_label_counts=True,
+        how_to_get="Ask.",
+    )
+
+
+@pytest.mark.parametrize("number", [None, 5, 7])
+def test_an_index_of_another_format_is_none_and_no_damage(
+    tmp_path: Path, number: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert load_prepared(kept(tmp_path / "key", format=number)) is None
+    assert load_prepared(tmp_path / "no folder") is None
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
+def test_what_is_missing_or_a_folder_is_named(tmp_path: Path, name: str) -> None:
+    folder = kept(tmp_path / "key")
+    (folder / name).unlink()
+    assert read_folder(folder) == f"{name} is missing"
+    (folder / name).mkdir()
+    assert read_folder(folder) == f"{name} is a folder"
+
+
+def test_a_folder_is_opened_once_per_process_and_one_that_is_gone_says_so(tmp_path: Path) -> None:
+    folder = kept(tmp_path / "key")
+    assert opened(folder) is opened(folder)
+    with pytest.raises(FileNotFoundError, match=rf"{tmp_path / 'gone'} are gone or damaged; the same command makes"):
+        opened(tmp_path / "gone")
+
+
+def test_a_file_without_numbers_is_an_empty_array(tmp_path: Path) -> None:
+    (tmp_path / "none").touch()
+    assert memory_map(tmp_path / "none", (0, 4, 12)).shape == (0, 4, 12)
+    (tmp_path / "some").write_bytes(WINDOWS.tobytes())
+    some = memory_map(tmp_path / "some", WINDOWS.shape)
+    np.testing.assert_array_equal(some, WINDOWS)
+    assert not some.flags.writeable
+
+
+def test_windows_are_counted_over_all_recordings(make_prepared: MakePrepared) -> None:
+    beats = make_prepared("ptb-xl", [("a", (0,), 3, 1), ("b", (1,), 1, 2), ("c", (2,), 4, 3)])
+    assert beats.window_count == 8
+    assert beats.trials_of_each(2).tolist() == [1, 0, 2]
+    crops = replace(beats, segmentation=Segmentation("recordings", 2, 100, 1), first_window=np.array([0, 3, 4, 8]))
+    assert crops.window_count == 2 + 0 + 3
+
+
+def test_recordings_that_were_lengthened_are_counted(make_prepared: MakePrepared) -> None:
+    beats = make_prepared("ptb-xl", [("a", (0,), 1, 1)] * 3)
+    signals = tuple(Signal(500.0, samples, "") for samples in (4999, 5000, 10))
+    padding = Segmentation("recordings", 1000, 100, 500, pad=True)
+    assert replace(beats, signals=signals, segmentation=padding).padded == 2
+    assert replace(beats, signals=signals, segmentation=replace(padding, pad=False)).padded == 0
+
+
+def test_a_named_task_goes_by_its_dataset_s_name(make_prepared: MakePrepared) -> None:
+    whole = make_prepared("ptb-xl", [("a", (0,), 1, 1)])
+    assert whole.dataset_name == "ptb-xl"
+    assert replace(whole, name="ptb-xl.rhythm", dataset="ptb-xl").dataset_name == "ptb-xl"
+
+
+LeadsSignal = NDArray[np.float32]
+
+
+@pytest.fixture
+def ecg() -> LeadsSignal:
+    """(2000, 12) mV: noise of three electrodes and six chest leads, with the limb leads by their definition."""
+    random = np.random.default_rng(0)
+    right, left, foot, *chest = random.normal(0, 0.3, (9, 2000)) * np.linspace(1, 2, 9)[:, None]
+    wilson = (right + left + foot) / 3
+    limbs = [left - right, foot - right, foot - left]
+    augmented = [1.5 * (electrode - wilson) for electrode in (right, left, foot)]
+    return np.stack([*limbs, *augmented, *chest], axis=1).astype(np.float32)
+
+
+def test_the_laws_hold_for_leads_between_electrodes(ecg: LeadsSignal) -> None:
+    assert np.abs(ecg @ LAWS.T).max() < 1e-6
+    assert doubt_about(ecg) == ""
+    assert doubt_about(ecg + np.linspace(-2, 2, 12, dtype=np.float32)) == ""  # offsets of amplifiers
+
+
+@pytest.mark.attack("leads exchanged, inverted, equal or flat")
+@pytest.mark.parametrize("pair", [*combinations(range(6), 2), (0, 6), (1, 11), (5, 8)])
+def test_an_exchange_with_a_limb_lead_is_named(ecg: LeadsSignal, pair: tuple[int, int]) -> None:
+    ecg[:, list(pair)] = ecg[:, list(pair[::-1])]
+    assert doubt_about(ecg) == f"leads exchanged: {LEADS[pair[0]]} and {LEADS[pair[1]]}"
+
+
+@pytest.mark.attack("leads exchanged, inverted, equal or flat")
+@pytest.mark.parametrize("lead", range(6))
+def test_an_inverted_limb_lead_is_named(ecg: LeadsSignal, lead: int) -> None:
+    ecg[:, lead] *= -1
+    assert doubt_about(ecg) == f"lead inverted: {LEADS[lead]}"
+
+
+def test_leads_that_break_the_laws_otherwise_are_not_called_exchanged(ecg: LeadsSignal) -> None:
+    assert doubt_about(ecg / ecg.std(axis=0)) == ""  # scaled one by one, as some publishers do
+    ecg[:, 1] = ecg[::-1, 7]
+    assert doubt_about(ecg) == ""
+
+
+@pytest.mark.attack("leads exchanged, inverted, equal or flat")
+def test_equal_leads_are_told_and_equal_pairs_are_not(ecg: LeadsSignal) -> None:
+    equal = np.repeat(ecg[:, :1], 12, axis=1)
+    assert doubt_about(equal) == IDENTICAL
+    equal[0] = 0.0
+    equal[0, 4] = STEP  # of the coarsest signals
+    assert doubt_about(equal) == IDENTICAL
+    ecg[:, 7] = ecg[:, 6]
+    assert doubt_about(ecg) == ""
+
+
+def test_leads_that_are_equal_in_some_samples_or_where_they_move_are_told_apart(ecg: LeadsSignal) -> None:
+    ecg[::50] = ecg[::50, :1]
+    assert doubt_about(ecg) == ""
+    equal = np.repeat(ecg[:, :1], 12, axis=1)
+    equal[:, 7:] = 0.0
+    assert doubt_about(equal) == IDENTICAL
+
+
+@pytest.mark.parametrize(("step", "flat", "equal"), [(0.005, FLAT, IDENTICAL), (0.006, "", "")])
+def test_a_step_of_a_coarse_file_is_no_movement_and_no_difference(
+    ecg: LeadsSignal, step: float, flat: str, equal: str
+) -> None:
+    ecg[:, 6:] = 0.0
+    ecg[7, 6:] = step
+    assert doubt_about(ecg) == flat
+    same = np.repeat(ecg[:, :1], 12, axis=1)
+    same[0], same[0, 4] = 0.0, step
+    assert doubt_about(same) == equal
+
+
+def test_the_laws_are_of_limb_leads_that_move(ecg: LeadsSignal) -> None:
+    ecg[:, 6:8] = 0.0
+    exchanged = ecg.copy()
+    exchanged[:, [0, 1]] = ecg[:, [1, 0]]
+    assert doubt_about(exchanged) == "leads exchanged: I and II"
+    exchanged = ecg.copy()
+    exchanged[:, [0, 6]] = ecg[:, [6, 0]]  # lead I is flat, V1 holds it
+    assert doubt_about(exchanged) == ""
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("share", "told"), [(0.045, "leads exchanged: I and III"), (0.055, "")])
+def test_an_exchange_is_told_where_its_repair_leaves_less_than_a_twentieth(
+    ecg: LeadsSignal, size: float, share: float, told: str
+) -> None:
+    """Noise in aVF alone breaks one law of four: their root mean square is half of it."""
+    limbs = np.sqrt(np.square(ecg[:, :6] - ecg[:, :6].mean(axis=0)).mean())
+    noise = np.random.default_rng(1).normal(size=len(ecg))
+    noise = (noise - noise.mean()) / noise.std()
+    ecg[:, 5] += 2 * share * limbs * noise
+    ecg[:, [0, 2]] = ecg[:, [2, 0]]
+    assert doubt_about(size * ecg) == told
+
+
+def test_an_amplifier_s_offset_is_no_broken_law(ecg: LeadsSignal) -> None:
+    """300 mV, as far as amplifiers go, in a recording of ten minutes at 500 Hz: their sum needs double precision."""
+    long = np.tile(ecg, (150, 1))
+    long[:, [0, 1]] = long[:, [1, 0]]
+    assert doubt_about(long + np.float32(300) * np.arange(12, dtype=np.float32)) == "leads exchanged: I and II"
+
+
+@pytest.mark.attack("leads exchanged, inverted, equal or flat")
+@pytest.mark.parametrize("level", [0.0, -1.5])
+def test_six_flat_leads_are_told_and_five_are_not(ecg: LeadsSignal, level: float) -> None:
+    ecg[:, 6:11] = level
+    assert doubt_about(ecg) == ""
+    ecg[:, 0] = level
+    assert doubt_about(ecg) == FLAT
+
+
+def test_nothing_is_said_of_the_simulated_cohorts(cohorts: dict[str, Prepared]) -> None:
+    doubts = {signal.doubt for prepared in cohorts.values() for signal in prepared.signals}
+    assert doubts == {""}
+
+
+@pytest.mark.parametrize(
+    ("folder", "step"),
+    [
+        ("ptb-xl/records100", 20),
+        ("ptb-xl/records500", 4),
+        ("cpsc2018/Training_WFDB", 4),
+        ("cpsc2018/WFDB_CPSC2018", 1),
+        ("chapman/ecg-arrhythmia-1.0.0", 1),
+        ("chapman/WFDB_ChapmanShaoxing", 1),
+    ],
+)
+def test_nothing_is_said_of_real_recordings_but_for_an_exchange(shared_ecgs: Path, folder: str, step: int) -> None:
+    headers = sorted((shared_ecgs / folder).rglob("*.hea"))[::step]
+    signals = [read_recording(header.with_suffix("")).signal for header in headers]
+    assert {doubt_about(signal) for signal in signals} == {""}
+    lawful = [signal for signal in signals if np.abs(signal @ LAWS.T).max() < 0.02]  # mV; others were scaled by lead
+    assert lawful
+    for signal in lawful:
+        signal[:, [0, 1]] = signal[:, [1, 0]]
+    assert {doubt_about(signal) for signal in lawful} == {"leads exchanged: I and II"}
+
+
+@pytest.mark.parametrize(("between_arms", "told"), [(0.15, False), (0.25, True)])
+def test_an_exchange_is_told_from_an_error_of_a_tenth(between_arms: float, told: bool) -> None:
+    """Arms that differ little make II and aVF alike: exchanged, they break the laws by 8 and by 13 %."""
+    left, foot, difference, *chest = np.random.default_rng(0).normal(0, 0.3, (9, 2000))
+    right = left - between_arms * difference
+    wilson = (right + left + foot) / 3
+    augmented = [1.5 * (electrode - wilson) for electrode in (right, left, foot)]
+    signal = np.stack([left - right, foot - right, foot - left, *augmented, *chest], axis=1).astype(np.float32)
+    signal[:, [1, 5]] = signal[:, [5, 1]]
+    assert doubt_about(signal) == ("leads exchanged: II and aVF" if told else "")

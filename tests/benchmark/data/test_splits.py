@@ -1,0 +1,359 @@
+"""Splits and labelled subsets: no patient on two sides, nothing of the test side depends on seed or ratio.
+
+What of a task's spec is in a result's key: all that differs from the defaults, and a new field nowhere else.
+
+A column is a dataset under a task that it has; the sets of Chapman, Ningbo and CPSC2018 are MERL's.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.model_selection import train_test_split
+from sklearn.utils import shuffle
+
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry
+from benchmark.data.datasets.chapman import Chapman
+from benchmark.data.datasets.cpsc2018 import CPSC2018
+from benchmark.data.datasets.ptb_xl import PTBXL
+from benchmark.data.splits import (
+    TASKS,
+    Column,
+    LabelledSubset,
+    Split,
+    TaskSpec,
+    columns_of,
+    labelled_subset,
+    lacking,
+    patients_on_two_sides,
+    sides_of,
+    split_recordings,
+    target_matrix,
+    task_labels,
+    tasks_of,
+)
+from benchmark.results import names
+
+CLASSES = ("a", "b", "c")
+PAPER = TaskSpec(6, "single", "paper")
+STRICT = TaskSpec(6, "single", "strict")
+MULTI = TaskSpec(6, "multi", "strict")
+
+
+def entry(name: str, *labels: int, patient: str | None = None, fold: int | None = None) -> Entry:
+    return Entry(name, patient or name, "", labels, fold=fold)
+
+
+def cohort(patients: int = 200) -> list[Entry]:
+    """Patients with one to four recordings each, labels a > b > c in frequency, some with two labels or none."""
+    random = np.random.default_rng(0)
+    entries = []
+    for patient in range(patients):
+        for visit in range(random.integers(1, 5)):
+            count = random.choice([0, 1, 1, 1, 1, 2])
+            labels = random.choice(3, size=count, replace=False, p=[0.6, 0.3, 0.1])
+            entries.append(entry(f"{patient:03d}-{visit}", *map(int, labels), patient=f"p{patient}"))
+    return entries
+
+
+def split_of(entries: list[Entry], spec: TaskSpec) -> Split:
+    return split_recordings(entries, spec, first_label_counts=False)
+
+
+def patients(entries: list[Entry], side: np.ndarray) -> set[str]:
+    return {entries[index].patient for index in side}
+
+
+def members(split: Split) -> list[int]:
+    return [*split.train, *split.validation, *split.test]
+
+
+@pytest.mark.parametrize("rule", [STRICT, MULTI])
+def test_strict_puts_no_patient_on_two_sides(rule):
+    entries = cohort()
+    split = split_of(entries, rule)
+    train, validation, test = (patients(entries, side) for side in (split.train, split.validation, split.test))
+    assert not train & validation
+    assert not train & test
+    assert not validation & test
+    assert len(members(split)) + sum(split.unlabelled.values()) == len(entries)
+
+
+def test_strict_is_stratified_and_about_a_tenth():
+    entries = cohort(1000)
+    split = split_of(entries, STRICT)
+    target = target_matrix(entries, 3, STRICT, first_label_counts=False)
+    for side in (split.validation, split.test):
+        np.testing.assert_allclose(target[side].sum(0) / target[members(split)].sum(0), 0.1, atol=0.03)
+
+
+def test_strict_shares_out_a_patients_rarest_class():
+    """40 patients have a, 10 of them c as well: of these ten one is tested and one validates."""
+    entries = [entry(f"{n:02d}", *([0, 2] if n % 4 == 0 else [0]), patient=f"p{n:02d}") for n in range(40)]
+    split = split_of(entries, MULTI)
+    target = target_matrix(entries, 3, MULTI, first_label_counts=False)
+    assert [target[side].sum(0).tolist() for side in (split.train, split.validation, split.test)] == [
+        [32, 0, 8], [4, 0, 1], [4, 0, 1],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "known"), [(STRICT, "5bd6b0da"), (MULTI, "5c1f34bd")])
+def test_strict_is_the_same_on_every_machine(rule, known):
+    # Another split is another result: where this has to change, SPLIT_VERSION has to be raised.
+    split = split_of(cohort(60), rule)
+    assert known == f"{zlib.crc32(repr([split.validation.tolist(), split.test.tolist()]).encode()):08x}"
+
+
+def test_strict_does_not_depend_on_the_order_of_the_entries():
+    entries = cohort()
+    turned = entries[::-1]
+    names = [{entries[i].recording for i in split_of(entries, STRICT).test}]
+    names.append({turned[i].recording for i in split_of(turned, STRICT).test})
+    assert names[0] == names[1]
+
+
+def test_shuffled_sides_follow_the_names_whatever_the_order_of_the_entries():
+    """As scikit-learn splits the names, in their order, twice."""
+    entries = [entry(f"x{index:02d}", 0) for index in range(40)]
+    rest, test = train_test_split([one.recording for one in entries], test_size=0.2, random_state=42)
+    train, validation = train_test_split(rest, test_size=0.1, random_state=42)
+    for own in (entries, entries[::-1]):
+        split = split_of(own, replace(MULTI, sides="shuffled"))
+        sides = [{own[index].recording for index in side} for side in (split.train, split.validation, split.test)]
+        assert sides == [set(train), set(validation), set(test)]
+
+
+def test_paper_cuts_each_class_in_name_order():
+    entries = [entry(f"x{index:02d}", index % 2) for index in range(40)][::-1]
+    split = split_of(entries, PAPER)
+    assert sorted(entries[i].recording for i in split.test) == ["x36", "x37", "x38", "x39"]
+    assert sorted(entries[i].recording for i in split.validation) == ["x32", "x33", "x34", "x35"]
+    assert len(split.train) == 32
+    assert (np.diff(split.train) > 0).all()
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_official_folds_win(protocol):
+    entries = [entry(f"x{fold}", 0, fold=fold) for fold in range(1, 11)]
+    split = split_of(entries, TaskSpec(6, "single", protocol))
+    assert (list(split.train), list(split.validation), list(split.test)) == ([*range(8)], [8], [9])
+
+
+def test_a_patient_on_two_sides_is_told_with_his_sides():
+    folds = [entry(f"x{fold}", 0, fold=fold, patient="p" if fold in (3, 4, 10) else str(fold)) for fold in range(1, 11)]
+    assert patients_on_two_sides(folds, split_of(folds, PAPER)) == {"p": ("training", "test")}
+    names = [entry(f"x{index}", 0, patient="p") for index in range(10)]
+    sides = {"p": ("training", "validation", "test")}
+    assert patients_on_two_sides(names, split_of(names, PAPER)) == sides
+
+
+def test_an_empty_side_is_told_and_a_missing_fold_an_error():
+    problem = lacking(split_of([entry(f"x{index}", 0) for index in range(4)], PAPER))
+    assert problem is not None
+    assert "for validation and test (training 4, validation 0, test 0)" in problem
+    assert lacking(split_of([entry(f"x{index}", 0) for index in range(10)], PAPER)) is None
+    with pytest.raises(DatasetError, match="recording x has no official fold"):
+        split_of([entry("x", 0), entry("y", 0, fold=1)], PAPER)
+
+
+@pytest.mark.parametrize(
+    ("labels", "protocol", "first", "expected"),
+    [
+        ("single", "paper", False, [(), (0,), ()]),
+        ("single", "paper", True, [(), (0,), (2,)]),
+        ("single", "strict", True, [(), (0,), ()]),
+        ("multi", "paper", True, [(), (0,), (2, 1)]),
+    ],
+)
+def test_what_a_recording_counts_for(labels, protocol, first, expected):
+    entries = [entry("none"), entry("one", 0), entry("two", 2, 1)]
+    spec = TaskSpec(6, labels, protocol)
+    assert [task_labels(each.labels, spec, first_label_counts=first) for each in entries] == expected
+    target = target_matrix(entries, 3, spec, first_label_counts=first)
+    assert target.shape == (3, 3)
+    assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(labels)) for labels in expected]
+
+
+def test_recordings_without_use_are_counted_by_reason():
+    entries = [entry(f"x{index:02d}", 0) for index in range(20)] + [entry("y1"), entry("y2", 0, 1), entry("y3", 1, 2)]
+    assert split_of(entries, PAPER).unlabelled == {"no label": 1, "several labels": 2}
+    assert split_of(entries, MULTI).unlabelled == {"no label": 1}
+
+
+def test_the_real_ptb_xl_sample(shared_ecgs: Path):
+    entries = list(PTBXL(shared_ecgs / "ptb-xl").listing().entries)
+    split = split_of(entries, PAPER)
+    assert split.unlabelled == {"several labels": 531, "no label": 11}
+    assert len(members(split)) == 1731
+    assert {entries[index].fold for index in split.test} == {10}
+    assert not patients(entries, split.train) & patients(entries, split.test)
+
+
+# Labelled subsets: 60 training pseudo-trials of 20 patients with 6 beats each, numbered from 100.
+TRIAL = np.arange(100, 160)
+PATIENT = np.repeat(np.arange(20), 3)
+TARGET = np.eye(3, dtype=np.int64)[np.repeat([0] * 12 + [1] * 6 + [2] * 2, 3)]
+
+
+def subset(ratio: float, protocol: str = "strict", seed: int = 1, target: np.ndarray = TARGET) -> LabelledSubset:
+    spec = TaskSpec(6, "single", protocol)  # type: ignore[arg-type]
+    return labelled_subset(TRIAL, PATIENT, target, ratio, spec, seed=seed, classes=CLASSES)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_subsets_are_nested_never_empty_and_1_is_everything(protocol):
+    ratios = [1e-6, 0.01, 0.1, 0.3, 0.5, 1.0]
+    windows = [subset(ratio, protocol).windows for ratio in ratios]
+    assert len(windows[0]) >= 1
+    for smaller, larger in pairwise(windows):
+        np.testing.assert_array_equal(larger[: len(smaller)], smaller)
+    assert sorted(windows[-1]) == list(range(600, 960))
+
+
+def test_paper_takes_the_first_windows_of_the_authors_shuffle_whatever_the_seed():
+    theirs = shuffle(TRIAL, random_state=42)
+    expected = (theirs[:, None] * 6 + np.arange(6)).ravel()[: int(360 * 0.1)]
+    for seed in (41, 45):
+        np.testing.assert_array_equal(subset(0.1, "paper", seed).windows, expected)
+    assert len(subset(0.01, "paper").windows) == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_strict_takes_whole_patients_one_of_each_class_first(seed):
+    drawn = subset(0.15, seed=seed)
+    of_patient = PATIENT[drawn.windows // 6 - 100]
+    assert len(set(of_patient)) == 3
+    assert len(drawn.windows) == 3 * 18
+    assert drawn.notes == ()
+    assert TARGET[drawn.windows // 6 - 100].any(axis=0).all()
+
+
+def test_paper_takes_at_least_one_window_and_strict_one_patient():
+    assert len(subset(1e-6, "paper").windows) == 1
+    assert len(subset(1e-6).windows) == 18
+
+
+def test_a_class_is_noted_from_the_windows_that_are_taken():
+    """The last pseudo-trial counts where one of its windows is taken, and only there."""
+    order = shuffle(np.arange(60), random_state=42)
+    target = np.zeros((60, 3), np.int64)
+    target[:, 0] = 1
+    target[order[2], 1] = 1
+    notes = [subset(windows / 360, "paper", target=target).notes for windows in (12.5, 13.5)]
+    assert notes == [("no labelled window of class b, c",), ("no labelled window of class c",)]
+
+
+def test_strict_subsets_are_the_same_on_every_machine():
+    # Another subset is another result: where this has to change, SPLIT_VERSION has to be raised.
+    order = PATIENT[subset(1.0, seed=1).windows[::18] // 6 - 100]
+    assert order.tolist() == [18, 16, 1, 10, 7, 11, 12, 17, 15, 2, 3, 4, 5, 8, 0, 9, 14, 13, 6, 19]
+
+
+def test_strict_differs_between_seeds():
+    assert len({tuple(subset(0.1, seed=seed).windows) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_classes_without_a_window_are_noted(protocol):
+    drawn = subset(0.001, protocol)
+    (present,) = np.flatnonzero(TARGET[drawn.windows // 6 - 100].any(axis=0))
+    absent = ", ".join(name for index, name in enumerate(CLASSES) if index != present)
+    assert drawn.notes == (f"no labelled window of class {absent}",)
+    nothing_of_c = TARGET * [1, 1, 0]
+    assert subset(1.0, protocol, target=nothing_of_c).notes == ("no labelled window of class c",)
+
+
+@pytest.mark.parametrize("ratio", [0, -0.1, 1.1, 30])
+def test_a_ratio_out_of_range_is_named(ratio):
+    with pytest.raises(ValueError, match=f"label ratio {ratio} is not above 0"):
+        subset(ratio)
+
+
+@dataclass(frozen=True)
+class Cropped(TaskSpec):
+    """A spec with a field more, as a later version may have it."""
+
+    crop: float = 0.0
+
+
+def test_labels_and_protocol_are_the_rules() -> None:
+    assert TaskSpec(6, "single", "paper").rules() == ["single", "paper"]
+    assert TaskSpec(10, "multi", "strict").rules() == ["multi", "strict"]
+
+
+def test_what_is_stated_as_it_is_by_default_moves_no_key() -> None:
+    stated = TaskSpec(6, "single", "paper", standardise="recording", leads=LEADS, pool="mean", sides="protocol")
+    assert stated == TaskSpec(6, "single", "paper")
+    assert stated.rules() == ["single", "paper"]
+
+
+def test_a_new_field_moves_a_key_only_where_it_is_set() -> None:
+    assert Cropped(6, "single", "paper").rules() == TaskSpec(6, "single", "paper").rules()
+    assert Cropped(6, "single", "paper", crop=2.5).rules() == ["single", "paper", {"crop": 2.5}]
+
+
+def test_the_command_line_knows_every_task() -> None:
+    assert set(names.TASKS) == {names.DEFAULT_TASK, *(task for tasks in TASKS.values() for task in tasks)}
+
+
+def test_a_dataset_takes_the_tasks_that_it_has() -> None:
+    columns = columns_of(["ptb-xl", "cpsc2018", "ours"], ["all", "rhythm", "default"])
+    assert [column.name for column in columns] == [
+        *("ptb-xl.all", "ptb-xl.rhythm", "ptb-xl"),
+        *("cpsc2018.all", "cpsc2018", "ours"),
+    ]
+    assert [column.named is None for column in columns] == [False, False, True, False, True, True]
+    assert tasks_of("ours") == ("default",)
+
+
+def test_a_task_that_no_dataset_has_and_a_dataset_without_a_task_are_refused() -> None:
+    with pytest.raises(ValueError, match="no dataset of the table has the task 'form': chapman has default, all"):
+        columns_of(["chapman"], ["default", "form"])
+    with pytest.raises(ValueError, match="chapman has none of the tasks form, rhythm: it has default, all"):
+        columns_of(["ptb-xl", "chapman"], ["form", "rhythm"])
+
+
+def test_the_numbers_of_classes_are_merl_s() -> None:
+    assert {name: len(TASKS[name]["all"].classes) for name in ("chapman", "ningbo", "cpsc2018")} == {
+        "chapman": 38,
+        "ningbo": 38,
+        "cpsc2018": 9,
+    }
+
+
+def test_merl_s_tasks_are_shuffled_and_ptb_xl_s_follow_its_folds() -> None:
+    sides = {name: {task.sides for task in own.values()} for name, own in TASKS.items()}
+    assert sides == {"ptb-xl": {"protocol"}, "chapman": {"shuffled"}, "ningbo": {"shuffled"}, "cpsc2018": {"shuffled"}}
+
+
+def test_codes_become_classes_and_others_are_left_out() -> None:
+    task = TASKS["chapman"]["all"]
+    entry = Entry("JS1", "JS1", "JS1", (0,), statements=("426177001", "427084000", "17338001", "427172004"))
+    assert [task.classes[index] for index in task.labels(entry)] == ["VPB", "ST"]
+    assert task.labels(Entry("JS2", "JS2", "JS2", (0,), statements=("426177001",))) == ()
+
+
+def test_figshare_s_table_states_all_classes(shared_ecgs: Path, tmp_path: Path) -> None:
+    (tmp_path / "figshare").symlink_to(shared_ecgs / "chapman" / "figshare")
+    task = TASKS["chapman"]["all"]
+    labels = [task.labels(entry) for entry in Chapman(tmp_path).listing().entries]
+    assert {label for own in labels for label in own} == set(range(38))
+    assert sum(task.classes.index("AFIB") in own for own in labels) == 1780
+
+
+def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None:
+    task = Column("cpsc2018", "all").named
+    assert task is not None
+    entries = CPSC2018(shared_ecgs / "cpsc2018").listing().entries
+    sides = [
+        sides_of(split_recordings(entries, TaskSpec(6, "multi", protocol, sides=task.sides), first_label_counts=False))
+        for protocol in ("paper", "strict")
+    ]
+    assert {side: len(own) for side, own in sides[0].items()} == {"training": 4950, "validation": 551, "test": 1376}
+    assert all((sides[0][side] == sides[1][side]).all() for side in sides[0])
+    assert sorted(index for own in sides[0].values() for index in own) == list(range(6877))

@@ -1,0 +1,519 @@
+"""What a cell learns from and is scored on: the same test windows always, nested subsets, no patient on two sides.
+
+A named task has a dataset's windows and labels of its own; nothing is prepared again for it.
+
+Coverage counts patients per class, once each, whatever side they are on and however they were lost.
+
+Windows to look at: never pretrained on, never tested on, patients with several recordings first.
+
+Labelled subsets of FIX and of few shots: which recordings, nested patients, and too few of a class said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+import benchmark.data.task as module
+from benchmark.data.datasets.registry import DATASETS
+from benchmark.data.prepare import Prepared, Skipped
+from benchmark.data.segments import normalise_trials, plain_seconds
+from benchmark.data.splits import TASKS, Column, TaskSpec, split_of
+from benchmark.data.task import (
+    Draw,
+    ProbeWindows,
+    Sides,
+    Task,
+    Windows,
+    coverage,
+    drawn_by_recording,
+    drawn_per_class,
+    make_task,
+    of_task,
+    opened_for,
+    patients_per_class,
+    probe_windows,
+    sides_for_tasks,
+    task_on,
+)
+from benchmark.data.trials import trials
+
+LABELLED = [name for name, dataset in DATASETS.items() if dataset.classes and name != "ningbo"]
+CPU = torch.device("cpu")
+Cohorts = dict[str, Prepared]
+MakePrepared = Callable[..., Prepared]
+
+
+def task_of(
+    prepared: Prepared,
+    *,
+    ratio: float = 1.0,
+    seed: int = 41,
+    labels: str = "single",
+    protocol: str = "paper",
+    per_trial: int = 6,
+) -> Task:
+    return make_task(prepared, TaskSpec(per_trial, labels, protocol), ratio=ratio, seed=seed, device=CPU)  # type: ignore[arg-type]
+
+
+def same(a: Windows, b: Windows) -> bool:
+    return (
+        torch.equal(a.signal, b.signal)
+        and torch.equal(a.target, b.target)
+        and np.array_equal(a.recording, b.recording)
+        and np.array_equal(a.patient, b.patient)
+    )
+
+
+def contents(windows: Windows) -> list[bytes]:
+    return [x.numpy().tobytes() for x in windows.signal]
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+@pytest.mark.parametrize("name", LABELLED)
+def test_held_out_windows_are_the_same_for_all_ratios_and_seeds(cohorts: Cohorts, name: str, protocol: str) -> None:
+    first = task_of(cohorts[name], protocol=protocol)
+    for ratio, seed in ((0.1, 41), (0.01, 42), (1.0, 43)):
+        task = task_of(cohorts[name], ratio=ratio, seed=seed, protocol=protocol)
+        assert same(task.test, first.test)
+        assert same(task.validation, first.validation)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+@pytest.mark.parametrize("labels", ["single", "multi"])
+@pytest.mark.parametrize("name", LABELLED)
+def test_no_patient_stands_on_two_sides(cohorts: Cohorts, name: str, labels: str, protocol: str) -> None:
+    task = task_of(cohorts[name], labels=labels, protocol=protocol)
+    sides = [set(side.patient) for side in (task.train, task.validation, task.test)]
+    assert all(sides)
+    assert sum(map(len, sides)) == len(set.union(*sides))
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_a_smaller_share_of_labels_is_the_beginning_of_a_larger_one(cohorts: Cohorts, protocol: str) -> None:
+    shares = [task_of(cohorts["ptb-xl"], ratio=ratio, protocol=protocol).train for ratio in (0.01, 0.1, 0.3, 1.0)]
+    assert 1 <= len(shares[0]) <= len(shares[1]) < len(shares[2]) < len(shares[3])
+    for smaller, larger in pairwise(shares):
+        assert contents(larger)[: len(smaller)] == contents(smaller)
+
+
+def test_the_subset_is_the_seeds_own_only_under_the_strict_protocol(cohorts: Cohorts) -> None:
+    def subset(protocol: str, seed: int) -> list[bytes]:
+        return contents(task_of(cohorts["ptb-xl"], ratio=0.3, seed=seed, protocol=protocol).train)
+
+    assert subset("paper", 41) == subset("paper", 42)
+    assert subset("strict", 41) == subset("strict", 41)
+    assert subset("strict", 41) != subset("strict", 42)
+
+
+def test_the_share_is_counted_in_windows_or_in_patients(cohorts: Cohorts) -> None:
+    full = task_of(cohorts["ptb-xl"])
+    assert len(task_of(cohorts["ptb-xl"], ratio=0.1).train) == int(0.1 * len(full.train))
+    strict = task_of(cohorts["ptb-xl"], ratio=0.3, protocol="strict")
+    assert strict.counts()["train_patients"] == int(0.3 * full.counts()["train_patients"])
+
+
+def test_windows_are_the_beats_of_the_normalised_pseudo_trials_with_their_recordings_label(cohorts: Cohorts) -> None:
+    chapman = cohorts["chapman"]
+    task, all_trials = task_of(chapman), trials(chapman, 6)
+    number = {entry.recording: index for index, entry in enumerate(chapman.entries)}
+    first = number[task.test.recording[0]]
+    expected = all_trials.signal[all_trials.recording == first][0, :300]
+    np.testing.assert_array_equal(task.test.signal[0].numpy(), expected)
+    assert task.test.signal.dtype == torch.float16
+    for recording, patient, target in zip(task.test.recording, task.test.patient, task.test.target, strict=True):
+        entry = chapman.entries[number[recording]]
+        assert patient == entry.patient
+        assert target.nonzero().flatten().tolist() == list(entry.labels)
+
+
+def test_the_kind_of_labels_decides_the_task(cohorts: Cohorts) -> None:
+    single, multi = (task_of(cohorts["ptb-xl"], labels=labels) for labels in ("single", "multi"))
+    assert (single.multi, multi.multi) == (False, True)
+    assert set(single.train.target.sum(1).tolist()) == {1.0}
+    assert multi.train.target.sum(1).max() > 1
+    assert len(multi.train) > len(single.train)
+
+
+def test_counts_are_of_windows_recordings_and_patients(make_prepared: MakePrepared) -> None:
+    train = [("p1", (0,), 13, 1), ("p1", (1,), 6, 2), ("p2", (2,), 12, 3)]
+    task = task_of(make_prepared("ptb-xl", [*train, ("p3", (0,), 6, 9), ("p4", (1,), 25, 10), ("p5", (1,), 5, 10)]))
+    assert task.counts() == {
+        "train_windows": 30, "train_recordings": 3, "train_patients": 2,
+        "validation_windows": 6, "validation_recordings": 1, "validation_patients": 1,
+        "test_windows": 24, "test_recordings": 1, "test_patients": 1,
+    }  # fmt: skip
+    assert task.unit == "heartbeat"
+
+
+def test_an_absent_class_is_noted(make_prepared: MakePrepared) -> None:
+    recordings = [("p1", (0,), 12, 1), ("p2", (1,), 12, 2), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)]
+    (note,) = task_of(make_prepared("ptb-xl", recordings)).notes
+    assert note == "no labelled window of class STTC, CD, HYP"
+
+
+@pytest.mark.parametrize(("side", "fold"), [("train", 1), ("validation", 9), ("test", 10)])
+def test_a_side_whose_recordings_are_too_short_is_empty_and_noted(
+    make_prepared: MakePrepared, side: str, fold: int
+) -> None:
+    recordings = [(f"p{f}", (0,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
+    task = task_of(make_prepared("ptb-xl", recordings))
+    windows = {"train": task.train, "validation": task.validation, "test": task.test}
+    assert {name: len(w) for name, w in windows.items()} == {name: 0 if name == side else 12 for name in windows}
+    assert f"no {side} window: its recordings have fewer than 6 heartbeats each" in task.notes
+    assert windows[side].signal.shape == (0, 300, 12)
+    assert windows[side].target.shape == (0, 5)
+    assert windows[side].recording.dtype.kind == windows[side].patient.dtype.kind == "U"
+
+
+def test_a_test_side_that_is_not_asked_for_is_empty_without_a_word(cohorts: Cohorts) -> None:
+    tested = task_of(cohorts["ptb-xl"])
+    task = make_task(cohorts["ptb-xl"], TaskSpec(6, "single", "paper"), ratio=1.0, seed=41, device=CPU, tested=False)
+    assert (len(tested.test) > 0, len(task.test)) == (True, 0)
+    assert same(task.train, tested.train)
+    assert same(task.validation, tested.validation)
+    assert (task.notes, task.unscored) == (tested.notes, "")
+
+
+def test_windows_vote_by_their_mean_unless_the_task_says_otherwise(cohorts: Cohorts) -> None:
+    data = cohorts["ptb-xl"]
+    task = make_task(data, TaskSpec(6, "single", "paper", pool="max"), ratio=1.0, seed=41, device=CPU)
+    assert task.pool == "max"
+    bare = Task(task.train, task.validation, task.test, multi=False, unit="heartbeat")
+    assert (bare.pool, bare.notes, bare.unscored, bare.crops) == ("mean", [], "", None)
+
+
+def test_a_side_without_recordings_is_empty_and_noted(make_prepared: MakePrepared) -> None:
+    task = task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p9", (0,), 12, 9)]))
+    assert [len(windows) for windows in task.sides().values()] == [12, 12, 0]
+    assert task.notes[0] == (
+        "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small"
+    )
+
+
+def test_a_dataset_that_cannot_be_split_has_no_window_and_the_notes_say_why(make_prepared: MakePrepared) -> None:
+    task = task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, None), ("p3", (0,), 12, 10)]))
+    assert [len(windows) for windows in task.sides().values()] == [0, 0, 0]
+    assert task.notes == ["recording r001 has no official fold, others of its dataset have"]
+    assert task.unscored == task.notes[0]
+
+
+def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepared) -> None:
+    beats = make_prepared("ptb-xl", [("p1", (0,), 4, 1), ("p2", (1,), 4, 9), ("p3", (1,), 5, 10)])
+    windows = np.random.default_rng(0).normal(size=(13, 625, 12)).astype(np.float16)
+    plain = replace(beats, windows=windows, segmentation=plain_seconds(2.5))
+    task = task_of(plain, per_trial=2)
+    assert task.test.signal.shape == (4, 625, 12)
+    expected = normalise_trials(windows[8:10], 2)[0].astype(np.float16)
+    np.testing.assert_array_equal(task.test.signal[:2].flatten(0, 1).numpy(), expected)
+
+
+def test_the_protocol_decides_the_unit(cohorts: Cohorts) -> None:
+    assert task_of(cohorts["chapman"]).unit == "heartbeat"
+    assert task_of(cohorts["chapman"], protocol="strict").unit == "recording"
+
+
+RHYTHM = Column("ptb-xl", "rhythm")
+SPEC = TaskSpec(6, "multi", "paper")
+
+
+def test_the_default_task_is_the_dataset_as_it_is(cohorts: dict[str, Prepared]) -> None:
+    assert of_task(cohorts["ptb-xl"], Column("ptb-xl")) is cohorts["ptb-xl"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "task"), [(name, task) for name, own in TASKS.items() for task in own if name != "ningbo"]
+)
+def test_every_task_of_a_simulated_dataset_can_be_split(cohorts: dict[str, Prepared], dataset: str, task: str) -> None:
+    column = Column(dataset, task)
+    found = of_task(cohorts[dataset], column)
+    named = TASKS[dataset][task]
+    split = split_of(found, replace(SPEC, sides=named.sides))
+    assert min(len(split.train), len(split.validation), len(split.test)) > 0
+    assert found.classes == named.classes
+    assert {label for entry in found.entries for label in entry.labels} <= set(range(len(named.classes)))
+    assert list(coverage(found, SPEC)) == list(named.classes)
+
+
+def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:
+    data = cohorts["cpsc2018"]
+    found = of_task(data, Column("cpsc2018", "all"))
+    assert (found.name, found.title) == ("cpsc2018.all", "CPSC2018 all")
+    assert (found.dataset, found.dataset_name, found.prepared_as) == ("cpsc2018", "cpsc2018", data.fingerprint)
+    assert (data.first_label_counts, found.first_label_counts) == (True, False)
+
+
+def test_recordings_that_were_skipped_have_the_task_s_labels_too(cohorts: dict[str, Prepared]) -> None:
+    lost = Skipped("s", "p", (0,), "NaN samples", ("NORM", "AFIB", "SR"))
+    found = of_task(replace(cohorts["ptb-xl"], skipped=(lost,)), RHYTHM)
+    assert [found.classes[label] for label in found.skipped[0].labels] == ["AFIB", "SR"]
+
+
+def test_the_same_windows_and_pseudo_trials_serve_a_task(cohorts: dict[str, Prepared], tmp_path: Path) -> None:
+    data = cohorts["ptb-xl"]
+    found = of_task(data, RHYTHM)
+    assert found.windows is data.windows
+    own = trials(data, 6)
+    written = (data.folder / "trials-6.f16").stat().st_mtime_ns
+    np.testing.assert_array_equal(trials(found, 6).signal[:3], own.signal[:3])
+    assert (data.folder / "trials-6.f16").stat().st_mtime_ns == written
+
+
+def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> None:
+    data = cohorts["ptb-xl"]
+    first = data.entries[0]
+    other = replace(data, entries=(replace(first, statements=("AFIB",)), *data.entries[1:]))
+    assert len({data.fingerprint, of_task(data, RHYTHM).fingerprint, of_task(other, RHYTHM).fingerprint}) == 3
+    assert of_task(data, RHYTHM).fingerprint == opened_for(data.folder, RHYTHM).fingerprint
+
+
+LOST = (
+    Skipped("s1", "p9", (0,), "heart rate below 50/min: median RR 320 samples at 250 Hz"),
+    Skipped("s2", "p9", (0,), "too short: 1.00 s"),
+    Skipped("s3", "p1", (0,), "NaN samples"),
+    Skipped("s4", "s4", (), "no label: empty"),
+    Skipped("s5", "p8", (0, 3), "NaN samples"),
+)
+
+
+def test_a_patient_is_lost_where_no_recording_of_the_class_is_left(make_prepared: MakePrepared) -> None:
+    recordings = [("p1", (0,), 12, 1), ("p2", (0,), 5, 9), ("p3", (1,), 5, 10), ("p3", (1,), 6, 10), ("p4", (2,), 6, 1)]
+    found = coverage(replace(make_prepared("ptb-xl", recordings), skipped=LOST), TaskSpec(6, "single", "paper"))
+    assert list(found) == ["NORM", "MI", "STTC", "CD", "HYP"]
+    assert found["NORM"] == {
+        "patients": 3,
+        "unscored": {"p2": "fewer than 6 heartbeats", "p9": "heart rate below 50/min"},
+    }
+    assert found["MI"] == {"patients": 1, "unscored": {}}
+    assert found["CD"] == found["HYP"] == {"patients": 0, "unscored": {}}
+
+
+def test_with_several_labels_a_patient_counts_for_each(make_prepared: MakePrepared) -> None:
+    prepared = replace(make_prepared("ptb-xl", [("p1", (0, 1), 6, 1)]), skipped=LOST)
+    found = coverage(prepared, TaskSpec(6, "multi", "paper"))
+    assert found["NORM"] == {"patients": 3, "unscored": {"p9": "heart rate below 50/min", "p8": "NaN samples"}}
+    assert found["CD"] == {"patients": 1, "unscored": {"p8": "NaN samples"}}
+
+
+def test_plain_windows_are_called_so(make_prepared: MakePrepared) -> None:
+    prepared = replace(make_prepared("ptb-xl", [("p1", (0,), 2, 1)]), skipped=(), segmentation=plain_seconds(2.5))
+    assert coverage(prepared, TaskSpec(4, "single", "paper"))["NORM"]["unscored"] == {"p1": "fewer than 4 windows"}
+
+
+BEATS = 6
+PROBE_WINDOWS_SPEC = TaskSpec(BEATS, "single", "paper")
+
+
+def look(*datasets: Prepared, corpus: str = "mimic-iv-ecg") -> ProbeWindows:
+    return probe_windows([[(own, PROBE_WINDOWS_SPEC)] for own in datasets], corpus, CPU)
+
+
+def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> set[bytes]:
+    """The windows of some recordings, by content."""
+    table = trials(prepared, BEATS)
+    chosen = table.signal[np.isin(table.recording, recordings)]
+    return {window.tobytes() for window in chosen.reshape(-1, 300, 12)}
+
+
+def test_no_window_is_tested_on_or_pretrained_on(cohorts: dict[str, Prepared]) -> None:
+    for name in ("ptb-xl", "chapman"):
+        prepared = cohorts[name]
+        split = split_of(prepared, PROBE_WINDOWS_SPEC)
+        unseen = {window.numpy().tobytes() for window in look(prepared).signal}
+        assert unseen <= windows_of(prepared, np.concatenate([split.train, split.validation]))
+        assert not unseen & windows_of(prepared, split.test)
+        held = {window.numpy().tobytes() for window in look(prepared, corpus=name).signal}
+        assert 0 < len(held) < len(unseen)
+        assert held <= windows_of(prepared, split.validation)
+
+
+def fold_of(index: int) -> int:
+    """A training, a validation and a test fold, the first by far the most."""
+    return {1: 9, 2: 10}.get(index % 10, 1)
+
+
+def test_two_windows_of_each_recording_away_from_its_ends(make_prepared: MakePrepared) -> None:
+    prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), 13 + i % 5, fold_of(i)) for i in range(20)])
+    found = look(prepared)
+    assert found.signal.shape == (36, 300, 12)
+    assert found.signal.dtype == torch.float16
+    assert found.recording.tolist() == [r for r in range(18) for _ in range(2)]
+    table = trials(prepared, BEATS)
+    of_first = table.signal[table.recording == 0].reshape(-1, 300, 12)  # (12, S, L)
+    for window, expected in zip(found.signal[:2].numpy(), of_first[[3, 8]], strict=True):
+        np.testing.assert_array_equal(window, expected)
+
+
+def test_patients_with_several_recordings_come_first(
+    make_prepared: MakePrepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings = [(owner, (i % 2,), 12, fold_of(i + 3)) for i, owner in enumerate("abcadcefghij")]  # h is tested on
+    first, second = make_prepared("ptb-xl", recordings), make_prepared("ptb-xl", recordings)
+    second = replace(second, windows=-second.windows)
+    found = look(first, second)
+    owners = [int(patient) for patient in found.patient[::2]]  # one per recording
+    assert len(owners) == 2 * 11
+    assert len(set(owners)) == 2 * 9  # an equal name in two datasets is two patients
+    several = owners[:8]  # a and c of both
+    assert [several.count(owner) for owner in several] == [2] * 8
+    assert not set(several) & set(owners[8:])
+    shown = [{window.tobytes() for window in found.signal[at : at + 4].numpy()} for at in (0, 4, 8, 12)]
+    expected = [windows_of(prepared, np.array(own)) for prepared in (first, second) for own in ((0, 3), (2, 5))]
+    assert all(one <= other for one, other in zip(shown, expected, strict=True))  # in the order of datasets and names
+    monkeypatch.setattr(module, "RECORDINGS", 6)
+    cut = look(first, second)
+    assert torch.equal(cut.signal, found.signal[:12])
+    assert len(cut.recording) == len(cut.patient) == 12
+
+
+def test_a_recording_needs_two_windows(make_prepared: MakePrepared) -> None:
+    few = {0: 1, 3: 0, 4: 2}
+    prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), few.get(i, 12), fold_of(i)) for i in range(20)])
+    found = probe_windows([[(prepared, replace(PROBE_WINDOWS_SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
+    assert len(found.recording) == 2 * 16
+
+
+def test_a_dataset_without_windows_gives_none(make_prepared: MakePrepared) -> None:
+    recordings = [(f"p{i}", (i % 2,), 12, fold_of(i)) for i in range(20)]
+    short = make_prepared("ptb-xl", [(*recording[:2], BEATS - 1, recording[3]) for recording in recordings])
+    fine = make_prepared("ptb-xl", recordings)
+    assert torch.equal(look(short, fine).signal, look(fine).signal)
+    nothing = look(short)
+    assert nothing.signal.shape == (0, 0, 0)
+    assert len(nothing.recording) == len(nothing.patient) == 0
+    assert nothing.recording.dtype == nothing.patient.dtype == torch.int64
+
+
+def test_a_measurement_takes_at_most_256_recordings(make_prepared: MakePrepared) -> None:
+    prepared = make_prepared("ptb-xl", [(f"p{i}", (0,), 2, fold_of(i)) for i in range(300)])
+    found = probe_windows([[(prepared, replace(PROBE_WINDOWS_SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
+    assert len(found.signal) == len(found.recording) == len(found.patient) == 2 * 256
+
+
+def test_a_dataset_that_cannot_be_split_gives_none_and_the_others_theirs(make_prepared: MakePrepared) -> None:
+    recordings = [(f"p{i}", (i % 2,), 12, fold_of(i)) for i in range(20)]
+    fine = make_prepared("ptb-xl", recordings)
+    without_a_fold = make_prepared("ptb-xl", [("p0", (0,), 12, None), *recordings])
+    assert torch.equal(look(without_a_fold, fine).signal, look(fine).signal)
+    assert len(look(without_a_fold).signal) == 0
+
+
+STRICT, PAPER, MULTI = TaskSpec(6, "single", "strict"), TaskSpec(6, "single", "paper"), TaskSpec(6, "multi", "strict")
+
+
+def sides_of(prepared: Prepared, spec: TaskSpec = STRICT) -> Sides:
+    return sides_for_tasks(prepared, spec, device=torch.device("cpu"))
+
+
+def subsets_task_of(sides: Sides, draw: Draw, ratio: float, seed: int = 41) -> Task:
+    return task_on(sides, ratio=ratio, seed=seed, draw=draw)
+
+
+def patients_of(task: Task) -> list[set[str]]:
+    """The labelled patients of each class."""
+    classes = range(task.train.target.shape[1])
+    return [set(task.train.patient[task.train.target[:, label].numpy() > 0].tolist()) for label in classes]
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5, 0.1])
+def test_fix_takes_the_first_of_permuted_recordings_whatever_the_seed(
+    cohorts: dict[str, Prepared], ratio: float
+) -> None:
+    sides = sides_of(cohorts["chapman"], PAPER)
+    every = np.unique(sides.trials.recording[sides.train])
+    order = torch.randperm(len(every), generator=torch.Generator().manual_seed(42)).numpy()
+    names = {cohorts["chapman"].entries[r].recording for r in every[order[: int(len(every) * ratio)]]}
+    for seed in (41, 42):
+        task = subsets_task_of(sides, drawn_by_recording, ratio, seed)
+        assert set(task.train.recordings) == names
+    whole = {r: np.sum(sides.trials.recording[sides.train] == r) * 6 for r in every}
+    assert len(task.train) == sum(whole[r] for r in every[order[: len(names)]])
+
+
+def test_a_share_below_one_recording_is_one(cohorts: dict[str, Prepared]) -> None:
+    assert len(subsets_task_of(sides_of(cohorts["chapman"], PAPER), drawn_by_recording, 1e-6).train.recordings) == 1
+
+
+@pytest.mark.parametrize("spec", [STRICT, PAPER, MULTI])
+def test_each_class_has_its_patients_and_fewer_shots_are_among_more(
+    cohorts: dict[str, Prepared], spec: TaskSpec
+) -> None:
+    name = "ptb-xl" if spec.labels == "multi" else "chapman"
+    sides = sides_of(cohorts[name], spec)
+    most = min(patients_per_class(cohorts[name], spec).values())
+    assert most >= 3
+    before: set[str] = set()
+    for shots in range(1, most + 1):
+        task = subsets_task_of(sides, drawn_per_class, shots)
+        chosen = set(task.train.patient.tolist())
+        assert min(map(len, patients_of(task))) >= shots
+        assert before <= chosen
+        if spec.labels == "single" and len(chosen) == len(set(sides.trials.patient[sides.train])):
+            break
+        before = chosen
+    assert task.unscored == ""
+
+
+def test_with_one_class_a_patient_there_are_exactly_so_many(make_prepared: MakePrepared) -> None:
+    recordings = [(f"p{number}", (number % 4,), 6, 1 + number % 10) for number in range(200)]
+    sides = sides_of(make_prepared("chapman", recordings))
+    task = subsets_task_of(sides, drawn_per_class, 5)
+    assert list(map(len, patients_of(task))) == [5] * 4
+    assert len(task.train) == 5 * 4 * 6
+
+
+def test_of_classes_with_equally_many_patients_the_first_goes_first(cohorts: dict[str, Prepared]) -> None:
+    """Forty classes of three sizes; the rounds written out."""
+    sides = sides_of(cohorts["chapman"])
+    trials, train = sides.trials, sides.train
+    everybody = np.unique(trials.patient[train])
+    member = np.array([[(p * 7 + label) % 40 < 8 + label % 3 for label in range(40)] for p in range(len(everybody))])
+    target = np.zeros((len(sides.target), 40), np.int64)
+    target[trials.recording[train]] = member[np.searchsorted(everybody, trials.patient[train])]
+    prepared = replace(sides.prepared, classes=tuple(f"c{label}" for label in range(40)))
+    most = int(min(member.sum(axis=0)))
+    assert most >= 2
+    order = np.random.default_rng(41).permutation(len(everybody)).tolist()
+    chosen: set[int] = set()
+    for enough in range(1, 3):
+        for label in sorted(range(40), key=lambda label: (member[:, label].sum(), label)):
+            if sum(member[p, label] for p in chosen) < enough:
+                chosen.add(next(p for p in order if member[p, label] and p not in chosen))
+    drawn = drawn_per_class(replace(sides, prepared=prepared, target=target), 2, 41)
+    expected = train[np.isin(trials.patient[train], everybody[sorted(chosen)])]
+    assert set((drawn.windows // 6).tolist()) == set(expected.tolist())
+    assert len(chosen) < len(everybody)
+
+
+def test_all_windows_of_a_patient_are_labelled(make_prepared: MakePrepared) -> None:
+    recordings = [(f"p{number // 2}", (number // 2 % 4,), 12, 1 + number // 2 % 10) for number in range(200)]
+    task = subsets_task_of(sides_of(make_prepared("chapman", recordings)), drawn_per_class, 3)
+    assert len(task.train) == 3 * 4 * 2 * 12
+
+
+def test_a_seed_draws_other_patients_and_the_same_seed_the_same(cohorts: dict[str, Prepared]) -> None:
+    sides = sides_of(cohorts["chapman"])
+    one, again, other = (set(subsets_task_of(sides, drawn_per_class, 1, seed).train.patient) for seed in (41, 41, 42))
+    assert one == again
+    assert one != other
+
+
+def test_too_few_patients_of_a_class_are_named_and_nothing_is_drawn(make_prepared: MakePrepared) -> None:
+    recordings: list[Any] = [(f"p{number}", (min(3, number % 8),), 6, 1 + number % 8) for number in range(64)]
+    recordings += [("v", (0,), 6, 9), ("t", (0,), 6, 10)]
+    prepared = make_prepared("chapman", recordings)
+    names = prepared.classes
+    assert patients_per_class(prepared, STRICT) == dict(zip(names, (8, 8, 8, 40), strict=True))
+    task = subsets_task_of(sides_of(prepared), drawn_per_class, 9)
+    few = ", ".join(f"{name} 8" for name in names[:3])
+    assert task.unscored == f"too few training patients for 9 per class: {few}"
+    assert len(task.train) == 0
+    assert subsets_task_of(sides_of(prepared), drawn_per_class, 8).unscored == ""

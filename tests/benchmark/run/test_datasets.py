@@ -1,0 +1,277 @@
+"""Where a run's data are: simulated once, found again, or looked for in real folders.
+
+What is said of a run's datasets before it begins: which are refused, which are only not scored.
+
+Groups of recordings kept beside a store, by a run and by a later look at the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.data.datasets.base import Dataset, DatasetError
+from benchmark.data.datasets.registry import DATASETS, SIMULATED_MARK
+from benchmark.data.prepare import Prepared
+from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.data.task import patients_per_class
+from benchmark.results.store import people_file, read_people
+from benchmark.run.datasets import (
+    add_people,
+    audit_of,
+    cohort_folder,
+    gate,
+    keep_people,
+    locate,
+    names_of,
+    with_columns,
+)
+
+SmallConfig = Callable[..., Config]
+FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 2}}
+
+
+def simulate(config: Config, folder: Path, **options: object) -> Dataset:
+    return locate(config, "chapman", simulated=folder, data_root=None, paths={}, **options)  # type: ignore[arg-type]
+
+
+def test_the_corpus_comes_first_and_no_dataset_twice(small_config: SmallConfig) -> None:
+    names = ["ptb-xl", "chapman"]
+    assert names_of(small_config({"data.datasets": names})) == ["mimic-iv-ecg", "ptb-xl", "chapman"]
+    assert names_of(small_config({"data.datasets": names, "data.pretrain": "chapman"})) == ["chapman", "ptb-xl"]
+
+
+def test_a_cohort_is_simulated_once(small_config: SmallConfig, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    config = small_config(FEW)
+    first = simulate(config, tmp_path, on_progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 2), (2, 2)]
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    again = simulate(config, tmp_path, on_progress=lambda done, total: seen.append((done, total)))
+    assert len(seen) == 2
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
+    assert first.root == again.root == cohort_folder("chapman", config.data.simulation, tmp_path)  # type: ignore[arg-type]
+    assert (first.root / SIMULATED_MARK).is_file()
+    assert len(first.listing().entries) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data.simulation.seed": 2},
+        {"data.simulation.patients.chapman": 3},
+        {"data.simulation.noise": 0.5},
+        {"data.simulation.anatomy": 0.5},
+    ],
+)
+def test_other_settings_are_another_cohort(small_config: SmallConfig, change: dict[str, object]) -> None:
+    folders = [
+        cohort_folder("chapman", small_config({**FEW, **overrides}).data.simulation, Path())  # type: ignore[arg-type]
+        for overrides in ({}, change)
+    ]
+    assert folders[0] != folders[1]
+
+
+def test_the_size_of_another_cohort_leaves_this_one_alone(small_config: SmallConfig) -> None:
+    folders = [
+        cohort_folder("chapman", small_config({**FEW, **overrides}).data.simulation, Path())  # type: ignore[arg-type]
+        for overrides in ({}, {"data.simulation.patients.mimic-iv-ecg": 9})
+    ]
+    assert folders[0] == folders[1]
+
+
+def test_an_interrupted_simulation_leaves_nothing_and_goes_on(small_config: SmallConfig, tmp_path: Path) -> None:
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(small_config(FEW), tmp_path, on_progress=interrupt)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert len(simulate(small_config(FEW), tmp_path).listing().entries) == 2
+
+
+def test_more_patients_than_can_be_numbered_are_refused(small_config: SmallConfig, tmp_path: Path) -> None:
+    with pytest.raises((ConfigError, DatasetError), match="99999"):
+        simulate(small_config({"data.simulation.patients.chapman": 99999}), tmp_path)
+
+
+def test_real_data_are_taken_from_their_own_folder_or_the_root(small_config: SmallConfig, tmp_path: Path) -> None:
+    config = small_config({"data.simulation": None})
+    (tmp_path / "root" / "chapman").mkdir(parents=True)
+    (tmp_path / "own").mkdir()
+    simulated = tmp_path / "simulated"
+    found = locate(config, "chapman", simulated=simulated, data_root=tmp_path / "root", paths={})
+    assert found.root == tmp_path / "root" / "chapman"
+    paths = {"chapman": tmp_path / "own"}
+    assert (
+        locate(config, "chapman", simulated=simulated, data_root=tmp_path / "root", paths=paths).root
+        == paths["chapman"]
+    )
+    assert not simulated.exists()
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_missing_data_say_which_where_and_how_to_get_them(small_config: SmallConfig, name: str, tmp_path: Path) -> None:
+    config = small_config({"data.simulation": None})
+    reader = DATASETS[name]
+    with pytest.raises(DatasetError, match=f"--data-root DIR or --data {name}=DIR"):
+        locate(config, name, simulated=tmp_path, data_root=None, paths={})
+    for data_root, paths in ((tmp_path, {}), (None, {name: tmp_path / "gone"})):
+        with pytest.raises(DatasetError) as caught:
+            locate(config, name, simulated=tmp_path, data_root=data_root, paths=paths)
+        message = str(caught.value)
+        assert message.startswith(f"{reader.title}: ")
+        assert str(tmp_path) in message
+        assert reader.how_to_get in message
+        assert "\n" not in message
+
+
+def test_a_cohort_that_another_process_writes_faster_is_taken(
+    small_config: SmallConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def second(unfinished: Path, folder: Path) -> Path:
+        monkeypatch.undo()
+        first.append(simulate(small_config(FEW), tmp_path))
+        return rename(unfinished, folder)
+
+    first: list[Dataset] = []
+    monkeypatch.setattr(Path, "rename", second)
+    assert simulate(small_config(FEW), tmp_path).root == first[0].root
+    assert len(list(tmp_path.glob("*/*"))) == 1
+
+
+def test_a_given_folder_that_is_missing_is_named_before_the_corpus(small_config: SmallConfig, tmp_path: Path) -> None:
+    config = small_config({"data.simulation": None, "data.datasets": ["ptb-xl"]})
+    with pytest.raises(DatasetError) as caught:
+        locate(config, "mimic-iv-ecg", simulated=tmp_path, data_root=None, paths={"ptb-xl": tmp_path / "nope"})
+    first, second = str(caught.value).split("; ")
+    assert first == f"PTB-XL: {tmp_path / 'nope'} is not a folder"
+    assert second.startswith("MIMIC-IV-ECG: no folder given")
+    assert second.endswith("or pretrain on a dataset that is given: --pretrain-dataset ptb-xl")
+
+
+MakePrepared = Callable[..., Prepared]
+SOME_WITHOUT_A_FOLD = [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 9), ("p4", (1,), 12, 10)]
+NO_FOLD = "recording r001 has no official fold, others of its dataset have"
+BOTH = {"data.datasets": ["ptb-xl", "chapman"]}
+
+
+@pytest.fixture
+def unsplit(cohorts: dict[str, Prepared], make_prepared: MakePrepared) -> dict[str, Prepared]:
+    """The cohorts with a PTB-XL that cannot be split."""
+    return cohorts | {"ptb-xl": make_prepared("ptb-xl", SOME_WITHOUT_A_FOLD)}
+
+
+def test_a_dataset_that_cannot_be_split_is_not_scored_and_the_run_goes_on(
+    unsplit: dict[str, Prepared], small_config: SmallConfig
+) -> None:
+    found = gate(small_config(BOTH), unsplit)
+    assert (found.leaks, found.unscored) == ([], [f"PTB-XL cannot be scored: {NO_FOLD}"])
+
+
+def test_a_corpus_that_cannot_be_split_is_refused_before_anything_is_trained(
+    unsplit: dict[str, Prepared], small_config: SmallConfig
+) -> None:
+    with pytest.raises(DatasetError, match=f"PTB-XL cannot be pretrained on: {NO_FOLD}"):
+        gate(small_config({"data.datasets": ["chapman"], "data.pretrain": "ptb-xl"}), unsplit)
+
+
+def test_where_no_dataset_can_be_scored_the_run_is_refused(
+    unsplit: dict[str, Prepared], small_config: SmallConfig
+) -> None:
+    with pytest.raises(DatasetError, match=f"PTB-XL cannot be scored: {NO_FOLD}"):
+        gate(small_config({"data.datasets": ["ptb-xl"]}), unsplit)
+
+
+def test_a_corpus_without_a_recording_is_refused(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
+    empty = replace(cohorts["mimic-iv-ecg"], entries=(), signals=())
+    with pytest.raises(DatasetError, match="MIMIC-IV-ECG cannot be pretrained on: no recording is usable"):
+        gate(small_config(), cohorts | {"mimic-iv-ecg": empty})
+
+
+def test_a_corpus_too_small_to_be_scored_may_be_pretrained_on(
+    cohorts: dict[str, Prepared], make_prepared: MakePrepared, small_config: SmallConfig
+) -> None:
+    small = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (1,), 12, 2)])
+    config = small_config({"data.datasets": ["chapman"], "data.pretrain": "ptb-xl"})
+    assert gate(config, cohorts | {"ptb-xl": small}).unscored == []
+
+
+def test_what_is_doubtful_and_used_is_told(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
+    chapman = cohorts["chapman"]
+    flat = tuple(signal._replace(doubt="half of the leads or more flat") for signal in chapman.signals[:1])
+    doubtful = replace(chapman, signals=flat + chapman.signals[1:])
+    assert gate(small_config(), cohorts).doubts == []
+    assert gate(small_config(), cohorts | {"chapman": doubtful}).doubts == [
+        f"Chapman: 1 recording is used with half of the leads or more flat ({chapman.entries[0].recording})"
+    ]
+
+
+def test_more_shots_than_any_class_has_patients_are_refused_with_what_is_possible(
+    cohorts: dict[str, Prepared], small_config: SmallConfig
+) -> None:
+    few_shot = {**BOTH, "evaluate": ["few-shot"]}
+    config = small_config({**few_shot, "few_shot.shots": [1, 500]})
+    spec = config.task_spec(config.finetune)
+    spans = []
+    for name in ("ptb-xl", "chapman"):
+        counts = patients_per_class(cohorts[name], spec).values()
+        spans.append(f"{cohorts[name].title} {min(counts)} to {max(counts)}")
+    with pytest.raises(DatasetError) as refused:
+        gate(config, cohorts)
+    assert str(refused.value) == (
+        f"few_shot.shots 500: no class has so many training patients; they have: {', '.join(spans)}"
+    )
+    gate(small_config({**few_shot, "few_shot.shots": [1, max(counts)]}), cohorts)
+    gate(small_config({**BOTH, "few_shot.shots": [500]}), cohorts)
+
+
+def test_tasks_of_a_dataset_are_no_copies_of_each_other(
+    small_config: SmallConfig, cohorts: dict[str, Prepared]
+) -> None:
+    tasks = {"data.datasets": ["ptb-xl"], "data.task": ["rhythm", "superdiagnostic"], "data.pretrain": "ptb-xl"}
+    config = small_config(tasks)
+    prepared = with_columns(config, cohorts)
+    assert list(prepared) == ["ptb-xl", "ptb-xl.rhythm", "ptb-xl.superdiagnostic"]
+    found = audit_of(config, prepared, [column.name for column in config.data.columns()])
+    assert [own for own in found if own.severity == "leak" or "more than one recording" in own.text] == []
+
+
+def test_a_task_that_tests_what_is_pretrained_on_is_a_leak(
+    small_config: SmallConfig, cohorts: dict[str, Prepared]
+) -> None:
+    config = small_config({"data.datasets": ["chapman"], "data.task": ["all"], "data.pretrain": "chapman"})
+    (leak,) = gate(config, with_columns(config, cohorts)).leaks
+    assert "both pretrained on and tested" in leak
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    write_cohort("chapman", tmp_path / "chapman", CohortSettings(patients=4), seed=1)
+    return DATASETS["chapman"](tmp_path / "chapman")
+
+
+def test_a_run_keeps_the_groups_once(dataset: Dataset, tmp_path: Path) -> None:
+    entries = dataset.listing().entries
+    keep_people(dataset, entries, tmp_path / "runs", "f00d")
+    assert read_people(tmp_path / "runs", "f00d").keys() == {entry.recording for entry in entries}
+    people_file(tmp_path / "runs", "f00d").write_text("{}")
+    keep_people(dataset, entries, tmp_path / "runs", "f00d")
+    assert people_file(tmp_path / "runs", "f00d").read_text() == "{}"
+
+
+def test_they_are_added_to_rows_of_the_same_recordings_alone(dataset: Dataset, tmp_path: Path) -> None:
+    patients = {entry.recording: entry.patient for entry in dataset.listing().entries[:2]}
+    assert add_people(dataset, {"a": patients, "b": patients}, tmp_path) == 4
+    assert read_people(tmp_path, "a") == read_people(tmp_path, "b")
+    assert len(read_people(tmp_path, "a")) == 4
+    with pytest.raises(ConfigError, match="1 of 1 test recordings are not in"):
+        add_people(dataset, {"c": {next(iter(patients)): "another"}}, tmp_path)
+    assert read_people(tmp_path, "c") == {}

@@ -1,0 +1,59 @@
+"""Every engine that a command line may name is there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchmark.cli import VERBS
+from benchmark.cli.look import in_queues
+from benchmark.cli.run import engine_of, machine_of
+from benchmark.config.command_line import parse
+from benchmark.config.flags import config_of
+from benchmark.config.sections import EngineSection
+from benchmark.results.names import ENGINES as NAMES
+from benchmark.results.store import Store
+from benchmark.run import engines
+from benchmark.run.engines import ENGINES, EngineKind, EngineRequest
+from benchmark.run.local import Ended, Local, Order, Result, Submitted, Work
+
+
+def test_the_registry_has_the_names_of_the_flag_and_of_the_config() -> None:
+    assert tuple(ENGINES) == NAMES
+    assert EngineSection.model_json_schema()["properties"]["name"]["enum"] == list(NAMES)
+
+
+def test_local_has_the_jobs_and_devices_that_were_asked_for() -> None:
+    asked = EngineRequest(EngineSection(), 4, ("0", "1"), Path("runs"), [], detach=False)
+    assert ENGINES["local"].open(asked) == Local(4, ("0", "1"))
+
+
+@dataclass(frozen=True)
+class Third:
+    """An engine of another queue, which hands over and waits for nothing."""
+
+    apart: bool = True
+    detached: bool = True
+    doubts: tuple[str, ...] = ("its nodes are asleep",)
+
+    def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
+        yield from ()
+
+
+def test_a_third_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every part that asks an engine anything asks the table: machine, what is in the queue."""
+    job = Submitted("9", "waiting", ["a"], 5)
+    stands_in = {"third:open": lambda request: Third(), "third:queue": lambda results: [job]}
+    monkeypatch.setattr(engines, "function_named", stands_in.__getitem__)
+    kind = EngineKind("third:open", cluster=True, queue="third:queue")
+    monkeypatch.setitem(ENGINES, "third", kind)
+    arguments = parse(VERBS, ["--precision", "float32", "--detach", "--set", "engine.gpus=2"])[1]
+    config = config_of(arguments)
+    config = config.model_copy(update={"engine": config.engine.model_copy(update={"name": "third"})})
+    machine = machine_of(arguments, config)
+    assert machine.mode() == {"device": "cuda", "precision": "float32", "ranks": 2}
+    assert engine_of(arguments, config, machine) == Third()
+    assert in_queues(Store(tmp_path)) == [job]

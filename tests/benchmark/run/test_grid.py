@@ -1,0 +1,654 @@
+"""The rows, pretrainings and cells that a config has.
+
+Keys change with all that can move a number and with nothing else.
+
+Stored pretrainings of the earlier form of key with thread counts, and of other numbers of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+import torch
+
+from benchmark.config.config import load_config
+from benchmark.config.errors import ConfigError
+from benchmark.config.sections import Knn, Supervised
+from benchmark.results.names import CARD, EVALUATIONS
+from benchmark.results.schema import digest
+from benchmark.results.store import Store
+from benchmark.run import grid as keys_module
+from benchmark.run.grid import Grid, as_stored, earlier_lines, expand, other_ranks_lines, stored_pretrainings
+from benchmark.run.rows import variants_of
+from benchmark.training import evaluations
+from benchmark.training.checkpoint import CHECKPOINT
+from methods import METHODS
+from methods.base import MethodConfig
+from tests.basic import ANYWHERE, BASIC
+from tests.benchmark.run.kept_grid import BASE as EARLIER_KEYS_BASE
+from tests.benchmark.run.kept_grid import MODE as EARLIER_KEYS_MODE
+from tests.benchmark.run.kept_grid import grid_of as earlier_keys_grid_of
+from tests.benchmark.run.kept_grid import keep
+from tests.benchmark.run.small_grid import BASE, MODE, SIMULATED, grid_of
+
+ALL_GATES = ["random", "frozen", "features", "full-labels"]
+
+
+def test_a_row_that_pairs_neighbours_is_refused_where_a_recording_is_one_window() -> None:
+    whole = {**BASE, "data.segmentation": "recordings"}
+    with pytest.raises(
+        ConfigError, match=r"^pmq pairs neighbouring windows .pairing: neighbor., and a recording of 10"
+    ):
+        grid_of(load_config(BASIC, whole))
+    grid_of(load_config(BASIC, {**whole, "data.window_seconds": 5.0}))
+    grid_of(load_config(BASIC, {**whole, "methods.pmq.pairing": "same"}))
+    with pytest.raises(ConfigError, match=r"^pmq:pairing=neighbor pairs"):
+        grid_of(load_config(BASIC, {**whole, "methods": ["pclr"], "sweeps": {"pmq": {"pairing": ["neighbor"]}}}))
+
+
+def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
+    methods = ANYWHERE
+    config = load_config("paper", {"methods": methods, "gates": []})
+    grid = grid_of(config)
+    trained = [name for name in methods if METHODS[name].trains]
+    assert len(grid.cells) == len(methods) * 3 * 3 * 5
+    assert len({cell.key for cell in grid.cells}) == len(grid.cells)
+    assert sum(p.method.trains for p in grid.pretrainings) == len(trained)
+    assert len(grid.pretrainings) == len(trained) + 5 * (len(methods) - len(trained))
+    assert {p.seed for p in grid.pretrainings if p.method.trains} == {config.pretrain.seed}
+
+
+def test_the_strict_protocol_pretrains_once_per_seed() -> None:
+    grid = grid_of(load_config(BASIC, {**BASE, "protocol": "strict"}))
+    assert len(grid.pretrainings) == 4
+    assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
+
+
+def test_a_sweep_over_the_learning_rate_is_a_row_per_value() -> None:
+    grid = grid_of(load_config(BASIC, {**BASE, "sweeps.pmq.recipe.lr": [1e-3, 2e-3]}))
+    swept = {v.name: v.config.recipe for v in grid.variants if v.role == "sweep"}
+    assert {name: recipe.lr for name, recipe in swept.items()} == {
+        "pmq:recipe.lr=0.001": 1e-3,
+        "pmq:recipe.lr=0.002": 2e-3,
+    }
+    assert {recipe.batch_size for recipe in swept.values()} == {64}
+    assert len({p.key for p in grid.pretrainings if p.variant.name.startswith("pmq")}) == 2  # 1e-3 is PMQ as it is
+
+
+def test_rows_come_in_the_order_asked_for() -> None:
+    grid = grid_of(load_config(BASIC, {**BASE, "methods": ["pmq", "random", "moco"]}))
+    assert [variant.name for variant in grid.variants] == ["pmq", "random", "moco"]
+    assert [variant.title for variant in grid.variants] == ["PMQ", "Random", "MoCo"]
+
+
+def test_cells_say_what_they_are() -> None:
+    cell = grid_of(load_config(BASIC, BASE)).cells[0]
+    assert cell.describe() == "random finetune ptb-xl 0.3 seed 41"
+    descriptions = [cell.describe() for cell in grid_of(load_config(BASIC, BASE)).cells]
+    assert len(set(descriptions)) == len(descriptions)
+
+
+def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
+    grid = grid_of(load_config(BASIC, {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
+    assert [(v.name, v.role) for v in grid.variants] == [
+        ("pmq", "method"),
+        *((name, "gate") for name in ("random", "random-frozen", "features")),
+    ]
+    places = {(c.variant.name, c.table, c.evaluation, c.ratio) for c in grid.cells}
+    assert places == {
+        ("pmq", "finetune", "finetune", 0.1), ("pmq", "linear", "linear", 0.1),
+        *(("random", table, table, ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
+        *(("random-frozen", "finetune", "linear", ratio) for ratio in (0.1, 1.0)),
+        *(("features", table, "features", ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
+    }  # fmt: skip
+    by_place = {(c.variant.name, c.table, c.dataset, c.ratio, c.seed): c.key for c in grid.cells}
+    for (name, table, *rest), key in by_place.items():
+        if name == "features":
+            assert key == by_place["features", "linear", *rest]
+        if (name, table) == ("random-frozen", "finetune"):
+            assert key == by_place["random", "linear", *rest]
+    assert {c.pretraining for c in grid.cells if c.variant.name == "features"} == {None}
+
+
+def test_a_compared_random_row_is_its_own_gate_and_each_gate_can_be_left_out() -> None:
+    def rows(**overrides: Any) -> list[str]:
+        return [v.name for v in variants_of(load_config(BASIC, {**BASE, **overrides}))]
+
+    assert rows(gates=ALL_GATES) == ["random", "pmq", "random-frozen", "features"]
+    assert rows(gates=["features"]) == ["random", "pmq", "features"]
+    full = {c.variant.name for c in grid_of(load_config(BASIC, {**BASE, "gates": ALL_GATES})).cells if c.ratio == 1}
+    assert full == {"random", "random-frozen", "features"}
+    with_full = {**BASE, "gates": ALL_GATES, "ratios": [1.0]}
+    assert len({c.key for c in grid_of(load_config(BASIC, with_full)).cells if c.variant.name == "pmq"}) == 2 * 2 * 3
+
+
+def test_ablations_are_rows_of_their_own_with_one_knob_changed() -> None:
+    grid = grid_of(load_config(BASIC, {**BASE, "ablate": ["all"]}))
+    changed = {v.name: v for v in grid.variants if v.role == "ablation"}
+    names = ["pmq:w/o mask_t", "pmq:w/o mask_f", "pmq:w/o neighbor", "pmq:w/o queue"]
+    assert list(changed) == names
+    full = next(v for v in grid.variants if v.name == "pmq").config
+    knobs = ["time_mask", "frequency_mask", "pairing", "queue_size"]
+    for name, knob in zip(names, knobs, strict=True):
+        own = changed[name].config
+        assert [f.name for f in fields(own) if getattr(own, f.name) != getattr(full, f.name)] == [knob]
+    keys_of = {p.variant.name: p.key for p in grid.pretrainings}
+    assert len({keys_of[name] for name in [*names, "pmq"]}) == 5
+    one = load_config(BASIC, {**BASE, "ablate": ["w/o queue"]})
+    assert [v.name for v in variants_of(one) if v.role == "ablation"] == ["pmq:w/o queue"]
+
+
+def test_the_papers_ablations_and_queue_sizes_are_counted_as_in_the_paper() -> None:
+    overrides = {"gates": [], "ablate": ["all"], "sweeps": {"pmq": {"queue_size": [1024, 16384]}}}
+    grid = grid_of(load_config("paper", overrides))
+    counts = {role: sum(c.variant.role == role for c in grid.cells) for role in ("method", "ablation", "sweep")}
+    assert counts == {"method": 360, "ablation": 180, "sweep": 30}
+    assert {c.ratio for c in grid.cells if c.variant.role == "sweep"} == {0.01}
+    pmq = {c.key for c in grid.cells if c.variant.name == "pmq"}
+    at_default = {c.key for c in grid.cells if c.variant.name == "pmq:queue_size=16384"}
+    assert at_default < pmq  # the same encoder and cells, done once
+
+
+def test_few_shot_tables_have_shots_for_ratios_and_no_row_of_another_evaluation() -> None:
+    config = load_config(BASIC, {**BASE, "evaluate": ["few-shot"], "gates": [*ALL_GATES, "supervised"]})
+    cells = grid_of(config).cells
+    assert {(cell.table, cell.evaluation, cell.ratio) for cell in cells} == {
+        ("few-shot", "few-shot", shots) for shots in (1.0, 5.0, 10.0)
+    }
+    assert {cell.variant.name for cell in cells} == {"random", "pmq"}
+    sweep = {"sweeps": {"pmq": {"positives": ["own"]}}, "few_shot.shots": [5, 2]}
+    swept = grid_of(load_config(BASIC, {**BASE, "evaluate": ["few-shot"], **sweep})).cells
+    assert {cell.ratio for cell in swept if cell.variant.role == "sweep"} == {2.0}
+
+
+def test_the_supervised_gate_has_all_labels_once_a_table_whatever_the_ratios() -> None:
+    for gates, ratios in ((["supervised"], [0.1, 0.01]), (["full-labels", "supervised"], [1.0, 0.1])):
+        cells = grid_of(load_config(BASIC, {**BASE, "gates": gates, "ratios": ratios})).cells
+        own = [cell for cell in cells if cell.variant.name == "supervised"]
+        assert {(cell.table, cell.evaluation, cell.ratio, cell.gate) for cell in own} == {
+            (table, "supervised", 1.0, "supervised") for table in ("finetune", "linear")
+        }
+        assert len({cell.key for cell in own}) == 3 * 2
+        untrained = {cell.pretrain_key for cell in cells if cell.variant.name == "random"}
+        assert {cell.pretrain_key for cell in own} == untrained
+
+
+def test_a_dataset_under_a_task_is_a_column_with_keys_of_its_own() -> None:
+    def grid(*tasks: str, datasets: list[str]) -> Grid:
+        config = load_config(BASIC, BASE | {"data.datasets": datasets, "data.task": list(tasks)})
+        return grid_of(config, data={column.name: "data" for column in config.data.columns()})
+
+    plain, both = grid("default", datasets=["chapman"]), grid("default", "all", datasets=["chapman"])
+    own = {cell.key for cell in both.cells if cell.dataset == "chapman"}
+    assert own == {cell.key for cell in plain.cells}
+    named = [cell for cell in both.cells if cell.dataset == "chapman.all"]
+    assert len(named) == len(own)
+    assert not own & {cell.key for cell in named}
+    assert {str(cell.content["task"][1:]) for cell in named} == {"['multi', 'paper', {'sides': 'shuffled'}]"}
+    assert both.pretrainings == plain.pretrainings
+
+
+def test_a_config_without_tasks_is_stored_as_before() -> None:
+    assert "task" not in load_config(BASIC, BASE).model_dump(mode="json")["data"]
+    with_tasks = load_config(BASIC, BASE | {"data.datasets": ["ptb-xl"], "data.task": ["rhythm"]})
+    assert with_tasks.model_dump(mode="json")["data"]["task"] == ["rhythm"]
+
+
+ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
+PMQ = {"pmq finetune", "pmq linear"}
+FINETUNE = {"random finetune", "pmq finetune"}
+LINEAR = {"random linear", "pmq linear"}
+MOVES: dict[str, tuple[Any, set[str]]] = {
+    "encoder.hidden": (24, ALL),
+    "encoder.depth": (9, ALL),
+    "encoder.output": (32, ALL),
+    "encoder.pool": (2, ALL),
+    "pretrain.epochs": (6, PMQ),
+    "pretrain.budget": ("passes", PMQ),
+    "pretrain.seed": (43, PMQ),
+    "pretrain.preset": ("paper", PMQ),
+    "pretrain.beats_per_trial": (8, PMQ),
+    "pretrain.recipe.optimiser": ("adam", PMQ),
+    "pretrain.recipe.lr": (2e-3, PMQ),
+    "pretrain.recipe.weight_decay": (0.0, PMQ),
+    "pretrain.recipe.schedule": ("constant", PMQ),
+    "pretrain.recipe.batch_size": (32, PMQ),
+    "finetune.epochs": (11, FINETUNE),
+    "finetune.lr": (2e-3, FINETUNE),
+    "finetune.weight_decay": (0.0, FINETUNE),
+    "finetune.batch_size": (32, FINETUNE),
+    "finetune.least_updates": (5, FINETUNE),
+    "finetune.head_hidden": (64, FINETUNE),
+    "finetune.dropout": (0.2, FINETUNE),
+    "finetune.encoder_dropout": (0.1, FINETUNE),
+    "finetune.beats_per_trial": (4, ALL),
+    "linear.strengths": ([1.0], LINEAR),
+    "protocol": ("strict", ALL),
+    "data.labels": ("multi", ALL),
+    "data.leads": ([2], ALL),
+    "data.pool": ("max", ALL),
+    "data.standardise": ("dataset", ALL),
+}
+"""Config key -> another value, and the cells it moves."""
+OF_PLAIN_WINDOWS = {"pretrain.windows_per_trial": PMQ, "finetune.windows_per_trial": ALL}
+"""Keys that count where recordings are cut into plain windows, and the cells they move."""
+OUTSIDE = """
+from dataclasses import dataclass
+from methods.encoders.base import Encoder, EncoderConfig
+
+@dataclass(frozen=True, kw_only=True)
+class LinearConfig(EncoderConfig):
+    output: int = 6
+
+class Linear(Encoder):
+    name, Config = "linear", LinearConfig
+"""
+STORED = ["9a5b7067e8011d05", "3ef7e908fe397169", "13ccad2a740164a4"]
+LATER = {"encoder.pool", "pretrain.budget"}
+"""Keys that a config leaves out at their default, so that stored ones are equal."""
+ONLY_FOR_TEXT = {"pretrain.text_embedder"}
+"""Keys that count for methods which read reports."""
+
+
+def keys(grid: Grid) -> dict[tuple[str, str, str, float, int], str]:
+    """(variant, evaluation, dataset, ratio, seed) -> key."""
+    return {(cell.variant.name, cell.evaluation, cell.dataset, cell.ratio, cell.seed): cell.key for cell in grid.cells}
+
+
+def moved(before: Grid, after: Grid) -> set[str]:
+    """'variant evaluation' of the cells whose keys changed; all cells of such a group must have."""
+    old, new = keys(before), keys(after)
+    assert old.keys() == new.keys()
+    changed = {name for name in old if old[name] != new[name]}
+    groups = {f"{variant} {evaluation}" for variant, evaluation, *_ in changed}
+    assert changed == {name for name in old if f"{name[0]} {name[1]}" in groups}
+    return groups
+
+
+def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key
+
+
+def other(value: Any, hint: Any) -> Any:
+    """Another allowed value of a method's knob."""
+    if isinstance(value, str):
+        return next(choice for choice in get_args(hint) if choice != value)
+    if isinstance(value, float):
+        return value / 2 or 0.25
+    return not value if isinstance(value, bool) else value + 1
+
+
+@pytest.mark.parametrize("key", MOVES)
+def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(key: str) -> None:
+    value, groups = MOVES[key]
+    before = grid_of(load_config(BASIC, BASE))
+    assert moved(before, grid_of(load_config(BASIC, {**BASE, key: value}))) == groups
+
+
+def test_ranks_and_their_batch_norm_move_what_is_pretrained_and_of_one_process_the_option_moves_nothing() -> None:
+    of_ranks = MODE | {"ranks": 2}
+    one, per_rank = (load_config(BASIC, {**BASE, **own}) for own in ({}, {"pretrain.batch_norm": "per-rank"}))
+    assert moved(grid_of(one), grid_of(per_rank)) == set()
+    assert moved(grid_of(one), grid_of(one, mode=of_ranks)) == PMQ
+    assert moved(grid_of(one, mode=of_ranks), grid_of(per_rank, mode=of_ranks)) == PMQ
+    assert "batch_norm" not in one.model_dump()["pretrain"]
+
+
+def test_the_encoder_moves_all_keys_but_its_name_alone_when_it_is_the_default_none(tmp_path: Path) -> None:
+    before = grid_of(load_config(BASIC, BASE))
+    assert moved(before, grid_of(load_config(BASIC, {**BASE, "encoder.name": "dilated"}))) == set()
+    grids = [before, grid_of(load_config(BASIC, {**BASE, "encoder.name": "resnet1d"}))]
+    for text in (OUTSIDE, OUTSIDE + "# edited"):
+        file = tmp_path / str(len(text)) / "linear.py"
+        file.parent.mkdir()
+        file.write_text(text)
+        grids.append(grid_of(load_config(BASIC, {**BASE, "encoder.name": str(file)})))
+    for one, two in combinations(grids, 2):
+        assert moved(one, two) == ALL
+
+
+def test_keys_do_not_hold_the_path_of_an_encoders_file(tmp_path: Path) -> None:
+    grids = []
+    for folder in ("here", "there"):
+        file = tmp_path / folder / "linear.py"
+        file.parent.mkdir()
+        file.write_text(OUTSIDE)
+        grids.append(grid_of(load_config(BASIC, {**BASE, "encoder.name": str(file)})))
+    assert moved(*grids) == set()
+
+
+METHOD = """
+import methods.pmq
+from method_helper import weight
+
+class Mine(methods.pmq.PMQ):
+    name = title = "mine"
+"""
+
+
+def test_keys_hold_the_content_of_a_methods_file_and_of_what_it_imports_and_no_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grid(folder: str, method: str, helper: str) -> Grid:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "method_helper.py").write_text(helper)
+        file = tmp_path / folder / "mine.py"
+        file.write_text(method)
+        with monkeypatch.context() as patched:
+            patched.syspath_prepend(file.parent)
+            return grid_of(load_config(BASIC, {**BASE, "methods": ["random", str(file)]}))
+
+    before = grid("here", METHOD, "weight = 1")
+    assert moved(before, grid("there", METHOD, "weight = 1")) == set()
+    assert moved(before, grid("edited", METHOD + "# edited", "weight = 1")) == {"mine finetune", "mine linear"}
+    assert moved(before, grid("helper", METHOD, "weight = 2")) == {"mine finetune", "mine linear"}
+
+
+def test_the_keys_of_stored_results_stay_what_they_were() -> None:
+    """Pretraining keys of the demo, as the suite made them when it had one encoder only."""
+    made = [pretraining.key for pretraining in grid_of(load_config(BASIC, BASE)).pretrainings]
+    assert made == STORED
+
+
+def test_the_authors_dropout_in_fine_tuning_moves_their_codes_keys_alone_and_none_moves_nothing() -> None:
+    paper = {**BASE, "methods": ["random", "pmq", "pmq-released"], "pretrain.preset": "paper"}
+    before = grid_of(load_config(BASIC, paper))
+    assert moved(before, grid_of(load_config(BASIC, {**paper, "finetune.encoder_dropout": 0.0}))) == {
+        "pmq-released finetune"
+    }
+    assert moved(before, grid_of(load_config(BASIC, {**paper, "finetune.encoder_dropout": 0.1}))) == {
+        *("random finetune", "pmq finetune")
+    }
+    unified = {**paper, "pretrain.preset": "unified"}
+    none = grid_of(load_config(BASIC, {**unified, "finetune.encoder_dropout": 0.0}))
+    assert moved(grid_of(load_config(BASIC, unified)), none) == set()
+
+
+@pytest.mark.parametrize("change", [{"data.leads": [1]}, {"data.pool": "max"}])
+def test_what_is_changed_downstream_alone_pretrains_nothing_anew(change: dict[str, Any]) -> None:
+    """Also where the corpus is a labelled dataset, whose split is in the key."""
+    for base in (BASE, {**BASE, "data.pretrain": "ptb-xl"}):
+        before, after = (grid_of(load_config(BASIC, {**base, **own})) for own in ({}, change))
+        assert [p.key for p in before.pretrainings] == [p.key for p in after.pretrainings]
+
+
+def test_one_scale_for_a_corpus_pretrains_anew_and_millivolts_are_other_data() -> None:
+    """Both are kept as mV, so the data's fingerprint does not tell one scale from none."""
+    made = [grid_of(load_config(BASIC, {**BASE, "data.standardise": how})) for how in ("recording", "dataset", "none")]
+    recording, dataset, none = ([p.key for p in grid.pretrainings if p.method.trains] for grid in made)
+    assert recording == none != dataset
+
+
+def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:
+    plain = {**BASE, "data.segmentation": "windows"}
+    before = grid_of(load_config(BASIC, plain))
+    for key, groups in OF_PLAIN_WINDOWS.items():
+        assert moved(before, grid_of(load_config(BASIC, {**plain, key: 5}))) == groups
+
+
+def test_every_setting_is_in_the_list_above() -> None:
+    config = load_config(BASIC).model_dump()
+    sections = ("encoder", "pretrain", "finetune", "linear")
+    there = set(leaves({section: config[section] for section in sections}))
+    listed = {key for key in MOVES if key.partition(".")[0] in sections}
+    assert there - ONLY_FOR_TEXT == (listed | OF_PLAIN_WINDOWS.keys()) - LATER
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"name": "other"},
+        {"caption": "Other words."},
+        {"methods.moco.queue_size": 5},
+        {"methods": ["pmq", "random"]},
+        {"evaluate": ["linear", "finetune"]},
+        {"pretrain.streaming": "always"},
+    ],
+)
+def test_words_and_order_and_other_methods_move_no_key(overrides: dict[str, Any]) -> None:
+    assert moved(grid_of(load_config(BASIC, BASE)), grid_of(load_config(BASIC, {**BASE, **overrides}))) == set()
+
+
+@pytest.mark.parametrize("method", [name for name in ANYWHERE if METHODS[name].trains])
+def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
+    def key_of(knobs: dict[str, Any]) -> str:
+        overrides = {"methods": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
+        (pretraining,) = grid_of(load_config(BASIC, overrides)).pretrainings
+        return pretraining.key
+
+    kind: type[MethodConfig] = METHODS[method].Config
+    config, hints = kind(), get_type_hints(kind)
+    knobs = [{f.name: other(getattr(config, f.name), hints[f.name])} for f in fields(kind) if f.name != "recipe"]
+    recipe = config.recipe
+    knobs += [
+        {"recipe": {"lr": recipe.lr * 2}},
+        {"recipe": {"weight_decay": recipe.weight_decay + 0.5}},
+        {"recipe": {"batch_size": recipe.batch_size * 2}},
+    ]
+    found = [key_of(knob) for knob in knobs]
+    assert len({key_of({}), *found}) == len(knobs) + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "groups"),
+    [
+        ({"corpus": "another corpus"}, PMQ),
+        ({"data": {name: f"other {value}" for name, value in SIMULATED.items()}}, ALL),
+        ({"mode": {"device": "cuda", "precision": "float32"}}, ALL),
+        ({"mode": {"device": "cpu", "precision": "bf16"}}, ALL),
+    ],
+)
+def test_data_and_mode_move_keys(change: dict[str, Any], groups: set[str]) -> None:
+    config = load_config(BASIC, BASE)
+    assert moved(grid_of(config), grid_of(config, **change)) == groups
+
+
+def test_data_of_one_dataset_move_the_keys_of_its_column_alone() -> None:
+    config = load_config(BASIC, BASE)
+    before, after = keys(grid_of(config)), keys(grid_of(config, data=SIMULATED | {"chapman": "corrected labels"}))
+    assert {name[2] for name in before if before[name] != after[name]} == {"chapman"}
+
+
+@pytest.mark.parametrize(
+    ("version", "groups"),
+    [
+        ("PRETRAIN_VERSION", PMQ),
+        ("SPLIT_VERSION", ALL),
+    ],
+)
+def test_a_raised_results_version_moves_keys(version: str, groups: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load_config(BASIC, BASE)
+    before = grid_of(config)
+    monkeypatch.setattr(keys_module, version, 99)
+    assert moved(before, grid_of(config)) == groups
+
+
+@pytest.mark.parametrize(("evaluation", "groups"), [("finetune", FINETUNE), ("linear", LINEAR)])
+def test_a_raised_version_of_an_evaluation_moves_its_keys_alone(
+    evaluation: str, groups: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load_config(BASIC, BASE)
+    before = grid_of(config)
+    raised = replace(evaluations.EVALUATIONS[evaluation], version=99)
+    monkeypatch.setitem(evaluations.EVALUATIONS, evaluation, raised)
+    assert moved(before, grid_of(config)) == groups
+
+
+def test_a_raised_version_of_a_method_moves_its_keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load_config(BASIC, BASE)
+    before = grid_of(config)
+    monkeypatch.setattr(METHODS["pmq"], "version", 99)
+    assert moved(before, grid_of(config)) == PMQ
+
+
+def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
+    def random_keys(overrides: dict[str, Any], **data: Any) -> list[str]:
+        config = load_config(BASIC, {"methods": ["random"], "gates": [], "seeds": [41, 42], **overrides})
+        return [pretraining.key for pretraining in grid_of(config, **data).pretrainings]
+
+    base = random_keys({})
+    assert len(set(base)) == 2
+    for overrides in (
+        {"pretrain.epochs": 9},
+        {"pretrain.recipe.lr": 0.5},
+        {"pretrain.seed": 9},
+        {"protocol": "strict"},
+        {"data.labels": "multi"},
+    ):
+        assert random_keys(overrides) == base
+    assert random_keys({}, corpus="another corpus") == base
+    assert set(random_keys({"encoder.depth": 3})).isdisjoint(base)
+    assert random_keys({"seeds": [42, 43]})[0] == base[1]
+
+
+@pytest.mark.parametrize("key", ["methods.pmq.recipe.lr", "methods.pmq.recipe"])
+@pytest.mark.parametrize("preset", ["unified", "paper"])
+def test_a_methods_own_recipe_moves_its_keys_under_either_preset(key: str, preset: str) -> None:
+    under = {**BASE, "pretrain.preset": preset}
+    change = {key: 2e-3 if key.endswith("lr") else {"lr": 2e-3}}
+    assert moved(grid_of(load_config(BASIC, under)), grid_of(load_config(BASIC, {**under, **change}))) == PMQ
+
+
+def test_only_the_recipe_that_acts_is_in_the_keys() -> None:
+    same = {"pretrain.preset": "paper", "methods": ["pmq"], "pretrain.epochs": 9, "gates": [], "seeds": [1]}
+    unified = {**same, "pretrain.preset": "unified", "pretrain.recipe": {}}  # whose default is PMQ's own
+    keys_of = [[p.key for p in grid_of(load_config(BASIC, each)).pretrainings] for each in (same, unified)]
+    assert keys_of[0] == keys_of[1]
+
+
+def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
+    less = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
+    more = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "methods": ANYWHERE})))
+    assert less.items() <= more.items()
+
+
+@pytest.mark.parametrize("setting", ["iterations", "leaves"])
+def test_settings_of_the_boosting_move_the_features_alone(setting: str) -> None:
+    config = {**BASE, "gates": ["features"]}
+    assert moved(
+        grid_of(load_config(BASIC, config)), grid_of(load_config(BASIC, {**config, f"boosting.{setting}": 7}))
+    ) == {"features features"}
+
+
+def test_a_corpus_without_labels_is_pretrained_on_once_for_both_kinds_of_labels() -> None:
+    single, multi = (grid_of(load_config(BASIC, {**BASE, "data.labels": kind})) for kind in ("single", "multi"))
+    assert [p.key for p in single.pretrainings] == [p.key for p in multi.pretrainings]
+
+
+SECOND = {**BASE, "gates": ["supervised"], "evaluate": ["finetune", "linear-fix", "knn", "few-shot"]}
+MOVES_SECOND: dict[str, tuple[Any, set[str]]] = {
+    "knn.neighbours": ([3], {"random knn", "pmq knn"}),
+    "knn.temperature": (0.1, {"random knn", "pmq knn"}),
+    "linear.strengths": ([1.0], {"random few-shot", "pmq few-shot"}),
+    "supervised.epochs": (3, {"supervised supervised"}),
+    "supervised.lr": (1e-3, {"supervised supervised"}),
+    "supervised.weight_decay": (0.0, {"supervised supervised"}),
+    "supervised.batch_size": (64, {"supervised supervised"}),
+    "supervised.head_hidden": (64, {"supervised supervised"}),
+    "supervised.dropout": (0.25, {"supervised supervised"}),
+}
+
+
+@pytest.mark.parametrize("key", MOVES_SECOND)
+def test_a_setting_of_an_evaluation_moves_its_own_keys_alone(key: str) -> None:
+    value, groups = MOVES_SECOND[key]
+    before = grid_of(load_config(BASIC, SECOND))
+    assert moved(before, grid_of(load_config(BASIC, {**SECOND, key: value}))) == groups
+
+
+def test_every_setting_of_the_later_sections_is_in_that_list() -> None:
+    sections = {"knn": Knn, "supervised": Supervised}
+    fields_of = {f"{section}.{name}" for section, kind in sections.items() for name in kind.model_fields}
+    assert fields_of | {"linear.strengths"} == MOVES_SECOND.keys()
+
+
+def test_evaluations_differ_in_their_keys_on_the_same_encoder() -> None:
+    every = {**BASE, "methods": ["random"], "ratios": [1.0], "few_shot.shots": [1], "evaluate": list(EVALUATIONS)}
+    cells = grid_of(load_config(BASIC, every)).cells
+    assert len({cell.key for cell in cells}) == len(cells) == len(EVALUATIONS) * 3 * 2
+
+
+def test_the_content_of_a_key_is_what_the_key_is_the_digest_of() -> None:
+    grid = grid_of(load_config(BASIC, BASE | {"gates": ["features"]}))
+    assert {c.key for c in grid.cells} == {digest([c.content, c.ratio, c.seed]) for c in grid.cells}
+    assert {p.key for p in grid.pretrainings} == {digest(p.content) for p in grid.pretrainings}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("count", [1, 7, 64])
+def test_a_pretraining_of_the_form_with_threads_is_found_whatever_the_number_here(store: Store, count: int) -> None:
+    *_, pmq = earlier_keys_grid_of().pretrainings
+    old = pmq.content | {"mode": EARLIER_KEYS_MODE | {"threads": count}}
+    (store.pretrained / digest(old)).mkdir(parents=True)
+    assert as_stored(pmq.content, stored_pretrainings(store)) == pmq.content  # an empty folder is no pretraining
+    (store.pretrained / digest(old) / CHECKPOINT).touch()
+    assert as_stored(pmq.content, stored_pretrainings(store)) == old
+    (store.pretrained / pmq.key).mkdir()
+    (store.pretrained / pmq.key / CARD).touch()
+    assert as_stored(pmq.content, stored_pretrainings(store)) == pmq.content
+
+
+def test_a_finished_one_comes_before_an_interrupted_one_and_the_count_here_first(store: Store) -> None:
+    *_, pmq = earlier_keys_grid_of().pretrainings
+    forms = {
+        n: pmq.content | {"mode": EARLIER_KEYS_MODE | {"threads": n}} for n in (torch.get_num_threads() + 1, 90, 91)
+    }
+    for count, name in zip(forms, (CHECKPOINT, CARD, CARD), strict=True):
+        (store.pretrained / digest(forms[count])).mkdir(parents=True)
+        (store.pretrained / digest(forms[count]) / name).touch()
+    assert as_stored(pmq.content, stored_pretrainings(store)) == forms[90]
+    own = pmq.content | {"mode": EARLIER_KEYS_MODE | {"threads": torch.get_num_threads()}}
+    (store.pretrained / digest(own)).mkdir()
+    (store.pretrained / digest(own) / CARD).touch()
+    assert as_stored(pmq.content, stored_pretrainings(store)) == own
+
+
+def test_what_another_number_of_ranks_has_begun_is_told_of(store: Store) -> None:
+    of = {
+        ranks: earlier_keys_grid_of(mode=EARLIER_KEYS_MODE | ({"ranks": ranks} if ranks > 1 else {}))
+        for ranks in (1, 2, 4)
+    }  # type: ignore[dict-item]
+    begun = store.pretrained / of[4].pretrainings[-1].key
+    begun.mkdir(parents=True)
+    (begun / CHECKPOINT).touch()
+    begins = "pmq pretrain seed 42 was begun by 4 ranks and begins anew with"
+    why = "their number is part of a result's mode; start 4 to finish what was begun"
+    assert other_ranks_lines(of[1].pretrainings, store) == [f"{begins} one process: {why}"]
+    assert other_ranks_lines(of[2].pretrainings, store) == [f"{begins} 2 ranks: {why}"]
+    assert other_ranks_lines(of[4].pretrainings, store) == []
+    (begun / CARD).touch()
+    assert other_ranks_lines(of[1].pretrainings, store) == []
+
+
+def test_cells_on_an_earlier_key_keep_theirs_and_a_line_says_so(store: Store) -> None:
+    config, now = load_config(BASIC, EARLIER_KEYS_BASE), earlier_keys_grid_of()
+    older = earlier_keys_grid_of(mode=EARLIER_KEYS_MODE | {"threads": 3})  # type: ignore[dict-item]
+    assert {cell.key for cell in older.cells if cell.variant.name == "pmq"}.isdisjoint(c.key for c in now.cells)
+    keep(older, store)
+    stored = stored_pretrainings(store)
+    found = expand(
+        config,
+        corpus="corpus",
+        fingerprints={"chapman": "data"},
+        mode=EARLIER_KEYS_MODE,
+        form=lambda content: as_stored(content, stored),
+    )
+    assert [cell.key for cell in found.cells] == [cell.key for cell in older.cells]
+    assert all(digest(pretraining.content) == pretraining.key for pretraining in found.pretrainings)
+    (line,) = earlier_lines(found)
+    assert line.startswith("1 pretrainings are used under their key of an earlier version")
+    assert line.endswith("CPU threads (3)")
+    assert earlier_lines(now) == []

@@ -1,0 +1,189 @@
+"""Variants: the rows of a config, and that they reach a process of their own with the classes of a method file."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.config.config import Config, load_config
+from benchmark.config.errors import ConfigError
+from benchmark.run.cell import CellJob, place_of, results_versions
+from benchmark.run.grid import Cell, expand
+from benchmark.run.local import Local, Order, Task, Tell
+from benchmark.run.rows import refuse_uneven_batches, variants_of
+from tests.basic import BASIC
+
+MINE = """
+from dataclasses import dataclass
+import methods.pmq
+
+@dataclass(frozen=True)
+class MyConfig(methods.pmq.PMQConfig):
+    sharpness: float = 1.0
+
+class Mine(methods.pmq.PMQ):
+    name = "mine"
+    title = "Mine"
+    Config = MyConfig
+    version = 7
+"""
+SmallConfig = Callable[..., Config]
+
+
+def facts_of(job: CellJob) -> dict[str, object]:
+    """What a process knows of a cell's method."""
+    variant = job.cell.variant
+    knobs = {name: value for name, value in vars(variant.config).items() if name in ("sharpness", "queue_size")}
+    return place_of(job.cell) | results_versions(job.cell) | {"knobs": knobs, "config": type(variant.config).__name__}
+
+
+def told_facts_of(job: CellJob, tell: Tell) -> dict[str, object]:
+    """`facts_of` as a task."""
+    return facts_of(job)
+
+
+def cells_of(config: Config) -> tuple[Cell, ...]:
+    return expand(
+        config, corpus="corpus", fingerprints={"chapman": "data"}, mode={"device": "cpu", "precision": "x"}
+    ).cells
+
+
+def test_every_kind_of_variant_pickles_to_itself() -> None:
+    overrides = {"gates": ["frozen", "features"], "ablate": ["all"], "sweeps": {"pmq": {"queue_size": [32]}}}
+    variants = variants_of(load_config(BASIC, overrides))
+    assert {variant.role for variant in variants} == {"method", "gate", "ablation", "sweep"}
+    assert pickle.loads(pickle.dumps(variants)) == variants
+    for name, variant in {variant.name: variant for variant in variants}.items():
+        assert variant.method_name == {"random-frozen": "random"}.get(name, name.partition(":")[0])
+
+
+def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: SmallConfig, tmp_path: Path) -> None:
+    file = tmp_path / "my.own.method.py"
+    file.write_text(MINE)
+    config = small_config({"methods": [str(file)], "knobs": {"mine": {"sharpness": 2.5, "queue_size": 32}}})
+    cells = cells_of(config)
+    jobs = [CellJob(cell, config, tmp_path, tmp_path, "cpu", "float32") for cell in cells]
+    assert len(jobs) == 2
+    order: Order[CellJob, dict[str, object]] = Order([Task(job.cell.key, "", job) for job in jobs], told_facts_of)
+    ended = list(Local(2).run(order))
+    assert [end.error for end in ended] == [None, None]
+    assert {end.task.key: end.result for end in ended} == {job.cell.key: facts_of(job) for job in jobs}
+    told = ended[0].result
+    assert told is not None
+    assert (told["method"], told["mine"], told["config"]) == ("mine", 7, "MyConfig")
+    assert told["knobs"] == {"queue_size": 32, "sharpness": 2.5}
+
+
+def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
+    (variant,) = variants_of(load_config(BASIC, {"methods": [str(file)], "gates": []}))
+    assert (variant.name, variant.title) == ("mine", "Mine")
+
+
+def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
+    for key in ("own", str(file)):
+        config = load_config(BASIC, {"methods": [str(file)], "gates": [], "knobs": {key: {"momentum": 0.5}}})
+        (variant,) = variants_of(config)
+        assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
+
+
+def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
+    own = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "methods": ["moco", "pmq"], "ablate": ["moco:hot"]}
+    (variant,) = (v for v in variants_of(load_config(BASIC, own)) if v.role == "ablation")
+    assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
+
+
+BESIDE = {"methods": ["random", "pmq-released", "clocs"], "gates": [], "pretrain.presets": ["paper", "tuned"]}
+CHOSEN = {"pmq-released": {"recipe.lr": 0.01, "temperature": 0.2}, "clocs": {"recipe.lr": 0.02}}
+
+
+def keys_of(overrides: dict[str, Any], row: str = "") -> dict[str, set[str]]:
+    """Row, or the rows that `row` is the end of -> keys of its cells."""
+    found: dict[str, set[str]] = {}
+    for cell in cells_of(load_config(BASIC, overrides)):
+        if cell.variant.name.endswith(row):
+            found.setdefault(cell.variant.name.removesuffix(row), set()).add(cell.key)
+    return found
+
+
+def test_a_method_that_trains_has_a_row_of_each_further_preset() -> None:
+    rows = [variant for variant in variants_of(load_config(BASIC, BESIDE)) if variant.role == "preset"]
+    assert [(row.name, row.title, row.of, row.value) for row in rows] == [
+        ("pmq-released@paper", "PMQ (released code) (paper)", "pmq-released", "paper"),
+        ("pmq-released@tuned", "PMQ (released code) (tuned)", "pmq-released", "tuned"),
+        ("clocs@paper", "CLOCS (paper)", "clocs", "paper"),
+        ("clocs@tuned", "CLOCS (tuned)", "clocs", "tuned"),
+    ]
+    assert pickle.loads(pickle.dumps(rows)) == rows
+
+
+def test_rows_side_by_side_are_the_cells_of_runs_of_their_own() -> None:
+    """Of the paper's rows the fine-tuning too: pmq-released has its authors' dropout on the encoder's output."""
+    alone = {name: value for name, value in BESIDE.items() if name != "pretrain.presets"} | {"methods": [*CHOSEN]}
+    beside = BESIDE | {"pretrain.tuned": CHOSEN}
+    laid = {f"methods.{name}.{knob}": value for name, knobs in CHOSEN.items() for knob, value in knobs.items()}
+    assert keys_of(beside, "@paper") == keys_of(alone | {"pretrain.preset": "paper"})
+    assert keys_of(beside, "@tuned") == keys_of(alone | laid | {"pretrain.preset": "tuned"})
+    own = keys_of(beside)
+    assert {name: own[name] for name in CHOSEN} == keys_of(alone)
+    assert len(set.union(*own.values())) == sum(map(len, own.values()))
+
+
+def test_a_preset_that_changes_nothing_shares_the_cells_of_the_method() -> None:
+    own = keys_of(BESIDE | {"pretrain.presets": ["tuned"], "pretrain.tuned": {"clocs": {}}})
+    assert own["clocs@tuned"] == own["clocs"]
+
+
+RESNET = {"name": "resnet1d", "output": 8}
+EVERY_KIND = {
+    "methods": ["random", "pmq"], "gates": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
+    "sweeps": {"pmq": {"queue_size": [32]}}, "pretrain.snapshots": [1], "pretrain.presets": ["paper"],
+}  # fmt: skip
+
+
+def test_every_row_is_made_with_every_encoder_and_features_once() -> None:
+    rows = variants_of(load_config(BASIC, EVERY_KIND | {"encoders": [RESNET]}))
+    single = [row for row in variants_of(load_config(BASIC, EVERY_KIND))]
+    assert [row.name for row in rows[: len(single)]] == [row.name for row in single]
+    further = [row for row in single if row.name != "features"]
+    assert [row.name for row in rows[len(single) :]] == [f"{row.name}+resnet1d" for row in further]
+    titles = {row.name: (row.title, row.of, row.facts().get("encoder")) for row in rows}
+    assert titles["pmq"] == ("PMQ on dilated", "", "dilated")
+    assert titles["features"] == ("Beat features, boosted", "", None)
+    assert titles["pmq:w/o queue+resnet1d"] == ("PMQ w/o queue on resnet1d", "pmq+resnet1d", "resnet1d")
+    assert titles["random-frozen+resnet1d"] == ("Random, frozen on resnet1d", "random+resnet1d", "resnet1d")
+    assert [row.on_any for row in rows[len(single) :]] == [row.name for row in further]
+    assert pickle.loads(pickle.dumps(rows)) == rows
+
+
+def test_without_a_further_encoder_no_row_names_one() -> None:
+    rows = variants_of(load_config(BASIC, EVERY_KIND))
+    assert not any("encoder" in row.facts() or " on " in row.title or row.encoder for row in rows)
+
+
+def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
+    together = EVERY_KIND | {"encoders": [RESNET], "gates": ["random", "frozen", "features", "full-labels"]}
+    one = {name: value for name, value in together.items() if name != "encoders"}
+    other = one | {"encoder.name": "resnet1d", "encoder.output": 8}
+    found = keys_of(together)
+    assert {name: keys for name, keys in found.items() if "+" not in name} == keys_of(one)
+    on_other = {name: keys for name, keys in keys_of(other).items() if name != "features"}
+    assert {name.removesuffix("+resnet1d"): keys for name, keys in found.items() if "+" in name} == on_other
+    assert not set.union(*keys_of(one).values()) & set.union(*on_other.values())
+
+
+def test_a_batch_that_so_many_ranks_cannot_share_is_refused() -> None:
+    variants = variants_of(load_config(BASIC, {"methods.pmq.recipe.batch_size": 63}))
+    refuse_uneven_batches(variants, 1)
+    wrong = r"pmq: 2 ranks cannot share a batch of 63 pairs evenly; start 1 \(--nproc-per-node\), or use --set methods"
+    with pytest.raises(ConfigError, match=wrong + r"\.pmq\.recipe\.batch_size=62"):
+        refuse_uneven_batches(variants, 2)
+    with pytest.raises(ConfigError, match=r"moco: 3 ranks .* 64 pairs evenly; start 2 .*recipe\.batch_size=63"):
+        refuse_uneven_batches(variants, 3)

@@ -1,0 +1,710 @@
+"""The boosted features: what they learn, choose by and predict, and what they do with few labels and few classes.
+
+Features of waves that are known, and what must not change them.
+
+Beats in windows: padding, place, edges and rhythm of waves that are known.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from benchmark.config.sections import Boosting
+from benchmark.data.datasets.base import LEADS, Unusable
+from benchmark.data.datasets.ptb_xl import PTBXL
+from benchmark.data.segments import Kind, heartbeats
+from benchmark.data.task import Task, Windows
+from benchmark.training import boosting as boosting_module
+from benchmark.training import boosting as features_module
+from benchmark.training.boosting import (
+    AFTER,
+    BEFORE,
+    COMPLEX,
+    REACH,
+    REFRACTORY,
+    Stages,
+    _peaks,
+    at_250_hz,
+    beat_features,
+    boost,
+    feature_names,
+    fit,
+    limb_scales,
+    lone_beats,
+    median_beats,
+    qrs_edges,
+    unpadded,
+)
+from benchmark.training.finetune import Outcome
+
+MakeTask = Callable[..., Task]
+THREE = [[0], [1], [2]]
+FAST = Boosting(iterations=12, leaf_windows=[2], l2=0.0, feature_share=0.1)
+
+
+def windows(labels: Sequence[Sequence[int]], classes: int, seed: int) -> Windows:
+    """A beat in noise; one of class c has its T wave upside down in the leads c and c + 6."""
+    random = np.random.default_rng(seed)
+    target = np.zeros((len(labels), classes), np.float32)
+    sign = np.ones((len(labels), 12))
+    for row, signs, own in zip(target, sign, labels, strict=True):
+        row[list(own)] = 1
+        signs[[lead for c in own for lead in (c, c + 6)]] = -1
+    time = np.arange(300)[:, None]
+    qrs, t_wave = np.exp(-0.5 * ((time - 150) / 3) ** 2), 0.4 * np.exp(-0.5 * ((time - 220) / 12) ** 2)
+    signal = qrs + t_wave * sign[:, None] + random.normal(0, 0.02, size=(len(labels), 300, 12))
+    names = np.array([f"{seed}-{index // 2}" for index in range(len(labels))], dtype=np.str_)
+    return Windows(torch.from_numpy(signal).half(), torch.from_numpy(target), names, names)
+
+
+def task_of(
+    train: Sequence[Sequence[int]],
+    validation: Sequence[Sequence[int]],
+    test: Sequence[Sequence[int]],
+    *,
+    classes: int = 3,
+    multi: bool = False,
+) -> Task:
+    sides = [windows(labels, classes, seed) for seed, labels in enumerate((train, validation, test))]
+    return Task(*sides, multi=multi, unit="heartbeat")
+
+
+def run(task: Task, settings: Boosting = FAST, *, seed: int = 41) -> Outcome:
+    return boost(task, settings, kind="heartbeats", seed=seed)
+
+
+def whole(x: Any, target: Any, settings: Boosting, leaf: int, *, multi: bool = False, seed: int = 41) -> Stages:
+    """The model after its last round."""
+    return list(fit(x, target, settings, leaf, multi=multi, seed=seed))[-1]
+
+
+def test_windows_of_another_rate_are_interpolated_between_their_samples() -> None:
+    line = np.arange(5, dtype=np.float16)[None, :, None] * np.array([1, -2], np.float16)  # (1, 5, 2) at 100 Hz
+    found = at_250_hz(line, 100)
+    assert found.shape == (1, 12, 2)
+    np.testing.assert_allclose(found[0, :, 0], np.linspace(0, 4, 12), rtol=1e-6)
+    np.testing.assert_allclose(found[0, :, 1], np.linspace(0, -8, 12), rtol=1e-6)
+    assert at_250_hz(line, 250) is line
+
+
+def test_it_learns_what_the_features_show() -> None:
+    task = task_of(THREE * 10, THREE * 3, THREE * 5)
+    outcome = run(task)
+    np.testing.assert_array_equal(outcome.probability.argmax(axis=1), [0, 1, 2] * 5)
+    np.testing.assert_allclose(outcome.probability.sum(axis=1), 1.0, rtol=1e-5)
+    assert outcome.probability.dtype == np.float32
+    assert max(outcome.training["validation_f1"]) == 1.0
+
+
+def test_several_labels_are_a_model_each() -> None:
+    labels = [[0, 1], [1], [], [0]]
+    task = task_of(labels * 8, labels * 2, labels, classes=4, multi=True)  # class 2 and 3 never
+    probability = run(task).probability
+    np.testing.assert_array_equal(probability > 0.5, task.test.target.numpy() > 0)
+    np.testing.assert_array_equal(probability[:, 2:], 0.0)
+    everywhere = task_of([[0]] * 4, [[0]], [[0], [1]], classes=2, multi=True)
+    np.testing.assert_array_equal(run(everywhere).probability, [[1.0, 0.0], [1.0, 0.0]])
+
+
+def test_a_class_without_labelled_windows_has_probability_zero() -> None:
+    probability = run(task_of([[0], [2]] * 10, THREE, THREE)).probability
+    np.testing.assert_array_equal(probability[:, 1], 0.0)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-5)
+    assert probability.argmax(axis=1)[[0, 2]].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("labelled", [1, 5])
+def test_one_class_alone_is_always_predicted(labelled: int) -> None:
+    outcome = run(task_of([[1]] * labelled, THREE, THREE))
+    np.testing.assert_array_equal(outcome.probability, [[0.0, 1.0, 0.0]] * 3)
+    assert outcome.probability.dtype == np.float32
+
+
+def test_ten_windows_are_enough() -> None:
+    task = task_of([[0], [1]] * 5, [[0], [1]] * 10, [[0], [1]] * 10, classes=2)
+    probability = run(task, Boosting(iterations=50, feature_share=0.1)).probability
+    assert (probability.argmax(axis=1) == [0, 1] * 10).mean() > 0.7
+
+
+def test_an_empty_test_set_has_no_prediction() -> None:
+    assert run(task_of(THREE * 4, THREE, [])).probability.shape == (0, 3)
+    assert run(task_of(THREE * 4, THREE, [], multi=True)).probability.shape == (0, 3)
+
+
+def test_the_seed_decides_and_nothing_else() -> None:
+    task = task_of(THREE * 10, THREE * 3, THREE * 3)
+    task.train.target[:] = task.train.target[torch.randperm(30, generator=torch.Generator().manual_seed(0))]
+    first, again, other = run(task), run(task), run(task, seed=42)
+    np.testing.assert_array_equal(first.probability, again.probability)
+    assert first.training["validation_f1"] == again.training["validation_f1"]
+    assert (first.probability != other.probability).any()
+
+
+@pytest.mark.parametrize(
+    ("knob", "value"),
+    [("learning_rate", 0.5), ("leaves", 2), ("leaf_windows", [12]), ("l2", 50.0), ("feature_share", 0.5)],
+)
+def test_a_setting_acts(knob: str, value: object) -> None:
+    random = np.random.default_rng(0)
+    x, target = random.normal(size=(60, 8)).astype(np.float32), np.eye(3, dtype=np.int64)[random.integers(3, size=60)]
+    one, other = (
+        list(whole(x, target, settings, settings.leaf_windows[0])(x))[-1]
+        for settings in (FAST, FAST.model_copy(update={knob: value}))
+    )
+    assert not np.array_equal(one, other)
+
+
+def test_all_iterations_are_done_on_many_windows_and_with_any_seed() -> None:
+    """scikit-learn would hold out windows of more than 10 000, and takes seeds of 32 bits."""
+    random = np.random.default_rng(0)
+    x, target = (
+        random.normal(size=(10_001, 1)).astype(np.float32),
+        np.eye(2, dtype=np.int64)[random.integers(2, size=10_001)],
+    )
+    settings = Boosting(iterations=30, leaves=2, feature_share=1.0)
+    assert len(list(whole(x, target, settings, 20)(x[:1]))) == 30
+    for seed in range(12):
+        next(whole(x[:40], target[:40], Boosting(iterations=1), 5, seed=seed)(x[:1]))
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_rounds_give_the_bits_of_a_model_fitted_at_once(multi: bool) -> None:
+    random = np.random.default_rng(0)
+    x, target = random.normal(size=(60, 8)).astype(np.float32), np.eye(3, dtype=np.int64)[random.integers(3, size=60)]
+    target[:, 2] |= int(multi)  # a class that all have
+    one, other = (
+        [(len(list(stages(x[:0]))), list(stages(x))) for stages in fit(x, target, settings, 2, multi=multi, seed=41)]
+        for settings in (FAST.model_copy(update={"patience": patience}) for patience in (5, 12))
+    )
+    assert [empty for empty, _ in one] == [len(found) for _, found in one] == [5, 10, 12]
+    assert [len(found) for _, found in other] == [12]
+    np.testing.assert_array_equal(one[-1][1], other[0][1])
+
+
+@pytest.mark.parametrize(
+    ("scores", "done", "best"),
+    [
+        ([0.1, 0.3, 0.2, 0.3], 4, 2),  # the second round only comes up to the first
+        ([0.1, 0.3, 0.2, 0.31, 0.3, 0.3, 0.9], 6, 4),
+        ([0.1, 0.3, 0.4, 0.3, 0.3, 0.5, 0.5], 7, 6),  # the first of a round is better
+        ([0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.5], 7, 7),  # the last round is shorter
+    ],
+)
+def test_a_round_without_a_better_score_is_the_last(
+    scores: list[float], done: int, best: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coming = iter(scores)
+    monkeypatch.setattr(boosting_module, "validation_score", lambda probability, task: next(coming))
+    task = task_of(THREE * 10, THREE, THREE * 2)
+    outcome = run(task, FAST.model_copy(update={"iterations": 7, "patience": 2}))
+    assert outcome.training["validation_f1"] == scores[:done]
+    assert outcome.training["best_iteration"] == best
+    x, target = beat_features(task.train.signal.numpy()), task.train.target.numpy().astype(np.int64)
+    stages = list(whole(x, target, FAST, 2)(beat_features(task.test.signal.numpy())))
+    np.testing.assert_array_equal(outcome.probability, stages[best - 1])
+
+
+def test_the_seconds_are_those_of_the_boosting() -> None:
+    started = time.perf_counter()
+    seconds = run(task_of(THREE * 4, THREE, THREE)).training["seconds"]
+    assert 0 < seconds < time.perf_counter() - started
+
+
+def test_the_first_of_the_best_iterations_and_leaves_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = task_of(THREE * 10, THREE, THREE * 2)
+    coming = iter([0.1, 0.2, 0.2, 0.2, 0.5, 0.5])
+    monkeypatch.setattr(boosting_module, "validation_score", lambda probability, task: next(coming))
+    outcome = run(task, Boosting(iterations=3, leaf_windows=[9, 2], feature_share=0.1))
+    assert outcome.training["leaf_windows"] == 2
+    assert outcome.training["best_iteration"] == 2
+    assert outcome.training["validation_f1"] == [0.2, 0.5, 0.5]
+    rising = iter([0.1, 0.2])
+    monkeypatch.setattr(boosting_module, "validation_score", lambda probability, task: next(rising))
+    shorter = run(task, Boosting(iterations=2, leaf_windows=[2], feature_share=0.1))
+    np.testing.assert_array_equal(outcome.probability, shorter.probability)
+
+
+def test_the_test_set_has_no_say() -> None:
+    one, other = (task_of(THREE * 6, THREE * 2, test) for test in (THREE * 2, [[2]] * 6))
+    first, second = run(one).training, run(other).training
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+
+
+def test_boosting_takes_the_threads_of_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its library is loaded after the threads of the cell were set, and so is not bound by them."""
+    counts: list[int] = []
+
+    def counted(*given: Any, **settings: Any) -> Any:
+        counts.extend(found["num_threads"] for found in threadpool_info() if found["user_api"] == "openmp")
+        return fit(*given, **settings)
+
+    monkeypatch.setattr(boosting_module, "fit", counted)
+    task = task_of(THREE * 10, THREE * 3, THREE * 5)
+    run(task)  # loads the library
+    counts.clear()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    with threadpool_limits(2, user_api="openmp"):
+        run(task)
+    assert len(counts) > 1
+    assert set(counts) == {1}
+
+
+Floats = NDArray[np.float32]
+CHEST = np.array([-0.8, -0.3, 0.4, 1.0, 0.9, 0.7])
+KINDS: list[Kind] = ["heartbeats", "windows"]
+
+
+def limb(axis: float) -> NDArray[np.float64]:
+    """Projections of a unit vector at an angle in degrees on I, II, III, aVR, aVL and aVF."""
+    one, foot = np.cos(np.radians(axis)), np.sin(np.radians(axis)) * np.sqrt(3) / 2
+    two, three = foot + one / 2, foot - one / 2
+    return np.array([one, two, three, -(one + two) / 2, (one - three) / 2, (two + three) / 2])
+
+
+def beat(samples: int = 300, middle: float = 150, axis: float = 40, t_axis: float = 20, st: float = 0.0) -> Floats:
+    """(S, 12) with a P wave of 0.1, a QRS complex of 1 and a T wave of 0.3 mV, each times the lead's projection."""
+    time = np.arange(samples)[:, None]
+
+    def wave(centre: float, width: float) -> NDArray[np.float64]:
+        return np.asarray(np.exp(-0.5 * ((time - middle - centre) / width) ** 2))
+
+    plateau = ((time > middle + 9) & (time < middle + 40)) * st
+    qrs, t = np.concatenate([limb(axis), CHEST]), np.concatenate([limb(t_axis), np.abs(CHEST)])
+    return np.asarray(0.1 * wave(-42, 5) * t + wave(0, 3) * qrs + 0.3 * wave(75, 12) * t + plateau, np.float32)
+
+
+def padded(signal: Floats, width: int = 200) -> Floats:
+    """The middle of (S, 12) as a heartbeat window (1, S, 12): what is more than width / 2 away is -0.1."""
+    window = np.full_like(signal, -0.1)
+    start = (len(signal) - width) // 2
+    window[start : start + width] = signal[start : start + width]
+    return window[None]
+
+
+def standard(signal: Floats) -> Floats:
+    """Each lead of (S, 12) with mean 0 and deviation 1, as preparation leaves it."""
+    return np.asarray((signal - signal.mean(axis=0)) / signal.std(axis=0), np.float32)
+
+
+def named(windows: NDArray[np.floating], kind: Kind = "heartbeats") -> dict[str, Floats]:
+    return dict(zip(feature_names(kind), beat_features(windows, kind).T, strict=True))
+
+
+def test_waves_have_the_amplitudes_and_times_they_were_given() -> None:
+    found = named(padded(beat()))
+    assert found["RR"][0] == 800
+    assert found["QRS width"][0] == pytest.approx(2 * 2.6 * 3 * 4, abs=16)
+    for lead, projection in zip(LEADS[6:], CHEST, strict=True):
+        assert found[f"R {lead}"][0] == pytest.approx(max(projection, 0), abs=0.05)
+        assert found[f"Q {lead}"][0] == pytest.approx(min(projection, 0), abs=0.05)  # a QS complex where negative
+        assert found[f"T amplitude {lead}"][0] == pytest.approx(0.3 * abs(projection), abs=0.02)
+        assert found[f"T time {lead}"][0] == pytest.approx(75 * 4, abs=8)
+        assert found[f"P amplitude {lead}"][0] == pytest.approx(0.1 * abs(projection), abs=0.02)
+        assert found[f"P time {lead}"][0] == pytest.approx(-42 * 4, abs=8)
+        assert found[f"+0 ms {lead}"][0] == pytest.approx(0.88 * projection, abs=0.1)
+    assert found["R time V4"][0] == pytest.approx(4 * 2.6 * 3, abs=12)
+
+
+def test_an_inverted_t_wave_and_a_raised_st_segment_are_seen() -> None:
+    plain, raised, inverted = (named(padded(beat(t_axis=a, st=s))) for a, s in ((20, 0.0), (20, 0.2), (200, 0.0)))
+    for lead in ("V2", "II"):
+        assert raised[f"ST 60 {lead}"][0] - plain[f"ST 60 {lead}"][0] == pytest.approx(0.2, abs=0.01)
+        assert raised[f"J {lead}"][0] - plain[f"J {lead}"][0] == pytest.approx(0.2, abs=0.05)
+    assert inverted["T amplitude II"][0] == pytest.approx(-plain["T amplitude II"][0], abs=0.02)
+    assert inverted["T lowest II"][0] < -0.2 < -0.05 < plain["T lowest II"][0]
+
+
+def test_q_wave_and_fragmentation() -> None:
+    narrow = beat()
+    with_q, notched = narrow.copy(), narrow.copy()
+    time = np.arange(300)[:, None]
+    with_q -= 0.5 * np.exp(-0.5 * ((time - 142) / 2.5) ** 2).astype(np.float32)
+    notched -= 0.6 * np.exp(-0.5 * ((time - 150) / 1.0) ** 2).astype(np.float32)
+    plain, q, notch = (named(padded(window)) for window in (narrow, with_q, notched))
+    assert q["Q V4"][0] < -0.3 < -0.05 < plain["Q V4"][0]
+    assert q["Q width V4"][0] >= 12 > plain["Q width V4"][0]
+    assert notch["QRS fragmentation V4"][0] > plain["QRS fragmentation V4"][0] + 0.5
+
+
+def test_the_steepest_rise_and_fall_are_those_of_the_qrs_complex() -> None:
+    """Up to 1 mV in 5 samples, back in 10: 0.2 and -0.1 mV a sample; upside down the other way round."""
+    up = np.interp(np.arange(300), [145, 150, 160], [0, 1, 0]).astype(np.float32)
+    for sign, rise, fall in ((1, 0.2, -0.1), (-1, 0.1, -0.2)):
+        found = named(padded(sign * np.repeat(up[:, None], 12, axis=1)) + np.float32(0.1))
+        assert found["QRS steepest rise II"] == pytest.approx(rise, abs=1e-3)
+        assert found["QRS steepest fall II"] == pytest.approx(fall, abs=1e-3)
+
+
+@pytest.mark.parametrize("axis", [-75, -20, 40, 100, 170])
+def test_axes_survive_the_normalisation_of_each_lead(axis: float) -> None:
+    signal = beat(axis=axis, t_axis=axis - 50)
+    found = named(padded(standard(signal)))
+    assert found["QRS axis"][0] == pytest.approx(axis, abs=6)
+    assert found["T axis"][0] == pytest.approx(axis - 50, abs=6)
+    assert found["QRS-T angle"][0] == pytest.approx(50, abs=8)
+    deviation = signal[:, :3].std(axis=0)
+    expected = deviation / np.linalg.norm(deviation)
+    np.testing.assert_allclose(limb_scales(standard(signal)[None])[0], expected, atol=1e-3)
+
+
+def test_an_angle_is_the_shorter_way_round() -> None:
+    found = named(padded(beat(axis=170, t_axis=-150)))
+    assert found["QRS-T angle"][0] == pytest.approx(40, abs=8)
+
+
+def test_amplitudes_scale_and_nothing_depends_on_a_level() -> None:
+    window = padded(beat())
+    base, doubled, shifted = named(window), named(2 * window), named(window + np.arange(12, dtype=np.float32))
+    for name in ("R V4", "Q V1", "T amplitude II", "P mean V5", "ST 80 V2", "QRS area I", "+20 ms V3"):
+        assert doubled[name] == pytest.approx(2 * base[name], rel=1e-4)
+    for name in ("RR", "QRS width", "QRS axis", "R share V3", "R time V6", "correlation with the next lead V1"):
+        assert doubled[name] == pytest.approx(base[name], rel=1e-3)
+    for name, values in shifted.items():
+        np.testing.assert_allclose(values, base[name], atol=2e-3, rtol=2e-3, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_window_is_measured_alike_in_any_company(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.05, size=(7, 500, 12))
+    windows = np.asarray(beat(500, 200) + beat(500, 400) + noise, np.float32)
+    together = beat_features(windows, kind)
+    alone = np.concatenate([beat_features(window[None], kind) for window in windows])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(beat_features(windows[::-1], kind), together[::-1])
+    monkeypatch.setattr(features_module, "CHUNK", 3)
+    np.testing.assert_array_equal(beat_features(windows, kind), together)
+
+
+def test_plain_windows_measure_the_beat_that_a_heartbeat_window_does() -> None:
+    stretch = np.sum([beat(1000, middle) for middle in (150, 350, 550, 750)], axis=0)
+    plain, lone = named(stretch[None], "windows"), named(padded(beat()))
+    assert plain["beats"][0] == 4
+    assert plain["RR"][0] == lone["RR"][0] == 800
+    shared = [name for name in lone if name in plain and name.split()[0] in ("R", "Q", "S", "T", "P", "ST", "QRS")]
+    assert len(shared) > 200
+    for name in shared:
+        if "time" not in name:  # a lead without the wave has no time
+            np.testing.assert_allclose(plain[name], lone[name], atol=0.02, rtol=0.02, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_belong_to_the_columns(kind: Kind) -> None:
+    names = feature_names(kind)
+    assert len(set(names)) == len(names)
+    assert beat_features(np.ones((2, 300, 12), np.float32), kind).shape == (2, len(names))
+    assert beat_features(np.zeros((0, 300, 12), np.float32), kind).shape == (0, len(names))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("samples", [1, 2, 40, 64, 300, 2500])
+def test_features_are_finite_whatever_the_window(kind: Kind, samples: int) -> None:
+    windows = np.random.default_rng(0).normal(size=(6, samples, 12)).astype(np.float16)
+    windows[0] = 0
+    windows[1, :, 3] = 2  # a flat lead
+    windows[2, 0] = np.nan
+    windows[3, samples // 2, 5] = np.inf
+    windows[4, :, :3] = 0  # no frontal plane
+    found = beat_features(windows, kind)
+    assert found.dtype == np.float32
+    assert np.isfinite(found).all()
+
+
+def test_a_sample_that_is_no_number_counts_as_none() -> None:
+    windows = np.repeat(padded(beat()), 4, axis=0)
+    windows[:, 130, 5] = [np.nan, np.inf, -np.inf, 0.0]
+    found = beat_features(windows)
+    np.testing.assert_array_equal(found[:3], found[[3, 3, 3]])
+
+
+@pytest.mark.parametrize("shape", [(3, 300), (3, 300, 8), (3, 0, 12)])
+def test_another_shape_is_refused_by_name(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"cannot be measured: give \(n, S, 12\)"):
+        beat_features(np.zeros(shape, np.float32))
+
+
+def test_real_beats_measure_as_people_do(shared_ecgs: Path) -> None:
+    dataset = PTBXL(shared_ecgs / "ptb-xl")
+    windows = []
+    for entry in dataset.listing().entries[:20]:
+        try:
+            recording = dataset.read(entry)
+            windows.append(heartbeats(recording.signal, recording.fs).windows)
+        except Unusable:
+            continue
+    found = named(np.concatenate(windows))
+    assert 600 < np.median(found["RR"]) < 1000
+    assert 60 < np.median(found["QRS width"]) < 110
+    assert -10 < np.median(found["QRS axis"]) < 70
+    assert np.median(found["R share V1"]) < 0.4 < 0.6 < np.median(found["R share V5"])
+    assert np.median(found["T amplitude aVR"]) < 0 < np.median(found["T amplitude II"])
+    assert np.median(found["P amplitude II"]) > 0
+
+
+KNOWN: dict[Kind, dict[str, float]] = {
+    "heartbeats": {
+        "RR": 2322.0, "window before QRS": 944.143, "window after QRS": 1368.86, "QRS onset": 117.643,
+        "QRS width": 242.25, "Q": -1.07227, "R": 1.26831, "S": 0.268341, "R share": 1.16558, "Q width": 85.1867,
+        "R time": 154.719, "QRS height": 2.34169, "QRS area": 0.103341, "QRS size": 0.666568,
+        "QRS steepest rise": 0.419636, "QRS steepest fall": -0.33612, "QRS fragmentation": 4.61921, "J": 0.282923,
+        "ST 60": 0.271931, "ST 80": 0.270723, "ST rise": -0.0122002, "T highest": 0.466968, "T lowest": -0.0787609,
+        "T amplitude": 0.402099, "T time": 557.106, "T mean": 0.160121, "T deviation": 0.162362,
+        "P highest": 0.153634, "P lowest": -0.0504894, "P amplitude": 0.124772, "P time": -377.909,
+        "P mean": 0.0387092, "P deviation": 0.0565485, "QRS axis": 59.1264, "T axis": 84.785, "QRS-T angle": 39.0281,
+        "scale I": 0.997299, "scale II": 1.42003, "scale III": 1.09422, "correlation with the next lead": 1.32059,
+        "-160 ms": 0.101016, "-80 ms": 0.0037321, "-40 ms": -0.505761, "-20 ms": -0.45515, "+0 ms": 0.44359,
+        "+20 ms": 0.347218, "+40 ms": 0.566544, "+120 ms": 0.271701, "+200 ms": 0.0327362, "+280 ms": 0.271467,
+    },
+    "windows": {
+        "beats": 6.75, "RR": 1493.68, "RR deviation": 246.214, "RR successive difference": 492.429,
+        "RR shortest": 1247.46, "RR longest": 1739.89, "beat spread": 0.217262, "QRS onset": 89.25,
+        "QRS width": 180.429, "Q": -0.390484, "R": 1.08803, "S": 0.236817, "R share": 1.62353, "Q width": 35.6829,
+        "R time": 106.274, "QRS height": 1.4799, "QRS area": 0.298682, "QRS size": 0.606854,
+        "QRS steepest rise": 0.341831, "QRS steepest fall": -0.294885, "QRS fragmentation": 4.69038, "J": 0.259633,
+        "ST 60": 0.266606, "ST 80": 0.266204, "ST rise": 0.00657142, "T highest": 0.447096, "T lowest": -0.0660105,
+        "T amplitude": 0.396455, "T time": 522.957, "T mean": 0.159517, "T deviation": 0.152995,
+        "P highest": 0.148313, "P lowest": -0.0397626, "P amplitude": 0.120142, "P time": -392.547,
+        "P mean": 0.0464455, "P deviation": 0.0555392, "QRS axis": 56.986, "T axis": 80.3689, "QRS-T angle": 26.4854,
+        "scale I": 1.01755, "scale II": 1.38137, "scale III": 1.13392, "correlation with the next lead": 0.965131,
+        "-160 ms": 0.0961462, "-80 ms": 0.00197932, "-40 ms": 0.0165761, "-20 ms": 0.332768, "+0 ms": 0.424597,
+        "+20 ms": 0.336494, "+40 ms": 0.257239, "+120 ms": 0.26761, "+200 ms": 0.0400814, "+280 ms": 0.271191,
+    },
+}  # fmt: skip
+"""Measure -> its weighted mean over `known_windows`."""
+
+
+def known_windows(kind: Kind) -> Floats:
+    """(8, 500, 12) beats that differ in place, width, axis, ST level and noise; Q waves, notches and flat leads too."""
+    random, windows = np.random.default_rng(3), []
+    time = np.arange(500)[:, None]
+    for number in range(8):
+        places = [60 + 9 * number, 215 + 4 * number, 380 + 11 * number] if kind == "windows" else [180 + 12 * number]
+        signal = np.sum([beat(500, p, 30 * number - 90, 25 * number - 60, 0.03 * number) for p in places], axis=0)
+        signal -= (0.1 * number * np.exp(-0.5 * ((time - places[0] + 9) / 2.5) ** 2)).astype(np.float32)
+        signal += (0.08 * number * np.exp(-0.5 * ((time - places[-1] - 8) / 1.5) ** 2)).astype(np.float32)
+        signal += random.normal(0, 0.002 * (1 + number), size=signal.shape).astype(np.float32)
+        signal[:, 3 + number] *= number % 3
+        first, last = (0, 500) if kind == "windows" else (70 + 13 * number, 260 + 30 * number)
+        signal[:first], signal[last:] = -0.1, -0.1
+        windows.append(signal)
+    return np.asarray(windows, np.float32)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_of_known_windows_stay(kind: Kind) -> None:
+    # Other features are other results: where these have to change, FEATURES_VERSION has to be raised.
+    windows = known_windows(kind)
+    weight = np.linspace(1, 2, len(windows))[:, None] * np.linspace(1, 2, 12)
+    found = {}
+    for name, values in features_module._measures(windows, kind).items():
+        columns = np.broadcast_to(values.reshape(len(values), -1), weight.shape)
+        found[name] = float(f"{(columns * weight).mean():.6g}")
+    assert found == pytest.approx(KNOWN[kind], rel=2e-4, abs=2e-4), found
+
+
+QRS_LEADS = 12
+
+
+def beats_at(samples: int, times: list[int], *, sigma: float = 3.0, t_wave: float = 0.4) -> Floats:
+    """(1, S, 12): bell-shaped QRS complexes and, 75 samples later, T waves, in all leads alike but for their size."""
+    time = np.arange(samples)[:, None] - np.array(times)  # (S, P)
+    waves = np.exp(-0.5 * (time / sigma) ** 2) + t_wave * np.exp(-0.5 * ((time - 75) / 14) ** 2)  # (S, P)
+    return np.asarray(waves.sum(axis=1)[:, None] * np.linspace(0.5, 1.5, QRS_LEADS), np.float32)[None]
+
+
+def noise(*shape: int) -> Floats:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [(0, 0, (0, 299)), (40, 0, (40, 299)), (0, 41, (0, 258)), (30, 31, (30, 268)), (2, 2, (2, 297))],
+)
+def test_padding_is_what_repeats_an_end(left: int, right: int, expected: tuple[int, int]) -> None:
+    window = noise(1, 300, QRS_LEADS)
+    window[:, :left] = 0.25
+    window[:, 300 - right :] = 0.25
+    first, last = unpadded(window)
+    assert (first[0], last[0]) == expected
+
+
+def test_padding_is_that_of_all_leads_and_a_constant_window_has_none() -> None:
+    window = noise(2, 300, QRS_LEADS)
+    window[0, :50, 1:] = 0.0  # lead I goes on
+    window[1] = 3.0
+    first, last = unpadded(window)
+    assert (first.tolist(), last.tolist()) == ([0, 0], [299, 299])
+
+
+@pytest.mark.parametrize("place", [110, 150, 185])
+def test_a_lone_beat_is_its_qrs_complex_not_its_taller_t_wave(place: int) -> None:
+    window = beats_at(300, [place], t_wave=1.2)
+    window[:, :50] = window[:, 250:] = -0.5
+    beats = lone_beats(window)
+    assert abs(int(beats.signal[0, BEFORE - 10 : BEFORE + 11, 0].argmax()) - 10) <= 2
+    assert beats.rhythm["RR"].tolist() == [800.0]
+    assert beats.rhythm["window before QRS"][0] == pytest.approx((place - 50) * 4, abs=8)
+    assert beats.rhythm["window after QRS"][0] == pytest.approx((249 - place) * 4, abs=8)
+
+
+@pytest.mark.parametrize("place", [100, 150, 200])
+def test_the_steps_between_padding_and_signal_are_no_complex(place: int) -> None:
+    window = beats_at(300, [place])
+    window[:, :50] = window[:, 250:] = 9.0
+    rhythm = lone_beats(window).rhythm
+    assert rhythm["window before QRS"][0] == pytest.approx((place - 50) * 4, abs=8)
+
+
+def test_the_slope_into_the_last_unpadded_sample_counts() -> None:
+    window = np.repeat(np.linspace(0, 0.1, 300, dtype=np.float32)[None, :, None], QRS_LEADS, axis=2)
+    window[:, 249] = 5.0
+    window[:, 250:] = 1.0
+    rhythm = lone_beats(window).rhythm
+    assert (rhythm["window before QRS"].tolist(), rhythm["window after QRS"].tolist()) == ([249 * 4.0], [0.0])
+
+
+def test_of_two_complexes_the_one_nearer_to_the_middle_counts() -> None:
+    beats = lone_beats(beats_at(300, [20, 140]))
+    assert beats.rhythm["window before QRS"][0] == pytest.approx(140 * 4, abs=8)
+
+
+@pytest.mark.parametrize(("height", "found"), [(1.5, 150), (2.2, 20)])
+def test_a_complex_at_the_end_counts_half_as_much_as_one_in_the_middle(height: float, found: int) -> None:
+    window = height * beats_at(300, [20], t_wave=0) + beats_at(300, [150], t_wave=0)
+    window += np.linspace(0, 1e-3, 300, dtype=np.float32)[:, None]  # nothing repeats the end
+    assert lone_beats(window).rhythm["window before QRS"][0] == pytest.approx(found * 4, abs=8)
+
+
+@pytest.mark.parametrize("sigma", [3.0, 6.0, 9.0])
+def test_edges_lie_where_a_bell_has_all_but_ended(sigma: float) -> None:
+    onset, offset = qrs_edges(lone_beats(beats_at(300, [150], sigma=sigma)).signal)
+    assert BEFORE - onset[0] == pytest.approx(2.6 * sigma, abs=3)
+    assert offset[0] - BEFORE == pytest.approx(2.6 * sigma, abs=3)
+
+
+@pytest.mark.parametrize("half", [4, 6, 7])
+def test_the_flat_top_of_a_complex_is_not_its_end(half: int) -> None:
+    """A complex rises in 4 samples, stays for twice `half`, and falls in 4."""
+    distance = np.abs(np.arange(BEFORE + AFTER) - BEFORE)
+    complex_ = np.clip((half + 4 - distance) / 4, 0, 1).astype(np.float32)
+    onset, offset = qrs_edges(np.repeat(complex_[None, :, None], QRS_LEADS, axis=2))
+    assert (BEFORE - onset[0], offset[0] - BEFORE) == (half + 6, half + 7)
+
+
+def of_slopes(slope: NDArray[np.floating]) -> Floats:
+    """An aligned beat (1, T, 12) that rises by the slopes (T,)."""
+    return np.repeat(slope.cumsum().astype(np.float32)[None, :, None], QRS_LEADS, axis=2)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_slope_that_goes_on_beyond_the_reach_ends_there(side: int) -> None:
+    distance = side * (np.arange(BEFORE + AFTER) - BEFORE)
+    onset, offset = qrs_edges(of_slopes(0.01 * ((distance >= 0) & (distance < REACH + 5))))
+    assert (onset[0] if side < 0 else offset[0]) == BEFORE + side * REACH
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_the_peak_of_the_slope_is_sought_as_far_as_a_complex_from_the_centre(side: int) -> None:
+    """Smoothed over five samples, a step two samples beyond still reaches there: the gentle slope within is quiet."""
+    distance = np.arange(BEFORE + AFTER) - BEFORE
+    slope = 0.02 * (np.abs(distance) <= 20)
+    for beyond, quiet in ((2, True), (3, False)):
+        stepped = np.where(distance == side * (COMPLEX + beyond), 1.0, slope)
+        onset, offset = qrs_edges(of_slopes(stepped))
+        nearest = COMPLEX // 2 + 1
+        assert (BEFORE - onset[0] == nearest, offset[0] - BEFORE == nearest) == (quiet, quiet)
+
+
+def test_edges_of_noise_stay_in_reach() -> None:
+    onset, offset = qrs_edges(noise(50, BEFORE + AFTER, QRS_LEADS))
+    assert (onset >= BEFORE - 30).all()
+    assert (onset < BEFORE).all()
+    assert (offset > BEFORE).all()
+    assert (offset <= BEFORE + 30).all()
+
+
+@pytest.mark.parametrize("sizes", [(1.0, 0.8), (0.8, 1.0)])
+def test_a_smaller_complex_is_a_beat_from_the_refractory_time_on_before_and_after_a_larger_one(
+    sizes: tuple[float, float],
+) -> None:
+    for apart, beats in ((REFRACTORY, 1), (REFRACTORY + 3, 2)):
+        places = (200, 200 + apart)
+        window = sum(size * beats_at(500, [place], t_wave=0) for size, place in zip(sizes, places, strict=True))
+        assert median_beats(np.asarray(window, np.float32)).rhythm["beats"].tolist() == [beats]
+
+
+def test_rhythm_of_a_plain_window() -> None:
+    window = np.concatenate([beats_at(2500, [100, 300, 520, 660, 900]), beats_at(2500, [100, 300, 500, 700, 900])])
+    rhythm = median_beats(window).rhythm
+    irregular = np.array([200, 220, 140, 240]) * 4
+    assert rhythm["beats"].tolist() == [5, 5]
+    assert rhythm["RR"].tolist() == [800, 800]
+    assert rhythm["RR deviation"] == pytest.approx([irregular.std(), 0], abs=6)
+    assert rhythm["RR successive difference"] == pytest.approx([np.sqrt((np.diff(irregular) ** 2).mean()), 0], abs=12)
+    assert rhythm["RR shortest"] == pytest.approx([560, 800], abs=8)
+    assert rhythm["RR longest"] == pytest.approx([960, 800], abs=8)
+
+
+def test_the_one_interval_of_two_beats_is_the_shortest_and_the_longest() -> None:
+    rhythm = median_beats(beats_at(1000, [400, 600])).rhythm
+    assert rhythm["beats"].tolist() == [2]
+    assert [rhythm[name][0] for name in ("RR", "RR shortest", "RR longest")] == [800, 800, 800]
+    assert [rhythm[name][0] for name in ("RR deviation", "RR successive difference")] == [0, 0]
+
+
+def test_windows_with_fewer_beats_than_others_in_the_batch() -> None:
+    windows = np.concatenate(
+        [beats_at(1000, [200, 400, 600, 800]), beats_at(1000, [500]), np.zeros((1, 1000, QRS_LEADS))]
+    )
+    together = median_beats(windows.astype(np.float32))
+    assert together.rhythm["beats"].tolist() == [4, 1, 1]
+    for name in ("RR", "RR deviation", "RR successive difference", "RR shortest", "RR longest"):
+        assert together.rhythm[name].tolist()[1:] == [0, 0]
+    np.testing.assert_array_equal(together.signal[1:2], median_beats(windows[1:2].astype(np.float32)).signal)
+    np.testing.assert_array_equal(together.signal[2], 0.0)
+
+
+def test_the_median_beat_forgets_one_that_is_different() -> None:
+    regular = beats_at(1250, [125, 375, 625, 875, 1125])
+    odd = regular.copy()
+    odd[:, 575:675] *= -2
+    np.testing.assert_allclose(median_beats(odd).signal, median_beats(regular).signal, atol=1e-3)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+def test_the_median_beat_and_the_spread_are_those_of_sorted_beats(count: int) -> None:
+    """Beats of 1.0, 1.1, ...: the median of their heights, and the distance of the fourths of the sorted beats."""
+    heights = 1 + 0.1 * np.arange(count)
+    times = 250 * np.arange(1, count + 1)
+    windows = sum(height * beats_at(1750, [time]) for height, time in zip(heights, times, strict=True))
+    beats = median_beats(np.asarray(windows, np.float32))
+    unit = median_beats(beats_at(1750, [250])).signal
+    np.testing.assert_allclose(beats.signal, np.median(heights) * unit, atol=1e-3)
+    width = heights[3 * count // 4] - heights[count // 4]
+    np.testing.assert_allclose(beats.rhythm["beat spread"], width * unit.mean(axis=1), atol=1e-3)
+
+
+@pytest.mark.parametrize("samples", [10, 20, 40])
+def test_equal_neighbours_are_one_beat(samples: int) -> None:
+    window = np.zeros((1, 500, QRS_LEADS), np.float32)
+    window[:, 245 : 245 + samples] = np.arange(samples, dtype=np.float32)[:, None]
+    assert median_beats(window).rhythm["beats"].tolist() == [1]
+
+
+def test_a_window_has_its_beats_beside_a_larger_one() -> None:
+    window = beats_at(500, [100, 300], t_wave=0)[0]
+    assert _peaks(np.stack([0.01 * window, window])).tolist() == 2 * _peaks(window[None]).tolist() == 2 * [[101, 301]]
+
+
+def test_a_flat_window_has_its_beat_in_the_middle() -> None:
+    windows = np.stack([np.zeros((600, QRS_LEADS), np.float32), beats_at(600, [100, 300, 500])[0]])
+    assert _peaks(windows)[0].tolist() == [300, -1, -1]
+    assert np.isfinite(median_beats(windows).signal).all()

@@ -1,0 +1,305 @@
+"""Every evaluation runs by the same contract, with its own settings, and costs what is expected of it.
+
+Nearest neighbours: the votes by hand, several labels, ties, and the number of neighbours by validation.
+
+FIX's probe as an evaluation: which windows it learns on, and that probabilities of single labels sum to one.
+
+Each name has its evaluation, and what the reports know of it agrees with what it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.config import Config, load_config
+from benchmark.data.prepare import Prepared
+from benchmark.data.splits import TaskSpec
+from benchmark.data.task import Task, drawn_by_protocol, drawn_by_recording, drawn_per_class, sides_for_tasks
+from benchmark.results.names import EVALUATION_FACTS, EVALUATIONS, SUPERVISED, VALIDATION
+from benchmark.training import evaluations
+from benchmark.training.evaluations import (
+    KNN,
+    OTHER_LABELS,
+    Amounts,
+    Judged,
+    Pool,
+    nearest_of,
+    summing_to_one,
+    unit_length,
+    votes,
+)
+from benchmark.training.evaluations import LINEAR_FIX as LINEAR_FIX_EVALUATION
+from benchmark.training.finetune import Outcome, finetune, supervise
+from benchmark.training.probes import Known, features, linear_probe
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.siamese import RandomInit
+
+MakeTask = Callable[..., Task]
+MakeConfig = Callable[..., Config]
+THREE = [[0], [1], [2]]
+SETTINGS = {
+    "finetune.epochs": 2,
+    "finetune.batch_size": 8,
+    "linear.strengths": [0.3],
+    "supervised.epochs": 2,
+    "supervised.batch_size": 8,
+}
+
+
+@pytest.fixture
+def task(make_task: MakeTask) -> Task:
+    return make_task(THREE * 8, THREE * 2, THREE * 4, noise=2.0)
+
+
+@pytest.fixture
+def judged(task: Task, small_config: MakeConfig) -> Callable[..., Judged]:
+    def make(seed: int = 41, **changed: object) -> Judged:
+        torch.manual_seed(0)
+        encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
+        config = small_config(SETTINGS | {name.replace("__", "."): value for name, value in changed.items()})
+        return Judged(encoder, task, config, RandomInit, seed, "float32", Known())
+
+    return make
+
+
+@pytest.mark.parametrize("name", [*EVALUATIONS, SUPERVISED, VALIDATION])
+def test_each_predicts_every_test_window_and_leaves_the_encoder(name: str, judged: Callable[..., Judged]) -> None:
+    given = judged()
+    before = {key: value.clone() for key, value in given.encoder.state_dict().items()}
+    outcome = evaluations.EVALUATIONS[name].run(given)
+    assert outcome.probability.shape == (12, 3)
+    np.testing.assert_allclose(outcome.probability.sum(1), 1, rtol=1e-4)
+    assert all(torch.equal(value, before[key]) for key, value in given.encoder.state_dict().items())
+
+
+def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..., Judged]) -> None:
+    seven = judged(7)
+    tuned = seven.config.finetuning(RandomInit)
+    expected = {
+        "finetune": finetune(seven.encoder, seven.task, tuned, seed=7, precision="float32"),
+        SUPERVISED: supervise(seven.encoder, seven.task, seven.config.supervised, seed=7, precision="float32"),
+        "linear": linear_probe(seven.encoder, seven.task, [0.3], precision="float32", known=Known()),
+    }
+    for name, outcome in expected.items():
+        np.testing.assert_array_equal(evaluations.EVALUATIONS[name].run(seven).probability, outcome.probability)
+
+
+def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Judged]) -> None:
+    evaluation = evaluations.EVALUATIONS["finetune"]
+    plain = judged()
+    assert evaluation.further(plain.config, RandomInit) == {}
+    dropped = judged(finetune__encoder_dropout=0.1)
+    assert evaluation.further(dropped.config, RandomInit) == {"encoder_dropout": 0.1}
+    assert evaluation.settings(plain.config) == evaluation.settings(dropped.config), "it has an entry of its own"
+    assert {"epochs", "lr", "batch_size", "least_updates"} <= set(evaluation.settings(plain.config))
+    elsewhere = {"beats_per_trial", "windows_per_trial", "encoder_dropout"}
+    assert not elsewhere & set(evaluation.settings(plain.config)), "the key has them in other entries"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # each window once, and 1.5 passes for each labelled window to fit the probe; FIX's grid takes 12
+        ("linear", 100 * 2.5 + 2 * 40),
+        (VALIDATION, 100 * 2.5 + 2 * 40),
+        ("few-shot", 100 * 2.5 + 2 * 40),
+        ("linear-fix", 100 * 13 + 2 * 40),
+        # a tenth of a pass to search the neighbours of each window
+        ("knn", (100 + 2 * 40) * 1.1),
+        # three passes an update, and the validation windows in each of two epochs; 30 updates of 8 pass over 240
+        ("finetune", 2 * (3 * 240 + 40) + 40),
+        (SUPERVISED, 2 * 3 * 100 + 40),
+    ],
+)
+def test_the_expected_cost_is_in_passes_of_the_encoder(
+    name: str, expected: float, judged: Callable[..., Judged]
+) -> None:
+    config = judged(finetune__least_updates=30).config
+    assert evaluations.EVALUATIONS[name].passes(config, Amounts(labelled=100, held_out=40)) == pytest.approx(expected)
+
+
+def test_fine_tuning_of_few_windows_has_batches_of_all_and_of_many_one_pass(judged: Callable[..., Judged]) -> None:
+    passes, config = evaluations.EVALUATIONS["finetune"].passes, judged(finetune__least_updates=30).config
+    assert passes(config, Amounts(labelled=5, held_out=0)) == 2 * 3 * 30 * 5
+    assert passes(config, Amounts(labelled=1000, held_out=0)) == 2 * 3 * 1000
+
+
+def test_a_ratio_labels_its_share_of_the_windows() -> None:
+    assert evaluations.EVALUATIONS["linear"].labelled(Pool(windows=200, recordings=100, classes=3), 0.1) == 20
+
+
+TRAIN = np.array([[1, 0], [2, 2], [0, 3], [-1, 0]], np.float32)
+TARGET = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]], np.float32)
+
+
+@pytest.fixture
+def judge(small_config: Callable[..., Config]) -> Callable[..., Outcome]:
+    def make(task: Task, **settings: Any) -> Outcome:
+        torch.manual_seed(0)
+        encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
+        config = small_config({f"knn.{name}": value for name, value in settings.items()})
+        return KNN.run(Judged(encoder, task, config, RandomInit, 41, "float32", Known()))
+
+    return make
+
+
+def test_votes_are_those_of_the_nearest_by_angle() -> None:
+    (one, two) = votes(TRAIN, TARGET, np.array([[5, 1]], np.float32), [1, 2], 0.5)
+    near, next_near = 5 / np.sqrt(26), 6 / np.sqrt(26) / np.sqrt(2)
+    a, b = np.exp(near / 0.5), np.exp(next_near / 0.5)
+    np.testing.assert_allclose(one, [[1, 0, 0]])
+    np.testing.assert_allclose(two, [[a / (a + b), b / (a + b), 0]], rtol=1e-5)
+
+
+def test_several_labels_each_get_their_share_of_the_votes() -> None:
+    (found,) = votes(TRAIN, TARGET, np.array([[0, 1]], np.float32), [4], 1.0)
+    weight = np.exp([0.0, np.sqrt(0.5), 1.0, 0.0])
+    np.testing.assert_allclose(found, (weight / weight.sum() @ TARGET)[None], rtol=1e-5)
+
+
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    train, others = random.normal(size=(50, 6)).astype(np.float32), random.normal(size=(31, 6)).astype(np.float32)
+    target = np.eye(3, dtype=np.float32)[random.integers(0, 3, 50)]
+    whole = votes(train, target, others, [1, 7], 0.07)
+    monkeypatch.setattr(evaluations, "MOST_NUMBERS", 200)
+    for one, two in zip(whole, votes(train, target, others, [1, 7], 0.07), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(two.sum(1), 1, rtol=1e-5)
+
+
+def test_nearest_come_first_and_of_equals_the_earlier() -> None:
+    similarity = np.array([[0.1, 0.9, 0.5, 0.9, 0.0]], np.float32)
+    assert nearest_of(similarity, 3).tolist() == [[1, 3, 2]]
+    assert nearest_of(similarity, 5).tolist() == [[1, 3, 2, 0, 4]]
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 299, 300])
+def test_the_nearest_of_many_are_those_of_a_whole_sort(count: int) -> None:
+    similarity = np.random.default_rng(0).normal(size=(20, 300)).astype(np.float32)
+    np.testing.assert_array_equal(nearest_of(similarity, count), np.argsort(-similarity, axis=1)[:, :count])
+
+
+def test_windows_of_known_classes_are_found(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
+    task = make_task(THREE * 8, THREE * 2, THREE * 4)
+    outcome = judge(task)
+    assert outcome.probability.argmax(1).tolist() == [0, 1, 2] * 4
+    assert outcome.probability.dtype == np.float32
+    assert outcome.training["seconds"] > 0
+
+
+def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windows(
+    judge: Callable[..., Outcome], make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coming = iter([0.2, 0.6, 0.6])
+    monkeypatch.setattr(evaluations, "validation_score", lambda probability, task: next(coming))
+    outcome = judge(make_task(THREE * 2, THREE, THREE), neighbours=[1, 3, 50, 100])
+    assert (outcome.training["neighbours"], outcome.training["validation_f1"]) == (3, [0.2, 0.6, 0.6])
+
+
+def test_empty_sides_and_features_of_zeros_are_no_error(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
+    assert judge(make_task(THREE * 2, THREE, [])).probability.shape == (0, 3)
+    (found,) = votes(np.zeros((2, 3), np.float32), TARGET[:2], np.zeros((1, 3), np.float32), [2], 0.07)
+    np.testing.assert_allclose(found, [[0.5, 0.5, 0]])
+
+
+def test_a_low_temperature_gives_the_nearest_all_votes() -> None:
+    """exp(1 / 0.005) is beyond float32, and exp(-1 / 0.005) is nothing in it."""
+    (found,) = votes(TRAIN, TARGET, np.array([[1, 0], [0, 1]], np.float32), [4], 0.005)
+    np.testing.assert_allclose(found, [[1, 0, 0], [0, 1, 1]], atol=1e-6)
+
+
+def test_rows_are_divided_by_their_lengths_and_zeros_stay() -> None:
+    found = unit_length(np.array([[3, 4], [0, 0.5], [0, 0]]))
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 1.0], [0.0, 0.0]])
+    assert found.dtype == np.float32
+
+
+def test_numbers_of_neighbours_beyond_the_windows_are_one(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
+    outcome = judge(make_task(THREE * 2, THREE, THREE), neighbours=[2, 6, 7, 100])
+    assert len(outcome.training["validation_f1"]) == 2
+
+
+def test_rows_are_divided_by_their_sums_and_nothing_is_shared_out_evenly() -> None:
+    found = summing_to_one(np.array([[0.2, 0.6], [0.0, 0.0], [1.0, 1.0]], np.float32))
+    np.testing.assert_allclose(found, [[0.25, 0.75], [0.5, 0.5], [0.5, 0.5]])
+    assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_windows_are_those_of_fix_under_paper_and_of_the_protocol_with_a_note_under_strict(
+    protocol: Literal["paper", "strict"], cohorts: dict[str, Prepared]
+) -> None:
+    sides = sides_for_tasks(cohorts["chapman"], TaskSpec(6, "single", protocol), device=torch.device("cpu"))
+    found = LINEAR_FIX_EVALUATION.draw(sides, 0.5, 41)
+    own, notes = (drawn_by_recording, ()) if protocol == "paper" else (drawn_by_protocol, (OTHER_LABELS,))
+    expected = own(sides, 0.5, 41)
+    np.testing.assert_array_equal(found.windows, expected.windows)
+    assert tuple(found.notes) == (*expected.notes, *notes)
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_it_is_fixs_probe_on_the_frozen_features_and_tells_the_chosen_setting(
+    multi: bool,
+    make_task: Callable[..., Task],
+    small_config: Callable[..., Config],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[np.ndarray] = []
+    found = np.array([[0.2, 0.6, 0.0], [1.0, 0.5, 0.5], [0.0, 0.0, 0.0]], np.float32)
+
+    def chosen(*own: np.ndarray) -> tuple[np.ndarray, tuple[bool, float, str]]:
+        given.extend(own)
+        return found, (False, 0.1, "balanced")
+
+    monkeypatch.setattr(evaluations, "probe", chosen)
+    task = make_task([[0], [1], [2]] * 2, [[2], [1]], [[0], [1], [2]], multi=multi)
+    torch.manual_seed(0)
+    encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
+    outcome = LINEAR_FIX_EVALUATION.run(Judged(encoder, task, small_config(), RandomInit, 41, "float32", Known()))
+    train, validation, test = (features(encoder, side.signal, "float32") for side in task.sides().values())
+    expected = train, task.train.target.numpy(), validation, task.validation.target.numpy(), test
+    for own, wanted in zip(given, expected, strict=True):
+        np.testing.assert_array_equal(own, wanted)
+    np.testing.assert_array_equal(outcome.probability, found if multi else summing_to_one(found))
+    told = {name: outcome.training[name] for name in ("C", "standardised", "class_weight")}
+    assert told == {"C": 0.1, "standardised": False, "class_weight": "balanced"}
+
+
+def test_the_grid_of_fix_is_what_a_key_holds(small_config: Callable[..., Config]) -> None:
+    assert LINEAR_FIX_EVALUATION.settings(small_config({})) == {
+        "standardised": [True, False],
+        "strengths": [0.01, 0.1, 1.0, 10.0],
+        "class_weights": [None, "balanced"],
+        "iterations": 10_000,
+    }
+
+
+ALL = (*EVALUATIONS, SUPERVISED, VALIDATION)
+
+
+@pytest.mark.parametrize("name", EVALUATIONS)
+def test_facts_and_code_agree(name: str) -> None:
+    found, facts = evaluations.EVALUATIONS[name], EVALUATION_FACTS[name]
+    assert (found.draw is drawn_per_class) is facts.shots
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_its_section_is_one_of_the_config_and_has_its_settings(name: str) -> None:
+    found, config = evaluations.EVALUATIONS[name], load_config("demo")
+    if found.section:
+        assert set(found.settings(config)) <= set(getattr(config, found.section).model_dump())
+
+
+def test_every_name_has_its_evaluation() -> None:
+    assert set(evaluations.EVALUATIONS) == set(ALL)
+
+
+@pytest.mark.parametrize(("shots", "windows"), [(1, 3 * 2), (10, 30 * 2), (1000, 200)])
+def test_few_shots_label_the_windows_of_so_many_patients_per_class(shots: float, windows: float) -> None:
+    assert evaluations.EVALUATIONS["few-shot"].labelled(Pool(windows=200, recordings=100, classes=3), shots) == windows

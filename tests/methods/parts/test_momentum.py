@@ -1,0 +1,193 @@
+"""Momentum copies and running averages follow their source by their formula and get no gradient.
+
+The queue keeps the newest M keys in a ring, for any batch size, and its snapshots are left alone.
+
+Heads have the layers their names say.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from methods.parts.momentum import (
+    EMPTY,
+    KeyQueue,
+    RunningAverage,
+    batch_norm_head,
+    mlp_head,
+    momentum_copy,
+    update_momentum,
+)
+
+
+def head() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9, 1.0])
+def test_moves_parameters_and_only_those(momentum: float) -> None:
+    target, source = momentum_copy(head()), head()
+    source(torch.randn(8, 3))
+    before = [parameter.clone() for parameter in target.parameters()]
+    update_momentum(target, source, momentum)
+    for old, new, origin in zip(before, target.parameters(), source.parameters(), strict=True):
+        torch.testing.assert_close(new, momentum * old + (1 - momentum) * origin)
+        assert not new.requires_grad
+    assert torch.equal(target[1].running_mean, torch.zeros(3))
+
+
+def test_a_copy_is_apart_from_its_source() -> None:
+    source = head()
+    copied = momentum_copy(source)
+    with torch.no_grad():
+        source[0].weight += 1
+    assert not torch.equal(copied[0].weight, source[0].weight)
+    assert all(parameter.requires_grad for parameter in source.parameters())
+
+
+def test_different_modules_are_refused() -> None:
+    with pytest.raises(ValueError, match="differ in their parameters"):
+        update_momentum(nn.Linear(3, 3), head(), 0.9)
+    with pytest.raises(ValueError, match="differ in their parameters"):
+        update_momentum(nn.Linear(3, 3), nn.Linear(3, 4), 0.9)
+
+
+def test_the_running_average_counts_the_initial_weights() -> None:
+    source = nn.Linear(2, 2, bias=False)
+    average = RunningAverage(source)
+    iterates = [source.weight.detach().clone()]
+    for _ in range(4):
+        with torch.no_grad():
+            source.weight += torch.randn(2, 2)
+        average.update(source)
+        iterates.append(source.weight.detach().clone())
+    torch.testing.assert_close(average.module.weight.detach(), torch.stack(iterates).mean(0))
+    assert (average.count.item(), average.count.dtype) == (5, torch.int64)
+    assert not average.module.weight.requires_grad
+
+
+def test_a_momentum_copy_counts_its_own_batches_and_the_running_average_its_sources() -> None:
+    source = head()
+    copied, average = momentum_copy(source), RunningAverage(source)
+    source(torch.randn(8, 3) + 5)
+    copied(torch.randn(8, 3) - 5)
+    own = copied[1].running_mean.clone()
+    update_momentum(copied, source, 0.5)
+    average.update(source)
+    assert torch.equal(copied[1].running_mean, own)
+    for name, counted in source.named_buffers():
+        assert torch.equal(average.module.get_buffer(name), counted)
+    assert average.module[1].num_batches_tracked == 1
+
+
+def test_the_running_average_resumes_from_its_state() -> None:
+    source = nn.Linear(2, 2)
+    first, second = RunningAverage(source), RunningAverage(nn.Linear(2, 2))
+    first.update(source)
+    second.load_state_dict(first.state_dict())
+    first.update(source)
+    second.update(source)
+    assert all(
+        torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    )
+
+
+def test_a_changing_momentum_is_a_tensor() -> None:
+    source, by_number, by_tensor = (nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2)) for _ in range(3))
+    by_tensor.load_state_dict(by_number.state_dict())
+    update_momentum(by_number, source, 0.75)
+    update_momentum(by_tensor, source, torch.tensor(0.75))
+    for a, b in zip(by_number.parameters(), by_tensor.parameters(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def push_numbers(queue: KeyQueue, first: int, count: int) -> None:
+    """Push keys whose value and patient are first, first + 1, ..., and whose recording is ten times that."""
+    numbers = torch.arange(first, first + count)
+    queue.push(numbers[:, None].repeat(1, queue.keys.shape[1]).float(), numbers, numbers * 10)
+
+
+@pytest.mark.parametrize("size", [1, 4, 6, 7, 64])
+@pytest.mark.parametrize("batches", [[2], [3, 3, 3], [1, 2, 3, 4, 5, 6, 7, 8], [20], [64, 1], [7, 7]])
+def test_holds_the_newest_keys(size: int, batches: list[int]) -> None:
+    queue = KeyQueue(size, 2)
+    pushed = 0
+    for count in batches:
+        push_numbers(queue, pushed, count)
+        pushed += count
+        held = sorted(queue.patient[queue.patient != EMPTY].tolist())
+        assert held == list(range(max(0, pushed - size), pushed))
+        filled = queue.patient != EMPTY
+        assert torch.equal(queue.keys[filled, 0], queue.patient[filled].float())
+        assert torch.equal(queue.recording[filled], queue.patient[filled] * 10)
+        assert queue.pointer.item() == pushed % size
+
+
+def test_overwrites_the_oldest_slot_first() -> None:
+    queue = KeyQueue(4, 1)
+    push_numbers(queue, 0, 3)
+    push_numbers(queue, 3, 3)
+    assert queue.patient.tolist() == [4, 5, 2, 3]
+
+
+def test_starts_empty_and_of_size_zero_stays_empty() -> None:
+    assert KeyQueue(3, 2).patient.tolist() == [EMPTY] * 3
+    queue = KeyQueue(0, 2)
+    push_numbers(queue, 0, 5)
+    assert queue.snapshot().keys.shape == (0, 2)
+    assert queue.pointer.item() == 0
+
+
+def test_a_snapshot_survives_a_push_before_backward() -> None:
+    queue = KeyQueue(4, 2)
+    push_numbers(queue, 0, 4)
+    held = queue.snapshot()
+    q = torch.ones(1, 2, requires_grad=True)
+    loss = (q @ held.keys.T).sum()
+    push_numbers(queue, 4, 4)
+    loss.backward()
+    assert held.patient.tolist() == [0, 1, 2, 3]
+    assert torch.equal(q.grad, torch.full((1, 2), 6.0))
+
+
+def test_large_ids_are_exact() -> None:
+    queue = KeyQueue(2, 1)
+    ids = torch.tensor([2**24 + 1, 2**40 + 1])
+    queue.push(torch.zeros(2, 1), ids, ids)
+    assert torch.equal(queue.patient, ids)
+
+
+def test_its_state_is_in_the_checkpoint() -> None:
+    queue, other = KeyQueue(4, 2), KeyQueue(4, 2)
+    push_numbers(queue, 0, 3)
+    other.load_state_dict(queue.state_dict())
+    push_numbers(queue, 3, 2)
+    push_numbers(other, 3, 2)
+    assert all(torch.equal(a, b) for a, b in zip(queue.buffers(), other.buffers(), strict=True))
+
+
+def kinds(head: nn.Sequential) -> list[type[nn.Module]]:
+    return [type(module) for module in head]
+
+
+def test_batch_norm_follows_every_layer_and_relu_all_but_the_last() -> None:
+    layer = [nn.Linear, nn.BatchNorm1d]
+    assert kinds(batch_norm_head(8, 1)) == layer
+    assert kinds(batch_norm_head(8, 3)) == [*layer, nn.ReLU, *layer, nn.ReLU, *layer]
+
+
+def test_the_plain_head_has_no_normalisation() -> None:
+    assert kinds(mlp_head(8, 1)) == [nn.Linear]
+    assert kinds(mlp_head(8, 2)) == [nn.Linear, nn.ReLU, nn.Linear]
+
+
+def test_no_layers_is_the_identity() -> None:
+    x = torch.randn(2, 8)
+    assert torch.equal(batch_norm_head(8, 0)(x), x)
+
+
+@pytest.mark.parametrize(("layers", "parameters"), [(3, 310_080), (2, 206_720)])
+def test_has_the_released_heads_number_of_parameters(layers: int, parameters: int) -> None:
+    assert sum(parameter.numel() for parameter in batch_norm_head(320, layers).parameters()) == parameters

@@ -1,0 +1,218 @@
+"""What is drawn of scores and pretrainings stands where the numbers say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from reports.figures.data import Confusion, Sweep, knob_panels
+from reports.figures.inside import plot_confusion, plot_training
+from reports.figures.scores import (
+    CLOCK,
+    clock_text,
+    count_text,
+    log_ticks,
+    plot_budget,
+    plot_compute,
+    plot_differences,
+    plot_label_efficiency,
+    plot_sensitivity,
+    plot_sweep,
+    tick_text,
+)
+from reports.figures.style import MARKS
+from reports.statistics.estimates import BAND
+from reports.statistics.table import Difference, Differences
+from tests.reports.searches import SEARCHES
+
+Drawn = Callable[[], Figure]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """The figure that was saved last; nothing is written."""
+    saved: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
+    return lambda: saved[-1]
+
+
+def band(*lines: tuple[str, float, str, float, float, int]) -> pd.DataFrame:
+    return pd.DataFrame(lines, columns=list(BAND))
+
+
+def test_a_sweep_has_its_points_ring_and_lines(drawn: Drawn, tmp_path: Path) -> None:
+    points = band(("a", 0.01, "ptb-xl", 50.0, 2.0, 5), ("b", 0.01, "ptb-xl", 60.0, math.nan, 1))
+    lines = band(("clocs", 0.01, "ptb-xl", 55.0, 1.0, 5))
+    sweep = Sweep("pmq", "queue_size", 0.01, (1024, 4096), (10.0, 12.0), 4096, points.assign(position=[10, 12]), lines)
+    plot_sweep(sweep, {"ptb-xl": "PTB-XL"}, {"pmq": "PMQ", "clocs": "CLOCS"}, "note", tmp_path / "x")
+    (axes,) = drawn().axes
+    xy = [line.get_xydata().tolist() for line in axes.lines]
+    assert [[10.0, 50.0], [12.0, 60.0]] in xy
+    assert [[12.0, 60.0]] in xy
+    assert any(list(line.get_ydata()) == [55.0, 55.0] for line in axes.lines)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1k", "4k"]
+    assert axes.get_title() == "PTB-XL"
+    area = axes.collections[0].get_paths()[0].vertices
+    assert (area[:, 1].min(), area[:, 1].max()) == (48, 60)
+    assert drawn().get_supxlabel() == "note"
+
+
+@pytest.mark.parametrize(("value", "text"), [(16384, "16k"), (1000, "1000"), (0, "0"), (0.1, "0.1"), ("own", "own")])
+def test_ticks_of_a_sweep(value: object, text: str) -> None:
+    assert tick_text(value) == text
+
+
+def test_curves_stand_at_their_ratios_side_by_side(drawn: Drawn, tmp_path: Path) -> None:
+    found = band(
+        *[(name, ratio, "ptb-xl", 100 * ratio + place, 1.0, 5) for place, name in enumerate(("moco", "pmq"))
+          for ratio in (0.3, 0.01)]
+    )  # fmt: skip
+    plot_label_efficiency(found, {"ptb-xl": "PTB-XL"}, {"moco": "MoCo", "pmq": "PMQ"}, "note", tmp_path / "x")
+    (axes,) = drawn().axes
+    first, second = (container.lines[0].get_xydata() for container in axes.containers)
+    assert first[:, 1].tolist() == [1, 30]
+    assert second[:, 1].tolist() == [2, 31]
+    np.testing.assert_allclose(np.sqrt(first[:, 0] * second[:, 0]), [0.01, 0.3])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "30"]
+
+
+def test_scores_stand_at_their_seconds_and_what_was_not_pretrained_is_a_line(drawn: Drawn, tmp_path: Path) -> None:
+    found = band(
+        ("random", 0.1, "all", 40.0, 1.0, 5), ("moco", 0.1, "all", 50.0, 1.0, 5), ("pmq", 0.1, "all", 60.0, 1.0, 5)
+    )
+    rows = {"random": "Random", "moco": "MoCo", "pmq": "PMQ"}
+    plot_compute(found, "Overall", {"moco": 100.0, "pmq": 1000.0}, rows, "note", tmp_path / "x")
+    (axes,) = drawn().axes
+    assert [container.lines[0].get_xydata().tolist() for container in axes.containers] == [[[100, 50]], [[1000, 60]]]
+    assert any(list(line.get_ydata()) == [40.0, 40.0] for line in axes.lines)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["2 min", "5 min", "10 min", "20 min"]
+
+
+def test_clocks_are_read_as_they_are_said() -> None:
+    texts = [clock_text(seconds) for seconds in CLOCK]
+    assert texts[:2] == ["0.1 s", "0.2 s"]
+    assert {"20 s", "1 min", "1 h", "5 h", "1 d", "10 d"} <= set(texts)
+    assert len(set(texts)) == len(CLOCK)
+
+
+def test_a_row_is_drawn_over_its_epochs_in_the_band_of_its_pretrainings(drawn: Drawn, tmp_path: Path) -> None:
+    lines = [
+        *[("pmq", key, epoch, "loss", value) for key, value in (("a", 2.0), ("b", 4.0)) for epoch in (1, 2)],
+        *[("pmq", "a", epoch, "effective_rank", 5.0) for epoch in (0, 1, 2)],
+        ("random", "r", 0, "effective_rank", 4.0),
+    ]
+    found = pd.DataFrame(lines, columns=["variant", "key", "epoch", "measure", "value"])
+    plot_training(found, {"random": "Random", "pmq": "PMQ"}, "note", tmp_path / "x")
+    loss, rank = drawn().axes
+    assert (loss.get_title(), loss.get_ylabel()) == ("PMQ", "loss")
+    assert (rank.get_title(), rank.get_ylabel()) == ("effective rank", "")
+    assert loss.lines[0].get_xydata().tolist() == [[1, 3], [2, 3]]
+    area = loss.collections[0].get_paths()[0].vertices
+    assert (area[:, 1].min(), area[:, 1].max()) == (2, 4)
+    assert rank.lines[0].get_xydata().tolist() == [[0, 4]]
+    assert [line.get_color() for line in rank.lines] == [MARKS["random"].colour, MARKS["pmq"].colour]
+
+
+def test_an_untrained_encoder_alone_has_health_and_no_loss(drawn: Drawn, tmp_path: Path) -> None:
+    found = pd.DataFrame(
+        [("random", "r", 0, "effective_rank", 4.0)], columns=["variant", "key", "epoch", "measure", "value"]
+    )
+    plot_training(found, {"random": "Random"}, "note", tmp_path / "x")
+    assert [axes.get_title() for axes in drawn().axes] == ["effective rank"]
+
+
+def test_matrices_hold_shares_of_the_true_class(drawn: Drawn, tmp_path: Path) -> None:
+    found = [Confusion(name, 5, np.array([[3, 1], [0, 0]])) for name in ("moco", "pmq")]
+    plot_confusion(found, ["SB", "SR"], {"moco": "MoCo", "pmq": "PMQ"}, "note", tmp_path / "x")
+    first, second = drawn().axes
+    assert (first.get_title(), second.get_title()) == ("MoCo", "PMQ")
+    assert [text.get_text() for text in first.texts] == ["75", "25", "–", "–"]
+    assert [label.get_text() for label in first.get_xticklabels()] == ["SB", "SR"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 11])
+def test_matrices_are_about_square_and_their_words_apart(drawn: Drawn, tmp_path: Path, number: int) -> None:
+    titles = {str(place): f"row {place}" for place in range(number)}
+    found = [Confusion(name, 1, np.eye(5, dtype=int)) for name in titles]
+    plot_confusion(found, ["NORM", "MI", "STTC", "CD", "HYP"], titles, "note", tmp_path / "x")
+    figure = drawn()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    panels = figure.axes[:number]
+    for axes in panels:
+        box = axes.get_window_extent()
+        assert box.height == pytest.approx(box.width, rel=0.15)
+    heads = [axes.title.get_window_extent(renderer).y1 for axes in panels]
+    feet = [axes.xaxis.get_tightbbox(renderer).y0 for axes in panels]
+    assert max(heads) < figure.bbox.y1
+    assert all(foot > head for foot, head in zip(feet, heads[5:], strict=False))
+
+
+def test_differences_have_a_mark_an_interval_and_a_line_at_zero(drawn: Drawn, tmp_path: Path) -> None:
+    rows = (
+        Difference("pmq", 2.0, 1.0, 3.0, told=True, repeat=0.7),
+        Difference("moco", -1.0, math.nan, math.nan, told=False, repeat=0.7),
+    )
+    found = [Differences(ratio, "random", rows) for ratio in (0.3, 0.01)]
+    plot_differences(found, {"moco": "MoCo", "pmq": "PMQ"}, "Random", "note", tmp_path / "x")
+    first, second = drawn().axes
+    assert [axes.get_title() for axes in (first, second)] == ["30 % of the labels", "1 % of the labels"]
+    assert [label.get_text() for label in first.get_yticklabels()] == ["MoCo", "PMQ"]
+    assert first.get_xlabel() == "points from Random"
+    xy = [line.get_xydata().tolist() for line in first.lines]
+    assert [[1.0, 1.0], [3.0, 1.0]] in xy
+    assert not [line for line in xy if any(math.isnan(x) for x, _ in line)]
+    filled = {line.get_markerfacecolor() for line in first.lines if line.get_xydata().tolist() == [[2.0, 1.0]]}
+    hollow = {line.get_markerfacecolor() for line in first.lines if line.get_xydata().tolist() == [[-1.0, 0.0]]}
+    assert (filled, hollow) == ({MARKS["pmq"].colour}, {"white"})
+
+
+def test_snapshots_stand_at_their_costs_and_what_was_not_pretrained_is_a_line(drawn: Drawn, tmp_path: Path) -> None:
+    points = band(("pmq@1", 0.1, "all", 50.0, 1.0, 5), ("pmq@2", 0.1, "all", 60.0, math.nan, 1))
+    points = points.assign(of="pmq", epochs=[1, 2], windows=[100.0, 200.0], passes=[400.0, 800.0], seconds=[9.0, 60.0])
+    lines = band(("random", 0.1, "all", 40.0, 1.0, 5))
+    rows = {"pmq": "PMQ", "random": "Random"}
+    plot_budget(points, lines, "Overall", ["windows", "passes", "seconds"], rows, "note", tmp_path / "x")
+    for axes, costs in zip(drawn().axes, ([100, 200], [400, 800], [9, 60]), strict=True):
+        (curve,) = (container.lines[0] for container in axes.containers)
+        assert curve.get_xydata().tolist() == [[costs[0], 50], [costs[1], 60]]
+        assert curve.get_color() == MARKS["pmq"].colour
+        assert any(list(line.get_ydata()) == [40.0, 40.0] for line in axes.lines)
+    assert [axes.get_xlabel() for axes in drawn().axes] == ["pairs of windows", "encoder passes", "pretraining time"]
+    assert drawn().axes[0].get_ylabel() == "Overall, F1 (%)"
+    assert [label.get_text() for label in drawn().axes[1].get_xticklabels()] == ["500", "1k"]
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "1"), (500, "500"), (20_000, "20k"), (5_000_000, "5M"), (10**9, "1G")])
+def test_counts_are_short(count: int, text: str) -> None:
+    assert count_text(count) == text
+
+
+def test_trials_stand_at_their_values_and_what_is_told_is_drawn_apart(drawn: Drawn, tmp_path: Path) -> None:
+    rows = {"moco": "MoCo", "clocs": "CLOCS"}
+    plot_sensitivity(knob_panels(SEARCHES), rows, "note", tmp_path / "x")
+    rate, momentum = drawn().axes
+    assert (rate.get_xscale(), rate.get_xlabel(), momentum.get_xlabel()) == ("log", "lr", "momentum")
+    assert [label.get_text() for label in rate.get_xticklabels()] == ["0.0001", "0.001", "0.01"]
+    assert [label.get_text() for label in momentum.get_xticklabels()] == ["0.9", "0.99", "0.999"]
+    dots = [line for line in momentum.lines if line.get_marker() == "s"]
+    assert [line.get_xydata().tolist() for line in dots] == [[[1.0, 50.0]], [[0.0, 60.0]]]
+    own, chosen = dots
+    assert (own.get_markerfacecolor(), own.get_markeredgecolor()) == ("white", MARKS["moco"].colour)
+    assert (chosen.get_markerfacecolor(), chosen.get_markeredgecolor()) == (MARKS["moco"].colour, "black")
+    shared = [line.get_xdata()[0] for line in rate.lines if line.get_ydata()[0] in (30.0, 60.0)]
+    assert len(set(shared)) == 4, "methods stand side by side at a shared value"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "ticks"),
+    [(0.03, 0.5, [0.05, 0.1, 0.2, 0.5]), (1e-4, 1e-2, [1e-4, 1e-3, 1e-2]), (0.05, 1, [0.05, 0.1, 0.2, 0.5, 1])],
+)
+def test_a_logarithmic_axis_has_round_ticks(first: float, last: float, ticks: list[float]) -> None:
+    assert log_ticks(first, last) == ticks

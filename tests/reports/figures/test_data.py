@@ -1,0 +1,240 @@
+"""Confusion matrices by hand, per heartbeat and per recording, summed over seeds.
+
+Pictures read back from beside the weights; the words for keys are those of who wrote them.
+
+Where a sweep's values stand, and which of them is own; which rows have curves over label ratios.
+
+What the sensitivity figure shows: a panel per knob with the finished trials of all methods that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.results.names import ILLUSTRATION
+from benchmark.results.schema import digest
+from benchmark.results.store import Plan, PlannedCell, Predictions
+from benchmark.results.tuned import Trial
+from benchmark.training import health as written
+from reports.figures.data import (
+    Confusion,
+    TrialPoint,
+    compared,
+    confusion,
+    confusions,
+    illustrations_of,
+    in_order,
+    knob_panels,
+    label_curves,
+    panels,
+    positions,
+    sweeps,
+)
+from reports.runs import TIDY, open_run
+from reports.statistics.estimates import bands
+from tests.reports.searches import MOCO, SEARCHES
+
+WHERE = {"evaluation": "finetune", "dataset": "ptb-xl", "ratio": 0.1}
+
+
+def predictions(decided: list[int], truth: list[int], recordings: list[str]) -> Predictions:
+    sure = 0.5 * np.eye(3)[decided] + 0.1  # (n, 3)
+    names = np.array(recordings)
+    return Predictions(sure.astype(np.float32), np.eye(3, dtype=np.int64)[truth], names, names)
+
+
+def test_heartbeats_are_counted_by_true_class_and_decision() -> None:
+    found = confusion(predictions([0, 1, 1, 0], [0, 0, 1, 1], ["a", "a", "b", "b"]), "heartbeat")
+    assert found.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 0]]
+
+
+def test_a_recording_is_decided_by_its_mean_probability() -> None:
+    own = predictions([0, 1, 1, 2, 2], [0, 0, 0, 2, 2], ["a", "a", "a", "b", "b"])
+    assert confusion(own, "recording").tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
+
+
+def test_shares_are_of_the_true_class_and_undefined_without_one() -> None:
+    shares = Confusion("pmq", 1, np.array([[3, 1], [0, 0]])).shares
+    assert shares[0].tolist() == [75, 25]
+    assert np.isnan(shares[1]).all()
+
+
+def test_seeds_are_summed_and_rows_that_are_not_there_left_out(write_predictions: Callable[..., Path]) -> None:
+    own = predictions([0, 1, 1, 0], [0, 0, 1, 1], ["a", "a", "b", "b"])
+    root = write_predictions({("pmq", "ptb-xl", 0.1, seed): own for seed in (41, 42)})
+    run = open_run(root)
+    (found,) = confusions(run, ["moco", "pmq"], unit="heartbeat", **WHERE)
+    assert (found.variant, found.seeds, found.counts[0].tolist()) == ("pmq", 2, [2, 2, 0])
+    assert not confusions(run, ["pmq"], unit="heartbeat", **(WHERE | {"ratio": 0.3}))
+
+
+def test_several_labels_have_no_confusion_matrix(write_predictions: Callable[..., Path]) -> None:
+    own = predictions([0], [0], ["a"])
+    root = write_predictions({("pmq", "ptb-xl", 0.1, 41): own})
+    run = open_run(root)
+    for row in run.rows.values():
+        object.__setattr__(row, "labels", "multi")
+    assert not confusions(run, ["pmq"], unit="heartbeat", **WHERE)
+
+
+@pytest.mark.parametrize("unit", ["heartbeat", "recording"])
+def test_an_empty_test_set_counts_nothing(unit: str) -> None:
+    assert not confusion(predictions([], [], []), unit).any()
+
+
+def test_pictures_of_rows_are_read_in_their_order(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    masked = {"masked": np.ones((2, 5, 3), np.float16), "masked_names": np.array(["none", "all"])}
+    similarity = {
+        "cosine": np.zeros((1, 2), np.float32), "kind": np.zeros((1, 2), np.uint8), "query_patient": np.array([7]),
+        "key_patient": np.array([7, 8]), "key_queued": np.array([False, True]), "spread": np.zeros((4, 50), np.int64),
+    }  # fmt: skip
+    written.write_illustration(root / "pretrained" / digest("moco"), masked)
+    written.write_illustration(root / "pretrained" / digest("pmq"), masked | similarity)
+    found = illustrations_of(open_run(root), ["random", "moco", "pmq"])
+    assert [own.variant for own in found.masked] == ["moco", "pmq"]
+    assert found.masked[0].names == ("none", "all")
+    assert found.masked[0].values.shape == (2, 5, 3)
+    (own,) = found.similarities
+    assert (own.variant, own.query_patient.tolist(), own.key_queued.tolist()) == ("pmq", [7], [False, True])
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"text"])
+def test_damaged_pictures_are_left_out(write_store: Callable[..., Path], content: bytes) -> None:
+    root = write_store(complete=True)
+    folder = root / "pretrained" / digest("pmq")
+    folder.mkdir(parents=True)
+    (folder / ILLUSTRATION).write_bytes(content)
+    found = illustrations_of(open_run(root), ["pmq"])
+    assert found.masked == found.similarities == ()
+
+
+DATASETS = {"ptb-xl": {"title": "PTB-XL"}, "chapman": {"title": "Chapman"}}
+
+
+def tidy_frame(scores: Iterable[tuple[str, str, float, int, float | None]]) -> pd.DataFrame:
+    """(variant, dataset, ratio, seed, F1), each as a heartbeat's score of a fine-tuned encoder."""
+    lines = [
+        ("key", variant, "finetune", dataset, ratio, seed, "heartbeat", "f1", value, "")
+        for variant, dataset, ratio, seed, value in scores
+    ]
+    return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
+
+
+def plan_of(variants: dict[str, tuple[str, str, str, object]], cells: list[PlannedCell]) -> Plan:
+    """Variants: name -> role, of, knob, value."""
+    roles = {name: dict(zip(("role", "of", "knob", "value"), facts, strict=True)) for name, facts in variants.items()}
+    return Plan("plan", {"protocol": "paper"}, dict.fromkeys(variants, ""), DATASETS, {}, roles, [], cells)
+
+
+METHOD = ("method", "", "", None)
+SWEPT = {
+    "random": ("gate", "", "", None),
+    "comet": METHOD,
+    "clocs": METHOD,
+    "moco": METHOD,
+    "pmq": METHOD,
+    "pmq:w/o queue": ("ablation", "pmq", "", None),
+    **{f"pmq:queue_size={size}": ("sweep", "pmq", "queue_size", size) for size in (4096, 0, 1024)},
+}
+
+
+def swept_results() -> tuple[Plan, pd.DataFrame]:
+    keys = {"pmq:queue_size=4096": "pmq"}
+    cells = [
+        PlannedCell(f"{keys.get(name, name)} {seed}", name, "finetune", "ptb-xl", 0.01, seed)
+        for name in SWEPT
+        for seed in (41, 42)
+    ]
+    frame = tidy_frame((name, "ptb-xl", 0.01, 41, 0.1 * place) for place, name in enumerate(SWEPT))
+    return plan_of(SWEPT, cells), bands(frame, "finetune", "heartbeat")
+
+
+def test_a_sweep_has_its_values_in_order_its_own_and_what_it_is_held_against() -> None:
+    plan, found = swept_results()
+    (sweep,) = sweeps(plan, found, "finetune")
+    assert (sweep.of, sweep.knob, sweep.ratio) == ("pmq", "queue_size", 0.01)
+    assert (sweep.values, sweep.positions) == ((0, 1024, 4096), (9.0, 10.0, 12.0))
+    assert sweep.own == 4096
+    assert list(sweep.points["position"]) == [9, 10, 12]
+    assert list(sweep.points["mean"]) == pytest.approx([70, 80, 60])
+    assert list(sweep.lines["variant"]) == ["clocs", "comet", "random"]
+
+
+def test_a_sweep_without_the_methods_own_value_says_so() -> None:
+    plan, found = swept_results()
+    cells = [cell for cell in plan.cells if cell.variant != "pmq"]
+    (sweep,) = sweeps(plan_of(SWEPT, cells), found, "finetune")
+    assert sweep.own is None
+
+
+def test_the_values_of_a_sweep_may_be_lists() -> None:
+    values = {"pmq:linear.strengths=[1.0]": [1.0], "pmq:linear.strengths=[0.1, 9.0]": [0.1, 9.0]}
+    variants = {"pmq": METHOD, **{name: ("sweep", "pmq", "linear.strengths", own) for name, own in values.items()}}
+    frame = tidy_frame((name, "ptb-xl", 0.01, 41, 0.5) for name in values)
+    (sweep,) = sweeps(plan_of(variants, []), bands(frame, "finetune", "heartbeat"), "finetune")
+    assert (sweep.values, sweep.positions) == (([1.0], [0.1, 9.0]), (0.0, 1.0))
+    assert sweep.points["position"].tolist() == [0.0, 1.0]
+
+
+def test_one_finished_value_is_no_sweep() -> None:
+    plan, found = swept_results()
+    few = found[~found["variant"].isin(["pmq:queue_size=0", "pmq:queue_size=1024"])]
+    assert not list(sweeps(plan, few, "finetune"))
+
+
+@pytest.mark.parametrize(
+    ("values", "ordered", "places"),
+    [
+        ([16384, 1024], [1024, 16384], [10, 14]),
+        ([0], [0], [-1]),
+        ([0.999, 0.9], [0.9, 0.999], [0, 1]),
+        (["patient", "own"], ["patient", "own"], [0, 1]),
+        ([True, False], [False, True], [0, 1]),
+    ],
+)
+def test_places_on_the_axis(values: list[object], ordered: list[object], places: list[float]) -> None:
+    assert in_order(values) == ordered
+    assert positions(in_order(values)) == places
+
+
+def test_label_curves_leave_changes_out_and_need_two_ratios() -> None:
+    scores = [(name, "ptb-xl", ratio, 41, 0.5) for name in SWEPT for ratio in (0.1, 0.01)]
+    plan = plan_of(SWEPT, [])
+    curves = label_curves(plan, bands(tidy_frame(scores), "finetune", "heartbeat"))
+    assert list(dict.fromkeys(curves["variant"])) == compared(plan) == ["random", "comet", "clocs", "moco", "pmq"]
+    assert not len(label_curves(plan, bands(tidy_frame(scores[:1]), "finetune", "heartbeat")))
+
+
+def test_panels_follow_the_plan_and_end_with_overall() -> None:
+    frame = tidy_frame(("pmq", name, 0.01, 41, 0.5) for name in ("chapman", "ptb-xl"))
+    found = bands(frame, "finetune", "heartbeat")
+    titles = panels(found, plan_of(SWEPT, []))
+    assert list(titles.items()) == [("ptb-xl", "PTB-XL"), ("chapman", "Chapman"), ("overall", "Overall")]
+
+
+def test_a_panel_has_the_finished_trials_of_every_method_with_its_knob() -> None:
+    rate, momentum = knob_panels(SEARCHES)
+    assert (rate.knob, rate.scale, rate.values) == ("recipe.lr", "log", (0.0001, 0.01))
+    assert [point.method for point in rate.points] == ["moco", "moco", "clocs", "clocs", "clocs"]
+    assert rate.points[1] == TrialPoint("moco", 0.004, 60.0, own=False, chosen=True)
+    assert rate.points[2] == TrialPoint("clocs", 0.001, 30.0, own=True, chosen=True)
+    assert (momentum.knob, momentum.scale) == ("momentum", "choice")
+    assert momentum.values == (0.9, 0.99, 0.999), "the config's own value has a place too"
+
+
+def test_a_search_without_a_finished_trial_has_no_panel() -> None:
+    failed = replace(MOCO, trials=[Trial(MOCO.trials[0].knobs, {}, None, "x")])
+    assert knob_panels([failed]) == []
+
+
+def test_a_value_that_no_logarithm_has_makes_categories() -> None:
+    zero = replace(MOCO, trials=[replace(MOCO.trials[0], knobs={"momentum": 0.9, "recipe.lr": 0})])
+    _, rate = knob_panels([zero])
+    assert (rate.scale, rate.values) == ("choice", (0, 0.0001, 0.01))

@@ -1,0 +1,525 @@
+"""The page as a whole: well-formed, closed to the network and to hostile text, bounded, the same for the same rows.
+
+The first sentences: what is done, what must not be read from the numbers, who leads.
+
+Where a cell comes from, as text: origins, differences of configs, states.
+
+Titles of the page's figures: datasets and rows by their titles, not by their names in files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.results.files import write_atomic
+from benchmark.results.store import Plan, Predictions, Row, Store
+from reports import page as page_module
+from reports.page import (
+    CONFIG_LIMIT,
+    TEMPLATES,
+    Behind,
+    Picture,
+    against_gates,
+    cell_data,
+    compared,
+    config_differences,
+    dotted,
+    pictures_of,
+    references,
+    statements,
+)
+from reports.page_panels import SkippedRecording
+from reports.runs import layouts, open_run
+from reports.tables.render import Block, Line, Score
+from reports.tables.table import make_table
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (720).to_bytes(4, "big") + (400).to_bytes(4, "big") + bytes(3000)
+HOSTILE = (
+    "</script><script>alert(1)</script><!-- \"'>&amp;{{ 7*7 }}{% raw %}\u2028\u202e漢\x00\ud800"
+    "<img src=x onerror=alert(1)>"
+)
+HARMFUL = re.compile("[\u2028\u202e\x00\ud800]")
+HARMLESS = HARMFUL.sub("?", HOSTILE)
+REMOTE = re.compile(r"(?:https?:)?//[a-z]", re.IGNORECASE)
+CARD: dict[str, Any] = {
+    "seed": 42,
+    "loss": [3.0, 2.0],
+    "health": [{"epoch": 0, "effective_rank": 9.0, "mean_cosine": 0.9}, {"epoch": 1, "effective_rank": 1.5}],
+}
+
+
+def data_of(tree: Any) -> dict[str, Any]:
+    (block,) = [script for script in tree.all("script") if script.attributes.get("type") == "application/json"]
+    found: dict[str, Any] = json.loads(block.text)
+    return found
+
+
+def test_the_page_is_well_formed_and_shows_every_number(parts: Any, parse: Callable[[str], Any]) -> None:
+    tree = parse(parts.page())
+    ids = [element.attributes["id"] for tag in ("section", "h2", "caption", "div") for element in tree.all(tag)
+           if "id" in element.attributes]  # fmt: skip
+    assert len(ids) == len(set(ids))
+    links = {link.attributes["href"] for link in tree.all("nav")[0].all("a")}
+    assert links == {f"#{section.attributes['id']}" for section in tree.all("section")}
+    shown = [element.text for element in tree.all("button") if "data-cells" in element.attributes]
+    scores = [s for table in parts.tables for block in table.blocks for line in block.lines for s in line.scores]
+    assert shown == [score.printed for score in scores]
+
+
+def test_best_ties_gates_and_footnotes_are_those_of_the_tables(
+    write_store: Callable[..., Path], parts_of: Any, parse: Callable[[str], Any]
+) -> None:
+    roles = {name: {"role": "gate" if name == "random" else "method", "of": "", "knob": "", "value": None}
+             for name in ("random", "moco", "pmq", "pmq:w/o mask_t")}  # fmt: skip
+    parts = parts_of(write_store(alter_plan=lambda plan: replace(plan, roles=roles)))
+    tree = parse(parts.page())
+    scores = [s for table in parts.tables for block in table.blocks for line in block.lines for s in line.scores]
+    cells = [cell for cell in tree.all("td") if cell.all("button")]
+    assert len(cells) == len(scores)
+    for cell, score in zip(cells, scores, strict=True):
+        assert (cell.all("button")[0].attributes.get("class") == "best") == score.best
+        assert ("≈" in cell.words()) == score.tie
+        assert [mark.text for mark in cell.all("sup")] == ([score.mark] if score.mark else [])
+    assert any(score.best for score in scores)
+    gates = [row.all("th")[0].text for row in tree.all("tr") if row.attributes.get("class") == "line gate"]
+    assert set(gates) == {"Random"}
+
+
+def test_every_cell_can_be_reached_and_tells_where_it_comes_from(parts: Any, parse: Callable[[str], Any]) -> None:
+    tree = parse(parts.page())
+    data = data_of(tree)
+    reached = {
+        int(place) for button in tree.all("button") for place in (button.attributes.get("data-cells") or "").split()
+    }
+    assert reached == set(range(len(data["cells"])))
+    assert [cell["key"] for cell in data["cells"]] == [cell.key for cell in parts.run.plan.cells]
+    states = [cell["state"] for cell in data["cells"]]
+    assert (states.count("finished"), states.count("failed"), states.count("not run")) == (33, 1, 2)
+    for cell in data["cells"]:
+        assert ("origin" in cell) == (cell["state"] == "finished")
+        assert cell.get("origin", 0) < len(data["origins"])
+
+
+def test_nothing_is_loaded_and_only_the_own_script_may_run(parts: Any, parse: Callable[[str], Any]) -> None:
+    page = parts.page()
+    assert not REMOTE.search(page)
+    tree = parse(page)
+    elements = [element for tag in ("img", "script", "link", "iframe", "object") for element in tree.all(tag)]
+    sources = [element.attributes.get("src") or element.attributes.get("href") for element in elements]
+    assert [source for source in sources if source and not source.startswith("data:")] == []
+    (policy,) = [meta.attributes["content"] for meta in tree.all("meta") if "http-equiv" in meta.attributes]
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    own = [tree.all("style")[0].text, tree.all("script")[-1].text]
+    for text in own:
+        assert f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" in policy
+    assert "unsafe" not in policy
+    assert "innerHTML" not in own[1]
+    assert not [a for tag in ("div", "td", "tr", "button") for e in tree.all(tag) for a in e.attributes if a == "style"]
+
+
+def hostile_plan(plan: Plan) -> Plan:
+    return replace(
+        plan,
+        config=plan.config | {"name": HOSTILE, "caption": HOSTILE, HOSTILE: HOSTILE},
+        variants=dict.fromkeys(plan.variants, HOSTILE),
+        datasets={name: facts | {"title": HOSTILE, "skipped": {HOSTILE: 1}} for name, facts in plan.datasets.items()},
+        pretraining=plan.pretraining | {"title": HOSTILE},
+        warnings=[HOSTILE],
+    )
+
+
+def hostile_row(row: Row) -> Row:
+    return replace(
+        row,
+        pretrain_key="encoder",
+        notes=[HOSTILE],
+        counts={"test_windows": 1},
+        undefined={"heartbeat": dict.fromkeys(row.undefined["heartbeat"], HOSTILE)},
+        coverage={HOSTILE: {"patients": 3, "unscored": {HOSTILE: HOSTILE}}},
+        provenance={
+            "config": {HOSTILE: HOSTILE},
+            "git": {"commit": HOSTILE, "dirty": True, "diff": HOSTILE},
+            "device": {"type": HOSTILE, "name": HOSTILE},
+            "precision": HOSTILE,
+            "versions": {HOSTILE: HOSTILE},
+            "data": {HOSTILE: HOSTILE},
+        },
+    )
+
+
+def test_hostile_text_stays_text(write_store: Callable[..., Path], parts_of: Any, parse: Callable[[str], Any]) -> None:
+    """The same elements with the same attributes stand there as with harmless text in all the same places."""
+
+    def page(text: str) -> str:
+        def tamed(value: Any) -> Any:
+            return json.loads(json.dumps(value).replace(json.dumps(HOSTILE)[1:-1], json.dumps(text)[1:-1]))
+
+        root = write_store(
+            f"runs-{len(text)}",
+            alter=lambda row: Row(**tamed(asdict(hostile_row(row)))),
+            alter_plan=lambda plan: replace(plan, **{
+                name: tamed(getattr(hostile_plan(plan), name))
+                for name in ("config", "variants", "datasets", "pretraining", "warnings")
+            }),
+        )  # fmt: skip
+        store = Store(root)
+        for key in store.failures([cell.key for cell in store.load_plan().cells]):
+            store.save_failure(key, "fine-tune", text.replace("\u2028", " "), text)  # which would end a line
+        write_atomic(store.pretrained / "encoder" / "pretraining.json", json.dumps(
+            CARD | {"device": {"name": text}, "precision": text}).encode())  # fmt: skip
+        skipped = [SkippedRecording(dataset, text, text, HARMFUL.sub("?", text)) for dataset in ("ptb-xl", "chapman")]
+        return str(parts_of(root).page(skipped=skipped, pictures=[Picture(text, root / "none")], problems=[text]))
+
+    def shape(element: Any) -> Any:
+        return element.tag, list(element.attributes), [shape(child) for child in element.children]
+
+    hostile, harmless = page(HOSTILE), page("harmless")
+    tree, other = parse(hostile), parse(harmless)
+    assert shape(tree) == shape(other)
+    assert len(tree.all("script")) == 2
+    escaped = ("alert(1)&lt;/script&gt;", "alert(1)\\u003c/script\\u003e")
+    cut = 2  # the footers of both tables show the first letters of a commit
+    assert harmless.count("harmless") == sum(hostile.count(text) for text in escaped) + cut
+    assert data_of(tree)["cells"][0]["notes"] == [HARMLESS]
+    assert "\u202e" not in hostile
+    assert "\\u202e" not in hostile
+    hostile.encode()
+
+
+def test_a_card_that_has_collapsed_features_says_so(
+    parts: Any, store_root: Path, parts_of: Any, parse: Callable[[str], Any]
+) -> None:
+    key = next(iter(parts.run.rows.values())).pretrain_key
+    assert "health" not in {section.attributes["id"] for section in parse(parts.page()).all("section")}
+    last = CARD["health"][-1] | {"mean_cosine": 0.5}
+    card = CARD | {"health": [CARD["health"][0], last]}
+    write_atomic(store_root / "pretrained" / key / "pretraining.json", json.dumps(card).encode())
+    (health,) = [s for s in parse(parts_of(store_root).page()).all("section") if s.attributes["id"] == "health"]
+    assert "collapsed" in health.words()
+    assert "9.00 → 1.50" in health.words()
+
+
+def test_figures_stand_in_the_page_until_it_is_full(
+    parts: Any, parse: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures = [Picture(f"Figure {number}", tmp_path / f"f{number}.png") for number in range(4)]
+    for _, file in pictures[:3]:
+        file.write_bytes(PNG)
+    small = len(parts.page().encode())
+    monkeypatch.setattr(page_module, "MAX_BYTES", small + 4000 + 2 * 5000)
+    page = parts.page(pictures=pictures)
+    assert len(page.encode()) <= small + 14000
+    tree = parse(page)
+    assert [image.attributes["alt"] for image in tree.all("img")] == ["Figure 0", "Figure 1"]
+    assert tree.all("img")[0].attributes["width"] == "432"
+    words = tree.words()
+    assert "Figure 2: left out for the size of this page; it is in f2.png." in words
+    assert "Figure 3: f3.png cannot be read (No such file or directory)." in words
+
+
+def test_the_same_rows_give_the_same_bytes(write_store: Callable[..., Path], parts_of: Any) -> None:
+    one = parts_of(write_store("one")).page()
+    other = parts_of(write_store("other", backwards=True)).page()
+    assert one == other
+
+
+def test_a_plan_without_rows_has_a_page(write_store: Callable[..., Path], parts_of: Any, parse: Any) -> None:
+    root = write_store()
+    for file in (root / "cells").iterdir():
+        file.unlink()
+    tree = parse(parts_of(root).page())
+    assert "0 of 36 cells are finished, 36 not run." in [line.text for line in tree.all("p")]
+    assert {cell["state"] for cell in data_of(tree)["cells"]} == {"not run"}
+
+
+def test_a_full_grid_fits_without_figures(parts: Any) -> None:
+    """540 cells are fifteen times the made-up store's; the style and the script stand there once."""
+    page = len(parts.page().encode())
+    fixed = sum(file.stat().st_size for file in TEMPLATES.iterdir())
+    assert fixed < 40_000
+    assert fixed + 15 * (page - fixed) < 2_000_000
+
+
+def test_a_shared_key_is_one_cell(write_store: Callable[..., Path], parts_of: Any, parse: Any) -> None:
+    """A sweep's value that is the method's own has the method's cells."""
+
+    def with_twin(plan: Plan) -> Plan:
+        twins = [replace(cell, variant="pmq:m=1") for cell in plan.cells if cell.variant == "pmq"]
+        return replace(plan, variants=plan.variants | {"pmq:m=1": "Twin"}, cells=[*plan.cells, *twins])
+
+    tree = parse(parts_of(write_store(alter_plan=with_twin)).page())
+    assert len(data_of(tree)["cells"]) == 36
+    rows = {row.all("th")[0].text: row for row in tree.all("tr") if row.attributes.get("class") == "line"}
+    numbers = {title: [b.attributes["data-cells"] for b in row.all("button")] for title, row in rows.items()}
+    assert numbers["Twin"] == numbers["PMQ"]
+
+
+def test_predictions_are_no_part_of_the_page(write_store: Callable[..., Path], parts_of: Any) -> None:
+    """Recordings and patients are named only where they were skipped."""
+    root = write_store()
+    store = Store(root)
+    key = store.row_keys()[0]
+    row = store.load_row(key)
+    assert row is not None
+    secret = np.array(["patient-zero", "patient-one"])
+    store.save_row(row, Predictions(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.int64), secret, secret))
+    for other in store.row_keys():
+        found = store.load_row(other)
+        assert found is not None
+        store.save_row(found, Predictions(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.int64), secret, secret))
+    page = parts_of(root).page()
+    assert "patient-zero" not in page
+    assert "p7" not in page
+
+
+def test_the_page_begins_with_a_verdict_and_its_picture(
+    parts: Any, parse: Callable[[str], Any], tmp_path: Path
+) -> None:
+    names = ("finetune-heartbeat-label-efficiency", "finetune-heartbeat-differences-in-overall")
+    for name in names:
+        (tmp_path / f"{name}.png").write_bytes(PNG)
+    tree = parse(parts.page(pictures=[Picture(name, tmp_path / f"{name}.png") for name in names]))
+    first, second, *_ = tree.all("section")
+    assert (first.attributes["id"], second.attributes["id"]) == ("verdict", "summary")
+    assert [image.attributes["alt"] for image in first.all("img")] == [names[1]]
+    assert "Simulated ECGs" in first.words() or "simulated" in first.words()
+    assert "Overall minus that of Random in points" in first.words()
+    (figures,) = [section for section in tree.all("section") if section.attributes["id"] == "figures"]
+    assert [image.attributes["alt"] for image in figures.all("img")] == [names[0]]
+
+
+def test_figures_fit_the_page_and_turn_dark_with_it() -> None:
+    style = (TEMPLATES / "report.css").read_text()
+    light, dark = re.findall(r"--turned: ([^;]*);", style)
+    assert (light, "invert" in dark) == ("none", True)
+    (image,) = re.findall(r"^\.paper img \{([^}]*)\}", style, re.MULTILINE)
+    assert "max-width: 100%" in image
+    assert "filter: var(--turned)" in image
+
+
+def test_every_table_scrolls_in_its_own_box(
+    parts: Any, store_root: Path, parts_of: Any, parse: Callable[[str], Any]
+) -> None:
+    key = next(iter(parts.run.rows.values())).pretrain_key
+    write_atomic(store_root / "pretrained" / key / "pretraining.json", json.dumps(CARD).encode())
+    tree = parse(parts_of(store_root).page())
+    boxes = [own for own in tree.all("div") if own.attributes.get("class") == "scroll"]
+    held = [table for box in boxes for table in box.all("table")]
+    assert "health" in {table.attributes["class"] for table in held}
+    assert len(held) == len(tree.all("table"))
+    assert {(box.attributes["role"], box.attributes["tabindex"]) for box in boxes} == {("region", "0")}  # for keys too
+    (style,) = re.findall(r"^\.scroll \{([^}]*)\}", (TEMPLATES / "report.css").read_text(), re.MULTILINE)
+    assert "overflow-x: auto" in style
+    assert "max-width: 100%" in style
+
+
+NAN = float("nan")
+
+
+def line(variant: str, overall: float | None, columns: int = 2, gate: bool = False) -> Line:
+    spread = "" if columns == 2 else f" (k={columns})"
+    return Line(variant, variant.upper(), (Score(overall, None, columns, 2, (), "", spread),), gate)
+
+
+def against(*lines: Line, pairs: pd.DataFrame | None = None) -> list[str]:
+    return list(references(Block(0.1, "10 % of the labels", lines), pairs))
+
+
+def pair(first: str, second: str, low: float, high: float, metric: str = "overall", ratio: float = 0.1) -> pd.DataFrame:
+    return pd.DataFrame(
+        [{"ratio": ratio, "metric": metric, "first": first, "second": second, "low": low, "high": high}]
+    )
+
+
+LINES = (line("a", 51.0), line("b", 59.3), line("random", 57.2), line("features", 76.6, gate=True))
+
+
+def test_the_best_method_is_held_against_random_and_every_gate() -> None:
+    assert against(*LINES) == [
+        "10 % of the labels: B, 59.3, against RANDOM, 57.2: +2.1 points; FEATURES, 76.6: −17.3 points."
+    ]
+
+
+@pytest.mark.parametrize(
+    "pairs", [pair("b", "random", -0.004, 0.046), pair("random", "b", -0.046, 0.004)], ids=["as named", "turned"]
+)
+def test_the_interval_of_a_difference_is_given_where_there_is_one(pairs: pd.DataFrame) -> None:
+    (sentence,) = against(*LINES, pairs=pairs)
+    assert "RANDOM, 57.2: +2.1 points (95 % interval −0.4 to +4.6); FEATURES, 76.6: −17.3 points." in sentence
+    others = [pair("a", "random", 0, 1), pair("b", "random", 0, 1, "f1"), pair("b", "random", 0, 1, ratio=0.3)]
+    (sentence,) = against(*LINES, pairs=pd.concat([*others, pair("b", "random", NAN, NAN)]))
+    assert "interval" not in sentence
+
+
+def test_a_method_of_fewer_columns_is_not_the_best_and_none_is_compared_over_other_columns() -> None:
+    assert against(line("a", 90.0, columns=1), *LINES[1:3], line("frozen", 95.0, columns=1, gate=True)) == [
+        "10 % of the labels: B, 59.3, against RANDOM, 57.2: +2.1 points; FROZEN, 95.0 (k=1): not over the same columns."
+    ]
+
+
+def test_reference_rows_alone_are_listed_and_none_is_no_sentence() -> None:
+    assert against(*LINES[2:], line("b", None)) == [
+        "10 % of the labels: Overall of the reference rows: RANDOM 57.2; FEATURES 76.6."
+    ]
+    assert against(*LINES[:2]) == []
+    assert against(line("random", None), LINES[0]) == []
+
+
+def test_a_page_says_how_its_best_stands_to_the_reference_rows(parts: Any) -> None:
+    ((_, sentences), *_) = against_gates(parts.tables, parts.statistics)
+    assert [sentence.split(":")[0] for sentence in sentences] == ["30 % of the labels", "1 % of the labels"]
+    assert sentences[0].endswith(", against Random, 62.5: +20.0 points.")
+
+
+def test_a_class_without_a_test_window_is_a_warning(write_store: Callable[..., Path]) -> None:
+    def noted(row: Row) -> Row:
+        over = "NORM" if row.variant == "pmq" else "NORM, HYP, with 0 for HYP"
+        own = ["no test window of class HYP: macro AUROC is over NORM", f"macro F1 is over {over}", "odd"]
+        return replace(row, notes=own if row.dataset == "ptb-xl" else [])
+
+    told = "PTB-XL: no test window of class HYP: macro AUROC is over NORM"
+    differ = "; macro F1 is not over the same classes in every row (see the notes under the table)."
+    warnings = [text for text, warns in statements(open_run(write_store(alter=noted)), []) if warns]
+    assert warnings[-1] == f"{told}{differ}"
+    alike = open_run(write_store("alike", alter=lambda row: replace(noted(row), notes=noted(row).notes[:1])))
+    assert [text for text, warns in statements(alike, []) if warns][-1] == f"{told}."
+
+
+def test_what_is_missing_or_simulated_comes_as_a_warning(store_root: Path) -> None:
+    run = open_run(store_root)
+    run = replace(run, plan=replace(run.plan, warnings=["a leak"]))
+    found = list(statements(run, []))
+    assert found[0] == ("33 of 36 cells are finished, 1 failed, 2 not run.", True)
+    assert [text for text, warns in found if warns][1:] == [
+        "Some of the ECGs are simulated: no ranking of methods follows from these numbers.",
+        "a leak.",
+    ]
+    assert found[-1] == ("A config's own words.", False)
+
+
+def test_real_data_carry_no_such_warning(store_root: Path) -> None:
+    plan = open_run(store_root).plan
+    real = {name: facts | {"simulated": False} for name, facts in plan.datasets.items()}
+    plan = replace(plan, datasets=real, pretraining=plan.pretraining | {"simulated": False})
+    texts = [text for text, _ in statements(replace(open_run(store_root), plan=plan), [])]
+    assert not [text for text in texts if "simulated" in text]
+
+
+def test_rows_are_named_by_what_they_are_for(store_root: Path) -> None:
+    plan = open_run(store_root).plan
+    gate = {"role": "gate", "of": "", "knob": "", "value": None}
+    found = dict(compared(replace(plan, roles={"random": gate})))
+    assert found["Gates (reference rows)"] == "Random"
+    assert found["Methods"].startswith("MoCo, PMQ, ")
+    assert (found["Datasets"], found["Pretrained on"]) == ("PTB-XL, Chapman", "MIMIC-IV-ECG")
+    used = replace(plan, pretraining=plan.pretraining | {"used_recordings": 70, "used_patients": 7})
+    assert dict(compared(used))["Pretrained on"] == "MIMIC-IV-ECG, 70 of its 90 recordings, of 7 patients"
+
+
+PLAN = {"seeds": [41, 42], "pretrain": {"epochs": 3, "recipe": {"lr": 1e-3}}, "name": "demo", "knobs": {}}
+
+
+def test_a_config_is_told_by_dotted_keys() -> None:
+    assert dict(dotted(PLAN)) == {
+        "seeds": "[41, 42]",
+        "pretrain.epochs": "3",
+        "pretrain.recipe.lr": "0.001",
+        "name": "demo",
+        "knobs": "{}",
+    }
+
+
+def test_differences_of_a_config_name_both_values() -> None:
+    own = {"seeds": [41, 42], "pretrain": {"epochs": 5, "recipe": {"lr": 1e-3}}, "name": "demo", "own": True}
+    assert config_differences(own, PLAN) == [
+        "pretrain.epochs: 5 (plan: 3)",
+        "knobs: not there (plan: {})",
+        "own: true (plan: not there)",
+    ]
+    assert config_differences(PLAN, PLAN) == ["as the plan's"]
+
+
+def test_many_differences_are_counted() -> None:
+    found = config_differences({str(number): number for number in range(CONFIG_LIMIT + 7)}, {})
+    assert len(found) == CONFIG_LIMIT + 1
+    assert found[-1] == "and 7 more"
+
+
+def test_what_cells_have_in_common_is_told_once(write_store: Callable[..., Path]) -> None:
+    def at_home(row: Row) -> Row:
+        device = {"type": "cpu", "name": "x86_64", "threads": 1 + (row.dataset == "chapman")}
+        provenance = {"device": device, "precision": "float32", "versions": {"numpy": "2.0"}, "git": {"dirty": True}}
+        return replace(row, provenance=provenance)
+
+    data = cell_data(open_run(write_store(alter=at_home)))
+    assert data["origins"][0] == [
+        ["Code", "not recorded, with uncommitted changes"],
+        ["Machine", "x86_64, 1 thread, float32"],
+        ["Versions", "numpy 2.0"],
+        ["Data", "not recorded"],
+        ["Config", "not recorded"],
+    ]
+    assert len(data["origins"]) == 2
+    json.dumps(data, allow_nan=False)
+
+
+def test_a_cell_tells_its_scores_and_what_was_chosen(store_root: Path) -> None:
+    cell = cell_data(open_run(store_root))["cells"][0]
+    assert cell["scores"]["heartbeat"] == {"f1": "49.00", "auroc": "69.00", "acc": "59.00"}
+    assert (cell["dataset"], cell["labels"], cell["seed"]) == ("PTB-XL", "30 %", "41")
+    assert (cell["chosen"], cell["seconds"], cell["encoder_seed"]) == ("epoch 3", "1.5", "42")
+
+
+def test_an_undefined_score_says_why(store_root: Path) -> None:
+    texts = [cell["scores"]["heartbeat"]["auroc"] for cell in cell_data(open_run(store_root))["cells"]
+             if cell["state"] == "finished"]  # fmt: skip
+    assert texts.count("– (no class has both signs)") == 2
+
+
+def test_a_failed_cell_says_why(store_root: Path) -> None:
+    (failed,) = [cell for cell in cell_data(open_run(store_root))["cells"] if cell["state"] == "failed"]
+    assert failed["why"] == "RuntimeError: the loss is not finite"
+
+
+@pytest.mark.parametrize(("column", "cells"), [(0, 2), (3, 2), (6, 4)])
+def test_behind_a_number_stand_its_planned_cells(store_root: Path, column: int, cells: int) -> None:
+    """Also those that failed; Overall has those of all datasets."""
+    run = open_run(store_root)
+    table = make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
+    behind = Behind(run)
+    block = table.blocks[1]
+    (line,) = [line for line in block.lines if line.variant == "pmq"]
+    keys = {behind.keys[int(number)] for number in behind(table, block, line, table.columns[column]).split()}
+    assert len(keys) == cells
+    assert keys >= set(line.scores[column].keys)
+
+
+TITLES = {"ptb-xl": "PTB-XL", "pmq": "PMQ", "pmq-released": "PMQ (released)"}
+
+
+@pytest.mark.parametrize(
+    ("stem", "title"),
+    [
+        ("finetune-heartbeat-confusion-ptb-xl", "Fine-tuned, per heartbeat: confusion, PTB-XL"),
+        ("linear-recording-pmq-queue-size", "Linear probe, per recording: PMQ, queue size"),
+        ("finetune-heartbeat-pmq-released-momentum", "Fine-tuned, per heartbeat: PMQ (released), momentum"),
+        ("finetune-heartbeat-label-efficiency", "Fine-tuned, per heartbeat: label efficiency"),
+        ("linear-fix-heartbeat-differences", "Linear probe (FIX), per heartbeat: differences"),
+        ("few-shot-recording-label-efficiency", "Few-shot linear probe, per recording: label efficiency"),
+        ("training", "Training"),
+    ],
+)
+def test_a_title_has_the_titles_of_what_is_shown(stem: str, title: str) -> None:
+    files = [Path(f"{stem}.png"), Path(f"{stem}.pdf")]
+    assert [picture.title for picture in pictures_of(files, TITLES)] == [title]

@@ -1,0 +1,624 @@
+"""What statistics say of a table reaches it: ties are marked, gates are in no family, and every line can be traced.
+
+Frames of intervals and pairs: Holm, ties, pairing by the seeds both have.
+
+Sources of scatter: planted variances are found, and what the runs do not vary is said.
+
+Differences from the reference row: which row that is, and the sign and interval of each.
+
+Presets beside a method's own setting: differences within the method alone, one family of tests per column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.results.names import OVERALL
+from benchmark.results.store import Predictions, Store
+from reports.build import build_report
+from reports.runs import FOLDER, Run, kept_in, layouts, open_run
+from reports.statistics import table as room
+from reports.statistics.bootstrap import Floats, ScoreColumn
+from reports.statistics.estimates import chance_of_repeat
+from reports.statistics.table import (
+    FIGURE,
+    FINE_TUNING,
+    INTERVAL,
+    PAIR,
+    PATIENTS,
+    PATIENTS_OF_ONE_RUN,
+    PLACE,
+    PRETRAINING,
+    SAME,
+    SUBSET,
+    Difference,
+    TableStatistics,
+    beside,
+    components,
+    differences,
+    holm,
+    in_one_panel,
+    intervals,
+    joined,
+    nested_variances,
+    pairwise,
+    sources,
+    statistics_of,
+    ties,
+)
+from reports.tables.table import make_table
+
+OF_TABLE_PATIENTS, SEEDS = 400, (41, 42, 43, 44)
+
+
+def predictions(right: float, seed: int, patients: int = OF_TABLE_PATIENTS) -> Predictions:
+    """Two classes, one window per patient, of which a share is decided rightly; which ones the seed draws."""
+    truth = np.arange(patients) % 2
+    random = np.random.default_rng([seed, round(100 * right)])
+    decided = np.where(random.random(patients) < right, truth, 1 - truth)
+    probability = np.full((patients, 2), 0.2, np.float32)
+    probability[np.arange(patients), decided] = 0.8
+    names = np.array([f"p{number}" for number in range(patients)])
+    return Predictions(probability, np.eye(2, dtype=np.int64)[truth], names, names)
+
+
+@pytest.fixture
+def root(write_predictions: Callable[..., Path]) -> Path:
+    """Two rows that are as good as each other, and one that is not."""
+    rights = {"one": 0.9, "other": 0.89, "poor": 0.5}
+    found = {
+        (variant, "ptb-xl", 0.3, seed): predictions(right, seed) for variant, right in rights.items() for seed in SEEDS
+    }
+    return write_predictions(found)
+
+
+def test_what_cannot_be_told_from_the_best_is_a_tie_and_what_can_is_none(root: Path) -> None:
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    statistics = statistics_of(run, layout, "heartbeat")
+    acc = {variant for ratio, dataset, metric, variant in statistics.tied if (dataset, metric) == ("ptb-xl", "acc")}
+    assert len(acc) == 1
+    assert acc < {"one", "other"}
+    assert any(line.startswith("≈: not significantly different from the best") for line in statistics.words)
+
+
+def test_statistics_that_were_kept_are_the_same_to_the_bit(root: Path, tmp_path: Path) -> None:
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    first, again = (statistics_of(run, layout, "heartbeat", kept_in(tmp_path, run)) for _ in range(2))
+    assert (tmp_path / FOLDER).is_dir()
+    assert replace(first, frames={}) == replace(again, frames={})
+    assert first.frames.keys() == again.frames.keys() == {"intervals", "pairwise", "components"}
+    for name, frame in first.frames.items():
+        pd.testing.assert_frame_equal(again.frames[name], frame, check_exact=True)
+
+
+def test_the_intervals_are_from_two_thousand_resamples(root: Path) -> None:
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    details = statistics_of(run, layout, "heartbeat").details
+    assert any("95 %, from 2000 resamples of the test patients" in line for line in details)
+
+
+@pytest.mark.parametrize(("protocol", "shared"), [("paper", True), ("strict", False)])
+def test_components_say_one_labelled_subset_where_the_protocol_shares_it(
+    root: Path, protocol: str, shared: bool
+) -> None:
+    run = open_run(root)
+    run = replace(run, plan=replace(run.plan, config={**run.plan.config, "protocol": protocol}))
+    (layout,) = layouts(run.plan, "finetune")
+    remarks = statistics_of(run, layout, "heartbeat").frames["components"]["remark"]
+    assert remarks.str.endswith("one labelled subset").any() == shared
+
+
+def test_ties_are_marked_in_the_table_but_not_on_what_is_bold(root: Path) -> None:
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    statistics = statistics_of(run, layout, "heartbeat")
+    everything = replace(statistics, tied=frozenset((0.3, "ptb-xl", "f1", v) for v in ("one", "other", "poor")))
+    table = make_table(run, layout, "heartbeat", everything)
+    f1 = {line.variant: line.scores[0] for line in table.blocks[0].lines}
+    assert [score.best or score.tie for score in f1.values()] == [True, True, True]
+    assert not any(score.best and score.tie for score in f1.values())
+    assert not any(score.tie for line in table.blocks[0].lines for score in line.scores[1:])
+
+
+def test_overall_is_judged_on_the_columns_of_its_own_table(root: Path) -> None:
+    run = open_run(root)
+    (layout,) = layouts(run.plan, "finetune")
+    frame = statistics_of(run, replace(layout, metrics=("f1",)), "heartbeat").frames["intervals"]
+    assert set(frame["metric"]) == {"f1", "overall"}
+    f1, overall = (frame[frame["metric"] == metric]["mean"].to_numpy() for metric in ("f1", "overall"))
+    np.testing.assert_array_equal(overall, f1)  # one dataset
+
+
+def test_gates_are_in_no_family(root: Path) -> None:
+    run = open_run(root)
+    plan = replace(run.plan, roles={"poor": {"role": "gate", "of": "", "knob": "", "value": None}})
+    run = replace(run, plan=plan)
+    (layout,) = layouts(plan, "finetune")
+    pairs = statistics_of(run, layout, "heartbeat").frames["pairwise"]
+    assert set(pairs["first"]) | set(pairs["second"]) == {"one", "other"}
+
+
+def test_one_file_holds_the_lines_of_all_tables_by_name(root: Path, tmp_path: Path) -> None:
+    build_report(open_run(root), tmp_path / "out", unit="both")
+    pairs = pd.read_csv(tmp_path / "out" / "pairwise.csv")
+    assert set(pairs["table"]) == {"finetune-heartbeat", "finetune-recording"}
+    assert set(zip(pairs["first"], pairs["second"], strict=True)) == {
+        ("one", "other"), ("one", "poor"), ("other", "poor"),
+    }  # fmt: skip
+    assert pd.read_csv(StringIO(joined({}, "pairwise"))).empty
+
+
+def test_in_the_file_of_all_tables_a_column_stays_that_some_lines_have_no_value_of() -> None:
+    frames = [
+        pd.DataFrame({"first": ["pmq", "moco"], "repeat": [0.95, np.nan], "remark": [np.nan, np.nan]}),
+        pd.DataFrame({"first": ["byol"], "repeat": [np.nan], "remark": ["one seed"]}),
+    ]
+    tables = {name: TableStatistics(frames={"pairwise": own}) for name, own in zip("ab", frames, strict=True)}
+    lines = ["table,first,repeat,remark", "a,pmq,0.95,", "a,moco,,", "b,byol,,one seed"]
+    assert joined(tables, "pairwise").splitlines() == lines
+
+
+def test_cells_tested_on_other_patients_are_a_problem_and_no_statistic(
+    write_predictions: Callable[..., Path], tmp_path: Path
+) -> None:
+    found = {("one", "ptb-xl", 0.3, 41): predictions(0.9, 41), ("other", "ptb-xl", 0.3, 41): predictions(0.9, 41, 350)}
+    report = build_report(open_run(write_predictions(found)), tmp_path / "out")
+    assert [problem for problem in report.problems if "tested on different windows of ptb-xl" in problem]
+    assert len(report.tables) == 1
+
+
+def role(kind: str, of: str = "", knob: str = "") -> dict[str, object]:
+    return {"role": kind, "of": of, "knob": knob, "value": None}
+
+
+def test_a_table_and_its_statistics_have_the_same_rows_ratios_and_columns(
+    write_predictions: Callable[..., Path],
+) -> None:
+    """The comparison with a gate that alone has a third ratio, ablations at one ratio, and a sweep at another."""
+    ratios = {"one": (0.3, 0.01), "other": (0.3, 0.01), "gate": (1.0, 0.3, 0.01), "one:w/o": (0.3,), "one:k=2": (0.01,)}
+    found = {
+        (variant, dataset, ratio, seed): predictions(0.9, seed, 40)
+        for variant, own in ratios.items()
+        for dataset in ("ptb-xl", "chapman")
+        for ratio in own
+        for seed in (41, 42)
+    }
+    run = open_run(write_predictions(found))
+    roles = {"gate": role("gate"), "one:w/o": role("ablation", "one"), "one:k=2": role("sweep", "one", "k")}
+    run = replace(run, plan=replace(run.plan, roles=roles))
+    main, ablations, sweep = layouts(run.plan, "finetune")
+    assert [layout.ratios for layout in (main, ablations, sweep)] == [(0.3, 0.01, 1.0), (0.3,), (0.01,)]
+    for layout in (main, ablations, sweep):
+        table, known = make_table(run, layout, "heartbeat"), statistics_of(run, layout, "heartbeat")
+        shown = {
+            (block.ratio, column.dataset, column.metric, line.variant): score
+            for block in table.blocks
+            for line in block.lines
+            for column, score in zip(table.columns, line.scores, strict=True)
+            if not line.gate
+        }
+        frame = known.frames["intervals"][["ratio", "dataset", "metric", "variant"]]
+        assert set(frame.itertuples(index=False, name=None)) == set(shown)
+        assert {key for score in shown.values() for key in score.keys} == {cell.key for cell in layout.competing}
+        assert {line.variant for block in table.blocks for line in block.lines if line.gate} == set(layout.gates)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_column_without_a_value_in_one_table_keeps_its_place_and_warns_of_nothing() -> None:
+    frames = [
+        pd.DataFrame({"ratio": [0.3], "low": [float("nan")], "seeds": [1], "remark": ["one seed"]}),
+        pd.DataFrame({"ratio": [0.1], "low": [0.25], "seeds": [2], "remark": [""]}),
+    ]
+    statistics = {name: TableStatistics(frames={"x": frame}) for name, frame in zip("ab", frames, strict=True)}
+    assert joined(statistics, "x") == "table,ratio,low,seeds,remark\na,0.3,,1,one seed\nb,0.1,0.25,2,\n"
+
+
+@pytest.fixture(scope="module")
+def f1(simulate_columns: Callable[..., list[ScoreColumn]], scatter: Callable[..., object]) -> ScoreColumn:
+    """Three methods, the first far ahead of two equal ones."""
+    generator = np.random.default_rng(5)
+    design = {"methods": 3, "seeds": 4, "patients": 150, "scatter": scatter(), "advantage": 1.0}
+    return simulate_columns(generator, resamples=300, **design)[0]
+
+
+def test_holm_by_hand() -> None:
+    p = np.array([0.01, 0.04, np.nan, 0.03, 0.5])
+    assert holm(p)[[0, 1, 3, 4]] == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert np.isnan(holm(p)[2])
+    assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
+    assert holm(np.array([])).tolist() == []
+
+
+def test_pairs_are_all_pairs_in_order_and_antisymmetric(f1: ScoreColumn) -> None:
+    pairs = pairwise([f1])
+    assert pairs.columns.tolist() == PAIR
+    assert list(zip(pairs["first"], pairs["second"], strict=True)) == [("m0", "m1"), ("m0", "m2"), ("m1", "m2")]
+    turned = pairwise([replace(f1, variants=f1.variants[::-1], scores=f1.scores[::-1])])
+    assert turned["difference"].tolist() == pytest.approx((-pairs["difference"])[::-1].tolist())
+    assert turned["p"].tolist() == pytest.approx(pairs["p"][::-1].tolist())
+    ahead = 1 - pairs["probability_of_improvement"][::-1]
+    assert turned["probability_of_improvement"].tolist() == pytest.approx(ahead.tolist())
+
+
+def test_the_probability_of_improvement_counts_every_seed_and_resample_and_not_the_test_set(f1: ScoreColumn) -> None:
+    one, other = np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]), np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
+    column = replace(f1, variants=f1.variants[:2], scores=np.stack([one, other]), seeds=f1.seeds[:2])
+    assert pairwise([column])["probability_of_improvement"].tolist() == [(0.5 + 0 + 1 + 1) / 4]
+
+
+def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> None:
+    first = pairwise([f1]).iloc[0]
+    means = intervals([f1]).set_index("variant")["mean"]
+    assert first["difference"] == pytest.approx(means["m0"] - means["m1"])
+    assert first["p_holm"] < 0.01
+    assert first["p"] <= first["p_holm"]
+    assert 0 < first["low"] < first["difference"] < first["high"]
+    assert first["probability_of_improvement"] > 0.99
+    assert first["remark"] == ""
+
+
+def test_a_significant_pair_has_the_chance_of_its_repeat_at_the_level_that_holm_leaves(f1: ScoreColumn) -> None:
+    pairs = pairwise([f1])
+    clear, equal = pairs.iloc[0], pairs.iloc[2]
+    errors = (clear["patients_se"], clear["seeds_se"], 4, f1.patients)
+    share = clear["p"] / clear["p_holm"]
+    assert share == pytest.approx(1 / 3, rel=0.51)  # first or second of three
+    assert clear["repeat"] == chance_of_repeat(clear["difference"], *errors, share=share)
+    assert equal["p_holm"] > 0.05
+    assert np.isnan(equal["repeat"])
+
+
+def test_intervals_stay_within_the_scores() -> None:
+    high = np.clip(np.random.default_rng(0).normal(0.99, 0.02, size=(3, 201)), 0, 1)
+    scores, encoders = np.stack([high, 1 - high]), np.array([["e"] * 3] * 2)
+    column = ScoreColumn("recording", 0.3, "a", "acc", ("m0", "m1"), (1, 2, 3), 20, encoders, scores)
+    found = intervals([column])
+    assert found.columns.tolist() == INTERVAL
+    assert found["remark"].tolist() == ["", ""]
+    assert (found["high"][0], found["low"][1]) == (1.0, 0.0)
+    assert 0.9 < found["low"][0] < found["mean"][0]
+    assert found["mean"][1] < found["high"][1] < 0.1
+
+
+def test_only_seeds_that_both_have_are_paired(f1: ScoreColumn) -> None:
+    scores = f1.scores.copy()
+    scores[1, 3] = np.nan
+    first = pairwise([replace(f1, scores=scores)]).iloc[0]
+    assert first["seeds"] == 3
+    assert first["difference"] == pytest.approx((scores[0, :3, 0] - scores[1, :3, 0]).mean())
+    assert first["remark"] == "over the 3 of 4 seeds that both have"
+
+
+def test_the_equal_tie_and_the_best_stands_apart(f1: ScoreColumn) -> None:
+    without_best = replace(f1, variants=f1.variants[1:], scores=f1.scores[1:], ratio=0.01)
+    columns = [f1, without_best]
+    marked = ties(intervals(columns), pairwise(columns)).set_index(["ratio", "variant"])
+    assert marked.loc[0.1, "best"].tolist() == [True, False, False]
+    assert not marked.loc[0.1, "tie"].any()
+    assert marked.loc[0.01, "best"].sum() == 1
+    assert marked.loc[0.01, "tie"].sum() == 1
+    assert not (marked["best"] & marked["tie"]).any()
+
+
+def test_of_a_score_that_is_better_lower_the_lowest_is_the_best(f1: ScoreColumn) -> None:
+    column = replace(f1, metric="brier")
+    marked = ties(intervals([column]), pairwise([column])).set_index("variant")
+    assert marked["best"].to_dict() == (marked["mean"] == marked["mean"].min()).to_dict()
+
+
+@pytest.mark.parametrize(("p", "tie"), [(0.05, True), (0.0499, False)])
+def test_a_tie_is_what_is_not_significant(f1: ScoreColumn, p: float, tie: bool) -> None:
+    pairs = pairwise([f1]).assign(p_holm=p)
+    marked = ties(intervals([f1]), pairs).set_index("variant")
+    assert marked["tie"].to_dict() == {"m0": False, "m1": tie, "m2": tie}
+
+
+def test_what_cannot_be_compared_ties_and_what_has_no_score_does_not(f1: ScoreColumn) -> None:
+    scores = f1.scores.copy()
+    scores[0, 2:] = np.nan
+    scores[1, :2] = np.nan
+    scores[2] = np.nan
+    column = replace(f1, scores=scores)
+    assert set(pairwise([column])["remark"]) == {"no seed has a score"}
+    marked = ties(intervals([column]), pairwise([column])).set_index("variant")
+    assert marked["tie"].to_dict() == {"m0": False, "m1": True, "m2": False}
+    assert marked["best"].to_dict() == {"m0": True, "m1": False, "m2": False}
+
+
+def test_a_single_row_is_neither_best_nor_tie(f1: ScoreColumn) -> None:
+    alone = replace(f1, variants=("m0",), scores=f1.scores[:1])
+    assert len(pairwise([alone])) == 0
+    marked = ties(intervals([alone]), pairwise([alone]))
+    assert not marked["best"].any()
+    assert not marked["tie"].any()
+
+
+def test_families_are_the_columns(f1: ScoreColumn) -> None:
+    """A second column with a tiny p leaves the first one's adjusted p as they were."""
+    other = replace(f1, dataset="chapman")
+    both, own = pairwise([f1, other]), pairwise([f1])
+    pd.testing.assert_frame_equal(both[both["dataset"] == f1.dataset], own)
+    assert both.groupby(PLACE).size().tolist() == [3, 3]
+
+
+def test_no_runs_give_empty_frames() -> None:
+    assert intervals([]).columns.tolist() == INTERVAL
+    assert pairwise([]).columns.tolist() == PAIR
+    assert len(ties(intervals([]), pairwise([]))) == 0
+
+
+TOGETHER = f"{PRETRAINING} + {SUBSET} + {FINE_TUNING}"
+
+
+def drawn(runs: int, sd: dict[str, float], encoders: int = 1) -> tuple[Floats, np.ndarray]:
+    """(S, 1+R) scores of many runs with known deviations per source, and the (S,) encoders they started from."""
+    generator = np.random.default_rng(1)
+    group = np.arange(runs) * encoders // runs
+    point = sd["pretraining"] * generator.normal(size=encoders)[group] + sd["run"] * generator.normal(size=runs)
+    noise = sd["patients"] * generator.normal(size=2000) + sd["alone"] * generator.normal(size=(runs, 2000))
+    point += sd["alone"] * generator.normal(size=runs)
+    return np.column_stack([point, point[:, None] + noise]), group.astype(str)
+
+
+def test_one_way_analysis_of_variance_by_hand() -> None:
+    """Groups (1, 3) and (5, 9): mean square within (2 + 8) / 2 = 5, between 25; (25 - 5) / 2 = 10."""
+    between, within = nested_variances(np.array([1.0, 3.0, 5.0, 9.0]), np.array(["a", "a", "b", "b"]))
+    assert (between, within) == (pytest.approx(10), pytest.approx(5))
+    assert nested_variances(np.array([1.0, 3.0, 3.0, 1.0]), np.array(["a", "a", "b", "b"]))[0] == 0
+
+
+def test_groups_may_differ_in_size() -> None:
+    """Groups (1, 3) and (5, 7, 9): within 10 / 3, between 30; a group counts for 5 - 13 / 5 = 2.4 runs."""
+    between, within = nested_variances(np.array([1.0, 3.0, 5.0, 7.0, 9.0]), np.array(["a", "a", "b", "b", "b"]))
+    assert (between, within) == (pytest.approx((30 - 10 / 3) / 2.4), pytest.approx(10 / 3))
+
+
+@pytest.mark.parametrize(
+    ("patients", "resamples", "reason"),
+    [(1, 10, "one test patient"), (2, 1, "undefined in the resamples"), (1, 1, "one test patient")],
+)
+def test_without_resamples_of_patients_nothing_is_estimated(patients: int, resamples: int, reason: str) -> None:
+    scores = np.random.default_rng(0).normal(size=(3, 11))
+    scores[:, 1 + resamples :] = np.nan
+    (only,) = sources(scores, patients, np.array(["a"] * 3), strict=False)
+    assert (only.source, only.remark) == (PATIENTS, f"cannot be estimated here: {reason}")
+    assert np.isnan(only.sd)
+    first, *_ = sources(np.random.default_rng(0).normal(size=(3, 3)), 2, np.array(["a"] * 3), strict=False)
+    assert np.isfinite(first.sd)
+
+
+def test_planted_deviations_are_found() -> None:
+    planted = {"patients": 0.02, "alone": 0.01, "pretraining": 0.05, "run": 0.03}
+    scores, encoders = drawn(900, planted, encoders=300)
+    parts = sources(scores, 10**6, encoders, strict=False)
+    found = {part.source: part.sd for part in parts if np.isfinite(part.sd)}
+    assert found == {
+        PATIENTS: pytest.approx(0.02, rel=0.1),
+        PATIENTS_OF_ONE_RUN: pytest.approx(0.01, rel=0.1),
+        PRETRAINING: pytest.approx(0.05, rel=0.1),
+        FINE_TUNING: pytest.approx(0.03, rel=0.1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("encoders", "strict", "estimated", "reasons"),
+    [
+        (1, False, FINE_TUNING, {PRETRAINING: "one pretraining", SUBSET: "one labelled subset"}),
+        (5, False, f"{PRETRAINING} + {FINE_TUNING}", {SUBSET: "one labelled subset"}),
+        (5, True, TOGETHER, {}),
+        (1, True, f"{SUBSET} + {FINE_TUNING}", {PRETRAINING: "one pretraining"}),
+    ],
+)
+def test_what_seeds_do_not_vary_is_said(encoders: int, strict: bool, estimated: str, reasons: dict[str, str]) -> None:
+    planted = {"patients": 0.02, "alone": 0.01, "pretraining": 0.0, "run": 0.03}
+    scores, names = drawn(5, planted, encoders)
+    parts = {part.source: part for part in sources(scores, 500, names, strict=strict)}
+    assert set(parts) == {PATIENTS, PATIENTS_OF_ONE_RUN, estimated, *reasons}
+    assert np.isfinite(parts[estimated].sd)
+    for source, reason in reasons.items():
+        assert np.isnan(parts[source].sd)
+        assert parts[source].remark == f"cannot be estimated here: {reason}"
+    assert ("cannot be told apart" in parts[estimated].remark) == ("+" in estimated)
+
+
+def test_one_seed_says_so_and_a_row_without_encoder_has_no_pretraining() -> None:
+    scores, _ = drawn(1, {"patients": 0.02, "alone": 0.0, "pretraining": 0.0, "run": 0.0})
+    parts = {part.source: part for part in sources(scores, 500, np.array([""]), strict=False)}
+    assert set(parts) == {PATIENTS, SUBSET, FINE_TUNING}
+    assert parts[FINE_TUNING].remark == "cannot be estimated here: one seed"
+
+
+def test_the_frame_has_no_overall_and_no_variant_without_scores(
+    simulate_columns: Callable[..., list[ScoreColumn]], scatter: Callable[..., object]
+) -> None:
+    design = {"methods": 2, "seeds": 3, "patients": 60, "scatter": scatter()}
+    f1 = simulate_columns(np.random.default_rng(2), resamples=50, **design)[0]
+    scores = f1.scores.copy()
+    scores[1] = np.nan
+    scores[0, 0] = np.nan  # of one seed alone
+    frame = components([replace(f1, scores=scores), replace(f1, dataset="", metric=OVERALL)], strict=False)
+    assert set(frame["variant"]) == {"m0"}
+    assert set(frame["metric"]) == {"f1"}
+    assert frame["sd"].notna().tolist() == [True, True, True, False, False]
+    assert frame["source"].tolist() == [PATIENTS, PATIENTS_OF_ONE_RUN, FINE_TUNING, PRETRAINING, SUBSET]
+
+
+DIFFERENCES_PAIR = ("ratio", "metric", "first", "second", "difference", "low", "high", "p_holm", "repeat")
+SCORE = ("ratio", "metric", "variant", "mean")
+
+
+def statistics(pairs: list[tuple[object, ...]], scores: list[tuple[object, ...]]) -> TableStatistics:
+    frames = {
+        "pairwise": pd.DataFrame([(*pair, 0.7) for pair in pairs], columns=list(DIFFERENCES_PAIR)),
+        "intervals": pd.DataFrame(scores, columns=list(SCORE)),
+    }
+    return TableStatistics(frames=frames)
+
+
+def test_each_row_is_held_against_the_untrained_encoder_whatever_its_place_in_the_pair() -> None:
+    found = statistics(
+        [
+            (0.3, "overall", "random", "pmq", -0.02, -0.03, -0.01, 0.01),
+            (0.3, "overall", "moco", "random", 0.01, -0.01, 0.03, 0.4),
+            (0.3, "overall", "moco", "pmq", -0.01, -0.02, 0.0, 0.3),
+            (0.3, "f1", "random", "pmq", -0.5, -0.6, -0.4, 0.01),
+            (0.1, "overall", "random", "pmq", float("nan"), float("nan"), float("nan"), float("nan")),
+        ],
+        [(0.3, "overall", name, score) for name, score in (("random", 0.5), ("pmq", 0.52), ("moco", 0.51))],
+    )
+    (own,) = differences(found)
+    assert (own.ratio, own.reference) == (0.3, "random")
+    assert own.rows == (
+        Difference("pmq", 2.0, 1.0, 3.0, told=True, repeat=0.7),
+        Difference("moco", 1.0, -1.0, 3.0, told=False, repeat=0.7),
+    )
+
+
+def test_without_an_untrained_encoder_the_best_row_over_all_ratios_is_the_reference() -> None:
+    ratios = (0.3, 0.1)
+    found = statistics(
+        [(ratio, "overall", "moco", "pmq", 0.01, 0.0, 0.02, 0.2) for ratio in ratios],
+        [(ratio, "overall", name, score) for ratio in ratios for name, score in (("moco", 0.5), ("pmq", 0.49))],
+    )
+    assert [(own.ratio, own.reference, own.rows[0].variant, own.rows[0].mean) for own in differences(found)] == [
+        (0.3, "moco", "pmq", -1.0),
+        (0.1, "moco", "pmq", -1.0),
+    ]
+
+
+def test_a_row_of_more_ratios_is_no_better_for_it() -> None:
+    scores = [(0.3, "overall", "moco", 0.5), (0.1, "overall", "moco", 0.5), (0.3, "overall", "pmq", 0.6)]
+    pairs: list[tuple[object, ...]] = [(0.3, "overall", "pmq", "moco", 0.1, 0.0, 0.2, 0.01)]
+    assert [own.reference for own in differences(statistics(pairs, list(scores)))] == ["pmq"]
+
+
+def test_of_equally_good_rows_the_first_is_the_reference() -> None:
+    pairs: list[tuple[object, ...]] = [(0.3, "overall", "pmq", "moco", 0.0, -0.01, 0.01, 0.9)]
+    found = statistics(pairs, [(0.3, "overall", name, 0.5) for name in ("pmq", "moco")])
+    assert [own.reference for own in differences(found)] == ["pmq"]
+
+
+def test_changes_of_a_method_are_held_against_the_method_as_it_is() -> None:
+    found = statistics(
+        [(0.1, "overall", "pmq:w/o queue", "pmq", -0.03, -0.04, -0.02, 0.01)],
+        [(0.1, "overall", name, score) for name, score in (("pmq:w/o queue", 0.6), ("pmq", 0.5))],
+    )
+    assert [(own.reference, own.rows[0].mean) for own in differences(found, "pmq")] == [("pmq", -3.0)]
+    assert [own.reference for own in differences(found, "moco")] == ["pmq:w/o queue"], "the method has no score"
+
+
+def test_nothing_tested_is_no_difference() -> None:
+    assert differences(None) == differences(TableStatistics()) == []
+    assert differences(statistics([], [(0.3, "overall", "pmq", 0.5)])) == []
+
+
+def test_the_figure_keeps_its_name() -> None:
+    """Pages and scripts of users find its file by it."""
+    assert FIGURE == "differences-in-overall"
+
+
+def test_a_row_on_a_further_encoder_is_held_against_the_untrained_one_of_its_kind() -> None:
+    names = ("random", "pmq", "random+s4", "pmq+s4", "pmq+vit1d")
+    found = statistics(
+        [
+            (0.3, "overall", "random", "pmq", -0.02, -0.03, -0.01, 0.01),
+            (0.3, "overall", "random", "random+s4", -0.2, -0.3, -0.1, 0.01),
+            (0.3, "overall", "random", "pmq+s4", -0.25, -0.3, -0.2, 0.01),
+            (0.3, "overall", "pmq+s4", "random+s4", 0.05, 0.04, 0.06, 0.2),
+            (0.3, "overall", "random", "pmq+vit1d", 0.1, 0.0, 0.2, 0.3),
+        ],
+        [(0.3, "overall", name, 0.5) for name in names],
+    )
+    first, second = differences(found)
+    assert (first.reference, [row.variant for row in first.rows]) == ("random", ["pmq", "pmq+vit1d"])
+    assert (second.reference, second.rows) == (
+        "random+s4",
+        (Difference("pmq+s4", 5.0, 4.0, 6.0, told=False, repeat=0.7),),
+    )
+    (panel,) = in_one_panel([first, second])
+    assert (panel.reference, panel.rows) == ("random", (*first.rows, *second.rows))
+
+
+ROWS = ("pmq", "pmq@paper", "pmq@tuned", "moco", "moco@tuned")
+Simulate = Callable[..., dict[tuple[int, int], Predictions]]
+
+
+def facts(name: str) -> dict[str, object]:
+    method, at, preset = name.partition("@")
+    if not at:
+        return {"role": "method", "of": "", "knob": "", "value": None}
+    return {"role": "preset", "of": method, "knob": "pretrain.preset", "value": preset}
+
+
+@pytest.fixture
+def run(simulate_predictions: Simulate, write_predictions: Callable[..., Path], scatter: Callable[..., object]) -> Run:
+    """PMQ under paper and tuned, MoCo under tuned; pmq@tuned is better, moco@tuned has MoCo's own cells."""
+    found = simulate_predictions(
+        np.random.default_rng(0), methods=4, seeds=3, patients=150, scatter=scatter(), advantage=1.0
+    )
+    of_method = {"pmq@tuned": 0, "pmq": 1, "pmq@paper": 2, "moco": 3}
+    places = {
+        (name, "ptb-xl", 0.1, seed): found[number, seed] for name, number in of_method.items() for seed in range(3)
+    }
+    root = write_predictions(places)
+    store = Store(root)
+    plan = store.load_plan()
+    same = [replace(cell, variant="moco@tuned") for cell in plan.cells if cell.variant == "moco"]
+    roles = {name: facts(name) for name in ROWS}
+    store.save_plan(
+        replace(plan, key="presets", roles=roles, variants={name: name for name in ROWS}, cells=[*plan.cells, *same])
+    )
+    return open_run(root, "presets")
+
+
+def test_each_preset_is_held_against_its_method_alone(run: Run) -> None:
+    found = {(line.of, line.preset): line for line in beside(run, "finetune", "recording") if line.metric == OVERALL}
+    assert list(found) == [("pmq", "paper"), ("pmq", "tuned"), ("moco", "tuned")]
+    tuned, paper = found["pmq", "tuned"], found["pmq", "paper"]
+    assert tuned.difference == pytest.approx(tuned.mean - tuned.own)
+    assert tuned.low < tuned.difference < tuned.high
+    assert tuned.p_holm < 0.05 < paper.p_holm
+    assert tuned.own == paper.own
+
+
+def test_the_family_is_the_differences_and_not_all_pairs(run: Run) -> None:
+    lines = [line for line in beside(run, "finetune", "recording") if line.metric == OVERALL and line.remark != SAME]
+    assert [line.p_holm for line in lines] == holm(np.array([line.p for line in lines])).tolist()
+    (layout,) = layouts(run.plan, "finetune")
+    assert layout.variants == ("pmq", "moco"), "rows of presets are in no other table"
+    scores = statistics_of(run, layout, "recording").frames["intervals"]
+    own = scores[(scores["metric"] == OVERALL) & (scores["variant"] == "pmq")]["mean"]
+    assert own.tolist() == pytest.approx([lines[0].own]), "the same Overall as in the main table"
+
+
+def test_equal_settings_are_not_tested(run: Run) -> None:
+    (line, *_) = [line for line in beside(run, "finetune", "recording") if line.of == "moco"]
+    assert line.remark == SAME
+    assert line.own == line.mean
+    assert math.isnan(line.p_holm)
+
+
+def test_a_run_without_presets_has_none(run: Run) -> None:
+    assert beside(replace(run, plan=replace(run.plan, roles={})), "finetune", "recording") == []
+    assert beside(run, "linear", "recording") == []
+    astray = {name: role | {"of": "byol"} for name, role in run.plan.roles.items()}
+    assert beside(replace(run, plan=replace(run.plan, roles=astray)), "finetune", "recording") == []
+
+
+def test_what_was_worked_out_is_used_again(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = kept_in(tmp_path, run)
+    first = beside(run, "finetune", "recording", kept)
+    monkeypatch.setattr(room, "columns_at", None)
+    again = beside(run, "finetune", "recording", kept)
+    assert repr(again) == repr(first), "NaN included"

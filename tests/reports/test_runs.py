@@ -1,0 +1,530 @@
+"""Rows of the store -> tidy frame, by the plan's cells.
+
+What rows say of their data goes before what the plan says; of the two, simulated counts.
+
+Cards of pretrainings: which are read, their courses, and seconds of one machine only.
+
+Cells without a row, by the error they ended in.
+
+The searches of a run: read from its store, named where they are missing, and taken along wherever it goes.
+
+The tables a plan calls for: compared rows and gates in one, changes of a method in tables of their own.
+
+Values kept between reports: the same bits back, and none where run, code or file are not the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark.results.schema import digest
+from benchmark.results.store import Failure, NoResults, Plan, Row, card_bytes
+from benchmark.results.tuned import save_tuning, tuning_file
+from benchmark.training.health import write_illustration
+from reports import runs
+from reports.build import build_report
+from reports.figures.data import illustrations_of
+from reports.open import merge, pack, unpack
+from reports.runs import (
+    LARGEST_ILLUSTRATION,
+    MOST_PARTS,
+    TIDY,
+    Costs,
+    Kept,
+    Run,
+    content_of,
+    costs,
+    courses,
+    kept_in,
+    layouts,
+    machine_of,
+    open_run,
+    unfinished,
+    wide,
+)
+from reports.tables.render import Table
+from reports.tables.table import make_table
+from tests.reports.searches import CLOCS, MOCO, SEARCHES
+
+
+def test_one_line_per_cell_unit_and_metric(store_root: Path) -> None:
+    run = open_run(store_root)
+    frame = run.tidy
+    assert tuple(frame.columns) == TIDY
+    assert len(run.rows) == 33
+    assert len(frame) == 33 * (3 + 4)
+    assert not frame.duplicated(["variant", "evaluation", "dataset", "ratio", "seed", "unit", "metric"]).any()
+
+
+def test_undefined_score_is_nan_with_its_reason(store_root: Path) -> None:
+    frame = open_run(store_root).tidy
+    undefined = frame[frame["value"].isna()]
+    assert len(undefined) == 2
+    assert set(undefined["reason"]) == {"no class has both signs"}
+    assert set(frame.loc[frame["value"].notna(), "reason"]) == {""}
+
+
+def test_one_row_serves_two_variants_of_the_same_content(write_store: Callable[..., Path]) -> None:
+    """A queue size equal to the default has the default's keys: the plan says for which variants a row stands."""
+
+    def with_alias(plan: Plan) -> Plan:
+        again = [replace(cell, variant="pmq:queue 16384") for cell in plan.cells if cell.variant == "pmq"]
+        return replace(plan, variants=plan.variants | {"pmq:queue 16384": "queue"}, cells=plan.cells + again)
+
+    frame = open_run(write_store(alter_plan=with_alias)).tidy
+    own, shared = (frame[frame["variant"] == name] for name in ("pmq", "pmq:queue 16384"))
+    assert len(own) > 0
+    assert shared["value"].tolist() == own["value"].tolist()
+
+
+def test_wide_has_both_units_the_best_epoch_and_no_time(store_root: Path) -> None:
+    cells = wide(open_run(store_root))
+    assert len(cells) == 33
+    assert {"heartbeat_f1", "recording_f1", "recording_ece", "best_epoch", "test_windows", "notes"} <= set(cells)
+    assert not [name for name in cells if "seconds" in str(name)]
+    first = cells.iloc[0]
+    assert (first["variant"], first["dataset"], first["seed"]) == ("random", "ptb-xl", 41)
+    assert math.isclose(first["heartbeat_f1"], 0.49)
+
+
+def test_failed_and_damaged_cells_are_apart_from_the_finished(store_root: Path) -> None:
+    before = open_run(store_root)
+    (victim, *_) = before.rows
+    path = store_root / "cells" / f"{victim}.json"
+    path.write_text(path.read_text()[:-30])
+    run = open_run(store_root)
+    assert set(run.damaged) == {victim}
+    assert victim in run.damaged[victim]
+    assert set(run.rows) == set(before.rows) - {victim}
+    assert len(run.failures) == 1
+
+
+def test_an_empty_folder_is_refused_in_one_line_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(NoResults, match=r"no results in .*nothing.*run_benchmark\.py.*--results") as caught:
+        open_run(tmp_path / "nothing")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_an_unknown_plan_is_named(store_root: Path) -> None:
+    with pytest.raises(NoResults, match="no plan 1234"):
+        open_run(store_root, "1234")
+
+
+def test_equal_parts_of_rows_are_one_object(write_store: Callable[..., Path]) -> None:
+    def alter(row: Row) -> Row:
+        told = {"config": {"seeds": [41, 42]}, "git": {"commit": "a" * 40 if row.seed == 41 else "b" * 40}}
+        return replace(row, provenance=told)
+
+    rows = list(open_run(write_store(complete=True, alter=alter)).rows.values())
+    assert all(row.provenance == alter(row).provenance for row in rows)
+    assert len({id(row.provenance["config"]) for row in rows}) == 1 < len(rows)
+    assert len({id(row.provenance["git"]) for row in rows}) == len({id(row.coverage) for row in rows}) == 2
+
+
+def test_parts_beyond_those_compared_are_kept_as_they_are(write_store: Callable[..., Path]) -> None:
+    def alter(row: Row) -> Row:
+        return replace(row, provenance={"config": {"key": row.key}})
+
+    rows = open_run(write_store(complete=True, alter=alter)).rows
+    assert len(rows) > MOST_PARTS
+    assert {key: row.provenance["config"] for key, row in rows.items()} == {key: {"key": key} for key in rows}
+
+
+WriteStore = Callable[..., Path]
+
+
+def rows_that_say(**facts: Any) -> Callable[[Row], Row]:
+    def alter(row: Row) -> Row:
+        return replace(row, provenance=row.provenance | {"data": facts, "corpus": facts})
+
+    return alter
+
+
+def plan_that_says(**facts: Any) -> Callable[[Plan], Plan]:
+    def alter(plan: Plan) -> Plan:
+        datasets = {name: own | facts for name, own in plan.datasets.items()}
+        return replace(plan, datasets=datasets, pretraining=plan.pretraining | facts)
+
+    return alter
+
+
+def simulated(run: Run) -> set[bool]:
+    return {facts["simulated"] for facts in (*run.plan.datasets.values(), run.plan.pretraining)}
+
+
+@pytest.mark.attack("simulated data passed off as real")
+@pytest.mark.parametrize(
+    ("planned", "rows", "counts", "disagree"),
+    [(True, True, True, False), (False, False, False, False), (False, True, True, True), (True, False, True, True)],
+)
+def test_of_plan_and_rows_simulated_counts(
+    write_store: WriteStore, planned: bool, rows: bool, counts: bool, disagree: bool
+) -> None:
+    root = write_store(alter=rows_that_say(simulated=rows), alter_plan=plan_that_says(simulated=planned))
+    run = open_run(root)
+    assert simulated(run) == {counts}
+    told = [line for line in run.plan.warnings if "disagree on whether" in line]
+    assert len(told) == (3 if disagree else 0)
+    assert all(line.endswith("is simulated; it counts as simulated") for line in told)
+
+
+@pytest.mark.attack("simulated data passed off as real")
+def test_an_edited_plan_makes_nothing_real(write_store: WriteStore, tmp_path: Path) -> None:
+    root = write_store(alter=rows_that_say(simulated=True), alter_plan=plan_that_says(simulated=True))
+    (file,) = (root / "plans").glob("*.json")
+    file.write_text(file.read_text().replace('"simulated": true', '"simulated": false'))
+    run = open_run(root)
+    assert simulated(run) == {True}
+    pack(run, tmp_path / "capsule.zip")
+    again = open_run(unpack(tmp_path / "capsule.zip", tmp_path / "unpacked").root)
+    assert simulated(again) == {True}
+    assert again.plan.warnings == run.plan.warnings
+
+
+def test_rows_of_earlier_versions_leave_the_plan_as_it_is(write_store: WriteStore) -> None:
+    root = write_store()
+    (file,) = (root / "plans").glob("*.json")
+    assert open_run(root).plan.datasets == json.loads(file.read_text())["datasets"]
+    assert open_run(root).plan.warnings == []
+
+
+@pytest.mark.attack("simulated data passed off as real")
+def test_a_plan_of_other_data_than_its_rows_is_told(write_store: WriteStore) -> None:
+    root = write_store(alter=rows_that_say(fingerprint="a"), alter_plan=plan_that_says(fingerprint="b"))
+    plan = open_run(root).plan
+    assert {facts["fingerprint"] for facts in (*plan.datasets.values(), plan.pretraining)} == {"a"}
+    assert plan.warnings[0] == "the rows were computed on other data of PTB-XL than the plan names"
+
+
+GPU = {"device": {"type": "cuda", "name": "H200", "threads": 8}, "precision": "bf16"}
+CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
+
+
+def write_card(root: Path, key: str, text: str) -> None:
+    folder = root / "pretrained" / key
+    folder.mkdir(parents=True)
+    (folder / "pretraining.json").write_text(text)
+
+
+def test_cards_of_finished_cells_are_read_and_others_left_out(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    whole = card_bytes({"key": digest("pmq"), "seconds": 3.0}).decode()
+    write_card(root, digest("pmq"), whole)
+    write_card(root, digest("moco"), whole)
+    run = open_run(root)
+    assert {name: {key: card["seconds"] for key, card in own.items()} for name, own in run.cards.items()} == {
+        "pmq": {digest("pmq"): 3.0}
+    }
+    assert run.left_out == [f"pretrained/{digest('moco')}/pretraining.json: this is the card of {digest('pmq')}"]
+
+
+def test_health_of_the_windows_of_another_config_is_left_out_with_a_line(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    for name, windows in (("moco", "here"), ("pmq", "there")):
+        card = {"key": digest(name), "health": [{"epoch": 0}], "health_sample": {"windows_sha256": windows}}
+        write_card(root, digest(name), card_bytes(card).decode())
+    run = open_run(root)
+    told = [name for name, own in run.cards.items() for card in own.values() if "health" in card]
+    assert len(told) == 1
+    assert run.left_out == ["health of 1 pretraining: measured on the data of another config, and not comparable"]
+
+
+@pytest.mark.attack("cards edited, swapped or damaged")
+def test_costs_of_an_edited_card_and_of_one_without_a_digest_are_left_out_with_a_line(
+    write_store: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = write_store(complete=True)
+    sizes = {"windows_per_epoch": 16, "parameters": 100, "batch_size": 8, "peak_memory_gib": 0.5}
+    card = {"loss": [2.0], "updates": 8, "seconds": 3.0, **sizes}
+    write_card(root, digest("pmq"), card_bytes(card | {"key": digest("pmq")}).decode().replace("3.0", "0.3"))
+    write_card(root, digest("moco"), json.dumps(card))
+    run = open_run(root)
+    left = {"loss": [2.0], "windows_per_epoch": 16, "parameters": 100, "batch_size": 8}
+    assert run.cards == {"moco": {digest("moco"): left}}
+    edited, old = run.left_out
+    assert edited.endswith("pretraining.json: the card does not match its digest")
+    assert old == (
+        "costs of 1 pretraining: written before a pretraining.json held its own digest, they cannot be checked"
+    )
+    report = build_report(run, tmp_path / "out")
+    assert {edited, old} <= set(report.problems)
+    assert not (tmp_path / "out" / "costs.md").exists()
+
+
+@pytest.mark.attack("pipes, devices, huge files and deep nesting")
+def test_a_huge_illustration_is_not_read(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    write_card(root, digest("pmq"), card_bytes({"key": digest("pmq")}).decode())
+    file = root / "pretrained" / digest("pmq") / "illustration.npz"
+    file.touch()
+    os.truncate(file, LARGEST_ILLUSTRATION + 1)
+    run = open_run(root)
+    assert run.left_out == [f"pretrained/{digest('pmq')}/illustration.npz: larger than 256 MiB"]
+
+
+def test_an_illustration_of_another_pretraining_is_not_drawn(write_store: Callable[..., Path]) -> None:
+    root = write_store(complete=True)
+    write_card(root, digest("pmq"), card_bytes({"key": digest("pmq"), "illustration_sha256": "0" * 64}).decode())
+    write_illustration(root / "pretrained" / digest("pmq"), {"masked": np.ones((1, 5, 3)), "masked_names": ["none"]})
+    run = open_run(root)
+    assert illustrations_of(run, list(run.plan.variants)).masked == ()
+    assert run.left_out == [
+        f"pretrained/{digest('pmq')}/illustration.npz: the file does not match the digest in its card"
+    ]
+
+
+def test_a_course_is_one_line_per_epoch_and_measure() -> None:
+    health = [
+        {"epoch": 0, "effective_rank": 4.0, "positives_same_recording": None, "positives_other_recordings": None},
+        {"epoch": 1, "effective_rank": 5.0, "positives_same_recording": 1.5, "positives_other_recordings": 2.0},
+    ]
+    found = courses({"pmq": {"k": {"loss": [1.25], "health": health}}, "random": {"r": {"health": health[:1]}}})
+    lines = {(line.variant, line.epoch, line.measure): line.value for line in found.itertuples()}
+    assert lines["pmq", 1, "loss"] == 1.25
+    assert lines["pmq", 1, "positives"] == 3.5
+    assert ("pmq", 0, "positives") not in lines
+    assert (lines["pmq", 0, "effective_rank"], lines["random", 0, "effective_rank"]) == (4.0, 4.0)
+    assert len(courses({})) == 0
+
+
+def test_seconds_are_means_on_the_machine_of_most_rows() -> None:
+    cards = {
+        "random": {"r": {**GPU}},
+        "moco": {"a": {**GPU, "seconds": 10.0}, "b": {**GPU, "seconds": 20.0}},
+        "pmq": {"c": {**GPU, "seconds": 12.0}},
+        "comet": {"d": {**CPU, "seconds": 900.0}},
+    }
+    assert costs(cards) == Costs("H200, bf16", {"moco": 15.0, "pmq": 12.0}, ("comet",))
+    assert costs({"random": {"r": {}}}) == Costs("", {}, ())
+
+
+def test_a_machine_is_its_device_precision_and_threads_where_they_matter() -> None:
+    assert machine_of(GPU) == "H200, bf16"
+    assert machine_of(CPU) == "x86_64, 2 threads, float32"
+    assert machine_of({**CPU, "device": None}) == "unknown device, float32"
+    assert machine_of({**CPU, "device": CPU["device"] | {"threads": 1}}) == "x86_64, 1 thread, float32"
+    assert machine_of({**CPU, "threads": [1]}) == "x86_64, 1 thread, float32"
+    assert machine_of({**CPU, "threads": [1, 4]}) == "x86_64, 1 then 4 threads, float32"
+    assert machine_of({**GPU, "compiled": True}) == "H200, bf16, compiled"
+    assert machine_of({}) == "unknown device, ?"
+
+
+def test_alike_errors_are_one_and_keep_the_first_traceback(store_root: Path) -> None:
+    run = open_run(store_root)
+    first, second, third, *rest = run.plan.cells
+    failures = {
+        first.key: Failure(f"no encoder for {first.key}", "at first\n"),
+        second.key: Failure(f"no encoder for {second.key}", "at second"),
+    }
+    run = replace(run, failures=failures, damaged={third.key: f"{third.key}.json: cut off"})
+    failed, damaged = list(unfinished(run, [third, second, first, *rest]))[::-1]
+    assert (failed.state, failed.error, failed.cells) == ("failed", "no encoder for KEY", (second, first))
+    assert failed.traceback == "at second"
+    assert (damaged.state, damaged.error, damaged.traceback) == ("damaged", "KEY.json: cut off", "")
+
+
+def test_of_an_error_of_several_lines_the_first_is_said(store_root: Path) -> None:
+    run = open_run(store_root)
+    cell = run.plan.cells[0]
+    (failed,) = unfinished(replace(run, failures={cell.key: Failure("ValueError: a\nb")}), [cell])
+    assert failed.error == "ValueError: a"
+
+
+KEYS = [tuning.key for tuning in SEARCHES]
+
+
+@pytest.fixture
+def tuned_run(write_store: WriteStore) -> Run:
+    """A run whose plan names two searches, which its store has."""
+    root = write_store(alter_plan=lambda plan: replace(plan, tunings=KEYS))
+    for tuning in SEARCHES:
+        save_tuning(root, tuning)
+    return open_run(root)
+
+
+def test_a_run_has_the_searches_that_its_plan_names(tuned_run: Run, store_root: Path) -> None:
+    assert tuned_run.searches == SEARCHES
+    assert tuned_run.left_out == []
+    assert open_run(store_root).searches == []
+
+
+def test_a_missing_and_a_damaged_search_are_named(tuned_run: Run) -> None:
+    tuning_file(tuned_run.store.root, MOCO.key).unlink()
+    tuning_file(tuned_run.store.root, CLOCS.key).write_text("{")
+    again = open_run(tuned_run.store.root)
+    assert again.searches == []
+    missing, damaged = again.left_out
+    assert missing == f"the search {MOCO.key}, which knobs are from, is not in {again.store.root}"
+    assert "cannot be used" in damaged
+
+
+def test_a_report_rests_on_its_searches(tuned_run: Run) -> None:
+    before = content_of(tuned_run)
+    save_tuning(tuned_run.store.root, replace(MOCO, search_seed=2))
+    assert content_of(open_run(tuned_run.store.root)) != before
+
+
+def test_a_capsule_holds_them_without_paths(tuned_run: Run, tmp_path: Path) -> None:
+    failed = replace(MOCO.trials[2], error="ValueError: /home/ann/mine.py is empty")
+    save_tuning(tuned_run.store.root, replace(MOCO, trials=[*MOCO.trials[:2], failed]))
+    pack(open_run(tuned_run.store.root), tmp_path / "a.zip")
+    store = unpack(tmp_path / "a.zip", tmp_path / "unpacked")
+    moco, clocs = open_run(store.root).searches
+    assert (moco.trials[2].error, clocs) == ("ValueError: mine.py is empty", CLOCS)
+
+
+def test_merged_runs_have_those_of_all(tuned_run: Run, write_store: WriteStore, tmp_path: Path) -> None:
+    other = open_run(write_store("other", alter_plan=lambda plan: replace(plan, key="other")))
+    merged, _ = merge([other, tuned_run], tmp_path / "merged")
+    assert merged.searches == SEARCHES
+
+
+def role(kind: str, of: str = "", knob: str = "", value: Any = None) -> dict[str, Any]:
+    return {"role": kind, "of": of, "knob": knob, "value": value}
+
+
+def tables(root: Path) -> list[Table]:
+    run = open_run(root)
+    found = layouts(run.plan, "finetune")
+    return [make_table(run, layout, "heartbeat") for layout in found]
+
+
+def titles(table: Table) -> list[list[str]]:
+    return [[line.title for line in block.lines] for block in table.blocks]
+
+
+def with_roles(**roles: dict[str, Any]) -> Callable[[Plan], Plan]:
+    named = {name.replace("mask", "pmq:w/o mask_t"): facts for name, facts in roles.items()}
+    return lambda plan: replace(plan, roles=named)
+
+
+def test_a_plan_without_roles_has_one_table_of_all_rows(store_root: Path) -> None:
+    (layout,) = layouts(open_run(store_root).plan, "finetune")
+    assert layout.variants == ("random", "moco", "pmq", "pmq:w/o mask_t")
+    assert not layout.gates
+
+
+def test_gates_stand_below_the_others_and_do_not_compete(write_store: WriteStore) -> None:
+    (table, *_) = tables(write_store(complete=True, alter_plan=with_roles(pmq=role("gate"))))
+    assert [line.title for line in table.blocks[0].lines] == ["Random", "MoCo", "PMQ w/o mask_t & 5 % | *", "PMQ"]
+    gate = table.blocks[0].lines[-1]
+    assert gate.gate
+    assert not any(score.best for score in gate.scores)
+    assert "Italics: gates" in table.caption
+    without = tables(write_store("other", complete=True, alter_plan=with_roles(moco=role("gate"))))
+    assert [line.variant for line in without[0].blocks[0].lines if line.scores[0].best] == ["pmq", "pmq:w/o mask_t"]
+
+
+def test_ablations_have_a_table_of_f1_with_the_whole_method_last(write_store: WriteStore) -> None:
+    first, second = tables(write_store(complete=True, alter_plan=with_roles(mask=role("ablation", of="pmq"))))
+    assert [line.variant for line in first.blocks[0].lines] == ["random", "moco", "pmq"]
+    assert titles(second) == [["PMQ w/o mask_t & 5 % | *", "PMQ"]] * 2
+    assert second.title == "PMQ, ablations: fine-tuned, scored per heartbeat"
+    assert second.name == "finetune-heartbeat-pmq-ablations"
+    assert [(column.group, column.title) for column in second.columns] == [
+        ("PTB-XL", "F1"), ("Chapman", "F1"), ("", "Overall"),
+    ]  # fmt: skip
+    assert second.caption.startswith("Macro F1 in percent, mean±std over seeds 41, 42. Overall: mean of the 2")
+
+
+def test_a_sweep_has_a_table_at_the_ratios_it_was_run_at(write_store: WriteStore) -> None:
+    def alter(plan: Plan) -> Plan:
+        cells = [cell for cell in plan.cells if cell.variant != "pmq:w/o mask_t" or cell.ratio == 0.01]
+        return replace(plan, cells=cells, roles={"pmq:w/o mask_t": role("sweep", "pmq", "queue_size", 16)})
+
+    first, second = tables(write_store(complete=True, alter_plan=alter))
+    assert [block.ratio for block in first.blocks] == [0.3, 0.01]
+    assert [block.ratio for block in second.blocks] == [0.01]
+    assert second.name == "finetune-heartbeat-pmq-queue-size"
+
+
+def test_changes_are_held_against_the_method_as_it_is(store_root: Path) -> None:
+    stored = open_run(store_root).plan
+    plan = with_roles(mask=role("ablation", of="pmq"))(stored)
+    compared, ablations = layouts(plan, "finetune")
+    assert (compared.unchanged, ablations.unchanged) == ("", "pmq")
+    alone = replace(plan, cells=[cell for cell in plan.cells if cell.variant != "pmq"])
+    assert list(layouts(alone, "finetune"))[1].unchanged == ""
+
+
+def test_a_swept_value_that_is_the_methods_own_takes_its_row(store_root: Path) -> None:
+    stored = open_run(store_root).plan
+    places = {(cell.variant, cell.evaluation, cell.dataset, cell.ratio, cell.seed): cell.key for cell in stored.cells}
+    sweep = role("sweep", "pmq", "queue_size", 16)
+    shared = [
+        replace(cell, key=places["pmq", cell.evaluation, cell.dataset, cell.ratio, cell.seed])
+        if cell.variant == "pmq:w/o mask_t" and cell.ratio == 0.01
+        else cell
+        for cell in stored.cells
+        if cell.variant != "pmq:w/o mask_t" or cell.ratio == 0.01
+    ]
+    _, own = layouts(replace(stored, cells=shared, roles={"pmq:w/o mask_t": sweep}), "finetune")
+    assert (own.variants, own.unchanged) == (("pmq:w/o mask_t",), "pmq:w/o mask_t")
+    _, other = layouts(replace(stored, roles={"pmq:w/o mask_t": sweep}), "finetune")
+    assert (other.variants, other.unchanged) == (("pmq:w/o mask_t", "pmq"), "pmq")
+
+
+def test_a_value_comes_back_to_the_bit(tmp_path: Path) -> None:
+    store = Kept(tmp_path / "new", "content")
+    store.put({"scores": [0.1 + 0.2, math.nan, -0.0]}, "statistics", "a")
+    found = store.get("statistics", "a")["scores"]
+    assert repr(found) == repr([0.1 + 0.2, math.nan, -0.0])
+    assert store.get("statistics", "b") is None
+    assert replace(store, content="other").get("statistics", "a") is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"value": 1}', b"[1]", b'{"sha256": "0", "value": [1, 2]}', b"\xff"])
+def test_a_damaged_file_counts_as_none(tmp_path: Path, damage: bytes) -> None:
+    store = Kept(tmp_path, "content")
+    store.put([1, 2], "a")
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(damage)
+    assert store.get("a") is None
+
+
+def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    store = Kept(tmp_path / "file" / "folder", "content")
+    store.put(1, "a")
+    assert store.get("a") is None
+
+
+def test_the_folder_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "MOST", 3)
+    store = Kept(tmp_path, "content")
+    for number in range(5):
+        store.put(number, str(number))
+    assert len(list(tmp_path.iterdir())) == 3
+    assert store.get("4") == 4
+
+
+def test_the_content_is_that_of_rows_predictions_plan_and_code(
+    write_store: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_store()
+    run = open_run(root)
+    contents = [content_of(run), content_of(replace(run, plan=replace(run.plan, warnings=["one"])))]
+    key, row = next(iter(run.rows.items()))
+    predictions = run.store.predictions(key)
+    run.store.save_row(row, replace(predictions, probability=predictions.probability[:, ::-1].copy()))
+    contents.append(content_of(open_run(root)))
+    run.store.save_row(replace(row, notes=["one"]), predictions)
+    contents.append(content_of(open_run(root)))
+    contents.append(content_of(replace(run, digests={})))
+    (root / "pretrained" / next(iter(run.rows.values())).pretrain_key).mkdir(parents=True)
+    (root / "pretrained" / next(iter(run.rows.values())).pretrain_key / "pretraining.json").touch()
+    contents.append(content_of(run))
+    monkeypatch.setattr(runs, "_code", lambda: ["another"])
+    contents.append(content_of(run))
+    assert len(set(contents)) == len(contents)
+    assert kept_in(tmp_path, run).content == contents[-1]
