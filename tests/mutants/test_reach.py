@@ -104,10 +104,10 @@ def test_the_quickest_that_call_a_function_come_first_and_all_where_none_is_seen
 @pytest.mark.parametrize(
     ("file", "tests"),
     [
-        ("benchmark/data/datasets/tables.py", "tests/benchmark/data/readers"),
+        ("benchmark/data/datasets/tables.py", "tests/benchmark/data/datasets"),
         ("benchmark/training/boosting.py", "tests/benchmark/training"),
         ("methods/parts/_stock.py", "tests/methods/parts"),
-        ("methods/from_file.py", "tests/methods/external"),
+        ("methods/from_file.py", "tests/methods"),
         ("gone/new.py", None),
     ],
 )
