@@ -53,6 +53,7 @@ from benchmark.results.files import (
     LARGEST_JSON,
     MEBIBYTE,
     SHOWN,
+    digested_json,
     harmless,
     parse_json,
     require_regular,
@@ -555,7 +556,7 @@ def _digest(files: Mapping[str, str]) -> str:
 
 def _members(run: Run) -> Iterator[tuple[str, bytes]]:
     """Name and content of every file."""
-    yield f"plans/{run.plan.key}.json", _json(portable(asdict(run.plan)))
+    yield f"plans/{run.plan.key}.json", digested_json(portable(asdict(run.plan)))
     yield "plans/latest", run.plan.key.encode()
     for key, row in run.rows.items():
         predictions = (run.store.cells / f"{key}.npz").read_bytes()
@@ -588,7 +589,7 @@ def _people(run: Run) -> Iterator[tuple[str, bytes]]:
         ]
         recordings = {name for key in rows for name in run.store.predictions(key).recording.tolist()}
         if own := {recording: known[recording] for recording in sorted(recordings & known.keys())}:
-            yield f"{PEOPLE}/{fingerprint}.json", people_bytes(own)
+            yield f"{PEOPLE}/{fingerprint}.json", people_bytes(fingerprint, own)
 
 
 def _refuse_paths(run: Run) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+from benchmark.results.files import DIGEST, digested_json
 
 BOUNDED = settings(
     max_examples=300,
@@ -70,3 +73,9 @@ def replaced(content: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
         at = int(place * len(content))
         content = content[:at] + come + content[at + gone :]
     return content
+
+
+def forged(path: Path, change: Callable[[str], str]) -> None:
+    """Change the text of a JSON file of a store under a valid digest, as whoever can write a store can."""
+    body = json.loads(change(path.read_text()))
+    path.write_bytes(digested_json({name: value for name, value in body.items() if name != DIGEST}))

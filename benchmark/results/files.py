@@ -212,6 +212,31 @@ def array_of(content: bytes) -> NDArray[Any]:
     return array
 
 
+DIGEST = "sha256"
+"""Key of a JSON file under which the digest of the others stands."""
+
+
+def digested_json(body: Mapping[str, Any]) -> bytes:
+    """The content of a JSON file with the SHA-256 of its values beside them."""
+    return json.dumps({**body, DIGEST: _content_digest(body)}, indent=1).encode()
+
+
+def read_digested_json(path: Path) -> dict[str, Any]:
+    """The values of `digested_json`. Raises OSError and, for a file that was altered, ValueError."""
+    content = read_regular(path, LARGEST_JSON)
+    body = parse_json(content)
+    if not isinstance(body, dict):
+        raise ValueError("it is no table of values")
+    stated = body.pop(DIGEST, None)
+    if stated != _content_digest({name: value for name, value in json.loads(content).items() if name != DIGEST}):
+        raise ValueError("its content does not match its digest")
+    return body
+
+
+def _content_digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
 SEAL_BYTES = 32
 
 

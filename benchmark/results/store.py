@@ -57,9 +57,11 @@ from benchmark.results.files import (
     SHOWN,
     bounded,
     bounded_by_text,
+    digested_json,
     harmless,
     npz_bytes,
     read_arrays,
+    read_digested_json,
     read_json,
     read_regular,
     write_atomic,
@@ -625,11 +627,11 @@ class Store:
 
     def save_plan(self, plan: Plan) -> None:
         """Write a plan under its key and mark it as the latest; files that are there already are left alone."""
-        contents = {f"{plan.key}.json": json.dumps(asdict(plan), indent=1), "latest": plan.key}
-        for name, text in contents.items():
+        contents = {f"{plan.key}.json": digested_json(asdict(plan)), "latest": plan.key.encode()}
+        for name, content in contents.items():
             path = self.plans / name
-            if not path.is_file() or path.read_bytes() != text.encode():
-                write_atomic(path, text.encode())
+            if not path.is_file() or path.read_bytes() != content:
+                write_atomic(path, content)
 
     def plan_keys(self) -> list[str]:
         """Keys of all plans, the latest first. Raises NoResults if there is none."""
@@ -655,7 +657,7 @@ class Store:
         if not path.is_file():
             raise NoResults(f"no plan {key} in {self.root}: {path} is not there")
         try:
-            body = read_json(path)
+            body = read_digested_json(path)
             cells = [checked(PlannedCell, cell) for cell in body["cells"]]
             plan = checked(Plan, body | {"config": with_todays_keys(body["config"]), "cells": cells})
             check_plan(plan, key)
@@ -718,26 +720,33 @@ def groups_of(people: Mapping[str, tuple[str, float | None]]) -> Groups:
 
 def save_people(root: Path, fingerprint: str, groups: Groups) -> None:
     """Write the groups of a dataset, if there are any and the file does not hold them already."""
-    if not groups or read_people(root, fingerprint) == groups:
-        return
-    write_atomic(people_file(root, fingerprint), people_bytes(groups))
+    content = people_bytes(fingerprint, groups)
+    path = people_file(root, fingerprint)
+    if groups and not (path.is_file() and path.read_bytes() == content):
+        write_atomic(path, content)
 
 
-def people_bytes(groups: Groups) -> bytes:
+def people_bytes(fingerprint: str, groups: Groups) -> bytes:
     """Content of a file."""
-    content = {recording: list(own) for recording, own in sorted(groups.items())}
-    return json.dumps(content, separators=(",", ":")).encode()
+    found = {recording: list(own) for recording, own in sorted(groups.items())}
+    return digested_json({"fingerprint": fingerprint, "groups": found})
 
 
 def read_people(root: Path, fingerprint: str) -> Groups:
-    """The groups of a dataset; {} where there are none or the file is damaged."""
-    if not KEY.fullmatch(fingerprint):
+    """The groups of a dataset; {} where there are none. Raises CorruptRow for a damaged file."""
+    path = people_file(root, fingerprint)
+    if not (KEY.fullmatch(fingerprint) and path.exists()):
         return {}
     try:
-        content = read_json(people_file(root, fingerprint))
-        known = [{*names, ""} for names in ATTRIBUTES.values()]
-        found = {str(recording): (str(sex), str(band)) for recording, (sex, band) in content.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
-    good = all(own in names for groups in found.values() for own, names in zip(groups, known, strict=True))
-    return found if good else {}
+        body = read_digested_json(path)
+        if body["fingerprint"] != fingerprint:
+            raise ValueError(f"it is of the data {body['fingerprint']}")
+        found = {str(recording): (str(sex), str(band)) for recording, (sex, band) in body["groups"].items()}
+        strange = [
+            groups for groups in found.values() if groups[0] not in (*SEXES, "") or groups[1] not in (*BANDS, "")
+        ]
+        if strange:
+            raise ValueError(f"{strange[0]} is no sex and age band")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CorruptRow(f"{path} is damaged ({error}); the same run command writes it again") from None
+    return found

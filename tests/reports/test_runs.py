@@ -53,6 +53,7 @@ from reports.runs import (
 )
 from reports.tables.render import Table
 from reports.tables.table import make_table
+from tests.damage import forged
 from tests.reports.searches import CLOCS, MOCO, SEARCHES
 
 
@@ -182,7 +183,7 @@ def test_of_plan_and_rows_simulated_counts(
 def test_an_edited_plan_makes_nothing_real(write_store: WriteStore, tmp_path: Path) -> None:
     root = write_store(alter=rows_that_say(simulated=True), alter_plan=plan_that_says(simulated=True))
     (file,) = (root / "plans").glob("*.json")
-    file.write_text(file.read_text().replace('"simulated": true', '"simulated": false'))
+    forged(file, lambda text: text.replace('"simulated": true', '"simulated": false'))
     run = open_run(root)
     assert simulated(run) == {True}
     pack(run, tmp_path / "capsule.zip")

@@ -27,6 +27,7 @@ from benchmark.run.plan import MOST_LINES, compared, make_plan, unmatched_lines
 from benchmark.training import evaluations
 from methods.pmq import PMQ
 from tests.benchmark.run.kept_grid import MODE, grid_of, keep
+from tests.damage import forged
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 SmallConfig = Callable[..., Config]
@@ -98,7 +99,7 @@ def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     for file in (path, path.with_suffix(".npz")):
         file.rename(file.with_stem(row["key"]))
     for plan in path.parent.parent.glob("plans/*.json"):
-        plan.write_text(plan.read_text().replace(old, row["key"]))
+        forged(plan, lambda text: text.replace(old, row["key"]))
 
 
 def fifo(path: Path) -> None:
