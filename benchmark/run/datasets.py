@@ -13,6 +13,7 @@ Keep the sex and age band of a dataset's recordings in the results store, for sc
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -25,9 +26,9 @@ from benchmark.config.sections import Simulation
 from benchmark.data.audit import Finding, audit, people_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
-from benchmark.data.prepare import Prepared, cached, prepare
+from benchmark.data.prepare import Prepared, cached, contents_of, prepare
 from benchmark.data.segments import Segmentation
-from benchmark.data.simulate import CohortSettings, versions_of, write_cohort
+from benchmark.data.simulate import CohortSettings, read_sums, versions_of, write_cohort
 from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task, patients_per_class
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
@@ -124,6 +125,21 @@ def locate(
     return source(folder)
 
 
+def remove_damaged_cohort(folder: Path, name: str, place: Place, console: Console) -> None:
+    """Remove a simulated cohort whose files are not as they were written, so that it is written anew.
+
+    A file is read once per change of its size, time or inode.
+    """
+    sums = read_sums(folder)
+    found = contents_of(name, folder, sorted(sums), place.cache)
+    damaged = [path for path, content in found.items() if content != sums[path]]
+    if sums and not damaged:
+        return
+    what = f"{damaged[0]} is" if len(damaged) == 1 else f"{len(damaged) or 'some'} files of {folder} are"
+    note(console, f"{what} not as the simulator wrote them: the cohort is simulated anew")
+    shutil.rmtree(folder)
+
+
 MANY_FILES = 1000
 """From so many files on, reading them takes long enough to be told."""
 
@@ -132,6 +148,9 @@ def open_data(config: Config, name: str, place: Place, console: Console) -> Data
     """A dataset, simulated first if the config says so. Raises DatasetError if it is missing."""
     title = config.data.source(name).title
     folder = missing_cohort(config, name, place.simulated)
+    if config.data.simulation and not folder:
+        remove_damaged_cohort(cohort_folder(name, config.data.simulation, place.simulated), name, place, console)
+        folder = missing_cohort(config, name, place.simulated)
     with (
         made_once(place.simulated, folder.parent.name, title, console) if folder else nullcontext(),
         step(console, f"{title}: simulating") as progress,

@@ -11,7 +11,7 @@ forms), `cohort` (dataset folders). Documentation: docs/SIMULATOR.md.
 
 from __future__ import annotations
 
-from benchmark.data.simulate.cohort import COHORTS, SIMULATOR_VERSION, versions_of, write_cohort
+from benchmark.data.simulate.cohort import COHORTS, SIMULATOR_VERSION, read_sums, versions_of, write_cohort
 from benchmark.data.simulate.layouts import CohortSettings
 from benchmark.data.simulate.patient import DIAGNOSES
 from benchmark.data.simulate.recording import Simulated, record, simulate
@@ -22,6 +22,7 @@ __all__ = [
     "SIMULATOR_VERSION",
     "CohortSettings",
     "Simulated",
+    "read_sums",
     "record",
     "simulate",
     "versions_of",

@@ -6,6 +6,7 @@ equal bytes, a larger cohort begins with the patients of a smaller one, and coho
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ SIMULATOR_VERSION = 3
 """Raised with every change that can alter a signal or a label."""
 COHORTS: tuple[str, ...] = tuple(LAYOUTS)
 FS = 500
+SUMS = "SHA256SUMS.txt"
 CHANGES = 1
 """Marks the stream that changes a patient's conditions, apart from the recording's own."""
 CHUNK = 16
@@ -89,6 +91,7 @@ def write_cohort(
             layout.write_tables(temporary, rows)
             mark = {"simulator_version": SIMULATOR_VERSION, "cohort": name, "seed": seed, "settings": asdict(settings)}
             (temporary / SIMULATED_MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
+            _write_sums(temporary)
         try:
             with naming(folder):
                 temporary.rename(folder)
@@ -98,6 +101,26 @@ def write_cohort(
             raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_sums(folder: Path) -> None:
+    """Write the SHA-256 of every file, in the form of PhysioNet and sha256sum."""
+    sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}" for path in _files(folder))
+    (folder / SUMS).write_text("\n".join(sums) + "\n", encoding="utf-8")
+
+
+def read_sums(folder: Path) -> dict[Path, str]:
+    """File of a written cohort -> its SHA-256; {} where they cannot be read or are of other files than there are."""
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+        found = {folder / name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    except (OSError, ValueError):
+        return {}
+    return found if sorted(found) == _files(folder) else {}
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
 
 
 def _write_recordings(

@@ -15,6 +15,7 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
+from benchmark.config.flags import Place
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.datasets.registry import DATASETS, SIMULATED_MARK
 from benchmark.data.prepare import Prepared
@@ -29,8 +30,10 @@ from benchmark.run.datasets import (
     keep_people,
     locate,
     names_of,
+    open_data,
     with_columns,
 )
+from benchmark.screen import open_console
 
 SmallConfig = Callable[..., Config]
 FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 2}}
@@ -275,3 +278,22 @@ def test_they_are_added_to_rows_of_the_same_recordings_alone(dataset: Dataset, t
     with pytest.raises(ConfigError, match="1 of 1 test recordings are not in"):
         add_people(dataset, {"c": {next(iter(patients)): "another"}}, tmp_path)
     assert read_people(tmp_path, "c") == {}
+
+
+@pytest.mark.attack("simulated cohorts, damaged after they were written")
+@pytest.mark.parametrize("pattern", ["*.hea", "*.mat", "*.csv", "*.json", "SHA256SUMS.txt"])
+def test_a_damaged_file_of_a_cohort_is_found_and_the_cohort_written_again(
+    small_config: SmallConfig, tmp_path: Path, pattern: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, place = small_config(), Place(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
+    name = config.data.datasets[0]
+    root = open_data(config, name, place, open_console()).root
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    damaged = next(path for path in sorted(before) if path.match(pattern)) if pattern != "*.csv" else root / "RECORDS"
+    content = before.get(damaged, b"added")
+    damaged.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    open_data(config, name, place, open_console())
+    assert "not as the simulator wrote" in capsys.readouterr().out.replace("\n", " ")
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    open_data(config, name, place, open_console())
+    assert capsys.readouterr().out == ""
