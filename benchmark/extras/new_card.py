@@ -48,6 +48,7 @@ from benchmark.data.datasets.card_dataset import header_of_table, identifier, re
 from benchmark.data.datasets.card_formats import READERS, Stored, are_names, derivable, first_line
 from benchmark.data.datasets.tables import truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
+from benchmark.results.files import harmless, write_atomic
 from benchmark.results.names import command
 from benchmark.screen import Console, note
 
@@ -438,13 +439,20 @@ def questions_in(text: str) -> Iterator[str]:
 
 def new_card(arguments: Namespace, console: Console) -> int:
     """Write the card, and print its open questions and the next command. Raises ConfigError for a file that exists."""
-
     folder = Path(arguments.word).expanduser()
     file = arguments.card or folder / f"{name_of(folder)}.yaml"
     if file.exists():
         raise ConfigError(f"{file} exists and is not overwritten: name another by --card FILE, or remove it")
     text = draft(folder, str(file))
-    file.write_text(text, encoding="utf-8")
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        line = next(line for line in text.splitlines() if text[error.start] in line)
+        raise ConfigError(
+            f"{folder}: a name is not UTF-8, which a card cannot hold ({harmless(line).strip()}): rename what it "
+            "names, e.g. with convmv"
+        ) from None
+    write_atomic(file, content)
     questions = list(questions_in(text))
     note(console, f"wrote {file}: {len(questions)} questions are open" if questions else f"wrote {file}")
     for question in questions:

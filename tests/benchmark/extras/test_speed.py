@@ -97,7 +97,7 @@ TINY = {
 @pytest.mark.slow
 def test_a_run_is_timed_from_its_plan_to_its_last_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(speed, "GRID", speed.SPEED_GRID | TINY)
+    monkeypatch.setattr(speed, "SPEED_GRID", speed.SPEED_GRID | TINY)
     (found,) = engine_speed(Machine(torch.device("cpu"), "float32", 7), workers=(1,))
     assert (found.workers, found.tasks) == (1, 4)
     assert 0 < found.seconds < 600

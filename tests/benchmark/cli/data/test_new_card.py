@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -124,3 +126,18 @@ def test_a_run_knows_its_data_again_in_another_place(ours: Path, said: Said, tmp
     status, out, _ = said("--datasets", moved, "--pretrain-dataset", "ours", *quick)
     assert (status, "nothing to do: every cell is in the store" in out) == (OK, True)
     assert "| Our hospital" in (tmp_path / "out" / "results.md").read_text()
+
+
+def test_a_name_that_is_not_utf_8_is_refused_in_a_line_and_nothing_is_written(
+    said: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/mine"))
+    deeper = Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9"))
+    deeper.mkdir(parents=True)
+    for name in ("one", "two"):
+        np.save(deeper / f"{name}.npy", np.zeros((5000, 12), np.float32))
+    status, out, err = said("data", "new-card", folder)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "not UTF-8" in err
+    assert "convmv" in err
+    assert list(folder.glob("*.yaml")) == []

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.benchmark.extras.slurm.cluster import Cluster, started, why_not
+from tests.benchmark.run.conftest import bench, finished
+
+__all__ = ["bench", "finished"]
 
 
 @pytest.fixture(scope="module")
