@@ -37,7 +37,7 @@ from reports.open import (
     why_not,
 )
 from reports.runs import Run
-from reports.tables.render import DASH, Sheet, literal, pipe_table
+from reports.tables.render import DASH, Sheet, literal, pipe_table, spread_text
 from reports.tables.words import ratio_text
 
 NOT_COMPARED = ("config", "data", "key_content")
@@ -292,12 +292,12 @@ def side_text(side: Side | None) -> str:
     """'70.1±0.8', or a dash where there is no number."""
     if side is None:
         return DASH
-    return f"{side.mean:.1f}" + ("" if side.std is None else f"±{side.std:.1f}")
+    return f"{side.mean:z.1f}{spread_text(side.std)}"
 
 
 def difference_text(pair: Pair) -> str:
     """'+1.2', or a dash."""
-    return DASH if pair.difference is None else f"{pair.difference:+.1f}"
+    return DASH if pair.difference is None else f"{pair.difference:+z.1f}"
 
 
 def _equal_text(pair: Pair) -> str:

@@ -696,4 +696,4 @@ def rank_text(row: BoardRow) -> str:
 
 def interval_text(shown: Shown) -> str:
     """'58.0–64.1', or '' where there is no interval."""
-    return "" if math.isnan(shown.low) else f"{shown.low:.1f}–{shown.high:.1f}"
+    return "" if math.isnan(shown.low) else f"{shown.low:z.1f}–{shown.high:z.1f}"

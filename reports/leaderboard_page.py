@@ -274,7 +274,7 @@ def score_text(shown: Shown) -> str:
     if math.isnan(shown.mean):
         return DASH
     interval = interval_text(shown)
-    return f"{shown.mean:.1f}" + (f" [{interval}]" if interval else "")
+    return f"{shown.mean:z.1f}" + (f" [{interval}]" if interval else "")
 
 
 def overall_first(columns: Sequence[Column]) -> list[int]:
@@ -402,7 +402,7 @@ def _shown_scores(scores: list[Shown]) -> Iterator[dict[str, str]]:
         if math.isnan(score.mean):
             yield {"text": DASH, "value": "", "interval": ""}
         else:
-            yield {"text": f"{score.mean:.1f}", "value": f"{score.mean:.3f}", "interval": interval_text(score)}
+            yield {"text": f"{score.mean:z.1f}", "value": f"{score.mean:z.3f}", "interval": interval_text(score)}
 
 
 FILES = {"leaderboard.md": markdown, "leaderboard.csv": long_csv, "leaderboard.html": board_html}

@@ -193,7 +193,7 @@ def _difference(best: Line, other: Line, ratio: float, pairs: pd.DataFrame | Non
 
 
 def _points(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
+    return f"{value:+z.1f}".replace("-", "−")
 
 
 Facts = list[list[str]]
@@ -265,7 +265,7 @@ def _finished(row: Row) -> dict[str, Any]:
             for unit, metrics in row.scores.items()
         },
         "chosen": ", ".join(chosen),
-        "seconds": "" if seconds is None else f"{seconds:.1f}",
+        "seconds": "" if seconds is None else f"{seconds:z.1f}",
         "pretraining": row.pretrain_key,
         "encoder_seed": "" if row.pretrain_seed is None else str(row.pretrain_seed),
         "counts": ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in row.counts.items()),
@@ -276,7 +276,7 @@ def _finished(row: Row) -> dict[str, Any]:
 def _score(row: Row, unit: str, metric: str, value: float | None) -> str:
     """Percent with two decimals, or a dash with the reason."""
     if value is not None:
-        return f"{100 * value:.2f}"
+        return f"{100 * value:z.2f}"
     return f"– ({row.undefined.get(unit, {}).get(metric) or 'undefined'})"
 
 
@@ -338,7 +338,7 @@ def _lines(known: pd.DataFrame) -> list[tuple[float, str, str, str, float, float
 
 
 def _interval_points(low: float, high: float) -> str:
-    return f"{100 * low:.1f} to {100 * high:.1f}"
+    return f"{100 * low:z.1f} to {100 * high:z.1f}"
 
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"

@@ -92,7 +92,7 @@ def _learned(title: str, key: str, card: Mapping[str, Any]) -> Learned:
         cost=_cost(card, len(loss)),
         machine=machine_of(card),
         loss=course(loss),
-        positives="–" if None in counts else " + ".join(f"{count:.2f}" for count in counts),
+        positives="–" if None in counts else " + ".join(f"{count:z.2f}" for count in counts),
         with_any=_share(last.get("queries_with_positives")),
         measures=tuple(courses.values()),
         chance=course([last.get("retrieval_chance")]).text,
@@ -111,12 +111,12 @@ def _cost(card: Mapping[str, Any], epochs: int) -> str:
     if not epochs:
         return "not trained"
     updates = f", {card['updates']} updates" if card.get("updates") else ""
-    seconds = f", {card['seconds']:.0f} s" if card.get("seconds") else ""
+    seconds = f", {card['seconds']:z.0f} s" if card.get("seconds") else ""
     return f"{epochs} epoch{'s' if epochs > 1 else ''}{updates}{seconds}"
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
+    return "–" if value is None else f"{100 * value:z.1f} %"
 
 
 def course(values: Sequence[float | None]) -> Course:
@@ -125,12 +125,12 @@ def course(values: Sequence[float | None]) -> Course:
     if not known:
         return Course("–", "")
     ends = dict.fromkeys((known[0], known[-1]))
-    text = " → ".join(f"{value:.2f}" for _, value in ends).replace("-", "−")
+    text = " → ".join(f"{value:z.2f}" for _, value in ends).replace("-", "−")
     if len(known) < 2:
         return Course(text, "")
     low, high = min(value for _, value in known), max(value for _, value in known)
     across, up = WIDTH / (len(values) - 1), (HEIGHT - 2) / ((high - low) or 1)
-    points = " ".join(f"{place * across:.1f},{HEIGHT - 1 - (value - low) * up:.1f}" for place, value in known)
+    points = " ".join(f"{place * across:z.1f},{HEIGHT - 1 - (value - low) * up:z.1f}" for place, value in known)
     return Course(text, points)
 
 
@@ -320,17 +320,19 @@ def _squares(difference: float, low: float, high: float, p: float) -> tuple[Squa
         return Square("–", hint="the two have no seed in common"), Square("–")
     told = bool(p < LEVEL)
     kind = ("ahead" if difference > 0 else "behind") if told else ""
-    interval = "no interval" if pd.isna(low) else f"{_points(low)} to {_points(high)} at {100 * (1 - LEVEL):g} %"
+    interval = (
+        "interval not estimable" if pd.isna(low) else f"{_points(low)} to {_points(high)} at {100 * (1 - LEVEL):g} %"
+    )
     return Square(_points(difference), kind, interval), Square(_p_text(p), "told" if told else "")
 
 
 def _points(value: float) -> str:
     """Points with sign, zero without: '+1.2', '−0.3', '0.0'."""
     rounded = round(100 * value, 1)
-    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
+    return f"{rounded:+z.1f}".replace("-", "−") if rounded else "0.0"
 
 
 def _p_text(p: float) -> str:
     if pd.isna(p):
         return "–"
-    return f"<{LEAST_P}" if p < LEAST_P else f"{p:.3f}" if p < 2 * LEVEL else f"{p:.2f}"
+    return f"<{LEAST_P}" if p < LEAST_P else f"{p:z.3f}" if p < 2 * LEVEL else f"{p:z.2f}"

@@ -89,7 +89,7 @@ class Measured(NamedTuple):
     """Printed in bold, the paper's mark for the best of a block."""
 
     def __str__(self) -> str:
-        return f"{self.mean:.1f}" if self.std is None else f"{self.mean:.1f}±{self.std:.1f}"
+        return f"{self.mean:z.1f}" if self.std is None else f"{self.mean:z.1f}±{self.std:z.1f}"
 
 
 Cells = Mapping[Place, Measured]
@@ -453,8 +453,8 @@ def overall_above(claim: Claim, evidence: Evidence) -> Finding:
     rivals = [strongest(claim, evidence, ratio) for ratio in claim.ratios]
     found = [difference(claim, evidence, rival, ratio) for rival, ratio in zip(rivals, claim.ratios, strict=True)]
     shown = [
-        f"{percent(ratio)} {evidence.overall(claim, claim.subject, ratio):.1f} against "
-        f"{evidence.overall(claim, rival, ratio):.1f} ({title_of(rival)}), {interval(points)}"
+        f"{percent(ratio)} {evidence.overall(claim, claim.subject, ratio):z.1f} against "
+        f"{evidence.overall(claim, rival, ratio):z.1f} ({title_of(rival)}), {interval(points)}"
         for rival, ratio, points in zip(rivals, claim.ratios, found, strict=True)
     ]
     return Finding(all(points.points > TINY for points in found), "; ".join(shown))
@@ -501,7 +501,7 @@ def rising(claim: Claim, evidence: Evidence) -> Finding:
     for place in claim.places(claim.subject):
         means = [evidence.cells[place._replace(variant=v)].mean for v in (*claim.rivals, claim.subject)]
         holds &= means[-1] > means[0] and all(later >= earlier for earlier, later in pairwise(means))
-        shown.append(f"{DATASETS[place.dataset]} {', '.join(f'{mean:.1f}' for mean in means)}")
+        shown.append(f"{DATASETS[place.dataset]} {', '.join(f'{mean:z.1f}' for mean in means)}")
     return Finding(holds, "; ".join(shown))
 
 
@@ -514,7 +514,7 @@ def relative_gain(claim: Claim, evidence: Evidence) -> Finding:
         own, other = (evidence.overall(claim, variant, ratio) for variant in (claim.subject, named))
         gains.append(100 * (own / other - 1))
         shown.append(
-            f"{percent(ratio)} {gains[-1]:.2f} % or {own - other:.2f} points over {title_of(named)}"
+            f"{percent(ratio)} {gains[-1]:z.2f} % or {own - other:z.2f} points over {title_of(named)}"
             + (f", strongest is {title_of(rival)}" if rival != named else "")
         )
     agrees = abs(sum(gains) / len(gains) - claim.figures[0]) <= PRINTED_STEP
@@ -529,7 +529,7 @@ def smallest_loss(claim: Claim, evidence: Evidence) -> Finding:
         for variant in (claim.subject, *claim.rivals)
     }
     order = sorted(loss, key=loss.__getitem__)
-    shown = ", ".join(f"{title_of(variant)} {loss[variant]:.1f}" for variant in order)
+    shown = ", ".join(f"{title_of(variant)} {loss[variant]:z.1f}" for variant in order)
     return Finding(order[0] == claim.subject, f"points lost: {shown}")
 
 
@@ -560,8 +560,8 @@ def rising_gain(claim: Claim, evidence: Evidence) -> Finding:
 def cheaper(claim: Claim, evidence: Evidence) -> Finding:
     """The subject's pretraining takes less time than the rival's."""
     own, other = (evidence.seconds[variant] for variant in (claim.subject, claim.rivals[0]))
-    shown = f"{title_of(claim.subject)} {own:.0f} s, {title_of(claim.rivals[0])} {other:.0f} s"
-    return Finding(own < other, f"{shown}: {other / own:.2f} times as long")
+    shown = f"{title_of(claim.subject)} {own:z.0f} s, {title_of(claim.rivals[0])} {other:z.0f} s"
+    return Finding(own < other, f"{shown}: {other / own:z.2f} times as long")
 
 
 RULES: dict[str, Callable[[Claim, Evidence], Finding]] = {
@@ -619,5 +619,5 @@ def percent(ratio: float) -> str:
 def interval(found: Difference) -> str:
     """'+0.57 [-0.24, 1.38]', or the points alone for a single seed."""
     if math.isnan(found.low):
-        return f"{found.points:+.2f} (no interval: one seed)"
-    return f"{found.points:+.2f} [{found.low:.2f}, {found.high:.2f}]"
+        return f"{found.points:+z.2f} (no interval: one seed)"
+    return f"{found.points:+z.2f} [{found.low:z.2f}, {found.high:z.2f}]"

@@ -388,7 +388,7 @@ def _consistency() -> Iterator[str]:
         named = "".join(f"; not {title_of(found.place.variant)}, {found.place.column}" for found in apart)
         yield (
             f"Table {table}: {len(derived) - len(apart)} of {len(derived)} Overalls are the mean of their cells to "
-            f"rounding (largest gap {gap:.3f}){named}."
+            f"rounding (largest gap {gap:z.3f}){named}."
         )
     wrong, total = wrong_marks(), sum(len(columns(table)) for table in (1, 2))
     marks = " ".join(map(_bold_text, wrong))
@@ -399,7 +399,7 @@ def _consistency() -> Iterator[str]:
     yield _link_text("'w/o neighbor' (Table 2) and 'Random' (Table 1)", links(2, WITHOUT_NEIGHBOUR, 1, RANDOM))
     yield _link_text("'All' (Table 2) and 'Ours' (Table 1)", links(2, PMQ, 1, PMQ))
     below = ", ".join(
-        f"{title_of(found.place.variant)} at {100 * found.place.ratio:g} % ({found.printed:.1f})"
+        f"{title_of(found.place.variant)} at {100 * found.place.ratio:g} % ({found.printed:z.1f})"
         for found in not_above_random()
     )
     yield f"Pretrained rows with an Overall not above Random's: {below}."
@@ -409,7 +409,7 @@ def _bold_text(column: Column) -> str:
     cells = load_table(column.table)
     bold, best = (
         ", ".join(
-            f"{title_of(variant)} {cells[column.place._replace(variant=variant)].mean:.1f}" for variant in variants
+            f"{title_of(variant)} {cells[column.place._replace(variant=variant)].mean:z.1f}" for variant in variants
         )
         for variants in (column.bold, column.best)
     )
@@ -445,12 +445,12 @@ def _welch_section(tests: Sequence[WelchTest]) -> Section:
             test.place.column,
             str(cells[test.place]),
             f"{title_of(test.rival)} {cells[test.place._replace(variant=test.rival)]}",
-            f"{test.difference.points:+.1f}",
-            f"{test.difference.low:.2f} to {test.difference.high:.2f}",
-            f"{test.difference.p:.4f}",
-            "{:.4f} to {:.4f}".format(*test.p_range),
-            f"{test.holm:.3f}",
-            "{:.3f} to {:.3f}".format(*test.holm_range),
+            f"{test.difference.points:+z.1f}",
+            f"{test.difference.low:z.2f} to {test.difference.high:z.2f}",
+            f"{test.difference.p:z.4f}",
+            "{:z.4f} to {:z.4f}".format(*test.p_range),
+            f"{test.holm:z.3f}",
+            "{:z.3f} to {:z.3f}".format(*test.holm_range),
             _answer(test),
         )
         for test in tests
@@ -490,8 +490,8 @@ def _summary(pairs: Sequence[Beside]) -> Section:
             (
                 title_of(variant),
                 str(len(own)),
-                f"{fmean(pair.difference for pair in own):+.1f}",
-                f"{fmean(abs(pair.difference) for pair in own):.1f}",
+                f"{fmean(pair.difference for pair in own):+z.1f}",
+                f"{fmean(abs(pair.difference) for pair in own):z.1f}",
                 f"{sum(known)} of {len(known)}",
             )
         )
@@ -509,7 +509,7 @@ def _side_by_side(pairs: Sequence[Beside], ratio: float) -> Section:
             str(pair.paper),
             str(pair.ours),
             str(pair.ours.seeds),
-            f"{pair.difference:+.1f}",
+            f"{pair.difference:+z.1f}",
             {True: "yes", False: "no", None: DASH}[pair.inside],
         )
         for pair in pairs

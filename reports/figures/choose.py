@@ -192,8 +192,8 @@ def similarity_note(plan: Plan, found: Sequence[Similarity]) -> str:
         of_kind = own.spread.sum(axis=1)  # (KINDS,)
         each = of_kind / max(1, of_kind[OWN])  # (KINDS,) keys per query
         counts.append(
-            f"{plan.variants[own.variant]}: {each.sum():.0f} keys per query; {each[ATTRACTS]:.1f} positive besides "
-            f"its own, {each[SAME]:.1f} of its patient not."
+            f"{plan.variants[own.variant]}: {each.sum():z.0f} keys per query; {each[ATTRACTS]:z.1f} positive besides "
+            f"its own, {each[SAME]:z.1f} of its patient not."
         )
     return (
         "The next batch under the masks of training: queries of the patients with the most keys, by patient; their "
@@ -387,7 +387,7 @@ def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iter
         return
     there = {variant for variant, _, _ in found.scores}
     rows = titles_of(plan, [variant for variant in variants if variant in there])
-    classes = {count.name: f"{count.name} ({100 * count.share:.1f} %)" for count in found.counts if count.lines}
+    classes = {count.name: f"{count.name} ({100 * count.share:z.1f} %)" for count in found.counts if count.lines}
     panels = {
         METRICS[score].title: [
             ClassMark(variant, name, 100 * value.mean, 100 * value.low, 100 * value.high)

@@ -267,4 +267,4 @@ def draw_confusion(axes: Axes, found: Confusion, classes: Sequence[str]) -> None
 
 
 def _written(share: float) -> str:
-    return "–" if np.isnan(share) else f"{share:.0f}" if share >= 1 else ""
+    return "–" if np.isnan(share) else f"{share:z.0f}" if share >= 1 else ""

@@ -67,6 +67,8 @@ from reports.statistics.bootstrap import Floats, ScoreColumn
 
 LEVEL = 0.05
 POWER = 0.8
+SCALE = 1.0
+"""Of a score. An interval at least as wide says nothing: it is not estimable."""
 NOTHING = 1e-9
 """Standard errors and differences below it are rounding."""
 
@@ -141,6 +143,12 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
         return _without_error(mean, seeds, "does not vary over resamples and seeds")
     tail = Tail(between / (shared + between), seeds, patients)
     half = tail.quantile(LEVEL / 2) * error
+    detected, remark = half + tail.quantile(1 - POWER) * error, ""
+    if seeds == 1:
+        remark = "one seed: the interval covers the patients alone"
+    if 2 * half >= SCALE:
+        half = detected = np.nan
+        remark = "not estimable: the interval would be wider than the scale of the score; use more seeds"
     return Estimate(
         mean=mean,
         low=mean - half,
@@ -149,8 +157,8 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
         patients_se=float(np.sqrt(shared)),
         seeds_se=float(np.sqrt(between)) if seeds > 1 else np.nan,
         seeds=seeds,
-        detectable=half + tail.quantile(1 - POWER) * error,
-        remark="one seed: the interval covers the patients alone" if seeds == 1 else "",
+        detectable=detected,
+        remark=remark,
     )
 
 
@@ -233,7 +241,12 @@ def _family(columns: Sequence[ScoreColumn]) -> Iterator[str]:
 
 def _seeds(run: Run, columns: Sequence[ScoreColumn]) -> str:
     count = len(columns[0].seeds)
-    few = " Two seeds are too few to estimate a variance: use three or more." if count == 2 else ""
+    few = (
+        " Two seeds are too few to estimate a variance: use three or more; an interval wider than 100 points is given "
+        "as not estimable."
+        if count == 2
+        else ""
+    )
     if count == 1:
         return "One seed: the intervals cover the test patients alone; another seed may reverse any difference."
     if run.plan.config["protocol"] == "strict":
@@ -257,7 +270,7 @@ def _few_seeds(count: int) -> Iterator[str]:
     few, many = Tail(1.0, count, MANY).quantile(LEVEL / 2), Tail(0.0, count, MANY).quantile(LEVEL / 2)
     yield (
         f"{count} seeds leave {count - 1} degree{'s' if count > 2 else ''} of freedom: where the variance over seeds "
-        f"dominates, a difference is significant from {few:.1f} standard errors, instead of {many:.1f}."
+        f"dominates, a difference is significant from {few:z.1f} standard errors, instead of {many:z.1f}."
     )
     if count == 2:
         yield TWO_SEEDS
@@ -269,7 +282,7 @@ def _detectable(pairs: pd.DataFrame) -> Iterator[str]:
     if known.empty:
         return
     medians = known.groupby("metric", sort=False)["detectable"].median()
-    named = ", ".join(f"{TITLES[str(metric)]} {100 * value:.1f}" for metric, value in medians.items())
+    named = ", ".join(f"{TITLES[str(metric)]} {100 * value:z.1f}" for metric, value in medians.items())
     yield f"Detectable difference in points (power 80 %, without Holm's correction, median of the pairs): {named}."
 
 

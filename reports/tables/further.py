@@ -48,7 +48,7 @@ from reports.statistics.classes import (
 )
 from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, BudgetCurve, bands, budget_curves
 from reports.statistics.table import DIGITS, SAME, Beside, beside
-from reports.tables.render import DASH, UPRIGHT, TextTable, latex_table, literal, pipe_table, text_markdown
+from reports.tables.render import DASH, UPRIGHT, TextTable, latex_table, literal, pipe_table, spread_text, text_markdown
 from reports.tables.words import labels_text, points_text, ratio_stem, ratio_text, unit_text, whose_differences
 
 COSTS_HEADER = (
@@ -187,7 +187,7 @@ def _presets_lines(
 
 
 def _presets_percent(score: float) -> str:
-    return DASH if math.isnan(score) else f"{100 * score:.1f}"
+    return DASH if math.isnan(score) else f"{100 * score:z.1f}"
 
 
 def _difference(line: Beside) -> str:
@@ -259,7 +259,7 @@ def _budget_lines(run: Run, points: pd.DataFrame, datasets: Sequence[str]) -> It
 
 
 def _budget_score(mean: float, std: float) -> str:
-    return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}±{std:.1f}"
+    return f"{mean:z.1f}{spread_text(None if math.isnan(std) else std)}"
 
 
 def budget_files(tables: Sequence[TextTable]) -> dict[str, str]:
@@ -347,7 +347,7 @@ def note_of(tuning: Tuning, number: int) -> str:
 
 
 def _trials_percent(score: float | None) -> str:
-    return DASH if score is None else f"{100 * score:.1f}"
+    return DASH if score is None else f"{100 * score:z.1f}"
 
 
 def trial_files(tunings: Sequence[Tuning]) -> dict[str, str]:
@@ -400,8 +400,8 @@ def shown(found: Estimated) -> str:
     """'81.2 (78.0 to 84.1)' in percent; a dash where it is not known, without the bracket where no interval is."""
     if math.isnan(found.mean):
         return DASH
-    mean = f"{100 * found.mean:.1f}"
-    return mean if math.isnan(found.low) else f"{mean} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+    mean = f"{100 * found.mean:z.1f}"
+    return mean if math.isnan(found.low) else f"{mean} ({100 * found.low:z.1f} to {100 * found.high:z.1f})"
 
 
 def intervals_text(plan: Plan) -> str:
@@ -460,7 +460,7 @@ def by_class_tables(plan: Plan, found: Sequence[ClassTable]) -> list[TextTable]:
 def _class_lines(plan: Plan, table: ClassTable) -> Iterator[tuple[str, ...]]:
     variants = dict.fromkeys(variant for variant, _, _ in table.scores)
     for count in table.counts:
-        counts = (f"{count.lines}", f"{count.patients}", f"{100 * count.share:.1f}")
+        counts = (f"{count.lines}", f"{count.patients}", f"{100 * count.share:z.1f}")
         for variant in variants:
             scores = (shown(table.scores[variant, count.name, name]) for name in CLASS_SCORES)
             yield (f"{count.name}: {plan.variants[variant]}", *counts, *scores)
@@ -589,7 +589,7 @@ def _points(gap: Estimated) -> str:
     if math.isnan(gap.mean):
         return DASH
     if math.isnan(gap.low):
-        return f"{100 * gap.mean:+.1f}"
+        return f"{100 * gap.mean:+z.1f}"
     return points_text(100 * gap.mean, 100 * gap.low, 100 * gap.high)
 
 

@@ -30,6 +30,13 @@ from typing import NamedTuple
 from benchmark.results.files import csv_text, harmless
 
 DASH = "–"
+ROUNDING = 1e-9
+"""A standard deviation below it, in percent, is rounding."""
+
+
+def spread_text(std: float | None) -> str:
+    """'±0.8', the standard deviation over seeds; '' for a single seed, and where all seeds have the same score."""
+    return "" if std is None or std < ROUNDING else f"±{std:z.1f}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class Score:
     @property
     def printed(self) -> str:
         """The mean with one decimal, or a dash."""
-        return DASH if self.mean is None else f"{self.mean:.1f}"
+        return DASH if self.mean is None else f"{self.mean:z.1f}"
 
 
 @dataclass(frozen=True)

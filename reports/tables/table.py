@@ -28,7 +28,7 @@ from benchmark.results.store import Plan, PlannedCell
 from reports.runs import Cards, Layout, Run, machine_of, role_of, unserved
 from reports.statistics.classes import computed
 from reports.statistics.table import TableStatistics
-from reports.tables.render import DASH, Block, Column, Line, Score, Table, TextTable
+from reports.tables.render import DASH, Block, Column, Line, Score, Table, TextTable, spread_text
 from reports.tables.words import caption_of, details_of, footers_of, labels_text, unit_text, verdict
 
 NOT_PRINTED = Score(None, None, 0, 0, ())
@@ -66,7 +66,7 @@ def _line(row: tuple[str, str], own: Sequence[Printed], columns: Sequence[Column
 def _printed_score(found: Printed | None) -> Score:
     if found is None:
         return NOT_PRINTED
-    spread = "" if found.std is None else f"±{found.std:.1f}"
+    spread = spread_text(found.std)
     return Score(found.percent, found.std, 0, 0, (), spread=spread)
 
 
@@ -165,7 +165,7 @@ def elsewhere_costs(plan: Plan, cards: Cards) -> list[TextTable]:
                 DASH if "encoder_multiplications" not in card else f"{card['encoder_multiplications'] / MILLION:,.1f}",
                 _count(facts.get("features")),
                 _count(card["embedding"].get("windows")),
-                f"{card['embedding'].get('seconds', 0):.2f}",
+                f"{card['embedding'].get('seconds', 0):z.2f}",
                 str(facts["licence"]),
                 machine_of({**card, "precision": "float32"}),
             )
@@ -305,7 +305,7 @@ def _score(run: Run, scored: pd.DataFrame, cells: Sequence[PlannedCell], column:
         remarks.append(f"undefined in {undefined} of {len(keys)} finished seeds: {reasons}")
     mean = float(values.mean()) if len(values) else None
     std = float(values.std(ddof=1)) if len(values) > 1 else None
-    spread = "" if std is None else f"±{std:.1f}"
+    spread = spread_text(std)
     return Score(mean, std, len(values), len(planned), keys, "; ".join(remarks), spread)
 
 

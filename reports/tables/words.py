@@ -73,7 +73,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
     how = EVALUATION_FACTS.get(cells[0].evaluation)
     if how and how.frozen and not how.shots and plan.config["protocol"] == "paper" and len(seeds) > 1:
-        sentences.append("±0.0: the probe is deterministic.")
+        sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
     if any(source.get("simulated") for source in [*facts, plan.pretraining]):
         sentences.append("Simulated ECGs: no ranking of methods follows.")
     own = str(plan.config.get("caption") or "").strip()
@@ -369,7 +369,7 @@ def _text(row: Difference, titles: Mapping[str, str], more: str = "") -> str:
 
 def points_text(mean: float, low: float, high: float, more: str = "") -> str:
     """'+3.1 (1.2 to 5.0)': a difference in points with its interval and what else is said of it; NaN for none."""
-    interval = "no interval" if math.isnan(low) else f"{_points(low)} to {_points(high)}"
+    interval = "interval not estimable" if math.isnan(low) else f"{_points(low)} to {_points(high)}"
     return f"{_points(mean, '+')} ({interval}{more})"
 
 

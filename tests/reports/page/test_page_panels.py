@@ -199,7 +199,7 @@ def test_a_pair_without_a_difference_is_a_dash(table: Table) -> None:
     (matrix,) = matrices(table, pd.DataFrame(pairs))
     assert [square.text for square in matrix.squares[0]] == ["", "–", "+2.0"]
     assert [square.kind for square in matrix.squares[0]] == ["same", "", ""]
-    assert matrix.squares[0][2].hint == "no interval"
+    assert matrix.squares[0][2].hint == "interval not estimable"
     assert [row[0].text for row in matrix.squares[1:]] == ["–", "–"]
 
 

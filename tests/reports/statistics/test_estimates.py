@@ -178,7 +178,16 @@ def test_an_error_that_cannot_be_told_is_nan_with_its_reason(scores: Floats, pat
 def test_more_than_half_of_the_resamples_are_enough_and_so_are_two_patients() -> None:
     scores = np.column_stack([two_way(0.1, 0.1, 0.1)[:, :7], np.full((5, 4), np.nan)])
     assert np.isfinite(estimate(scores, patients=50).low)
-    assert np.isfinite(estimate(two_way(0.1, 0.1, 0.1), patients=2).low)
+    assert np.isfinite(estimate(two_way(0.01, 0.01, 0.01), patients=2).low)
+
+
+def test_an_interval_as_wide_as_the_scale_of_the_score_is_not_estimable() -> None:
+    wide = estimate(np.array([[0.6, 0.6, 0.6], [0.4, 0.4, 0.4]]), patients=300)
+    assert np.isnan([wide.low, wide.high, wide.detectable]).all()
+    assert (wide.mean, wide.seeds) == (0.5, 2)
+    assert wide.remark.startswith("not estimable: the interval would be wider")
+    narrow = estimate(np.array([[0.51, 0.51, 0.51], [0.49, 0.49, 0.49]]), patients=300)
+    assert narrow.high - narrow.low < 1
 
 
 def test_seeds_without_a_score_and_undefined_resamples_are_left_out() -> None:

@@ -80,7 +80,9 @@ def test_a_probe_without_chance_says_so(write_store: Callable[..., Path], evalua
     cells = [replace(cell, evaluation=evaluation) for cell in run.plan.cells if cell.evaluation == "finetune"]
     plan = replace(run.plan, cells=cells)
     (layout, *_) = layouts(plan, evaluation)
-    assert ("±0.0: the probe is deterministic." in caption_of(plan, cells, layout, 6)) is said
+    assert (
+        "A number without ± does not vary over seeds: the probe is deterministic." in caption_of(plan, cells, layout, 6)
+    ) is said
 
 
 def test_a_reader_is_told_what_a_number_needs(store_root: Path) -> None:
@@ -272,7 +274,7 @@ ROWS = (
 def test_a_sentence_groups_the_rows_by_what_is_significant() -> None:
     assert sentence(Differences(0.01, "random", ROWS), TITLES) == (
         "1 % of the labels: significantly above: PMQ +3.1 (1.2 to 5.0), MoCo +1.0 (0.2 to 1.9); significantly below: "
-        "BYOL −2.0 (−3.0 to −1.0); not significantly different: ETP +0.0 (no interval)."
+        "BYOL −2.0 (−3.0 to −1.0); not significantly different: ETP +0.0 (interval not estimable)."
     )
 
 
@@ -280,7 +282,7 @@ def test_a_sentence_tells_what_a_repeat_should_find_from_what_it_may_miss() -> N
     assert sentence(Differences(0.01, "random", ROWS), TITLES, again=True) == (
         "1 % of the labels: significantly above, expected again: PMQ +3.1 (1.2 to 5.0); significantly above, a repeat "
         "may miss it: MoCo +1.0 (0.2 to 1.9; chance 89 %); significantly below, a repeat may miss it: BYOL −2.0 (−3.0 "
-        "to −1.0; chance 50 %); not significantly different: ETP +0.0 (no interval)."
+        "to −1.0; chance 50 %); not significantly different: ETP +0.0 (interval not estimable)."
     )
 
 
