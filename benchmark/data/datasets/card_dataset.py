@@ -28,6 +28,7 @@ from benchmark.data.datasets.tables import (
     SHOWN,
     Row,
     Table,
+    check_width,
     header_of,
     keyed,
     listing_of,
@@ -236,7 +237,9 @@ def header_and_separator(dataset: About, path: Path) -> tuple[list[str], str]:
     """Names of the columns of a text table, and what separates them: what stands most often in the first line."""
     line = header_of(dataset, path)
     separator = max(SEPARATORS, key=line.count)
-    return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])], separator
+    header = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    check_width(dataset, path, header)
+    return header, separator
 
 
 def _sheet(dataset: About, path: Path) -> list[list[str]]:

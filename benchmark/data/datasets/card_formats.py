@@ -266,9 +266,11 @@ def hdf5_identifiers(path: Path, signals: Signals) -> list[str]:
     """
     with opened(path, LARGEST_STACK) as file:
         count = len(_array(file, signals))
+        if count > MOST_ROWS:
+            raise Unusable(f"{count} rows in a stacked file: more than {MOST_ROWS}")
         if not signals.ids_name:
             return [str(row) for row in range(count)]
-        held = file.get(signals.ids_name)
+        held = _own_array(file, signals.ids_name) if signals.ids_name in file else None
         if held is None or held.shape != (count,):
             raise Unusable(f"no identifier for each row under signals.ids_name: {signals.ids_name}")
         return [own.decode("utf-8", "replace") if isinstance(own, bytes) else str(own) for own in held[()].tolist()]
@@ -279,6 +281,10 @@ def read_hdf5_row(path: Path, signals: Signals, row: int) -> Stored:
     with opened(path, LARGEST_STACK) as file:
         array = _array(file, signals)
         return _stored(file, array, np.asarray(array[row]), signals)
+
+
+MOST_ROWS, MOST_OBJECTS = 5_000_000, 2_000
+"""Of a stacked file, and groups and arrays of a file in which the array is looked for."""
 
 
 @contextmanager
@@ -306,14 +312,28 @@ def _array(file: Any, signals: Signals) -> Any:
     if signals.array:
         if signals.array not in file:
             raise Unusable(f"no array of the name signals.array: there are {', '.join(_arrays(file))[:100]}")
-        return file[signals.array]
+        return _own_array(file, signals.array)
     dimensions = 3 if signals.stacked else 2
     tables = [name for name, array in _arrays(file).items() if array.ndim == dimensions]
     if len(tables) != 1:
         named = ", ".join(_arrays(file))[:100] or "none"
         count = "three" if signals.stacked else "two"
         raise Unusable(f"not one {count}-dimensional array; name it in signals.array: {named}")
-    return file[tables[0]]
+    return _own_array(file, tables[0])
+
+
+def _own_array(file: Any, name: str) -> Any:
+    """An array that lies in the file itself. Raises Unusable for one of another file, or of chunks too large to unpack.
+
+    HDF5 can name other files in links, as external storage and as sources of a virtual array.
+    """
+    array = file[name]
+    if array.file.filename != file.filename or getattr(array, "external", None) or getattr(array, "is_virtual", False):
+        raise Unusable(f"{name} lies in another file, which is not read: copy it into this one")
+    chunk = getattr(array, "chunks", None) or array.shape[1:]
+    if int(np.prod(chunk, dtype=np.float64)) * array.dtype.itemsize > LARGEST_SIGNAL:
+        raise Unusable(f"{name}: a part that is unpacked at once is larger than a recording can be")
+    return array
 
 
 def _arrays(file: Any) -> dict[str, Any]:
@@ -321,7 +341,17 @@ def _arrays(file: Any) -> dict[str, Any]:
     import h5py
 
     found: dict[str, Any] = {}
-    file.visititems(lambda name, item: found.update({name: item} if isinstance(item, h5py.Dataset) else {}))
+    seen = 0
+
+    def look(name: str, item: Any) -> bool | None:
+        nonlocal seen
+        seen += 1
+        if isinstance(item, h5py.Dataset):
+            found[name] = item
+        return True if seen > MOST_OBJECTS else None
+
+    if file.visititems(look):
+        raise Unusable(f"more than {MOST_OBJECTS} groups and arrays: name the one of the signals in signals.array")
     return found
 
 
@@ -392,6 +422,8 @@ def _number(arrays: Mapping[str, NDArray[Any]], name: str) -> float:
     return float(found.reshape(-1)[0])
 
 
+MOST_NUMBERS = 50_000
+"""In a line, as of a lead whose samples stand side by side."""
 LONGEST_LINE = 1_000_000
 """Characters of a first line."""
 SEPARATORS = ("\t", ";", ",")
@@ -403,6 +435,8 @@ def read_csv(path: Path, signals: Signals) -> Stored:
     check_file(path, LARGEST_SIGNAL)
     try:
         names, separator = first_line(path)
+        if len(names) > MOST_NUMBERS:
+            raise Unusable(f"{len(names)} numbers in a line: more than {MOST_NUMBERS}")
         header = 0 if are_names(names, separator) else None
         try:
             table = _numbers(path, header, separator, ".")

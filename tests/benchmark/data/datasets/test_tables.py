@@ -6,6 +6,7 @@ Workbooks and Parquet files as text: the stored values of the first sheet, withi
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from zipfile import ZipFile
@@ -184,9 +185,6 @@ def test_parquet_files_that_cannot_be_read_are_a_value_error(tmp_path: Path, mon
         read_parquet(path)
     os.truncate(path, 0)
 
-    def lacking(path: Path) -> None:
-        raise ImportError
-
-    monkeypatch.setattr(pd, "read_parquet", lacking)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ValueError, match=r"pip install '\.\[formats\]'"):
         read_parquet(path)
