@@ -129,11 +129,11 @@ class Costs:
     """Rows pretrained on another machine, whose seconds are not comparable."""
 
 
-def read_cards(store: Store, keys: Iterable[str]) -> tuple[dict[str, Card], list[str]]:
+def read_cards(store: Store, keys: Iterable[str], windows: str) -> tuple[dict[str, Card], list[str]]:
     """Key -> card, and what is left out, one line each without the store's path.
 
     An altered card, or one of another pretraining, is left out; of a card without a digest of itself, the costs; and
-    health that was measured on other windows than that of the rest.
+    health that was not measured on the windows with the digest `windows`.
     """
     cards: dict[str, Card] = {}
     left_out, unchecked = [], 0
@@ -150,11 +150,11 @@ def read_cards(store: Store, keys: Iterable[str]) -> tuple[dict[str, Card], list
     if unchecked:
         many = f"{unchecked} pretraining{'' if unchecked == 1 else 's'}"
         left_out.append(f"costs of {many}: written before a {CARD} held its own digest, they cannot be checked")
-    if elsewhere := measured_elsewhere(cards):
+    if elsewhere := measured_elsewhere(cards, windows):
         for key in elsewhere:
             cards[key] = {name: cards[key][name] for name in cards[key] if name not in HEALTH}
         many = f"{len(elsewhere)} pretraining{'' if len(elsewhere) == 1 else 's'}"
-        left_out.append(f"health of {many}: measured on the data of another config, and not comparable")
+        left_out.append(f"health of {many}: measured on the windows of another run, and not comparable")
     return cards, left_out
 
 
@@ -309,7 +309,8 @@ class Run:
 
     @cached_property
     def _read_cards(self) -> tuple[dict[str, Card], list[str]]:
-        return read_cards(self.store, {row.pretrain_key for row in self.rows.values() if row.pretrain_key})
+        keys = {row.pretrain_key for row in self.rows.values() if row.pretrain_key}
+        return read_cards(self.store, keys, self.plan.health_windows)
 
 
 def open_run(root: Path, plan_key: str | None = None, *, source: Path | None = None) -> Run:

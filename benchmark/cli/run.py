@@ -41,7 +41,7 @@ from benchmark.data.prepare import Prepared, skip_summary, write_skipped
 from benchmark.machine.device import pick_precision
 from benchmark.machine.ranks import Machine, read_ranks
 from benchmark.results.files import is_read_only
-from benchmark.results.names import command, measured_elsewhere
+from benchmark.results.names import WINDOWS_SHA256, command, measured_elsewhere
 from benchmark.results.store import Plan, Store
 from benchmark.results.tuned import Tuning
 from benchmark.run.claims import sweep, sweep_claims
@@ -61,6 +61,7 @@ from benchmark.run.grid import Grid, Pretraining, earlier_lines, make_grid, othe
 from benchmark.run.jobs import Setup, Watch, Work, missing
 from benchmark.run.local import Engine
 from benchmark.run.plan import make_plan, unmatched_lines
+from benchmark.run.pretraining import measure_untrained, probe_windows_of
 from benchmark.run.rows import refuse_lone_windows, refuse_uneven_batches, variants_of
 from benchmark.run.runner import do
 from benchmark.run.tracking import tracking
@@ -68,14 +69,22 @@ from benchmark.run.tuning import PRESET, changed_data, changes, found_tunings, s
 from benchmark.screen import Console, GridProgress, note
 from benchmark.trackers import Tracker
 from benchmark.training.checkpoint import read_card
-from benchmark.training.health import COLUMNS, LEGEND, EpochHealth, health_rows, health_warnings, read_health
+from benchmark.training.health import (
+    COLUMNS,
+    LEGEND,
+    EpochHealth,
+    health_rows,
+    health_warnings,
+    read_health,
+    sample_facts,
+)
 from benchmark.training.pretrain import lower_rate, require_compiler
 from reports.runs import run_of
 
 
-def health_told(grid: Grid, store: Store) -> HealthTold:
-    """The table of the health of the pretrainings, what its columns mean, and its warnings."""
-    health = health_of(grid, store)
+def health_told(grid: Grid, store: Store, windows: str) -> HealthTold:
+    """The table of the health of the pretrainings, what its columns mean, and its warnings; windows: `health_of`."""
+    health = health_of(grid, store, windows)
     kinds = ["label", *("left" for _ in COLUMNS[1:])]
     return {
         "columns": [("", heading, kind) for heading, kind in zip(COLUMNS, kinds, strict=True)],
@@ -85,11 +94,11 @@ def health_told(grid: Grid, store: Store) -> HealthTold:
     }
 
 
-def health_of(grid: Grid, store: Store) -> dict[str, list[EpochHealth]]:
-    """Name of each finished pretraining -> its health per epoch; without that of other windows than most."""
+def health_of(grid: Grid, store: Store, windows: str) -> dict[str, list[EpochHealth]]:
+    """Name of each finished pretraining -> its health per epoch on the windows with the digest `windows`."""
     read = {name: read_card(store.pretrained / p.key) for name, p in named(grid).items()}
     cards = {name: card for name, card in read.items() if card}
-    elsewhere = measured_elsewhere(cards)
+    elsewhere = measured_elsewhere(cards, windows)
     health = {name: read_health(card) for name, card in cards.items() if name not in elsewhere}
     return {name: epochs for name, epochs in health.items() if epochs}
 
@@ -152,7 +161,9 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     store = Store(asked.results)
     forms = prepare_own(config, datasets, asked.place, console)
     grid = make_grid(config, prepared, machine, store, forms=forms)
-    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], asked.tunings)
+    probe = probe_windows_of(config, prepared, torch.device("cpu"))
+    windows = sample_facts(probe)[WINDOWS_SHA256]
+    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], asked.tunings, str(windows))
     work = missing(grid, store)
     save_plan(plan, store, work, console)
     for line in work.damaged:
@@ -168,9 +179,10 @@ def run_grid(asked: GridRequest, console: Console) -> int:
         return OK
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
+    measure_untrained(probe, config, grid, store)
     run = run_of(store, plan, asked.results)
     show_report(run, asked.out, asked.unit, console, landscape=asked.landscape, further=asked.further)
-    show_health(health_told(grid, store), console)
+    show_health(health_told(grid, store, plan.health_windows), console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
@@ -368,6 +380,9 @@ def run(arguments: Namespace, console: Console) -> int:
     machine = machine_of(arguments, config)
     refuse_uneven_batches(variants_of(config), machine.ranks)
     results, out = arguments.results, arguments.out
+    if config.protocol == "strict" and (titles := config.data.with_patients()):
+        names = " and ".join(titles)
+        note(console, f"{names}: patients are stated, so labelled subsets and splits are by patient (protocol strict)")
     if arguments.dry_run:
         print_dry_run(console, config, place, machine, results, out / SPEED_FILE)
         return OK

@@ -128,7 +128,8 @@ class Config(Section):
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
     """What a seed varies: `protocol`."""
     protocol: Protocol = "paper"
-    """paper or strict: how labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md)."""
+    """paper or strict: how labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md).
+    By default strict for data of a card that states patients (docs/OWN_DATA.md), else paper."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """auto: bf16 where the device multiplies it natively, else float32."""
     printed: list[str] = []
@@ -295,6 +296,8 @@ def config_text(name_or_file: str) -> str:
 def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
     """A config with dotted overrides applied, including `methods.NAME.KNOB`.
 
+    Without a protocol it is `strict` where the user's own data state their patients.
+
     Raises ConfigError, also for keys without effect (`benchmark.config.refuse`).
     """
     try:
@@ -311,7 +314,11 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     _choose_encoders(values, laid)
     for key, value in laid.items():
         _lay(values, key, copy.deepcopy(value))
-    return validate(without_idle(values, laid))
+    config = validate(without_idle(values, laid))
+    if "protocol" not in values and config.data.with_patients():
+        by_patient = {"protocol": "strict"}
+        return validate(without_idle(values | by_patient, laid | by_patient))
+    return config
 
 
 def validate(values: Mapping[str, Any]) -> Config:

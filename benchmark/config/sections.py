@@ -33,6 +33,7 @@ from pydantic import (
 from benchmark.config.errors import LARGEST_SEED
 from benchmark.data.batches import Streaming
 from benchmark.data.datasets.base import LEADS, Source
+from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import DATASETS, AnyCard, source_of
 from benchmark.data.segments import FS, IN_MILLIVOLTS, TYPICAL_SECONDS, WINDOW, Kind, Rate, Segmentation, leads_named
 from benchmark.data.splits import Column, Labels, columns_of
@@ -183,6 +184,11 @@ class Data(Section):
     def source(self, name: str) -> Source:
         """The dataset of a name. Raises ValueError for an unknown one."""
         return source_of(name, self.cards)
+
+    def with_patients(self) -> list[str]:
+        """Titles of the user's datasets, among those used, whose cards say which recordings are of one patient."""
+        used = [self.cards[name] for name in dict.fromkeys([self.pretrain, *self.datasets]) if name in self.cards]
+        return [card.title for card in used if isinstance(card, Card) and card.states_patients]
 
     def columns(self) -> tuple[Column, ...]:
         """The columns of the table. Raises ValueError where a dataset or a task makes none."""

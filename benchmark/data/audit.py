@@ -57,6 +57,7 @@ from benchmark.data.splits import (
     split_recordings,
     target_matrix,
     task_labels,
+    too_few_classes,
 )
 
 CHALLENGE_2020 = {
@@ -421,13 +422,13 @@ def audit(
                 splits[name] = split_of(data, own)
             except DatasetError as problem:
                 findings.append(Finding((name,), "fatal", str(problem)))
-        findings += unusable(data, splits.get(name))
+        findings += unusable(data, splits.get(name), own if name in tested else None)
         if data.dataset_name not in seen:
             findings += of_files(data)
         seen.add(data.dataset_name)
         if name in tested and name in splits:
             findings += shared_patients(data, splits[name])
-            if not lacking(splits[name]):
+            if not (lacking(splits[name]) or too_few_classes(data, splits[name], own)):
                 findings += classes_without_recordings(data, splits[name], own)
                 findings += classes_of_one_patient(data, own)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
@@ -457,13 +458,15 @@ def use_of(data: Prepared, split: Split | None, pretrained: bool, tested: bool) 
     return Use(side, pretraining)
 
 
-def unusable(data: Prepared, split: Split | None) -> Iterator[Finding]:
-    """A dataset without a usable recording, or too small to be split."""
+def unusable(data: Prepared, split: Split | None, tested: TaskSpec | None) -> Iterator[Finding]:
+    """A dataset without a usable recording, too small to be split, or `tested` on a task that cannot be scored."""
     if not data.entries:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
         text = f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}".strip()
         yield Finding((data.name,), "fatal", text)
-    elif split is not None and (problem := lacking(split)):
+    elif (split is not None and (problem := lacking(split))) or (
+        split is not None and tested and (problem := too_few_classes(data, split, tested))
+    ):
         yield Finding((data.name,), "fatal", problem)
 
 

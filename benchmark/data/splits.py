@@ -84,6 +84,8 @@ SPLIT_SEED = 42
 VALIDATION_FOLD, TEST_FOLD = 9, 10
 TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
 """Of the recordings, and of those that are not tested, in a shuffled split."""
+SEVERAL_LABELS = "several labels"
+"""Reason for being on no side."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_co
     else:
         sides = _by_patient(entries, classes, usable)
     dropped = Counter(
-        "no label" if not entry.labels else "several labels"
+        "no label" if not entry.labels else SEVERAL_LABELS
         for entry, labels_of in zip(entries, classes, strict=True)
         if not labels_of
     )
@@ -244,6 +246,36 @@ def lacking(split: Split) -> str | None:
         return None
     counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
     return f"no labelled recording for {' and '.join(empty)} ({counts}): the dataset is too small"
+
+
+def too_few_classes(prepared: Prepared, split: Split, spec: TaskSpec) -> str | None:
+    """Why a split cannot be scored whose three sides have recordings; None where it can be.
+
+    A class can be scored that has a training and a test recording; of a multi-label task also a test recording without
+    it. A multi-label task needs one such class, a single-label task two.
+    """
+    counted = prepared.first_label_counts
+    target = target_matrix(prepared.entries, len(prepared.classes), spec, first_label_counts=counted)  # (R, C)
+    trained, tested = target[split.train].sum(axis=0), target[split.test].sum(axis=0)  # (C,), (C,)
+    there = (trained > 0) & (tested > 0)  # (C,)
+    multi = spec.labels == "multi"
+    if multi:
+        there &= tested < len(split.test)
+    if there.sum() >= (1 if multi else 2):
+        return None
+    counts = ", ".join(
+        f"{name} {train}/{test}" for name, train, test in zip(prepared.classes, trained, tested, strict=True)
+    )
+    several = split.unlabelled.get(SEVERAL_LABELS, 0)
+    remedies = [
+        *([f"--labels multi counts the {several} recordings with several labels"] if several else []),
+        "`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)",
+    ]
+    scored = ", ".join(prepared.classes[index] for index in np.flatnonzero(there)) or "none"
+    return (
+        f"fewer than {'one class' if multi else 'two classes'} can be scored ({scored}); recordings for training/test: "
+        f"{counts}: {'; or '.join(remedies)}"
+    )
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ from benchmark.data.splits import (
     split_or_none,
     target_matrix,
     task_labels,
+    too_few_classes,
 )
 from benchmark.data.trials import Trials, scale_of, trials
 from benchmark.machine.device import LARGE
@@ -220,7 +221,7 @@ class Sides:
     validation: Windows
     test: Windows
     empty: tuple[str, ...]
-    """Which sides have no window, and why."""
+    """Which sides have no window, and why, or why fewer than two classes can be scored."""
     device: torch.device
 
 
@@ -250,6 +251,8 @@ def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device,
         for name, own in recordings.items()
         if len(own) and not len(sides[name])
     ]
+    if tested and not empty and (few := too_few_classes(prepared, split, spec)):
+        empty = [few]
 
     def windows(trial: NDArray[np.int64]) -> Windows:
         return windows_of(prepared, all_trials, target, _all_windows(trial, per_trial), spec, device)

@@ -321,7 +321,7 @@ def _answer(web: Web, url: str) -> list[dict[str, Any]]:
         try:
             with web.get(url) as response:
                 content = b""
-                for piece in pieces(response, Event()):
+                for piece in pieces(response, Event(), web.manners):
                     content += piece
                     if len(content) > LARGEST_ANSWER:
                         raise Refused(f"{url} answers with more than {LARGEST_ANSWER} bytes")

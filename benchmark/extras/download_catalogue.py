@@ -65,6 +65,9 @@ class Manners(_Strict):
     """Longest Retry-After, in seconds, that is waited for."""
     timeout: Seconds = 60.0
     """Seconds without a byte after which a connection counts as lost."""
+    slowest: Count = 1024
+    """Bytes a second, over `patience` seconds, below which a home counts as out of reach."""
+    patience: Seconds = 60.0
 
 
 class Subset(_Strict):

@@ -183,8 +183,13 @@ class Web:
             return 0.0
 
 
-def pieces(response: requests.Response, stop: Event) -> Iterator[bytes]:
-    """The body as it comes, undecoded. Raises Interrupted where the connection ends early, Halted at a stop."""
+def pieces(response: requests.Response, stop: Event, manners: Manners) -> Iterator[bytes]:
+    """The body as it comes, undecoded.
+
+    Raises Interrupted where the connection ends early, Unreachable where it is slower than `manners.slowest`, and
+    Halted at a stop.
+    """
+    since, count = time.monotonic(), 0
     while True:
         try:
             piece = response.raw.read1(CHUNK, decode_content=False)
@@ -195,6 +200,11 @@ def pieces(response: requests.Response, stop: Event) -> Iterator[bytes]:
         yield piece
         if stop.is_set():
             raise Halted
+        count += len(piece)
+        if (seconds := time.monotonic() - since) >= manners.patience:
+            if count < manners.slowest * seconds:
+                raise Unreachable(f"only {count} bytes in {seconds:.0f} s, fewer than {manners.slowest} a second")
+            since, count = time.monotonic(), 0
 
 
 def _short(error: BaseException) -> str:
@@ -303,7 +313,7 @@ def _go_on(
             if not start or now != known:
                 tag.write_text(json.dumps(asdict(now)))
             file.seek(start)
-            for piece in pieces(response, stop):
+            for piece in pieces(response, stop, web.manners):
                 file.write(piece)
                 on_bytes(len(piece))
     if now.total is not None and _size(part) != now.total:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -184,18 +183,13 @@ def collapsed(rank: float | None, cosine: float | None) -> bool:
     return rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE)
 
 
-def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Names of the cards whose health was measured on other windows than that of most, the first sample on a tie.
+def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]], windows: str) -> list[str]:
+    """Names of the cards whose health was measured on other windows than those with the digest `windows`.
 
-    A store shares an encoder among configs, and its health is measured once, on data of the config that made it.
+    A store shares an encoder among configs, and its health is measured on data of the config that made it.
     """
-    samples = {
-        name: card.get("health_sample", {}).get(WINDOWS_SHA256) for name, card in cards.items() if card.get("health")
-    }
-    if not samples:
-        return []
-    common = Counter(samples.values()).most_common()[0][0]
-    return [name for name, sample in samples.items() if sample != common]
+    samples = {name: card.get("health_sample", {}) for name, card in cards.items() if card.get("health")}
+    return [name for name, sample in samples.items() if sample.get(WINDOWS_SHA256) != windows]
 
 
 class Printed(NamedTuple):

@@ -395,6 +395,8 @@ class Plan:
     cells: list[PlannedCell] = field(default_factory=list)
     tunings: list[Key] = field(default_factory=list)
     """Keys of the searches that knobs are from (benchmark.results.tuned)."""
+    health_windows: Line = ""
+    """Digest of the windows that the health of the run's pretrainings is measured on."""
 
     @property
     def pool(self) -> Pool:

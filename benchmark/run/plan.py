@@ -34,8 +34,13 @@ def make_plan(
     grid: Grid,
     warnings: Sequence[str] = (),
     tunings: Sequence[Tuning] = (),
+    health_windows: str = "",
 ) -> Plan:
-    """The plan of a run; `warnings` are printed under every table, `tunings` are the searches that knobs are from."""
+    """The plan of a run.
+
+    warnings: printed under every table. tunings: the searches that knobs are from. health_windows: digest of the
+    windows that the health of this run's pretrainings is measured on.
+    """
     cells = [
         PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
     ]
@@ -51,7 +56,7 @@ def make_plan(
     if tunings:  # absent without, so that keys of earlier plans stay valid
         content["tunings"] = [tuning.key for tuning in tunings]
     key = digest([content, [cell.key for cell in cells]])
-    return Plan(key=key, cells=cells, warnings=list(warnings), **content)
+    return Plan(key=key, cells=cells, warnings=list(warnings), health_windows=health_windows, **content)
 
 
 def column_facts(prepared: Prepared, column: Column) -> dict[str, Any]:

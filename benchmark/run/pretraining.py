@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from benchmark.config.config import Config
+from benchmark.config.refuse import with_settings
 from benchmark.data.batches import PairSource, pairs_of, source_facts
 from benchmark.data.corpus import corpus_trials, epoch_shape, pretraining_source
 from benchmark.data.prepare import Prepared, opened
@@ -23,12 +24,13 @@ from benchmark.elsewhere import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.processes import begin_peak_memory, peak_memory_gib
 from benchmark.machine.ranks import Ranks, fail_alike, highest, join, own_device, read_ranks
-from benchmark.results.names import ERROR
-from benchmark.results.store import End, Failure
+from benchmark.results.files import is_read_only, write_atomic
+from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH
+from benchmark.results.store import End, Failure, Store, card_bytes
 from benchmark.run.estimate import multiplications, seconds_per_window
-from benchmark.run.grid import Pretraining, task_name
+from benchmark.run.grid import Grid, Pretraining, task_name
 from benchmark.run.rows import source_of
-from benchmark.training.checkpoint import CHECKPOINT, Stem, load_brought, save_encoder
+from benchmark.training.checkpoint import CHECKPOINT, Stem, load_brought, load_encoder, read_card, save_encoder
 from benchmark.training.health import illustrate, measure, sample_facts, write_illustration
 from benchmark.training.pretrain import (
     OnEpoch,
@@ -136,11 +138,12 @@ def learned_facts(
     job: PretrainingJob, method: PretrainMethod, on_step: OnStep, on_epoch: OnEpoch | None
 ) -> dict[str, Any]:
     """Train a method of the suite and measure its health; of one that trains nothing the health alone."""
-    probe = probe_windows_of(job)
+    columns = {column.name: opened_for(job.prepared[column.name], column) for column in job.config.data.columns()}
+    probe = probe_windows_of(job.config, columns, torch.device(job.device))
     if method.trains:
         found = train(job, method, probe, on_step, on_epoch)
     else:
-        found = {"health": [vars(measure(0, method.exported(), probe))]}
+        found = {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
     return {"health_sample": sample_facts(probe)} | found
 
 
@@ -256,11 +259,30 @@ def stem_of(job: PretrainingJob, source: PairSource) -> Stem | None:
     return Stem(job.folder.parents[1] / STEMS / job.task.stem, frozenset(map(stem_updates, totals)))
 
 
-def probe_windows_of(job: PretrainingJob) -> ProbeWindows:
+def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: torch.device) -> ProbeWindows:
     """Held-out windows for health: in no pretraining and no test set of the config."""
-    config = job.config
     tasks: dict[str, list[tuple[Prepared, TaskSpec]]] = {}
     for column in config.data.columns():
-        own = opened_for(job.prepared[column.name], column), config.task_spec(config.finetune, column.name)
+        own = columns[column.name], config.task_spec(config.finetune, column.name)
         tasks.setdefault(column.dataset, []).append(own)
-    return probe_windows(list(tasks.values()), config.data.pretrain, torch.device(job.device))
+    return probe_windows(list(tasks.values()), config.data.pretrain, device)
+
+
+def measure_untrained(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
+    """Measure untrained encoders whose stored health is that of another run's windows, if the store can be written to.
+
+    Runs on different data share them, and health belongs to the windows of a run.
+    """
+    sample = sample_facts(probe)
+    for task in grid.pretrainings:
+        folder = store.pretrained / task.key
+        card = None if task.method.trains or task.method.brings else read_card(folder)
+        if card is None or card.get("health_sample") == sample:
+            continue
+        kind, _ = with_settings(config, task.variant.settings).encoder_of(task.method)
+        health = [vars(measure(UNTRAINED_EPOCH, load_encoder(folder, kind), probe))]
+        try:
+            write_atomic(folder / CARD, card_bytes(card | {"health": health, "health_sample": sample}))
+        except OSError as error:
+            if not is_read_only(error):
+                raise

@@ -123,8 +123,10 @@ class Table:
     """Sentences above the table (`reports.tables.words`)."""
 
 
-MD_SPECIAL = re.compile(r"[\\|*<`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-"""Characters that Markdown reads as markup; an underscore inside a word is not escaped."""
+MD_SPECIAL = re.compile(r"[\\|*`]|\](?=[(\[:])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+"""Characters that Markdown reads as markup; an underscore inside a word and a bracket of no link are not escaped."""
+MD_HTML = re.compile(r"<|&(?=#?\w+;)")
+"""Beginnings of a tag and of an entity of HTML, which Markdown would pass on."""
 CSV_HEADER = (
     "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric",
     "mean_percent", "std_percent", "n", "planned", "best", "tie", "remark", "keys",
@@ -163,8 +165,12 @@ def markdown(table: Table) -> str:
 
 
 def literal(text: str) -> str:
-    """Text escaped for Markdown, on one line."""
-    return " ".join(MD_SPECIAL.sub(r"\\\g<0>", harmless(text)).split())
+    """Text escaped for Markdown, on one line: no HTML, link or emphasis of it has an effect."""
+    return " ".join(MD_SPECIAL.sub(r"\\\g<0>", MD_HTML.sub(_entity, harmless(text))).split())
+
+
+def _entity(found: re.Match[str]) -> str:
+    return "&lt;" if found[0] == "<" else "&amp;"
 
 
 def _md_title(line: Line) -> str:

@@ -41,6 +41,7 @@ def planned() -> list[PlannedCell]:
 
 def plan() -> Plan:
     return Plan(
+        health_windows="here",
         key="plan-of-the-test",
         config={"protocol": "paper", "data": {"labels": "single"}, "caption": "A config's own words."},
         variants=TITLES,

@@ -237,7 +237,7 @@ def test_health_of_the_windows_of_another_config_is_left_out_with_a_line(write_s
     run = open_run(root)
     told = [name for name, own in run.cards.items() for card in own.values() if "health" in card]
     assert len(told) == 1
-    assert run.left_out == ["health of 1 pretraining: measured on the data of another config, and not comparable"]
+    assert run.left_out == ["health of 1 pretraining: measured on the windows of another run, and not comparable"]
 
 
 @pytest.mark.attack("cards edited, swapped or damaged")

@@ -347,6 +347,11 @@ class Card(Declared):
         """As `readers.base.About`."""
         return bool(self.labels and self.labels.first_counts)
 
+    @property
+    def states_patients(self) -> bool:
+        """Whether it says which recordings are of one patient."""
+        return PATIENT in self.signals.files or bool(self.table and self.table.patient)
+
 
 QUESTION = "?"
 """The value of a key that the folder does not tell; a card with one is refused (benchmark.config.words)."""

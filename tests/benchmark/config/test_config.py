@@ -418,3 +418,23 @@ def test_the_defaults_of_the_later_sections() -> None:
     assert Knn().model_dump() == {"neighbours": [1, 5, 20, 100], "temperature": 0.07}
     assert FewShot().model_dump() == {"shots": [1, 5, 10]}
     assert "supervised" not in load_config("paper").gates
+
+
+@pytest.mark.parametrize("where", ["column", "path"])
+def test_own_data_that_state_patients_are_split_by_patient_unless_a_protocol_is_chosen(where: str) -> None:
+    signals = {"files": "{patient}/{recording}.hea"} if where == "path" else {"files": "{recording}.hea"}
+    table = {"file": "t.csv", "recording": "id"} | ({"patient": "who"} if where == "column" else {})
+    card = {"name": "ours", "title": "Ours", "signals": signals, "table": table}
+    labels = {"labels": {"classes": ["AF", "SR"], "column": "rhythm"}}
+    own = {
+        "data.cards": {"ours": card | labels},
+        "data.datasets": ["ours"],
+        "data.pretrain": "ours",
+        "data.simulation": None,
+    }
+    config = load_config("demo", own)
+    assert (config.protocol, config.data.with_patients()) == ("strict", ["Ours"])
+    assert load_config("demo", own | {"protocol": "paper"}).protocol == "paper"
+    assert load_config("demo", own | {"data.datasets": ["ptb-xl"], "data.pretrain": "ptb-xl"}).protocol == "paper"
+    nobody = card | labels | {"signals": {"files": "{recording}.hea"}, "table": {"file": "t.csv", "recording": "id"}}
+    assert load_config("demo", own | {"data.cards": {"ours": nobody}}).protocol == "paper"

@@ -51,7 +51,7 @@ from benchmark.data.datasets.registry import DATASETS
 from benchmark.data.prepare import Prepared, Signal, Skipped
 from benchmark.data.segments import WINDOW, Segmentation
 from benchmark.data.simulate import CohortSettings, write_cohort
-from benchmark.data.splits import TaskSpec
+from benchmark.data.splits import Labels, TaskSpec
 from benchmark.results.store import groups_of
 
 FOLDS = 10
@@ -171,7 +171,7 @@ def test_copies_in_two_tasks_of_a_dataset_are_told_once_unless_they_leak() -> No
 
 def test_each_task_is_split_by_the_spec_of_its_own() -> None:
     """Chapman's recordings as a task with several labels has them: under `single` none would be left."""
-    both = [Entry(e.recording, e.patient, "", (0, 1, 2, 3)) for e in chapman().entries]
+    both = [Entry(e.recording, e.patient, "", (*e.labels, 3)) for e in chapman().entries]
     by_name = {"chapman": prepared("chapman", both)}
     spec = replace(PAPER, labels="multi")
     assert audit(by_name, PAPER, pretrain="", tested=["chapman"], specs={"chapman": spec}) == []
@@ -742,3 +742,19 @@ def test_forms_that_were_left_alone_are_said(tmp_path: Path) -> None:
     listing = Listing(ENTRIES, form="Training_WFDB", others=("WFDB_CPSC2018", "TrainingSet"))
     lines = list(fact_lines(of_listing(CPSC2018(tmp_path), listing, SUMMARY_PAPER)))
     assert lines[1] == "also there  WFDB_CPSC2018, TrainingSet; not read, forms are never pooled"
+
+
+@pytest.mark.parametrize("labels", ["single", "multi"])
+def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Labels) -> None:
+    """As where most recordings have several labels and one class counts for them."""
+    classes = [(0,)] * 30 + [(1,)] * 2 + [(0, 2)] * 8 if labels == "single" else [(0,)] * 40
+    entries = [Entry(f"r{number:02}", f"p{number}", "", own) for number, own in enumerate(classes)]
+    by_name, spec = {"chapman": prepared("chapman", entries)}, replace(PAPER, labels=labels)
+    found = next(own for own in audit(by_name, spec, pretrain="", tested=["chapman"]) if own.severity == "fatal")
+    first, remedy = (
+        ("fewer than two classes can be scored (SB); recordings for training/test: SB 24/3, AFIB 2/0", "--labels multi")
+        if labels == "single"
+        else ("fewer than one class can be scored (none)", "`others: ignore`")
+    )
+    assert found.text.startswith(first)
+    assert remedy in found.text

@@ -155,7 +155,13 @@ def test_counts_are_of_windows_recordings_and_patients(make_prepared: MakePrepar
 
 
 def test_an_absent_class_is_noted(make_prepared: MakePrepared) -> None:
-    recordings = [("p1", (0,), 12, 1), ("p2", (1,), 12, 2), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)]
+    recordings = [
+        ("p1", (0,), 12, 1),
+        ("p2", (1,), 12, 2),
+        ("p3", (0,), 6, 9),
+        ("p4", (1,), 6, 10),
+        ("p5", (0,), 6, 10),
+    ]
     (note,) = task_of(make_prepared("ptb-xl", recordings)).notes
     assert note == "no labelled window of class STTC, CD, HYP"
 
@@ -508,7 +514,7 @@ def test_a_seed_draws_other_patients_and_the_same_seed_the_same(cohorts: dict[st
 
 def test_too_few_patients_of_a_class_are_named_and_nothing_is_drawn(make_prepared: MakePrepared) -> None:
     recordings: list[Any] = [(f"p{number}", (min(3, number % 8),), 6, 1 + number % 8) for number in range(64)]
-    recordings += [("v", (0,), 6, 9), ("t", (0,), 6, 10)]
+    recordings += [("v", (0,), 6, 9), ("t", (0,), 6, 10), ("u", (1,), 6, 10)]
     prepared = make_prepared("chapman", recordings)
     names = prepared.classes
     assert patients_per_class(prepared, STRICT) == dict(zip(names, (8, 8, 8, 40), strict=True))

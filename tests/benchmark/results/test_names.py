@@ -120,16 +120,15 @@ def test_features_collapse_below_a_rank_or_above_a_cosine(
     assert collapsed(rank, cosine) == expected
 
 
-def test_health_of_other_windows_than_most_is_told() -> None:
+def test_health_of_other_windows_than_those_of_the_run_is_named() -> None:
     def card(sample: str) -> dict[str, object]:
         return {"health": [{"epoch": 0}], "health_sample": {WINDOWS_SHA256: sample}}
 
     here, there = card("a"), card("b")
-    assert measured_elsewhere({"random": there, "pmq": here, "moco": here}) == ["random"]
-    assert measured_elsewhere({"random": there, "pmq": here}) == ["pmq"]
-    assert measured_elsewhere({"random": {"health": []}, "pmq": here}) == []
-    assert measured_elsewhere({"random": {"health": [{"epoch": 0}]}, "pmq": here, "moco": here}) == ["random"]
-    assert measured_elsewhere({}) == []
+    assert measured_elsewhere({"random": there, "pmq": here}, "a") == ["random"]
+    assert measured_elsewhere({"random": there, "moco": there, "pmq": here}, "a") == ["random", "moco"]
+    assert measured_elsewhere({"random": {"health": []}, "pmq": here}, "a") == []
+    assert measured_elsewhere({"random": {"health": [{"epoch": 0}]}, "pmq": here}, "a") == ["random"]
 
 
 def test_every_number_has_a_source_and_a_place_that_a_table_may_have() -> None:

@@ -34,9 +34,10 @@ from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.grid import task_name
 from benchmark.run.jobs import MISSED_SECONDS, Job, left_of
 from benchmark.run.local import Ended, Not, Order, Task
-from benchmark.run.pretraining import PretrainingJob, in_step, refuse_edited
+from benchmark.run.pretraining import PretrainingJob, in_step, measure_untrained, probe_windows_of, refuse_edited
 from benchmark.run.runner import at_once, do, do_cells, order_of
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
+from benchmark.training.health import sample_facts
 from benchmark.training.probes import Known
 from methods.encoders.dilated import Dilated
 from methods.pmq import PMQ
@@ -75,6 +76,21 @@ def test_the_steps_of_a_pretraining_are_told(finished: Bench) -> None:
     assert name == "pmq pretrain seed 42"
     total = len(finished.heard.steps)
     assert finished.heard.steps[-1] == f"{name} {total}/{total}"
+
+
+def test_the_health_of_an_untrained_encoder_is_measured_again_on_the_windows_of_another_run(finished: Bench) -> None:
+    """A store shares it among all data; that of a trained one stays as its training measured it."""
+    keys = {cell.variant.name: cell.pretraining.key for cell in finished.grid.cells if cell.pretraining}
+    before = {name: finished.store.card(key) for name, key in keys.items()}
+    chapman = finished.prepared["chapman"]
+    half = replace(chapman, first_window=chapman.first_window // 2)
+    for columns in (finished.prepared | {"chapman": half}, finished.prepared):
+        probe = probe_windows_of(finished.config, columns, torch.device("cpu"))
+        measure_untrained(probe, finished.config, finished.grid, finished.store)
+        after = {name: finished.store.card(key) for name, key in keys.items()}
+        assert after["pmq"] == before["pmq"]
+        assert after["random"]["health_sample"] == sample_facts(probe)
+        assert (after["random"]["health"] == before["random"]["health"]) == (columns is finished.prepared)
 
 
 def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(

@@ -55,6 +55,7 @@ REMOTE = re.compile(r"(?:https?:)?//[a-z]", re.IGNORECASE)
 CARD: dict[str, Any] = {
     "seed": 42,
     "loss": [3.0, 2.0],
+    "health_sample": {"windows_sha256": "here"},
     "health": [{"epoch": 0, "effective_rank": 9.0, "mean_cosine": 0.9}, {"epoch": 1, "effective_rank": 1.5}],
 }
 

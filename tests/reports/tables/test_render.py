@@ -27,6 +27,7 @@ from reports.tables.render import (
     Table,
     latex,
     latex_table,
+    literal,
     long_csv,
     markdown,
     one_above_another,
@@ -66,6 +67,10 @@ def test_markdown_parses_to_the_numbers_of_the_table(table: Table) -> None:
 
 def test_markdown_takes_titles_literally(table: Table) -> None:
     assert r"PMQ w/o mask_t & 5 % \| \*" in markdown(table)
+
+
+def test_text_has_no_html_link_or_entity_in_markdown() -> None:
+    assert literal("<img src=x> R&D &lt; [a](b) [1, 2]") == r"&lt;img src=x> R&D &amp;lt; [a\](b) [1, 2]"
 
 
 def test_csv_traces_each_number_to_its_cells(table: Table, store_root: Path) -> None:

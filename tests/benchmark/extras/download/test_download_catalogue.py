@@ -69,6 +69,7 @@ def test_the_paper_s_part_is_the_config_s(shipped_catalogue: Catalogue) -> None:
 
 def test_manners_are_modest(shipped_catalogue: Catalogue) -> None:
     asked_for = {"connections": 4, "tries": 8, "first_wait": 1, "longest_wait": 60, "longest_rest": 900, "timeout": 60}
+    asked_for |= {"slowest": 1024, "patience": 60}
     assert shipped_catalogue.manners.model_dump() == Manners().model_dump() == asked_for
     assert MOST_CONNECTIONS == 8
     assert [Manners(connections=count).connections for count in (1, 8)] == [1, 8]

@@ -111,7 +111,7 @@ def test_a_compressed_body_comes_as_it_was_sent() -> None:
     sent = gzip.compress(b"a,b")
     response = requests.Response()
     response.raw = HTTPResponse(BytesIO(sent), {"content-encoding": "gzip"}, preload_content=False)
-    assert b"".join(pieces(response, Event())) == sent
+    assert b"".join(pieces(response, Event(), Manners())) == sent
 
 
 def test_a_stop_ends_a_wait() -> None:
@@ -183,6 +183,14 @@ def test_a_range_that_ends_early_goes_on(home: Home, tmp_path: Path) -> None:
     home.faults["a.dat"].append(Fault("length", 1, -1000))
     ends_right(home, tmp_path / "a.dat")
     assert home.sent["a.dat"] == len(CONTENT)
+
+
+def test_a_home_that_sends_a_byte_now_and_then_is_out_of_reach(home: Home, tmp_path: Path) -> None:
+    home.delay = 0.05
+    slow = QUICK.model_copy(update={"slowest": 10**6, "patience": 0.1})
+    with pytest.raises(Unreachable, match=r"^only \d+ bytes in 0 s, fewer than 1000000 a second$"):
+        get(home, tmp_path / "a.dat", manners=slow)
+    ends_right(home, tmp_path / "a.dat")
 
 
 @pytest.mark.parametrize("digest", [DIGEST, ""])
