@@ -574,7 +574,7 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
     for tuning in run.searches:
         body = portable(asdict(tuning))
         if body["content"] == tuning.content:  # else a path is part of its key
-            yield f"{TUNED}/{tuning.key}.json", _json(body)
+            yield f"{TUNED}/{tuning.key}.json", digested_json(body)
     yield from _people(run)
 
 

@@ -78,17 +78,22 @@ class Match(NamedTuple):
     column: str
     rows: int
     """That find a file."""
+    files: int
+    """That are found."""
 
 
 def match_of(columns: Columns, names: Sequence[str], paths: Sequence[str]) -> Match | None:
-    """The column whose cells are most often recordings, else paths; None where none finds half of its rows."""
+    """The column whose cells name the most recordings, else paths; None where none finds half of its rows.
+
+    Ages and other small numbers can look like names in most rows; they name few files.
+    """
     known = {"recording": set(names), "path": {own for path in paths for own in (path, _stem(path))}}
-    matches = [
-        Match(key, name, sum(identifier(cell) in own or cell.removeprefix("./") in own for cell in cells))
-        for key, own in known.items()
-        for name, cells in columns.items()
-    ]
-    best = max(matches, key=lambda match: match.rows, default=None)
+    matches = []
+    for key, own in known.items():
+        for name, cells in columns.items():
+            found = [{identifier(cell), cell.removeprefix("./")} & own for cell in cells]
+            matches.append(Match(key, name, sum(map(bool, found)), len(set[str]().union(*found))))
+    best = max(matches, key=lambda match: match.files, default=None)
     return best if best and 2 * best.rows >= len(next(iter(columns.values()))) > 0 else None
 
 

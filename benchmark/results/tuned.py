@@ -5,7 +5,6 @@ runs/tuned/KEY.json    KEY is the digest of the method's settings, without what 
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,14 +12,12 @@ from typing import Any, Literal
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from benchmark.results.files import read_json, write_atomic
+from benchmark.results.files import digested_json, read_digested_json, write_atomic
 from benchmark.results.schema import CLOSED, Count, Key, Line, Name, Number, Ratio, Score, checked, digest
 from benchmark.results.store import NoResults
 
 TUNED = "tuned"
 """Folder of a store."""
-TUNING_FORMAT = 2
-"""Raised with every change of what a file holds."""
 
 
 @with_config(CLOSED)
@@ -70,7 +67,6 @@ class Tuning:
     trials: list[Trial]
     best: Count
     """Number of the chosen trial, from 0."""
-    format: int = TUNING_FORMAT
 
     @property
     def chosen(self) -> Trial:
@@ -92,7 +88,7 @@ def tuning_file(root: Path, key: str) -> Path:
 def save_tuning(root: Path, tuning: Tuning) -> Path:
     """Write a tuning into a results store, in place of an earlier one of its key; returns the file."""
     path = tuning_file(root, tuning.key)
-    write_atomic(path, json.dumps(asdict(tuning), indent=1).encode())
+    write_atomic(path, digested_json(asdict(tuning)))
     return path
 
 
@@ -104,9 +100,7 @@ def load_tuning(root: Path, key: str) -> Tuning | None:
 
 def _read(path: Path) -> Tuning:
     try:
-        body = read_json(path)
-        if (form := body.get("format", 1)) != TUNING_FORMAT:
-            raise ValueError(f"format {form}, this version reads {TUNING_FORMAT}")
+        body = read_digested_json(path)
         found = checked(Tuning, body | {"trials": [checked(Trial, trial) for trial in body["trials"]]})
         if found.key != path.stem or digest(found.content) != found.key:
             raise ValueError("what it holds does not give its key")

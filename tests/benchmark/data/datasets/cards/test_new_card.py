@@ -76,7 +76,7 @@ def test_the_column_that_finds_half_of_its_rows_or_more_is_that_of_the_files(
     cells: list[str], expected: tuple[str, int] | None
 ) -> None:
     found = match_of({"other": ["q"] * len(cells), "id": cells}, ("r1", "r2", "r3"), PATHS)
-    assert found == (Match(expected[0], "id", expected[1]) if expected else None)
+    assert (found and (found.key, found.column, found.rows)) == (expected and (expected[0], "id", expected[1]))
 
 
 def test_a_table_without_columns_has_none_of_the_files() -> None:
@@ -84,7 +84,7 @@ def test_a_table_without_columns_has_none_of_the_files() -> None:
 
 
 def test_a_number_finds_a_file_also_with_a_point() -> None:
-    assert match_of({"id": ["1.0", "2"]}, ("1", "2"), ("1.hea", "2.hea")) == Match("recording", "id", 2)
+    assert match_of({"id": ["1.0", "2"]}, ("1", "2"), ("1.hea", "2.hea")) == Match("recording", "id", 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_columns_are_known_by_their_whole_names(key: str, names: list[str], othe
 
 def test_a_table_has_a_line_for_each_of_its_keys() -> None:
     columns = {"id": ["r1", "r2"], "pid": ["1", "1"], "sex": ["F", "M"], "set": ["train", "test"]}
-    lines = list(table_lines("t.csv", columns, Match("recording", "id", 2)))
+    lines = list(table_lines("t.csv", columns, Match("recording", "id", 2, 2)))
     assert [(line.key, line.value) for line in lines] == [
         ("file", "t.csv"),
         ("recording", "id"),
@@ -119,7 +119,7 @@ def test_a_table_has_a_line_for_each_of_its_keys() -> None:
 
 
 def test_the_column_of_the_files_is_not_that_of_the_patients_too() -> None:
-    lines = list(table_lines("t.csv", {"patient": ["r1", "r2"]}, Match("recording", "patient", 2)))
+    lines = list(table_lines("t.csv", {"patient": ["r1", "r2"]}, Match("recording", "patient", 2, 2)))
     assert lines[2][:2] == ("patient", QUESTION)
     without = list(table_lines("t.csv", {"patient": ["x", "y"]}, None))
     assert [line[:2] for line in without[1:3]] == [("recording", QUESTION), ("patient", "patient")]
@@ -526,3 +526,9 @@ def test_what_may_be_added_stands_in_comments(folder: Path) -> None:
     (folder / "labels.csv").unlink()
     assert "# No labels were found" in draft(folder, "ours.yaml")
     assert list(questions_in('# QUESTION: x\na: "?"  # QUESTION: y\nb: 1')) == ['a: "?"  # QUESTION: y']
+
+
+def test_ages_that_look_like_names_are_no_identifiers() -> None:
+    columns = {"id": ["1", "2", "70", "71"], "age": ["2", "2", "1", "2"]}
+    found = match_of(columns, ("1", "2", "3"), ("1.hea", "2.hea", "3.hea"))
+    assert found == Match("recording", "id", 2, 2)
