@@ -25,7 +25,7 @@ from benchmark.results.files import alone_in, csv_cell, is_read_only, naming, pu
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
 from benchmark.results.tuned import Tuning
-from reports.figures.choose import FOLDER, Figures
+from reports.figures.data import FOLDER, Figures
 from reports.page import pictures_of, report_html, titles_in_names
 from reports.page_panels import read_skipped
 from reports.runs import Kept, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide

@@ -50,6 +50,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._compile import _disable_dynamo
 
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import BatchNorm, Budget
@@ -145,7 +146,7 @@ KINDS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 class OverAllRanks(nn.modules.batchnorm._BatchNorm):
     """A batch normalisation whose statistics in training are of the samples of all ranks, in float32 or better."""
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    @_disable_dynamo  # loads the compiler at its first call, not here
     def forward(self, x: Tensor) -> Tensor:
         """(B, C) or (B, C, ...) -> the same shape and type. In evaluation the running statistics are used."""
         if not self.training:

@@ -29,7 +29,9 @@ from benchmark.results.store import Plan
 from benchmark.results.tuned import Tuning
 from reports.figures.data import FIGURE as SENSITIVITY
 from reports.figures.data import (
+    FOLDER,
     Confusion,
+    Figures,
     MaskedInput,
     Similarity,
     Sweep,
@@ -199,18 +201,6 @@ def similarity_note(plan: Plan, found: Sequence[Similarity]) -> str:
         "The next batch under the masks of training: queries of the patients with the most keys, by patient; their "
         f"keys; the queue's newest of these patients, then of others. {' '.join(counts)} {caveats(plan, [])}"
     ).strip()
-
-
-FOLDER = "figures"
-
-
-@dataclass(frozen=True)
-class Figures:
-    """The figures' files."""
-
-    files: tuple[Path, ...]
-    problems: tuple[str, ...]
-    """One line per figure that could not be drawn."""
 
 
 DRAWN = ("auroc", "auprc", "sens90")

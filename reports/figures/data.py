@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,17 @@ from benchmark.results.store import BadCard, Plan, PlannedCell, Predictions
 from benchmark.results.tuned import Tuning
 from reports.runs import Run, illustration_of, role_of
 from reports.statistics.bootstrap import pooled, resampled_test_set
+
+FOLDER = "figures"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures' files."""
+
+    files: tuple[Path, ...]
+    problems: tuple[str, ...]
+    """One line per figure that could not be drawn."""
 
 
 @dataclass(frozen=True)

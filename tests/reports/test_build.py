@@ -18,7 +18,7 @@ from benchmark.results.store import Plan, Store
 from reports.__main__ import main
 from reports.build import build_report
 from reports.figures import choose
-from reports.figures.choose import Figures
+from reports.figures.data import Figures
 from reports.runs import FOLDER, Run, open_run
 from reports.statistics import bootstrap
 

@@ -19,7 +19,8 @@ from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell, card_bytes
 from benchmark.training.health import write_illustration
 from reports.figures import choose as figures
-from reports.figures.choose import Figures, caveats, score_note, seeds_text, titles_of, write_figures
+from reports.figures.choose import caveats, score_note, seeds_text, titles_of, write_figures
+from reports.figures.data import Figures
 from reports.runs import open_run
 from reports.statistics.table import TableStatistics
 
