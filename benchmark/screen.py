@@ -1,8 +1,4 @@
-"""Console, tables, progress.
-
-Terminal output: notes, errors, progress and tables in, printed text out. The one owner of rich.
-
-Imports no other room; imported by run_benchmark and benchmark's verbs, run and config.
+"""Terminal output: notes, errors, progress and tables. The one owner of rich.
 
 Notes and errors on the terminal; plain lines without escape codes elsewhere. `NO_COLOR` is honoured.
 

@@ -1,6 +1,4 @@
-"""TensorBoard, W&B, MLflow.
-
-Where training curves go besides the store: TensorBoard, Weights & Biases, MLflow. Only where asked for.
+"""Trackers of training curves besides the store: TensorBoard, Weights & Biases, MLflow.
 
 In: a curve's name, key and config, and its points. benchmark.run.tracking says which. Libraries are imported where a
 tracker is opened. A new tracker is its file and a line in `TRACKERS`.

@@ -1,6 +1,6 @@
 """METHODS, get_method.
 
-Pretraining methods by name: batches and an encoder in, a loss and a pretrained encoder out. Imported by benchmark.
+Pretraining methods by name: batches and an encoder in, a loss and a pretrained encoder out.
 
 To add a method, add its file and a line in `METHODS`; the path of a .py file also works as a name.
 

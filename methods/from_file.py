@@ -2,7 +2,7 @@
 
 Classes that are not the suite's: of a user's .py file, with the content of it and of the local modules it imports.
 
-In: a path. Out: the class, and what a key holds of its code. Imported by methods, methods.encoders, benchmark.
+In: a path. Out: the class, and what a key holds of its code.
 
 Classes by name: from a table, or the one subclass of a contract that a user's .py file defines.
 

@@ -7,7 +7,7 @@ The files depend on the rows alone: the same rows give the same bytes, whether c
 are written aside and put in place together, the page last, so that new tables never stand beside an old page. Of two
 reports into one folder the second waits for the first; files of an earlier report that this one does not write go.
 
-Stored results -> statistics, tables, figures, one HTML page. Imported by the command lines; never imports torch.
+Stored results -> statistics, tables, figures, one HTML page. It never imports torch.
 
 The figures of a run, drawn anew only where they would differ from the files that are there.
 

@@ -1,6 +1,6 @@
 """Two runs side by side.
 
-Two runs -> their differences in settings and scores, as compare.md and compare.csv. Imported by command lines.
+Two runs -> their differences in settings and scores, as compare.md and compare.csv.
 
 Compares two runs: differences in settings and in each number.
 

@@ -30,7 +30,7 @@ the predictions of every cell, not from what its plan says.
 Results capsules and folders of several people -> one board of their rows, as a page, Markdown and CSV.
 
 Unlike a merge (reports.open), which puts the cells of comparable configs into one table, every submission keeps
-its own rows, and methods, encoders, budgets and machines may differ. Imported by command lines.
+its own rows, and methods, encoders, budgets and machines may differ.
 """
 
 from __future__ import annotations

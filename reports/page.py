@@ -1,6 +1,4 @@
-"""The page: summary, cells, intervals, pictures.
-
-The page of a run, from its template. Pure, except that it reads templates and figures.
+"""The page of a run: one HTML file, filled from templates, that needs no network.
 
 The script inserts text of a store as text. The same rows give the same bytes.
 
@@ -17,14 +15,8 @@ The intervals of a table's numbers, as text for the cell panel.
 
 Embeds PNG figures in the page as data URIs, within its size limit.
 
-Fills a template of reports/templates: one HTML file that needs no network.
-
 Text from a store is untrusted: templates escape it, and the Content Security Policy allows the page's own script and
 style only.
-
-A run, its tables, statistics and figures -> one HTML file that needs no network. Imported by reports.build.
-
-page.py assembles the parts with the templates in reports/templates.
 """
 
 from __future__ import annotations

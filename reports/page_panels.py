@@ -1,4 +1,4 @@
-"""Health, losses, matrices.
+"""Parts of the page: health and loss of each pretraining, data that are missing, and paired differences.
 
 Loss and health of each pretraining, from the untrained encoder to the last epoch, as lines of a table.
 

@@ -1,4 +1,4 @@
-"""Printed numbers, claims, Welch.
+"""The printed numbers and claims of the PMQ paper, their consistency, and the rules of the verdicts.
 
 The PMQ paper's claims as data (`data/claims.csv`), and the evidence that judges them: printed or measured cells.
 
@@ -19,10 +19,6 @@ The two printed tables of the PMQ paper as data, and their internal consistency.
 
 Table 1 has eight methods, Table 2 PMQ and four ablations (F1 only), each at three label ratios on three datasets. All
 numbers are from the printed cells: percent, one decimal, mean and standard deviation over five fine-tuning seeds.
-
-The PMQ paper's printed numbers and claims, checked for consistency and against a results store.
-
-In: paper/data and a results folder; out: verify-paper.md, .csv and figures. Imported by benchmark.cli.
 """
 
 from __future__ import annotations

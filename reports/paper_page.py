@@ -1,11 +1,9 @@
-"""Verdicts of the paper and of a store beside it.
+"""`verify-paper`: the verdicts on the paper's claims, and a results store beside the paper.
 
 A results store as a replication of the paper: its cells, differences of setting, and both side by side.
 
 Scores are of fine-tuned encoders per heartbeat, as in the paper, whatever the run's protocol. All plans of the store
 that are comparable with the latest (reports.open) are read as one grid, which may have been run in parts.
-
-The verdicts: every claim of the paper, judged supported, not supported or not testable, with the numbers.
 
 The same rules judge the paper's printed cells and a store's. With simulated ECGs the numbers are shown, but a claim
 stays untested, except on computing time.

@@ -1,6 +1,4 @@
-"""A run opened: rows, cards, layouts of its tables.
-
-A run: one plan of a results store with its rows, failures and damaged rows, opened once per report.
+"""A run: one plan of a results store with its rows, cards, failures, and the layouts of its tables.
 
 The plan, not the row, names a cell's variant: two variants with equal settings (PMQ and "PMQ with a queue of 16384")
 share one key and one row.
@@ -24,10 +22,6 @@ What a report worked out, kept in its folder and used again while everything tha
 
 Never the truth: a damaged file counts as none, any file may be deleted, and where nothing can be written nothing is
 kept. Capsules and merged stores leave the folder out.
-
-Results folders and capsules -> one `Run`, several merged where comparable, and the layouts of its tables.
-
-Imported by all other rooms of reports and by benchmark.cli.
 """
 
 from __future__ import annotations

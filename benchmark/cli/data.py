@@ -1,8 +1,4 @@
-"""Data check, summary, show.
-
-The verb `data`: download, summarise, audit and draw datasets before a run. Implemented in `download` and `look`.
-
-Implementation of the verb `data`.
+"""The verbs `data check`, `data summary` and `data show`: what a dataset holds and what is wrong with it.
 
 data summary         facts from metadata tables and cached data; reads no signal
 data check           prepares and audits every dataset; one verdict each

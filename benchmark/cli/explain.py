@@ -1,6 +1,4 @@
-"""Explain a number, reproduce a cell.
-
-The verb `explain`: all that made a number of the tables, from its row, its plan and its encoder's card.
+"""The verbs `explain` and `reproduce`: all that made a number, and the same cell run again and compared.
 
 The cell of a store that words mean: the names that tables use, in any order, or the start of its key.
 

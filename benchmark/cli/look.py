@@ -1,8 +1,4 @@
-"""List, status.
-
-The verb `list`: print the methods, encoders, datasets, configs, evaluations and ablations.
-
-The verb `status`: how far a grid is, from any shell: what is done, runs, waits in a cluster's queue, has failed.
+"""The verbs `list` and `status`: what the suite has, and how far a grid is.
 
 Which tasks processes hold by their claims, and for how long a claim of another host has not been renewed.
 

@@ -1,4 +1,4 @@
-"""What a method and an encoder promise.
+"""The promises of a method and of an encoder, each tried by `check-method` and `check-encoder`.
 
 Checks of the method contract: each tests one promise and returns its finding, or raises `Broken`.
 

@@ -1,8 +1,4 @@
-"""Run: prepare, grid, report.
-
-The verb `run`, the default. Implemented in `grid`, and in `dry_run` for --dry-run.
-
-Implementation of the verb `run`: prepare the data, run the missing part of the grid, report.
+"""The verb `run`, the default: prepare the data, run the missing part of the grid, report.
 
 The config of a run; where a preset is `tuned`, with the knobs that `tune` chose.
 

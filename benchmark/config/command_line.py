@@ -1,6 +1,4 @@
-"""Argv -> verb and flag values; errors in one line.
-
-Parse argv into a verb and its flags. A verb is data: its flags, a line of help and a function.
+"""Parse argv into a verb and its flags; every error is one line.
 
 The verb comes first, its flags after it. Without a verb the first of all is used; with only the first word of several
 (`data`), the first of those. Unknown and abbreviated flags are refused.
@@ -9,10 +7,6 @@ Paths that flags take, checked as they are read: what cannot be a folder or a fi
 
 Each function is the `type` of a flag's argparse arguments: text of the command line -> path, `~` expanded. They raise
 ArgumentTypeError in one line, before which argparse says the flag. A default given as text is checked as well.
-
-The command line: verbs and their flags, and what is built of the flags' values.
-
-In: argv. Out: a verb, its flags, a `Config` and where its data are. Imported by run_benchmark.py, verbs and run.
 """
 
 from __future__ import annotations

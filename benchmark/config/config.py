@@ -1,16 +1,9 @@
-"""Config, read from YAML and overrides.
-
-The config of a run: validated (`benchmark.config.refuse`), frozen, hashable.
+"""The config of a run, read from YAML and overrides: validated, frozen and hashable.
 
 Read a YAML file and dotted overrides into a `Config`. A wrong key or value raises `ConfigError`.
 
 The file is in `configs/` or given by path; flags and `--set dotted.key=value` override it. `methods` lists the compared
 methods and `knobs` the overrides of their knobs; the dotted key `methods.pmq.momentum` is `knobs.pmq.momentum`.
-
-Parse a command line and YAML files into a verb, its flags and one validated, frozen, hashable `Config`.
-
-In: argv, YAML files (configs/), `--set`. Out: `Config` and its sections. Imported by run_benchmark.py, verbs, run and
-training.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One-line errors; what words and numbers may be.
+"""Errors of a config in one line, and the checks that need none of what the config is made of.
 
 One-line errors of a config: the bad value, its place, the allowed values.
 

@@ -1,11 +1,6 @@
-"""Shared flags and what is built of them.
+"""The flags that several verbs share, and what is built of their values: config, data, device, jobs, trackers.
 
-The flags that several verbs share, each with its line of help.
-
-A verb selects its flags by `shared`; a flag of one verb alone is defined in that verb's file. What is built of their
-values: `values`.
-
-What is built of the values of shared flags: config, data locations, device, number of jobs, trackers.
+A verb selects its flags by `shared`; a flag of one verb alone is defined in that verb's file.
 
 Slow imports are inside functions, so that `--help` is quick.
 """

@@ -1,4 +1,4 @@
-"""A config with other values; what it is refused for.
+"""What a config is refused for, and a config with other values of some keys.
 
 Refuse config keys that have no effect under the other settings, e.g. `pretrain.recipe` under `preset: paper`.
 

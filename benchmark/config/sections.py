@@ -1,6 +1,4 @@
-"""The sections: keys, types, bounds, meanings.
-
-The sections of a config: keys, types, bounds and meanings; `benchmark.config.config` joins them.
+"""The sections of a config: keys, types, bounds and meanings; `benchmark.config.config` joins them.
 
 Section data: datasets, tasks, labels and how recordings are cut; its part `simulation`.
 

@@ -1,8 +1,6 @@
-"""YAML; cards, methods and encoders that words name.
+"""What the words of a config name: YAML values, cards of datasets, methods and encoders.
 
 YAML as plain values, read strictly: no aliases, no tags, and numbers and truths as they look.
-
-Apart from `load`, since what reads a YAML file that is no config needs no method and no torch.
 
 Merge overrides of a method's knobs; its recipe is merged field by field.
 

@@ -1,19 +1,15 @@
-"""Leaks and copies, people, summary.
-
-Prepared datasets in; findings (leaks, copies, damage), summaries, and what is stated of patients out.
-
-Imported by benchmark's run and verbs.
+"""The audit of prepared datasets: leaks, copies, known overlaps, damage, people, and a summary of each dataset.
 
 Problems of a run's data: leaks into the test side, copies, damaged files, odd leads, classes without recordings.
 
-A copy is a recording with the same signal, to the microvolt (`cutting.signal_digest`), whatever its name. A leak is a
+A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name. A leak is a
 patient, or copies, on two sides of a split, a test recording that is also pretrained on, or a cohort known to be in two
-datasets, one pretrained on and one tested (`overlaps`): a run refuses it. An
+datasets, one pretrained on and one tested (`HOLDS`): a run refuses it. An
 unusable dataset is fatal. Everything else is a warning, except what no repair could change (`IN_THE_ECG`).
 
 Known overlaps of public datasets: which cohorts each holds, and findings where two that are used hold the same.
 
-Copies are found by content (`findings.copies`), which cannot see the same ECG at another rate, filtered, in another
+Copies are found by content (`copies`), which cannot see the same ECG at another rate, filtered, in another
 length, or that is not in the folder. Here the publishers' word counts, whatever the names of the recordings. Sources:
 the releases' descriptions, and the relations that ECGBench's catalogue gives as verified.
 

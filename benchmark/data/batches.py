@@ -1,6 +1,4 @@
-"""Pairs of windows, in memory or read ahead.
-
-Pretraining batches: two views of the windows of a pseudo-trial, gathered on the device by index.
+"""Pretraining batches: two views of the windows of a pseudo-trial, in memory or read ahead from disk.
 
 A pseudo-trial of 2n windows gives n pairs per epoch for every pairing, so that an epoch is the same amount of data for
 every method; one of a single window gives one. Pair j of heartbeats is beats 2j and 2j + 1; a pair of plain windows is

@@ -1,16 +1,10 @@
-"""What is pretrained on; report text; batches of an epoch.
-
-Prepared recordings -> the corpus of a pretraining: all of one without labels, else its training part.
+"""The corpus of a pretraining: which recordings, their report text, and the windows of every batch of an epoch.
 
 Report text -> frozen embeddings, one per distinct report, kept beside the prepared recordings (for ETP).
 
 `tfidf` needs no download: TF-IDF of the words, then a truncated singular value decomposition (latent semantic
 analysis), fitted on the pretraining reports alone. Any other name is a folder or a hub name of a language model for
 transformers, e.g. emilyalsentzer/Bio_ClinicalBERT, of which the pooled output of the first token is taken.
-
-The corpus of a pretraining: pseudo-trials and reports on the device, pairs of windows, batches of an epoch.
-
-A corpus that exceeds the memory stays on disk: `mapped` reads it, `ahead` gives its batches.
 
 Assignment of windows to the batches of an epoch, reproducible from (seed, epoch) on any device.
 

@@ -1,6 +1,4 @@
-"""Recordings -> cached windows.
-
-A dataset's recordings as one memory-mapped array of windows with an index, made in parallel and kept in a cache.
+"""Recordings become one memory-mapped array of windows with an index, made in parallel and held in a cache.
 
     cache/KEY/windows.f16      (N, S, 12) float16, heartbeats or plain windows, recording after recording; of whole
                                recordings (N, 1, 12), sample after sample
@@ -31,10 +29,6 @@ A missing, damaged or unwritable file of stamps costs time and nothing else.
 Recordings that could not be used: their reasons, counted by kind and written to skipped.csv.
 
 A dataset that was prepared, read back from its folder of the cache; its content is verified before it is used.
-
-Recordings in; cached arrays of heartbeats or plain windows, and their pseudo-trials, out.
-
-Imported by data.tasks, data.audit and by benchmark's config, training, run and verbs.
 
 What is doubtful about the leads of a recording that can be read: flat, identical, exchanged or inverted leads.
 

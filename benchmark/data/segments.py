@@ -1,4 +1,4 @@
-"""Heartbeats to the authors values, windows, crops.
+"""Windows of a recording: heartbeats to the authors' values, plain windows, crops; and absent leads.
 
 Heartbeat windows and pseudo-trials: the preprocessing of PMQ and COMET, to the authors' values.
 

@@ -1,6 +1,4 @@
-"""Task spec, columns, splits.
-
-Splits into training, validation and test recordings, and labelled subsets of the training windows.
+"""Training, validation and test recordings, labelled subsets, and the tasks of a dataset.
 
 Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
 the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. No
@@ -16,10 +14,6 @@ Columns of the table: a dataset under one of its tasks.
 
 Every dataset has the task `default`, its own classes under `data.labels`; a named task has classes of its own, several
 of which a recording may have.
-
-Prepared arrays in; splits, labelled subsets, pretraining pairs and probe windows out.
-
-Imported by data.audit and by benchmark's config, training, run and verbs.
 """
 
 from __future__ import annotations

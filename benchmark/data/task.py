@@ -1,6 +1,4 @@
-"""The task of a cell on the device; subsets, probe windows, coverage.
-
-Prepared recordings -> the task of a cell, on the device.
+"""The task of a cell, on the device: labelled training windows, validation and test windows.
 
 A window is a heartbeat, a plain window or a crop, as the dataset was cut. A cell's task is the labelled subset of the
 training windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.

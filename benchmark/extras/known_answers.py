@@ -1,11 +1,4 @@
-"""The verb, its runs, its page.
-
-The verb `known-answers`: runs on cohorts with a planted truth, and whether the suite finds it.
-
-`answer` (what an answer is), `entries` (the answers, a file each), `plants` (altered cohorts), `planted` (methods that
-only answers use), `pipeline` (an arm through the suite), `measure` (scores with intervals), `page`, `ask` (the verb).
-
-Implementation of the verb `known-answers`: run what is missing, print the findings, write the page.
+"""The verb `known-answers`: runs on cohorts with a planted truth, and the page of what the suite found.
 
 The page of the known answers: what was planted, what must come out, what came out, and the time.
 

@@ -1,6 +1,4 @@
-"""Data new-card.
-
-A folder in; the text of a first card out, with a question where the folder does not tell. Imported by verbs.
+"""The verb `data new-card`: look at a folder of ECGs and write the text of a first card for it.
 
 Which columns of a table are recordings, patients, labels and the rest, and which comments of headers are labels: the
 lines of `table` and `labels`.
@@ -10,8 +8,6 @@ Which files of a folder are signals, by which pattern they are found, and which 
 What the first files of a folder state of their leads, rate and unit: the lines of a card's section `signals`.
 
 The text of a first card for a folder.
-
-`data new-card FOLDER`: look at a folder of ECGs and write a first card for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The plain forms that speed compares with.
-
-Plain implementations of the methods and the preparation, the baseline of `speed`, which alone imports them.
+"""Plain implementations of training steps and preparation, the baseline that `speed` compares with.
 
 The encoder, masks and momentum update in plain form: all taps, mean at the end, masks drawn on the host.
 

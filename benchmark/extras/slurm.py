@@ -1,9 +1,4 @@
-"""Jobs of a cluster.
-
-The engine `slurm`: pretrainings and batches of cells become jobs of a SLURM cluster, through submitit.
-
-In: an order (benchmark.run.local). Out: jobs in the cluster's queue, and each task as the store shows its end.
-Imported by benchmark.run.engines, and by the verb `status` for what is in the queue.
+"""The engine `slurm`: pretrainings and batches of cells become jobs of a cluster, through submitit.
 
 Group tasks into jobs: each pretraining alone, cells of one encoder together, of about equal expected seconds.
 

@@ -1,6 +1,4 @@
-"""Speed: timed steps.
-
-The verb `speed`: time the suite on this machine against plain implementations.
+"""The verb `speed`: this machine is timed against plain implementations of the same steps.
 
 Tasks per hour of a small grid with 1, 2 and 4 workers: whole runs, each with a store of its own.
 

@@ -1,14 +1,10 @@
-"""Device, memory, seeds, versions.
+"""Device, precision, seeds and versions that a number is computed with.
 
 The device and the precision that a run computes with, and the cores it may use.
 
 Seeds of named purposes, and torch's generators seeded from them.
 
 State of the code and versions of the packages that a number was computed with.
-
-Facts and settings of the machine: device, precision, memory, energy, seeds, workers, versions.
-
-Imports no other room; any room of benchmark may import it.
 """
 
 from __future__ import annotations

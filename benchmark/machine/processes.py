@@ -1,4 +1,4 @@
-"""Processes of this machine: their memory, the signals that stop them, pools.
+"""Processes of this machine: the signals that stop them, their memory, and pools of workers.
 
 Ctrl-C and SIGTERM: a first one asks the process to stop, a second one stops it at once.
 

@@ -1,6 +1,4 @@
-"""Processes that pretrain together; the machine of a run.
-
-Ranks: processes that pretrain one encoder together, each with its share of every batch, as torchrun starts them.
+"""Ranks: processes that pretrain one encoder together; and the machine of a run, as result keys hold it.
 
     RANK, WORLD_SIZE                this process among all, and their number
     LOCAL_RANK, LOCAL_WORLD_SIZE    the same on this machine

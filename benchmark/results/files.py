@@ -1,6 +1,4 @@
-"""Atomic writes, bounded reads.
-
-How files are written whole, read within bounds, and sealed: bytes and JSON, nothing of what they say.
+"""Files are written whole, read within bounds, and sealed by digests.
 
 Named arrays as the content of an .npz file, and back within bounds.
 
@@ -17,11 +15,7 @@ Whether a file still has the content it was written with: read once, and again a
 
 NAME.stamp    size, times and inode of NAME when it was read, and the SHA-256 of its content
 
-Atomic file writes under temporary names that no two processes share, errors that name the file.
-
 Text on its way into files: without harmful characters, and without cells that a spreadsheet would run.
-
-The one owner for reports and for the tables of benchmark; the screen has the same `harmless`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Lines of a test set, rankings, bins.
-
-A method's output on the lines of a test set, and what every metric is computed from: sums, areas, rankings, bins.
+"""The lines of a test set, and what every metric is computed from: sums, areas, rankings, bins.
 
 Scores of one class from the order of its lines: AUROC, average precision, sensitivity at 90 % specificity.
 

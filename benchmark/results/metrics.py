@@ -1,6 +1,4 @@
-"""METRICS and their definitions.
-
-The metrics: names, titles, kinds, definitions, and when each is undefined. Pure functions.
+"""METRICS: names, titles and definitions of the scores, and when each is undefined.
 
 A metric is one entry of `METRICS`: a function of the `Lines` of a test set. Stored scores use plain lines; statistics
 use R resamples of the test patients (reports.statistics.bootstrap), 1+R values at once. A score that cannot be
@@ -14,8 +12,6 @@ Macro AUROC leaves out a class without a test window. Macro F1 leaves it out too
 The definition of each metric, from the lines of a test set.
 
 A recording's probabilities from those of its windows.
-
-Metrics from the lines of a test set: what they are computed from, their definitions, and pooling by recording.
 """
 
 from __future__ import annotations

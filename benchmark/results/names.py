@@ -1,4 +1,4 @@
-"""Shared names, of health too.
+"""Names and printed numbers that writers and readers of results share.
 
 Names shared by writers and readers of results: values in configs, plans and rows.
 

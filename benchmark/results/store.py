@@ -1,6 +1,4 @@
-"""The store: rows, predictions, plans, cards.
-
-The results store: one JSON row and one .npz of predictions per finished cell, each written atomically.
+"""The results store: one JSON row and one .npz of predictions per finished cell, plans, cards and people.
 
     runs/plans/KEY.json        plan of a run: its config and its cells
     runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs, error.json why it failed
@@ -18,10 +16,6 @@ The card of a pretraining: how its encoder was made, whose it is, and digests of
 Cards written before they held a digest of themselves are read; what they say cannot be checked (`vouched`).
 
 How a cell or a pretraining ended, and the errors of reading results, without numpy.
-
-The results store and what its writers and readers share (metrics, names, keys): rows in, rows out. Without torch.
-
-Imported by the rooms of benchmark above it; the only room of benchmark that `reports` imports.
 
 Sex and age band of the recordings of a dataset, kept in the results store for scores of subgroups.
 

@@ -1,6 +1,4 @@
-"""Who works on what; leftovers of killed runs.
-
-Claims on tasks, by which several runners on one folder share the work.
+"""Claims on tasks, by which several runners share a store; and the removal of what killed runs left.
 
     CLAIMS/KEY.json    the process that works on task KEY; its modification time is renewed while that process lives
 

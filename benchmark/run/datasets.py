@@ -1,10 +1,6 @@
-"""Simulate, open, audit and prepare the data of a run.
-
-The data of a run: found or simulated, audited, prepared.
+"""The data of a run: found or simulated, prepared, audited.
 
 Locate a run's datasets: real folders, or simulated cohorts in the same layouts.
-
-Open or simulate the datasets of a run, prepare them and audit them before training.
 
 Encoders from elsewhere before a run, and the recordings of its columns cut to the signals that they read.
 

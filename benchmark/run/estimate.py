@@ -1,6 +1,4 @@
-"""Passes, seconds, disk; stored speeds.
-
-Estimate the cost of a grid: encoder passes, time and disk, from dataset sizes and one short measurement.
+"""What a grid will cost: encoder passes, time and disk, from dataset sizes and one short measurement.
 
 Results of `speed`, and their JSON file.
 

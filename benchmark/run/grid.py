@@ -1,8 +1,4 @@
-"""Cells and their content keys.
-
-Enumerate the pretrainings and cells of a config, in the order of execution. Pure functions.
-
-A grid as values: its pretrainings and its cells.
+"""The grid of a config: its pretrainings, its cells, and the keys of their results.
 
 What the keys of pretrainings and cells are digests of. Pure functions.
 
@@ -14,10 +10,6 @@ Keys hash content, never paths, times or numbers of threads. A results version i
 results.
 
 Make the grid of a config on prepared data, with the keys that a store has.
-
-What there is to do: the rows of a config, their pretrainings and cells, and the keys of their results.
-
-In: a config, the data's fingerprints, the machine's mode. Out: a `Grid`. Imported by run and verbs.
 
 Pretrainings that a store holds under another key than a grid's: of an earlier form, or of another number of ranks.
 

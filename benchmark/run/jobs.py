@@ -1,4 +1,4 @@
-"""Tasks, what is missing, how they end; jobs that run apart.
+"""The work of one runner: what a store lacks of a grid, which of it is claimed, and how it ends.
 
 Jobs: what an engine runs at once in one process, a pretraining or the cells that share an encoder; picklable.
 
@@ -12,17 +12,13 @@ What a store says of one task: that its result is there whole, or how it failed.
 
 Whom a runner tells of its progress.
 
-The work of one runner: what is missing of a grid, which of it the runner has claimed, what is left of it.
-
-In: a `Grid` and a store. Out: jobs for an engine; failures in the store. Imported by run and verbs.
-
 For how long a claim has not been renewed, by the clock of the file system it is on: a hint for people and queues.
 
 Nothing is taken over by it: `Claims` watches a claim for that, and trusts no clock but its own.
 
 Jobs in processes that no runner watches over: each claims its work itself and leaves how it ended in the store.
 
-In: picklable jobs, made by the runner. Out: rows, encoders and failures in the store. Imported by run alone.
+In: picklable jobs, made by the runner. Out: rows, encoders and failures in the store.
 
 What a job does that no runner watches over: claim what is free of it, run it, leave how it ended in the store.
 

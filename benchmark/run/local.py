@@ -1,4 +1,4 @@
-"""What an engine is; processes of this machine.
+"""The contract of an engine, and the engine of this machine: tasks side by side on its devices.
 
 Run tasks on this machine, in this process or in processes of their own, on several GPUs a pool of them for each.
 
@@ -10,8 +10,6 @@ The order says what is run (`function`), what must have ended before (`after`) a
 (`begin`). What is done stands in the store alone; an engine keeps no results.
 
 Which task begins where: the devices of a machine, each with tasks side by side.
-
-Engines: each takes a function and tasks, runs them and yields every task as it ends. Imported by run alone.
 """
 
 from __future__ import annotations

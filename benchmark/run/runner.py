@@ -1,6 +1,4 @@
-"""The rounds of a runner, alone or of ranks.
-
-Do what is missing of a grid: pretrain once per key, evaluate, store.
+"""A runner does what is missing of a grid: pretrain once per key, evaluate, store.
 
 Several runners on one store share the work by claims: each does what is free, and at the end waits for the others.
 Under torchrun all ranks pretrain together, one pretraining after the other, and then each is a runner for the cells.
@@ -8,12 +6,6 @@ Under torchrun all ranks pretrain together, one pretraining after the other, and
 The rounds of a runner: do what is free of a grid's missing work, wait for what other runners hold, begin again.
 
 What a runner orders of an engine: the tasks that are left, and what is done when one begins and ends.
-
-The grid at work. What there is to do: `grid/`; what of it one runner does: `work/`; the runner itself: `runner`.
-
-A task is a pretraining (`pretraining`) or a cell (`cell`); where tasks run: `engines/`.
-
-In: a config and prepared data. Out: rows and encoders in the results store. Imported by verbs alone.
 
 The work of several ranks of torchrun: all pretrain together, and then each is a runner for the cells.
 """

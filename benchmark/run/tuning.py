@@ -1,8 +1,4 @@
-"""Random search: draw, judge, choose.
-
-Random search over the knobs of each method, judged on validation patients alone.
-
-In: a config and prepared data. Out: a `Tuning` per method in the results store, and a config with the knobs it chose.
+"""Random search over the knobs of each method, judged on validation patients alone.
 
 Find what `tune` chose for a config, and lay it over the methods' knobs, or those of their rows `tuned`.
 

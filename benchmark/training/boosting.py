@@ -1,8 +1,4 @@
-"""Beat features, boosted trees.
-
-The classical baseline, the `features` row: boosted trees on hand-crafted beat features.
-
-The classical baseline: gradient boosting on hand-crafted beat features, best iteration by validation macro-F1.
+"""The row `features`: gradient boosting on hand-crafted beat features, the classical baseline.
 
 It uses the same windows (at 250 Hz), labels and splits as the encoders, and minimises the same unweighted
 cross-entropy.

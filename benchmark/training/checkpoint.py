@@ -1,4 +1,4 @@
-"""Checkpoints and stored weights.
+"""Checkpoints of a running pretraining, and the stored encoder of a finished one.
 
 What a pretraining has reached, and the file that holds it: history, epoch under way, weights and optimiser.
 

@@ -1,9 +1,4 @@
-"""EVALUATIONS: how an encoder is judged.
-
-How an encoder is judged on a task: an `Evaluation` each, listed in `EVALUATIONS`.
-
-In: an encoder, a task, the config. Out: test probabilities, what goes into a cell's key, the expected cost. The file's
-name is that of the evaluation in `benchmark.results.names`, with _ for -. Imported by run.
+"""EVALUATIONS: the ways in which an encoder is judged on a task.
 
 What an evaluation is: its labelled windows, what it does with them, what its results depend on, what it costs.
 
@@ -22,8 +17,6 @@ its share of the votes of the k nearest labelled windows, of one label or severa
 
 Under protocol `paper` the labelled windows are those of FIX's label fractions; under `strict` they are drawn by patient
 and per seed, as for every other evaluation.
-
-The evaluation of a name: that of the tables, and those of gates and of `tune`.
 
 `supervised`: training from scratch on all labels, the gate of that name (benchmark.training.finetune).
 

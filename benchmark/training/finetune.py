@@ -1,4 +1,4 @@
-"""Fine-tuning; from scratch.
+"""Fine-tuning of encoder and head, and training from scratch.
 
 Fine-tuning (paper, Implementation Details): encoder + head, best epoch by validation macro-F1, one test pass.
 

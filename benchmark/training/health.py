@@ -1,6 +1,4 @@
-"""Rank, alignment, retrieval; arrays for figures.
-
-Health of a pretraining per epoch: positives per query, and measures of the features.
+"""Health of a pretraining, measured on held-out windows after every epoch, and arrays that illustrate it.
 
 Positives: keys besides its own that attract a query, from its recording and from the patient's others. Measures of the
 pooled features of held-out windows: effective rank (Roy & Vetterli 2007), alignment and uniformity (Wang & Isola 2020,

@@ -1,4 +1,4 @@
-"""The loop of all methods, schedule, batch norm over ranks.
+"""The training loop of all methods: length, schedule, precision, checkpoints, batch normalisation over ranks.
 
 The training loop of all methods: optimiser, precision, when a checkpoint is written.
 
@@ -26,11 +26,6 @@ Settings that messages recommend for a failed pretraining; `methods.NAME.recipe`
 `--compile`: pretrain with torch.compile, which fuses the operations between the encoders' convolutions.
 
 Compiled results differ from others by rounding and have their own mode in result keys.
-
-Pretrain, fine-tune, probe and measure one encoder.
-
-In: a method or an encoder, a task or pairs of windows, settings. Out: weights, probabilities, health. Imported by run
-and verbs; independent of the grid and the results store.
 
 Batch normalisation over the batch of all ranks (Ioffe & Szegedy 2015), on CPUs and GPUs; torch's is for GPUs alone.
 

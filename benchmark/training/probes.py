@@ -1,4 +1,4 @@
-"""Linear probes.
+"""Linear probes on frozen features: the suite's, and that of FIX.
 
 The linear probe: logistic regression on standardised frozen pooled features, C by validation macro-F1.
 

@@ -1,4 +1,4 @@
-"""Encoders by name: ECG windows in, representations out. Imported by methods and benchmark.
+"""Encoders by name: ECG windows in, representations out.
 
 To add an encoder, add its file and a line in `ENCODERS`; the path of a .py file also works as a name.
 """

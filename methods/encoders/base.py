@@ -1,6 +1,4 @@
-"""The contract, shapes.
-
-The contract of an encoder: its configuration, its outputs, and where a mask and dropout act.
+"""The contract of an encoder: its configuration, its outputs, and where a mask and dropout act.
 
     encoder(x, mask)          (B, S, L) -> (B, S', K), S' <= S: representations in the order of time
     encoder.pooled(x, mask)   (B, S, L) -> (B, K), what downstream tasks read

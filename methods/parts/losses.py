@@ -13,8 +13,6 @@ Loss terms whose gradients are computed with their values, so that memory holds 
 Cosine similarity of windows from outputs per time step, each channel first normalised along time (COMET).
 
 Blocks shared by methods or encoders (heads, momentum copies, queue, masks, losses): tensors in, tensors out.
-
-Imported by methods, methods.encoders, benchmark.training and benchmark.cli.
 """
 
 from __future__ import annotations

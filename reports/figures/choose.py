@@ -10,8 +10,6 @@ What a drawing of a run's figures leaves: their files, and what could not be dra
 
 A run -> figures with captions, as PNG and PDF files. draw/ alone imports matplotlib.
 
-Imported by build, paper and benchmark.cli.
-
 Figures: one file each, which only draws what it is given. The one place that knows matplotlib.
 """
 

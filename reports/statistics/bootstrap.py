@@ -1,6 +1,4 @@
-"""Test set, resamples, score columns.
-
-A test set as clusters of patients, and the bootstrap of its patients.
+"""The bootstrap of test patients, and the scores of cells on every resample.
 
 Patients, not windows, are drawn with replacement, since the windows of one patient are dependent (Field and Welsh,
 2007, "Bootstrapping clustered data"). The draws are seeded by the patients' names, so every method, seed, label ratio
@@ -24,10 +22,6 @@ Scores of all cells of a table's column under the same resamples of its test pat
 A column is a metric on a dataset, or Overall, the mean of these; its cells are the variants x seeds at one label ratio.
 Intervals, tests and components are all computed from these scores. The caller chooses the cells, and so the rows that
 are compared.
-
-Stored predictions -> intervals, paired tests, ties and variance components, by a bootstrap over test patients.
-
-Imported by reports.tables, figures, html, paper and build.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Scores of classes and subgroups.
-
-Further scores from the stored predictions: of classes and of subgroups of patients, with their intervals.
-
-For reports.tables and reports.figures; no score of the results tables comes from here.
+"""Scores of single classes and of subgroups of patients, with their intervals.
 
 Scores of single classes and their macro means: AUROC, AUPRC, F1, sensitivity at 90 % specificity, calibration.
 

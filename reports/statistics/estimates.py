@@ -1,6 +1,4 @@
-"""Interval, detectable difference, chance of a repeat.
-
-The error of a mean over seeds: interval, p value and detectable difference.
+"""The error of a mean over seeds: interval, p value, detectable difference, chance of a repeat.
 
 Two things are sampled: the test patients and the runs (seeds). The variance of a mean over S seeds is estimated as
 

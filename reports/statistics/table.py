@@ -1,6 +1,4 @@
-"""Pairs, ties, components, differences of a table.
-
-The statistics of one table: intervals, paired differences, ties, variance components, and their sentences.
+"""The statistics of one table: intervals, paired differences, ties and variance components.
 
 Gates are not tested, so that they enlarge no family of tests.
 

@@ -1,4 +1,4 @@
-"""Costs, presets, budgets, trials, classes.
+"""Further tables: costs, presets, budgets, trials, classes, subgroups.
 
 The cost of each row's pretraining: parameters, windows, updates, encoder passes, time and memory, from the cards.
 
@@ -10,13 +10,9 @@ The budget table: each snapshot's epochs, pairs of windows, encoder passes, seco
 
 The trials of a search as tables: per method its settings with their validation scores, the best first.
 
-Tables of further scores, macro means, classes and subgroups, as texts and files. For reports.build.
-
 Tables of further scores: macro means of a test set, and scores by class, as texts, LaTeX, Markdown and CSV.
 
 Tables of scores by sex and age band as texts, LaTeX, Markdown and CSV.
-
-The tables of further scores of a report, and their files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Markdown, CSV, LaTeX, terminal of one value.
-
-The results table as a value: blocks of label ratios, lines of rows, scores of columns.
+"""The results table as a value, and its Markdown, CSV, LaTeX and terminal forms.
 
 Markdown, LaTeX, CSV, HTML and the console all render the same `Table`.
 
@@ -12,10 +10,6 @@ Columns that do not fit move to further tables, by whole groups (datasets) where
 column is repeated. Numbers are in \\footnotesize; deviations, marks and notes in \\scriptsize (7 pt in a 10 pt class).
 
 A table as a sheet for a terminal: paragraphs and cells of text with roles; the console lays out and colours them.
-
-A run, a layout and its statistics -> a `Table`, and its Markdown, LaTeX, CSV and terminal forms.
-
-Imported by the other rooms that write output: build, html, paper, compare, figures and benchmark.cli.
 """
 
 from __future__ import annotations

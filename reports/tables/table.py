@@ -1,6 +1,4 @@
-"""The table as a value, printed and brought rows.
-
-The results table: one block per label ratio, one line per variant, three metrics per dataset, Overall.
+"""The results table of a run: blocks of label ratios, rows of methods, three metrics per dataset, Overall.
 
 The layout is that of Table 1 of the PMQ paper. Bold marks, dashes and footnotes are decided here only; what renders the
 table is elsewhere.

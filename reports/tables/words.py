@@ -1,4 +1,4 @@
-"""Captions, footers, verdict.
+"""The words around a table: verdict, caption, footers, details.
 
 Caption, footers and details of a table.
 

@@ -10,8 +10,6 @@ Errors of a dataset, without numpy, so that a command line that fails early load
 
 Dataset folders in; entries and recordings (mV, leads in one order) out. One file per dataset; the one owner of wfdb.
 
-Imported by the other folders of benchmark.data and by benchmark's config, training, run and verbs.
-
 ECG datasets: folders on disk in, splits and batches of tensors out. Imported by benchmark's upper rooms alone.
 
 download (public homes -> disk), readers (disk -> Recording), prepared (Recording -> windows), tasks (windows -> splits

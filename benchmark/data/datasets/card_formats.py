@@ -1,6 +1,4 @@
-"""Own data: WFDB, NumPy, CSV, HDF5, exports.
-
-One file per format of signals: a file in, what it states out (`Stored`). Imported by cards alone.
+"""Readers of the user's own signals, one per format: WFDB, NumPy, CSV, HDF5 and the exports of hospital systems.
 
 What hospitals export: EDF, DICOM waveform, SCP-ECG, HL7 aECG, GE MUSE XML, Philips XML, ISHNE and more.
 

@@ -1,4 +1,4 @@
-"""Chapman and Ningbo: three forms, 38 conditions.
+"""Chapman-Shaoxing and Ningbo: three on-disk forms, four rhythm groups, 38 rhythms and conditions.
 
 Chapman-Shaoxing (Zheng et al., Sci Data 2020): 10,646 recordings, one per patient, rhythm in four groups.
 

@@ -1,4 +1,4 @@
-"""CPSC2018.
+"""CPSC2018 in three on-disk forms: nine classes, up to three of them a recording.
 
 CPSC2018 (Liu et al., J Med Imaging Health Inform 2018): 6,877 recordings of 6 to 60 s, up to three of nine labels.
 

@@ -1,6 +1,4 @@
-"""Datasets of the package ecgbench.
-
-Public datasets that the package ecgbench describes: configs, labels, folds; their signals are read here.
+"""Public datasets that the package ecgbench describes: its labels and folds, and signals that are read here.
 
 A card of a public dataset that the package ecgbench describes (docs/DATASETS.md).
 

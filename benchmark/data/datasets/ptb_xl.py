@@ -1,4 +1,4 @@
-"""PTB-XL: reader, statements, six tasks.
+"""PTB-XL: the reader, the 71 SCP-ECG statements, and the six tasks.
 
 PTB-XL 1.0.3 (Wagner et al., Sci Data 2020): 21,799 recordings, diagnostic superclasses, ten official folds.
 

@@ -1,13 +1,6 @@
-"""DATASETS, cards among them; finding folders.
-
-The datasets by name, built-in or declared by a card, and the search for their folders.
+"""DATASETS: the datasets by name, built in or declared by a card, and the search for their folders.
 
 What tells simulated recordings from real ones: a mark in the dataset's folder, and a note in every WFDB header.
-
-Datasets that no reader knows, declared by a card: what their files and tables mean. In: a card; out: a `Source`.
-
-Imported by benchmark.data.datasets.base' registry, benchmark's config and verbs. A further kind of card is a
-subclass of `Declared`, one of that with `__call__` beside its dataset, and its place in `AnyCard`.
 """
 
 from __future__ import annotations

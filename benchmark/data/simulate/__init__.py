@@ -3,7 +3,7 @@
     write_cohort("ptb-xl", Path("data/ptb-xl"), CohortSettings(patients=500), seed=7)
     signal = simulate("LBBB", seed=1)   # (5000, 12) mV
 
-In: a diagnosis or cohort settings, and a seed. Out: signals in mV, or dataset folders. Imported by run and verbs.
+In: a diagnosis or cohort settings, and a seed. Out: signals in mV, or dataset folders.
 Modules: `dipole` (waves to leads), `heart` (a healthy beat), `pathology` (changes by disease), `anatomy` (a patient),
 `rhythm` and `conduction` (beat times), `noise`, `recording` (one ECG), `population` (prevalences), `layouts` (file
 forms), `cohort` (dataset folders). Documentation: docs/SIMULATOR.md.

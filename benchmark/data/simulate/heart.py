@@ -1,4 +1,4 @@
-"""Dipole and beats.
+"""A heartbeat as a moving dipole, and its projection to the twelve leads.
 
 A heartbeat as a set of named dipole waves, and the healthy heart.
 

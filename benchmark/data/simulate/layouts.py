@@ -1,6 +1,4 @@
-"""The on-disk forms of the five datasets.
-
-On-disk layouts of the datasets, by reader name. In: cases. Out: files. Imported by simulate alone.
+"""Simulated cohorts are written in the on-disk forms of the five datasets.
 
 Definition of a dataset's on-disk layout: population, recording lengths and file writers.
 

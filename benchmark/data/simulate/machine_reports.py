@@ -1,4 +1,4 @@
-"""Machine reports and their errors.
+"""The report that an ECG machine would print of a simulated recording, with the errors of such machines.
 
 Wordings and error rates of ECG machines: the tables of `machine_report`.
 

@@ -1,4 +1,4 @@
-"""Anatomy, population, diagnoses, pathology.
+"""A simulated patient: anatomy, diagnoses, and how each diagnosis changes the heart.
 
 A patient's anatomy, constant over recordings: heart, its position in the chest, conduction to the leads.
 

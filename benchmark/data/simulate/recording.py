@@ -1,6 +1,4 @@
-"""Rhythm, conduction, noise, one recording.
-
-Simulate one recording of a patient: beats, waves, respiration, projection to twelve leads, noise.
+"""One simulated recording: rhythm, conduction, beats, projection to the leads, noise.
 
 Beat times: RR intervals of each rhythm, premature beats, and continuous atrial activity.
 
