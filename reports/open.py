@@ -77,7 +77,6 @@ from benchmark.results.store import (
     read_people,
     read_predictions,
     row_bytes,
-    vouched,
 )
 from benchmark.results.tuned import TUNED
 from reports.runs import Run, fingerprints_of, open_run, role_of
@@ -570,7 +569,7 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
         except BadCard:  # named by the run's `left_out`
             continue
         if card:
-            yield f"pretrained/{key}/{CARD}", card_bytes(card) if vouched(card) else _json(card)
+            yield f"pretrained/{key}/{CARD}", card_bytes(card)
     for tuning in run.searches:
         body = portable(asdict(tuning))
         if body["content"] == tuning.content:  # else a path is part of its key

@@ -48,7 +48,7 @@ from benchmark.results.names import (
     SWEEP,
     is_untrained,
 )
-from benchmark.results.store import Plan, PlannedCell, Row, labels_of, with_todays_keys
+from benchmark.results.store import Plan, PlannedCell, Row, labels_of
 from reports.page_panels import (
     HEADINGS,
     HEIGHT,
@@ -274,7 +274,7 @@ def _score(row: Row, unit: str, metric: str, value: float | None) -> str:
 
 def config_text(config: Mapping[str, Any] | None, plan: Mapping[str, Any]) -> str:
     """Differences of a row's config from the plan's, for a reader; '' for a row without a config."""
-    return "" if config is None else "; ".join(config_differences(with_todays_keys(dict(config)), plan))
+    return "" if config is None else "; ".join(config_differences(dict(config), plan))
 
 
 def origin_of(row: Row, config: str) -> Facts:

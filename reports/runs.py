@@ -54,7 +54,7 @@ from benchmark.results.names import (
     name_on_any,
 )
 from benchmark.results.schema import KEY, digest
-from benchmark.results.store import BadCard, CorruptRow, Failure, NoResults, Plan, PlannedCell, Row, Store, vouched
+from benchmark.results.store import BadCard, CorruptRow, Failure, NoResults, Plan, PlannedCell, Row, Store
 from benchmark.results.tuned import Tuning, load_tuning, tuning_file
 
 Facts = Mapping[str, Any]
@@ -99,8 +99,6 @@ COURSE = ("variant", "key", "epoch", "measure", "value")
 LOSS, POSITIVES = "loss", "positives"
 COUNTS = ("positives_same_recording", "positives_other_recordings")
 """Sum to `POSITIVES`: positive keys of a query besides its own."""
-SPENT = ("seconds", "updates", "encoder_passes", "peak_memory_gib", "joules")
-"""Facts of a card that are costs."""
 HEALTH = ("health", "health_sample")
 """Facts of a card that are health."""
 LARGEST_ILLUSTRATION = 256 * MEBIBYTE
@@ -126,24 +124,20 @@ class Costs:
 def read_cards(store: Store, keys: Iterable[str], windows: str) -> tuple[dict[str, Card], list[str]]:
     """Key -> card, and what is left out, one line each without the store's path.
 
-    An altered card, or one of another pretraining, is left out; of a card without a digest of itself, the costs; and
-    health that was not measured on the windows with the digest `windows`.
+    An altered card, or one of another pretraining, is left out, and health of other windows than those with the digest
+    `windows`.
     """
     cards: dict[str, Card] = {}
-    left_out, unchecked = [], 0
+    left_out = []
     for key in sorted(keys):
         try:
             card = store.card(key)
             if card is None:
                 continue
-            cards[key] = card if vouched(card) else {name: card[name] for name in card if name not in SPENT}
-            unchecked += len(cards[key]) < len(card)
+            cards[key] = card
             illustration_of(store, key, card)
         except BadCard as error:
             left_out.append(str(error).replace(f"{store.root}/", ""))
-    if unchecked:
-        many = f"{unchecked} pretraining{'' if unchecked == 1 else 's'}"
-        left_out.append(f"costs of {many}: written before a {CARD} held its own digest, they cannot be checked")
     if elsewhere := measured_elsewhere(cards, windows):
         for key in elsewhere:
             cards[key] = {name: cards[key][name] for name in cards[key] if name not in HEALTH}
@@ -164,7 +158,7 @@ def illustration_of(store: Store, key: str, card: Card) -> bytes | None:
         body = read_regular(file, LARGEST_ILLUSTRATION)
     except OSError as error:
         raise BadCard(f"{file}: {error.strerror}") from None
-    if vouched(card) and hashlib.sha256(body).hexdigest() != card.get("illustration_sha256"):
+    if hashlib.sha256(body).hexdigest() != card.get("illustration_sha256"):
         raise BadCard(f"{file}: the file does not match the digest in its card")
     return body
 

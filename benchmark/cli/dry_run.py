@@ -60,7 +60,7 @@ from benchmark.run.estimate import (
     passes,
     seconds_per_pass,
 )
-from benchmark.run.grid import Cell, Grid, Pretraining, earlier_lines, expand, make_grid, task_name
+from benchmark.run.grid import Cell, Grid, Pretraining, expand, make_grid, task_name
 from benchmark.run.jobs import Work, in_turn, missing
 from benchmark.run.plan import unmatched_lines
 from benchmark.run.rows import Variant
@@ -247,7 +247,7 @@ def print_dry_run(
     print_cells(console, grid, work)
     note(console, to_do_line(grid, work))
     unmatched = unmatched_lines(work.cells, grid, Store(results)) if keyed else []
-    for line in (*earlier_lines(grid), *unmatched):
+    for line in unmatched:
         note(console, line)
     for line in cost_lines(config, results, speed_file, machine, sizes, work):
         note(console, line)
@@ -313,7 +313,7 @@ def work_of(
     columns = with_columns(config, prepared)
     refuse_shots(config, columns)
     store = Store(results)
-    return missing(make_grid(config, columns, machine, store, variants, forms), store)
+    return missing(make_grid(config, columns, machine, variants, forms), store)
 
 
 def forms_of(config: Config, place: Place) -> Own | None:

@@ -35,7 +35,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -66,12 +65,10 @@ from benchmark.results.store import (
     Predictions,
     Row,
     Store,
-    vouched,
-    with_todays_keys,
 )
 from benchmark.run.cell import CellJob, run_together
 from benchmark.run.datasets import open_data, prepare_data
-from benchmark.run.grid import MOST_RANKS, Cell, as_stored, expand, stored_pretrainings
+from benchmark.run.grid import MOST_RANKS, Cell, expand
 from benchmark.run.plan import differences
 from benchmark.run.pretraining import PretrainingJob, in_step, run_to_end
 from benchmark.screen import Console, note, step
@@ -276,7 +273,7 @@ def sections_of(found: Found, store: Store) -> Iterator[Section]:
     yield f"key {row.key}: the digest of ratio, seed and", flat(told.get("key_content") or {"content": OLDER}, "")
     yield "data", told.get("data", {})
     yield "pretraining corpus", told.get("corpus", {})
-    yield "config", flat(with_todays_keys(told.get("config", {})), "")
+    yield "config", flat(told.get("config", {}), "")
     yield "code", flat(told.get("git") or {}, "") | {"results version of " + k: v for k, v in versions_of(row).items()}
     yield "libraries", told.get("versions", {})
     yield "machine", machine_of(row)
@@ -331,12 +328,11 @@ def encoder_of(row: Row, store: Store) -> Iterator[Section]:
         yield heading, {"card": f"{store.pretrained / row.pretrain_key / CARD} is gone"}
         return
     content = card.get("key_content") or {}
-    whose = {} if vouched(card) else {"card": "of a version that kept no digest: what it says cannot be checked"}
     method_file = {"method file": content.get("file", {}).get("source") or card.get("method_sha256") or SUITE}
     facts = {name: value for name, value in card.items() if name not in NOT_SHOWN}
     health = facts.pop("health", [])
     shown = flat(facts, "") | flat({"health at the end": health[-1] if health else {}}, "")
-    yield heading, whose | method_file | flat({"encoder": card.get("encoder", {})}, "") | shown
+    yield heading, method_file | flat({"encoder": card.get("encoder", {})}, "") | shown
     yield f"key of the encoder {row.pretrain_key}: the digest of", flat(content or {"content": OLDER}, "")
 
 
@@ -418,7 +414,7 @@ def asked_of(found: Found, store: Store, arguments: Namespace) -> Asked:
 
 def config_of(row: Row, code: Path | None) -> Config:
     """The config of a row. Raises ConfigError where it names code that the user does not name."""
-    stored = with_todays_keys(row.provenance.get("config", {}))
+    stored = row.provenance.get("config", {})
     if not stored:
         raise ConfigError(f"the row {row.key} holds no config: it is of a version that cannot be run again")
     files = code_in(stored)
@@ -478,14 +474,13 @@ def planned_cell(found: Found, config: Config, store: Store) -> Cell:
             corpus=told.get("corpus", {}).get(FINGERPRINT, ""),
             fingerprints={row.dataset: told["data"][FINGERPRINT]},
             mode=mode | ({"ranks": ranks} if ranks > 1 else {}),
-            form=partial(as_stored, stored=stored_pretrainings(store)),
         )
         cells = [cell for cell in grid.cells if cell.key == row.key]
         if cells:
             return next((cell for cell in cells if cell.variant.name == row.variant), cells[0])
         place = (row.variant, row.evaluation, row.ratio, row.seed)
         like += [cell for cell in grid.cells if (cell.variant.name, cell.evaluation, cell.ratio, cell.seed) == place]
-    parts = differences(like[0], row.key, found.plan, store) if like and found.plan else ()
+    parts = differences(like[0], row.key, store) if like else ()
     why = "; ".join(parts) or "its config has no such cell"
     raise ConfigError(f"{found.name} cannot be run again by this version, whose key for it is another: {why}")
 

@@ -46,7 +46,7 @@ from benchmark.embedding import (
 from benchmark.results.files import replacing
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED, name_on, name_on_any
-from benchmark.results.store import BadCard, CorruptRow, NoResults, PlannedCell, Row, Store, with_todays_keys
+from benchmark.results.store import BadCard, CorruptRow, NoResults, PlannedCell, Row, Store
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
 from methods.encoders.base import Encoder
@@ -93,7 +93,7 @@ class Found:
     @property
     def config(self) -> dict[str, Any]:
         """The config of its row."""
-        return with_todays_keys(self.row.provenance["config"])
+        return dict(self.row.provenance["config"])
 
     def cut(self) -> dict[str, Any]:
         """How its test windows were cut (`benchmark.embedding.Cut`)."""

@@ -53,7 +53,7 @@ from benchmark.run.datasets import (
 )
 from benchmark.run.engines import ENGINES, EngineRequest
 from benchmark.run.estimate import SPEED_FILE, exact_size
-from benchmark.run.grid import Grid, Pretraining, earlier_lines, make_grid, other_ranks_lines
+from benchmark.run.grid import Grid, Pretraining, make_grid, other_ranks_lines
 from benchmark.run.jobs import Setup, Watch, Work, missing
 from benchmark.run.local import Engine
 from benchmark.run.plan import make_plan, unmatched_lines
@@ -156,7 +156,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     keep_groups(asked, datasets, prepared)
     store = Store(asked.results)
     forms = prepare_own(config, datasets, asked.place, console)
-    grid = make_grid(config, prepared, machine, store, forms=forms)
+    grid = make_grid(config, prepared, machine, forms=forms)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     windows = sample_facts(probe)[WINDOWS_SHA256]
     plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], asked.tunings, str(windows))
@@ -167,8 +167,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
-    told = *earlier_lines(grid), *unmatched_lines(work.cells, grid, store), *other_ranks_lines(work.pretrainings, store)
-    for line in told:
+    for line in (*unmatched_lines(work.cells, grid, store), *other_ranks_lines(work.pretrainings, store)):
         note(console, line)
     failures = work_off(work, prepared, store, asked, console)
     if work.cells and asked.engine and asked.engine.detached:

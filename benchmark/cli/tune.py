@@ -85,7 +85,7 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
         terminal.error(f"{'; '.join(leaks)}; `data check` tells more")
         return FAILED
     store = Store(asked.results)
-    grid = make_grid(config, prepared, asked.machine, store, planned.variants)
+    grid = make_grid(config, prepared, asked.machine, planned.variants)
     work = missing(grid, store)
     trials = max(map(len, draws.values()))
     note(console, f"{trials} trials of {len(draws)} methods: {len(work.cells)} of {len(grid.cells)} cells to do")

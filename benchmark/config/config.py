@@ -301,7 +301,6 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
         raise ConfigError(f"config {name_or_file!r} is not YAML: {error}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"config {name_or_file!r} holds no keys; see `{command()} list` for ones that do")
-    refuse_old_keys(values)
     values.setdefault("name", Path(name_or_file).stem)
     laid = {KNOB.sub("knobs.", key): value for key, value in (overrides or {}).items()}
     _choose_encoders(values, laid)
@@ -316,21 +315,10 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
 
 def validate(values: Mapping[str, Any]) -> Config:
     """A config from plain values, e.g. those stored in a plan. Raises ConfigError in one line."""
-    refuse_old_keys(values)
     try:
         return Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError(one_line(error, "", Config)) from None
-
-
-def refuse_old_keys(values: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a key of an earlier form, naming its replacement."""
-    if isinstance(values.get("methods"), Mapping):
-        raise ConfigError(
-            "config key 'methods': the knobs of methods stand under 'knobs' now; 'methods' lists the rows"
-        )
-    if "compare" in values:
-        raise ConfigError("config key 'compare' is called 'methods' now, as the flag is")
 
 
 def _choose_encoders(values: dict[str, Any], laid: dict[str, Any]) -> None:

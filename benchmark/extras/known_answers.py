@@ -179,7 +179,7 @@ def run_arm(arm: Arm, work: Path) -> Ran:
     if found.leaks and not arm.allow_leak:
         raise DatasetError("; ".join(found.leaks))
     store = Store(asked.results)
-    grid = make_grid(config, prepared, MACHINE, store)
+    grid = make_grid(config, prepared, MACHINE)
     plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored, *found.doubts])
     store.save_plan(plan)
     todo = missing(grid, store)

@@ -13,8 +13,6 @@ The plan of a run: its config, rows, datasets and cells.
 
 The card of a pretraining: how its encoder was made, whose it is, and digests of the files beside it and of itself.
 
-Cards written before they held a digest of themselves are read; what they say cannot be checked (`vouched`).
-
 How a cell or a pretraining ended, and the errors of reading results, without numpy.
 
 Sex and age band of the recordings of a dataset, kept in the results store for scores of subgroups.
@@ -257,8 +255,6 @@ def read_predictions(content: bytes) -> Predictions:
 
 
 Answer = Literal["yes", "no", "not known"]
-RENAMED = {"compare": "methods", "methods": "knobs"}
-"""Old config key -> current one, for stored configs that have a `compare` key."""
 
 
 @with_config(OPEN)
@@ -406,13 +402,6 @@ def labels_of(plan: Plan) -> str:
     return " and ".join(sorted(kinds, reverse=True)) or own
 
 
-def with_todays_keys(config: dict[str, Any]) -> dict[str, Any]:
-    """A stored config of a plan or row, with old keys renamed to current ones."""
-    if "compare" not in config:
-        return config
-    return {RENAMED.get(key, key): value for key, value in config.items()}
-
-
 def check_plan(plan: Plan, key: str) -> None:
     """Raise ValueError for another key, an unlisted variant or dataset of a cell, or a number that cannot be."""
     if plan.key != key:
@@ -457,9 +446,7 @@ def read_card_file(path: Path) -> dict[str, Any]:
 
 
 def _own_problem(card: Mapping[str, Any], key: str) -> str:
-    """Why a card is not that of a key; '' if it is, or if it was written before cards held their key."""
-    if not vouched(card) and "key" not in card:
-        return ""
+    """Why a card is not that of a key; '' if it is."""
     if _digest({name: value for name, value in card.items() if name != OWN_DIGEST}) != card.get(OWN_DIGEST):
         return "the card does not match its digest"
     if card.get("key") != key:
@@ -472,11 +459,6 @@ def _own_problem(card: Mapping[str, Any], key: str) -> str:
     content = card.get("key_content", card)
     wrong = [name for name in ("method", "seed") if name in card and card[name] != content.get(name, card[name])]
     return f"the card's {wrong[0]} is not that of its key" if wrong else ""
-
-
-def vouched(card: Mapping[str, Any]) -> bool:
-    """Whether a card holds a digest of itself."""
-    return OWN_DIGEST in card
 
 
 def _digest(body: Mapping[str, Any]) -> str:
@@ -655,7 +637,7 @@ class Store:
         try:
             body = read_digested_json(path)
             cells = [checked(PlannedCell, cell) for cell in body["cells"]]
-            plan = checked(Plan, body | {"config": with_todays_keys(body["config"]), "cells": cells})
+            plan = checked(Plan, body | {"cells": cells})
             check_plan(plan, key)
             return plan
         except (OSError, ValueError, KeyError, TypeError) as error:

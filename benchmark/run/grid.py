@@ -9,22 +9,15 @@ What the keys of pretrainings and cells are digests of. Pure functions.
 Keys hash content, never paths, times or numbers of threads. A results version is raised with any change that can alter
 results.
 
-Make the grid of a config on prepared data, with the keys that a store has.
-
-Pretrainings that a store holds under another key than a grid's: of an earlier form, or of another number of ranks.
-
-Keys of pretrainings once held the number of CPU threads; such a pretraining is found and used under its old key.
+Pretrainings that a store holds under another key than a grid's, of another number of ranks, are named in a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
@@ -221,7 +214,6 @@ def stem_key(content: Mapping[str, Any]) -> str:
     return digest({name: value for name, value in content.items() if name not in ("epochs", "budget")} | {"stem": True})
 
 
-Form = Callable[[dict[str, Any]], dict[str, Any]]
 NONE: Mapping[tuple[str, str], Prepared] = {}
 ALL_LABELS = 1.0
 FULL_LABELS = "full-labels"
@@ -273,9 +265,7 @@ def amounts_of(variant: Variant, amounts: Sequence[float]) -> list[float]:
     return [float(min(amounts))] if variant.role in (SWEEP, SNAPSHOT) else [float(amount) for amount in amounts]
 
 
-def pretraining_of(
-    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode, form: Form
-) -> Pretraining | None:
+def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode) -> Pretraining | None:
     """The pretraining of a variant at a seed, None for features; under `paper` a trained one is shared by all seeds.
 
     Weights from elsewhere are shared by all seeds under any protocol.
@@ -284,7 +274,7 @@ def pretraining_of(
         return None
     shared = config.protocol == "paper" and variant.method.trains
     own = config.pretrain.seed if shared else BROUGHT_SEED if variant.method.brings else seed
-    content = form(pretrain_content(config, variant.method, variant.config, own, fingerprint, mode))
+    content = pretrain_content(config, variant.method, variant.config, own, fingerprint, mode)
     return Pretraining(digest(content), variant, own, content, stem_key(content))
 
 
@@ -303,23 +293,21 @@ def expand(
     corpus: str,
     fingerprints: Mapping[str, str],
     mode: Mode,
-    form: Form = lambda content: content,
     simulated: Collection[str] = (),
     variants: tuple[Variant, ...] | None = None,
     forms: Mapping[tuple[str, str], Prepared] = NONE,
 ) -> Grid:
     """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
 
-    form: content of a pretraining -> the form of it that the store's key was made from. simulated: names of the
-    datasets that are marked as simulated. variants: rows in place of those of the config. forms: (method, column) ->
-    its recordings, where the method's encoder has signals of its own. Raises ConfigError for a row that pairs windows
-    which a recording does not have (`refuse_lone_windows`).
+    simulated: names of the datasets that are marked as simulated. variants: rows in place of those of the config.
+    forms: (method, column) -> its recordings, where the method's encoder has signals of its own. Raises ConfigError for
+    a row that pairs windows which a recording does not have (`refuse_lone_windows`).
     """
     variants = variants_of(config) if variants is None else variants
     refuse_lone_windows(config, variants)
     of_row = {variant.name: with_settings(config, variant.settings) for variant in variants}
     made = {
-        (variant.name, seed): pretraining_of(of_row[variant.name], variant, seed, corpus, mode, form)
+        (variant.name, seed): pretraining_of(of_row[variant.name], variant, seed, corpus, mode)
         for variant in variants
         for seed in config.seeds
     }
@@ -351,7 +339,6 @@ def expand(
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
 
 
-MOST_THREADS = 128
 MOST_RANKS = 64
 
 
@@ -359,25 +346,6 @@ def stored_pretrainings(store: Store) -> dict[str, bool]:
     """Key of each pretraining with weights or a checkpoint in the store -> whether it is finished."""
     begun = {path.parent.name: False for path in store.pretrained.glob(f"*/{CHECKPOINT}")}
     return begun | {path.parent.name: True for path in store.pretrained.glob(f"*/{CARD}")}
-
-
-def as_stored(content: dict[str, Any], stored: Mapping[str, bool]) -> dict[str, Any]:
-    """A pretraining's key content in the form that the store has: today's, or an earlier one with a thread count."""
-    if not stored or "mode" not in content or stored.get(digest(content)):
-        return content
-    on_cpu = content["mode"]["device"] == "cpu"
-    counts = dict.fromkeys([torch.get_num_threads(), *range(1, MOST_THREADS + 1)]) if on_cpu else [0]
-    forms = [content, *(content | {"mode": content["mode"] | {"threads": count}} for count in counts)]
-    found = [(form, stored[key]) for form in forms if (key := digest(form)) in stored]
-    return max(found, key=lambda form: form[1], default=(content, False))[0]
-
-
-def earlier_lines(grid: Grid) -> list[str]:
-    """A line on the pretrainings that are used under an earlier form of key."""
-    threads = [p.content["mode"]["threads"] for p in grid.pretrainings if "threads" in p.content.get("mode", {})]
-    counts = ", ".join(map(str, sorted(set(threads))))
-    held = f"which held the number of CPU threads ({counts})"
-    return [f"{len(threads)} pretrainings are used under their key of an earlier version, {held}"] if threads else []
 
 
 def other_ranks_lines(tasks: Sequence[Pretraining], store: Store) -> list[str]:
@@ -414,16 +382,14 @@ def make_grid(
     config: Config,
     prepared: Mapping[str, Prepared],
     machine: Machine,
-    store: Store | None = None,
     variants: tuple[Variant, ...] | None = None,
     forms: Mapping[tuple[str, str], Prepared] = NONE,
 ) -> Grid:
-    """The grid of a config on prepared data; pretrainings that `store` holds under an earlier form keep their key.
+    """The grid of a config on prepared data.
 
     variants: rows in place of those of the config; forms: as in `expand`.
     """
     fingerprints = {column.name: prepared[column.name].fingerprint for column in config.data.columns()}
-    form = partial(as_stored, stored=stored_pretrainings(store) if store else {})
     corpus = prepared[config.data.pretrain].fingerprint
     simulated = {name for name, data in prepared.items() if data.simulated}
     return expand(
@@ -431,7 +397,6 @@ def make_grid(
         corpus=corpus,
         fingerprints=fingerprints,
         mode=machine.mode(),
-        form=form,
         simulated=simulated,
         variants=variants,
         forms=forms,

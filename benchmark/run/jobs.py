@@ -47,7 +47,7 @@ from benchmark.data.prepare import Prepared
 from benchmark.machine.processes import runs
 from benchmark.machine.ranks import Machine, lead
 from benchmark.results.names import CARD, ERROR, EVALUATION_FACTS
-from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store, vouched
+from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store
 from benchmark.run.cell import CellJob, run_together, source_facts, stored_row
 from benchmark.run.claims import BEAT_SECONDS, CLAIMS, Claims, Sight, Watched, look, owner_in
 from benchmark.run.grid import Cell, Grid, Pretraining, task_name
@@ -129,10 +129,6 @@ def is_made(pretraining: Pretraining, store: Store) -> bool:
         return False
     if problem := other_encoder(card["encoder"], pretraining.content["encoder"]):
         raise BadCard(f"{folder / CARD}: {problem}")
-    if not vouched(card):
-        if (card.get("method"), card.get("seed")) != (pretraining.method.name, pretraining.seed):
-            raise BadCard(f"{folder / CARD}: this is the card of another pretraining")
-        log.warning("%s was written before cards held their key: whose it is cannot be checked", folder / CARD)
     return True
 
 

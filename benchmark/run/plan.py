@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark.config.config import Config, validate
-from benchmark.config.errors import is_code
+from benchmark.config.config import Config
 from benchmark.config.sections import REFERENCE
 from benchmark.data.corpus import has_text, pretrained_entries
 from benchmark.data.prepare import Prepared, skip_summary
@@ -23,8 +22,7 @@ from benchmark.results.schema import digest, flat
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store
 from benchmark.results.tuned import Tuning
 from benchmark.run.datasets import elsewhere_facts
-from benchmark.run.grid import Cell, Grid, cell_content, features_content, pretraining_of
-from benchmark.run.rows import variants_of
+from benchmark.run.grid import Cell, Grid
 from benchmark.training.evaluations import EVALUATIONS
 
 
@@ -104,7 +102,7 @@ LONGEST_PART = 500
 
 Parts = dict[str, Any]
 """Name of a part of a key, as a reader knows it, -> value."""
-UNKNOWN = "made before the contents of keys were kept"
+UNKNOWN = "what their keys are made of is not known"
 UNREADABLE = "damaged, or of another version"
 ODD = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 """Errors of a foreign content in a form that no version wrote."""
@@ -130,7 +128,7 @@ def unmatched_lines(cells: Sequence[Cell], grid: Grid, store: Store) -> list[str
             if old.key not in stored or place not in wanted:
                 continue
             if place[:3] not in known:
-                known[place[:3]] = differences(wanted[place], old.key, plan, store)
+                known[place[:3]] = differences(wanted[place], old.key, store)
             nearest[place] = min(nearest.get(place, known[place[:3]]), known[place[:3]], key=len)
     return lines_of(Counter(nearest.values()))
 
@@ -158,7 +156,7 @@ def lines_of(reasons: Counter[tuple[str, ...]]) -> list[str]:
     return [*lines, further] if rest else lines
 
 
-def differences(cell: Cell, key: str, plan: Plan, store: Store) -> tuple[str, ...]:
+def differences(cell: Cell, key: str, store: Store) -> tuple[str, ...]:
     """The parts in which a cell's key differs from that of a stored row: 'pretrain.epochs 60, was 30'."""
     try:
         row = store.load_row(key)
@@ -168,50 +166,13 @@ def differences(cell: Cell, key: str, plan: Plan, store: Store) -> tuple[str, ..
     if row is None:
         return (UNREADABLE,)
     try:
-        content, before = row.provenance.get("key_content"), (card or {}).get("key_content")
-        if not content or (cell.pretraining and not before):
-            content, before = contents_of_config(cell, row.provenance, plan)
+        content, before = row.provenance["key_content"], (card or {}).get("key_content")
         old = parts_of_cell(cell, content) | (parts_of_pretraining(cell, before or {}) if cell.pretraining else {})
     except ODD:
         return (UNKNOWN,)
     ours = parts_of_cell(cell, cell.content)
     ours |= parts_of_pretraining(cell, cell.pretraining.content) if cell.pretraining else {}
     return compared(ours, old) or (UNKNOWN,)
-
-
-def contents_of_config(cell: Cell, told: Mapping[str, Any], plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Key contents of a row that holds none, and of its pretraining, from its config, data and results versions.
-
-    Raises ValueError, KeyError or StopIteration if today's version has no such config or variant, and ValueError for
-    one that names code.
-    """
-    if names_code(told["config"]):
-        raise ValueError("the stored config names a file; code that a store names is not loaded")
-    config, fingerprint, versions = validate(told["config"]), told["data"]["fingerprint"], told["results_versions"]
-    mode = {"device": told["device"]["type"], "precision": told["precision"]}
-    if cell.pretraining is None:
-        content = features_content(config, fingerprint, cell.dataset)
-    else:
-        content = cell_content(config, cell.pretraining, cell.evaluation, fingerprint, mode, cell.dataset)
-    content |= {"version": versions[cell.evaluation], "task": [versions["split"], *content["task"][1:]]}
-    if cell.pretraining is None:
-        return content, {}
-    variant = next(variant for variant in variants_of(config) if variant.name == cell.variant.name)
-    mode |= {"compiled": True} if config.compile else {}
-    corpus = plan.pretraining["fingerprint"]
-    pretraining = pretraining_of(config, variant, cell.seed, corpus, mode, dict)
-    before = pretraining.content if pretraining else {}
-    changed = {"version": versions["pretraining"], "method_version": versions[cell.pretraining.method.name]}
-    return content, before | {name: value for name, value in changed.items() if name in before}
-
-
-def names_code(config: Any) -> bool:
-    """Whether a key or value anywhere in a config is the path of code or of a card, which validation would load."""
-    if isinstance(config, Mapping):
-        return any(names_code(part) for pair in config.items() for part in pair)
-    if isinstance(config, list):
-        return any(map(names_code, config))
-    return isinstance(config, str) and is_code(config)
 
 
 def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:

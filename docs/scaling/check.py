@@ -210,6 +210,6 @@ def run(
 ) -> None:
     """Run the grid with an engine. Exits where a task fails."""
     machine, store = Machine(torch.device("cpu"), "float32", 1), Store(results)
-    work = missing(make_grid(config, prepared, machine, store), store)
+    work = missing(make_grid(config, prepared, machine), store)
     if do(work, Setup(config, prepared, store, machine, Watch(*[quiet] * 7)), own, expected):
         raise SystemExit("a task of the small grid has failed")

@@ -305,7 +305,7 @@ def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
     found = each_cut(config, datasets, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut))
     forms = {place: prepared for place, prepared in found.items() if prepared is not None}
     store, heard = Store(folder / "runs"), Heard()
-    grid = make_grid(config, cohorts, MACHINE, store, forms=forms)
+    grid = make_grid(config, cohorts, MACHINE, forms=forms)
     assert do(missing(grid, store), Setup(config, cohorts, store, MACHINE, heard.watch())) == 0, heard.lost
     return Foreign(config, grid, store, datasets[0].root, heard)
 

@@ -28,7 +28,7 @@ import pytest
 
 from benchmark.results.names import CARD
 from benchmark.results.schema import digest
-from benchmark.results.store import Failure, NoResults, Plan, PlannedCell, Predictions, Row, Store
+from benchmark.results.store import Failure, NoResults, Plan, PlannedCell, Predictions, Row, Store, card_bytes
 from reports.open import (
     CONTENTS,
     BadCapsule,
@@ -460,7 +460,7 @@ def test_it_holds_rows_predictions_cards_and_nothing_else(store_root: Path, tmp_
     folder = store.pretrained / digest("pmq")
     folder.mkdir(parents=True)
     for name in (CARD, "encoder.safetensors", "checkpoint.pt"):
-        (folder / name).write_text(json.dumps({"seconds": 1.0}))
+        (folder / name).write_bytes(card_bytes({"key": digest("pmq"), "seconds": 1.0}))
     key = store.row_keys()[0]
     store.save_row(replace(run_of(store_root).rows[key], key="stale"), store.predictions(key))
     pack(run_of(store_root), tmp_path / "results.zip")

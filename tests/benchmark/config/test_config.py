@@ -199,13 +199,6 @@ def test_both_dotted_keys_of_a_knob_are_the_same() -> None:
     assert config == load_config("demo", {"knobs.pmq": {"queue_size": 512, "momentum": 0.5}, "methods": ["pmq"]})
 
 
-def test_a_list_of_methods_on_the_command_line_does_not_hide_old_knobs(tmp_path: Path) -> None:
-    file = tmp_path / "old.yaml"
-    file.write_text("methods: {pmq: {momentum: 0.5}}\n")
-    with pytest.raises(ConfigError, match="under 'knobs' now"):
-        load_config(str(file), {"methods": ["pmq"]})
-
-
 def test_the_default_encoder_goes_without_its_name_and_every_other_with_all_its_knobs() -> None:
     """Configs kept before there were other encoders stay equal to those made now."""
     named = load_config("demo", {"encoder.name": "dilated"})
@@ -377,9 +370,6 @@ def test_a_config_is_found_by_file_and_named_after_it(tmp_path: Path) -> None:
         ("caption: x", ["methods", "required"]),
         ("methods: [random]\nvariants: {}", ["'variants'"]),
         ("methods: [random]\n1: 2", ["1"]),
-        ("compare: [random]", ["'compare' is called 'methods' now"]),
-        ("compare: [random]\nmethods: {pmq: {momentum: 0.5}}", ["'methods'", "under 'knobs' now"]),
-        ("methods: {pmq: {momentum: 0.5}}", ["'methods'", "under 'knobs' now"]),
     ],
 )
 def test_a_wrong_file_is_one_line(content: str, words: list[str], tmp_path: Path) -> None:

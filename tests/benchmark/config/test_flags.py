@@ -96,8 +96,6 @@ WRONG = [
     (["--set", "=3"], "--set '=3' is not KEY=VALUE"),
     (["--set", "ratios=[0.5"], "--set: '[0.5' is not a YAML value"),
     (["--set", "methods.pmq.momentum=2"], "methods.pmq.momentum: input should be less than or equal to 1, got 2"),
-    (["--set", "compare=[pmq]"], "config key 'compare' is called 'methods' now"),
-    (["--set", "methods={pmq: {momentum: 0.5}}"], "knobs of methods stand under 'knobs' now"),
     (["--ratios", "0"], "ratios.0: input should be greater than 0, got 0.0"),
     (["--ratios", "0.5", "1.5"], "ratios.1: input should be a share of the labels, less than or equal to 1"),
     (["--ratios", "half"], "argument --ratios: invalid float value: 'half'"),

@@ -57,7 +57,7 @@ class Bench:
 
     @property
     def grid(self) -> Grid:
-        return make_grid(self.config, self.prepared, self.machine, self.store)
+        return make_grid(self.config, self.prepared, self.machine)
 
     def missing(self) -> Work:
         return missing(self.grid, self.store)

@@ -34,7 +34,7 @@ SIZES = {"title": "Chapman", "recordings": 4, "patients": 4}
 
 
 def keep(grid: Grid, store: Store, overrides: dict[str, Any] | None = None, *, contents: bool = True) -> None:
-    """Store the rows, cards and plan of a grid; without `contents` as earlier versions did."""
+    """Store the rows, cards and plan of a grid; `contents`: with what their keys are made of."""
     config = load_config(BASIC, BASE | (overrides or {})).model_dump(mode="json")
     for cell in grid.cells:
         told = {

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
-import torch
 
 from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
@@ -23,17 +22,15 @@ from benchmark.results.names import CARD, EVALUATIONS
 from benchmark.results.schema import digest
 from benchmark.results.store import Store
 from benchmark.run import grid as keys_module
-from benchmark.run.grid import Grid, as_stored, earlier_lines, expand, other_ranks_lines, stored_pretrainings
+from benchmark.run.grid import Grid, other_ranks_lines
 from benchmark.run.rows import variants_of
 from benchmark.training import evaluations
 from benchmark.training.checkpoint import CHECKPOINT
 from methods import METHODS
 from methods.base import MethodConfig
 from tests.basic import ANYWHERE, BASIC
-from tests.benchmark.run.kept_grid import BASE as EARLIER_KEYS_BASE
 from tests.benchmark.run.kept_grid import MODE as EARLIER_KEYS_MODE
 from tests.benchmark.run.kept_grid import grid_of as earlier_keys_grid_of
-from tests.benchmark.run.kept_grid import keep
 from tests.benchmark.run.small_grid import BASE, MODE, SIMULATED, grid_of
 
 ALL_GATES = ["random", "frozen", "features", "full-labels"]
@@ -588,34 +585,6 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "runs")
 
 
-@pytest.mark.parametrize("count", [1, 7, 64])
-def test_a_pretraining_of_the_form_with_threads_is_found_whatever_the_number_here(store: Store, count: int) -> None:
-    *_, pmq = earlier_keys_grid_of().pretrainings
-    old = pmq.content | {"mode": EARLIER_KEYS_MODE | {"threads": count}}
-    (store.pretrained / digest(old)).mkdir(parents=True)
-    assert as_stored(pmq.content, stored_pretrainings(store)) == pmq.content  # an empty folder is no pretraining
-    (store.pretrained / digest(old) / CHECKPOINT).touch()
-    assert as_stored(pmq.content, stored_pretrainings(store)) == old
-    (store.pretrained / pmq.key).mkdir()
-    (store.pretrained / pmq.key / CARD).touch()
-    assert as_stored(pmq.content, stored_pretrainings(store)) == pmq.content
-
-
-def test_a_finished_one_comes_before_an_interrupted_one_and_the_count_here_first(store: Store) -> None:
-    *_, pmq = earlier_keys_grid_of().pretrainings
-    forms = {
-        n: pmq.content | {"mode": EARLIER_KEYS_MODE | {"threads": n}} for n in (torch.get_num_threads() + 1, 90, 91)
-    }
-    for count, name in zip(forms, (CHECKPOINT, CARD, CARD), strict=True):
-        (store.pretrained / digest(forms[count])).mkdir(parents=True)
-        (store.pretrained / digest(forms[count]) / name).touch()
-    assert as_stored(pmq.content, stored_pretrainings(store)) == forms[90]
-    own = pmq.content | {"mode": EARLIER_KEYS_MODE | {"threads": torch.get_num_threads()}}
-    (store.pretrained / digest(own)).mkdir()
-    (store.pretrained / digest(own) / CARD).touch()
-    assert as_stored(pmq.content, stored_pretrainings(store)) == own
-
-
 def test_what_another_number_of_ranks_has_begun_is_told_of(store: Store) -> None:
     of = {
         ranks: earlier_keys_grid_of(mode=EARLIER_KEYS_MODE | ({"ranks": ranks} if ranks > 1 else {}))
@@ -631,24 +600,3 @@ def test_what_another_number_of_ranks_has_begun_is_told_of(store: Store) -> None
     assert other_ranks_lines(of[4].pretrainings, store) == []
     (begun / CARD).touch()
     assert other_ranks_lines(of[1].pretrainings, store) == []
-
-
-def test_cells_on_an_earlier_key_keep_theirs_and_a_line_says_so(store: Store) -> None:
-    config, now = load_config(BASIC, EARLIER_KEYS_BASE), earlier_keys_grid_of()
-    older = earlier_keys_grid_of(mode=EARLIER_KEYS_MODE | {"threads": 3})  # type: ignore[dict-item]
-    assert {cell.key for cell in older.cells if cell.variant.name == "pmq"}.isdisjoint(c.key for c in now.cells)
-    keep(older, store)
-    stored = stored_pretrainings(store)
-    found = expand(
-        config,
-        corpus="corpus",
-        fingerprints={"chapman": "data"},
-        mode=EARLIER_KEYS_MODE,
-        form=lambda content: as_stored(content, stored),
-    )
-    assert [cell.key for cell in found.cells] == [cell.key for cell in older.cells]
-    assert all(digest(pretraining.content) == pretraining.key for pretraining in found.pretrainings)
-    (line,) = earlier_lines(found)
-    assert line.startswith("1 pretrainings are used under their key of an earlier version")
-    assert line.endswith("CPU threads (3)")
-    assert earlier_lines(now) == []

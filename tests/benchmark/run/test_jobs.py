@@ -27,7 +27,6 @@ import pytest
 import torch
 
 from benchmark.machine.processes import this_process
-from benchmark.machine.ranks import Machine
 from benchmark.results.names import CARD, EVALUATIONS
 from benchmark.results.store import End, Failure, Row, Store, card_bytes
 from benchmark.run import claims as claims_module
@@ -290,38 +289,8 @@ def test_a_pretraining_that_brings_code_is_made_again_and_the_code_never_execute
     assert not (tmp_path / "acted").exists()
 
 
-def test_an_older_card_is_used_and_told_and_not_for_another_method(
-    finished: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    cell = cell_of(finished, "pmq")
-    file = finished.store.pretrained / cell.pretrain_key / CARD
-    card = json.loads(file.read_bytes())
-    for name in ("key", "card_sha256"):
-        card.pop(name)
-    file.write_text(json.dumps(card))
-    (finished.store.cells / f"{cell.key}.json").unlink()
-    assert finished.missing().pretrainings == ()
-    assert caplog.messages == [f"{file} was written before cards held their key: whose it is cannot be checked"]
-    file.write_text(json.dumps(card | {"seed": 1}))
-    work = finished.missing()
-    assert work.pretrainings == (cell.pretraining,)
-    assert work.damaged == (f"{file}: this is the card of another pretraining",)
-
-
 def test_a_finished_grid_is_finished_on_another_number_of_threads(finished: Bench, two_threads: None) -> None:
     assert finished.missing().cells == ()
-
-
-def test_a_store_of_keys_that_hold_threads_goes_on_under_them(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, two_threads: None
-) -> None:
-    with monkeypatch.context() as patched:
-        mode = Machine.mode
-        patched.setattr(Machine, "mode", lambda self: mode(self) | {"threads": 1})
-        assert bench.work_off() == 0
-        made = [cell.key for cell in bench.grid.cells]
-    assert [cell.key for cell in bench.grid.cells] == made
-    assert bench.missing().cells == ()
 
 
 def test_the_time_is_that_of_the_file_system_and_leaves_no_file(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def worked_off(config: Config, cohorts: Cohorts, root: Path) -> tuple[Grid, Stor
     def nothing(*words: object) -> None:
         return None
 
-    grid = make_grid(config, cohorts, MACHINE, store)
+    grid = make_grid(config, cohorts, MACHINE)
     watch = Watch(nothing, inner, nothing, nothing, nothing, nothing, nothing)
     assert do(missing(grid, store), Setup(config, cohorts, store, MACHINE, watch)) == 0
     return grid, store, steps
@@ -160,7 +160,7 @@ def test_a_stem_that_another_runner_trains_is_waited_for(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
     config, store = small_config({**STABLE, "methods": ["pmq"], "pretrain.snapshots": [1]}), Store(tmp_path / "runs")
-    grid = make_grid(config, cohorts, MACHINE, store)
+    grid = make_grid(config, cohorts, MACHINE)
     begun: list[str] = []
     with Claims(store.root / CLAIMS) as other:
         assert other.take(grid.pretrainings[0].stem)

@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.results.names import ILLUSTRATION
+from benchmark.results.files import write_atomic
+from benchmark.results.names import CARD, ILLUSTRATION
 from benchmark.results.schema import digest
-from benchmark.results.store import Plan, PlannedCell, Predictions
+from benchmark.results.store import Plan, PlannedCell, Predictions, card_bytes
 from benchmark.results.tuned import Trial
 from benchmark.training import health as written
 from reports.figures.data import (
@@ -95,8 +96,10 @@ def test_pictures_of_rows_are_read_in_their_order(write_store: Callable[..., Pat
         "cosine": np.zeros((1, 2), np.float32), "kind": np.zeros((1, 2), np.uint8), "query_patient": np.array([7]),
         "key_patient": np.array([7, 8]), "key_queued": np.array([False, True]), "spread": np.zeros((4, 50), np.int64),
     }  # fmt: skip
-    written.write_illustration(root / "pretrained" / digest("moco"), masked)
-    written.write_illustration(root / "pretrained" / digest("pmq"), masked | similarity)
+    for name, arrays in (("moco", masked), ("pmq", masked | similarity)):
+        folder = root / "pretrained" / digest(name)
+        found_digest = written.write_illustration(folder, arrays)
+        write_atomic(folder / CARD, card_bytes({"key": digest(name), "illustration_sha256": found_digest}))
     found = illustrations_of(open_run(root), ["random", "moco", "pmq"])
     assert [own.variant for own in found.masked] == ["moco", "pmq"]
     assert found.masked[0].names == ("none", "all")

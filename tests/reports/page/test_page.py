@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 
 from benchmark.results.files import write_atomic
-from benchmark.results.store import Plan, Predictions, Row, Store
+from benchmark.results.store import Plan, Predictions, Row, Store, card_bytes
 from reports import page as page_module
 from reports.page import (
     CONFIG_LIMIT,
@@ -205,7 +205,7 @@ def test_a_card_that_has_collapsed_features_says_so(
     assert "health" not in {section.attributes["id"] for section in parse(parts.page()).all("section")}
     last = CARD["health"][-1] | {"mean_cosine": 0.5}
     card = CARD | {"health": [CARD["health"][0], last]}
-    write_atomic(store_root / "pretrained" / key / "pretraining.json", json.dumps(card).encode())
+    write_atomic(store_root / "pretrained" / key / "pretraining.json", card_bytes(card | {"key": key}))
     (health,) = [s for s in parse(parts_of(store_root).page()).all("section") if s.attributes["id"] == "health"]
     assert "collapsed" in health.words()
     assert "9.00 → 1.50" in health.words()
@@ -313,7 +313,7 @@ def test_every_table_scrolls_in_its_own_box(
     parts: Any, store_root: Path, parts_of: Any, parse: Callable[[str], Any]
 ) -> None:
     key = next(iter(parts.run.rows.values())).pretrain_key
-    write_atomic(store_root / "pretrained" / key / "pretraining.json", json.dumps(CARD).encode())
+    write_atomic(store_root / "pretrained" / key / "pretraining.json", card_bytes(CARD | {"key": key}))
     tree = parse(parts_of(store_root).page())
     boxes = [own for own in tree.all("div") if own.attributes.get("class") == "scroll"]
     held = [table for box in boxes for table in box.all("table")]
