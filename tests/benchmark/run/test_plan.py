@@ -219,8 +219,8 @@ CONTENTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "one entry": (lambda row: row["provenance"].update(key_content={"x": 1}), "another version"),
     "settings of a number": (lambda row: row["provenance"]["key_content"].update(settings=3), "another version"),
     "a task of text": (lambda row: row["provenance"]["key_content"].update(task="x"), "another version"),
-    "no task": (lambda row: row["provenance"]["key_content"].pop("task"), "made before"),
-    "no settings": (lambda row: row["provenance"]["key_content"].pop("settings"), "made before"),
+    "no task": (lambda row: row["provenance"]["key_content"].pop("task"), "not known"),
+    "no settings": (lambda row: row["provenance"]["key_content"].pop("settings"), "not known"),
 }
 
 
