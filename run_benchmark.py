@@ -7,6 +7,13 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+if __name__ == "__main__":  # before the imports, which need the suite's own `methods`
+    checkout = Path(__file__).resolve().parent
+    found = find_spec("methods")
+    foreign = Path(found.origin or "" if found else "").resolve().parent.parent
+    if foreign != checkout:
+        sys.exit(f"another package named `methods` ({foreign}) hides this checkout's: remove it from PYTHONPATH")
+
 from benchmark import screen as terminal
 from benchmark.cli import VERBS
 from benchmark.config.command_line import FAILED, INTERRUPTED, OK, USAGE, parse, refuse_unknown
@@ -72,11 +79,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    checkout = Path(__file__).resolve().parent
-    found = find_spec("methods")
-    foreign = Path(found.origin or "" if found else "").resolve().parent.parent
-    if foreign != checkout:
-        sys.exit(f"another package named `methods` ({foreign}) hides this checkout's: remove it from PYTHONPATH")
     status = main()
     if status > STOPPED or not is_alone():  # gloo's threads may abort the interpreter's own exit
         end(status)

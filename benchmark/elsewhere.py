@@ -45,8 +45,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from benchmark.data.audit import HOLDS, known_as
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
-from benchmark.data.datasets.registry import DATASETS
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation, without_absent
 from benchmark.data.splits import TaskSpec, split_or_none

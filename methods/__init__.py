@@ -1,37 +1,51 @@
-"""METHODS, get_method.
+"""METHODS: pretraining methods by name. Batches and an encoder in, a loss and a pretrained encoder out.
 
-Pretraining methods by name: batches and an encoder in, a loss and a pretrained encoder out.
+To add a method, add its file and a line in `PAPER` or `BEYOND`; the path of a .py file also works as a name. A method
+is imported when it is asked for, so that the names are there without torch.
 
-To add a method, add its file and a line in `METHODS`; the path of a .py file also works as a name.
-
-A row of weights from elsewhere: the method that trains nothing, around the encoder that it brings.
+A row of weights from elsewhere is the method that trains nothing, around the encoder that it brings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from methods.base import PretrainMethod
-from methods.byol import BYOL
-from methods.clip_report import ClipReport
-from methods.clocs import CLOCS
-from methods.comet import COMET
-from methods.cpc import CPC
 from methods.encoders import ENCODERS
-from methods.encoders.base import TWO_OF, Encoder
-from methods.encoders.pretrained import PretrainedEncoder
-from methods.etp import ETP
-from methods.from_file import find_class
-from methods.jepa import JEPA
-from methods.mae import MAE
-from methods.moco import MoCo
-from methods.pclr import PCLR
-from methods.pmq import PMQ
-from methods.pmq_released import PMQReleased
-from methods.siamese import BarlowTwins, RandomInit, SimCLR, SimSiam, VICReg
-from methods.ts2vec import TS2Vec
+from methods.from_file import Table, find_class
+
+if TYPE_CHECKING:
+    from methods.base import PretrainMethod
+    from methods.encoders.base import Encoder
+    from methods.encoders.pretrained import PretrainedEncoder
+
+PAPER = {
+    "random": "methods.siamese:RandomInit",
+    "moco": "methods.moco:MoCo",
+    "byol": "methods.byol:BYOL",
+    "clocs": "methods.clocs:CLOCS",
+    "pclr": "methods.pclr:PCLR",
+    "comet": "methods.comet:COMET",
+    "etp": "methods.etp:ETP",
+    "pmq": "methods.pmq:PMQ",
+    "pmq-released": "methods.pmq_released:PMQReleased",
+}
+"""What the PMQ paper compares."""
+BEYOND = {
+    "simclr": "methods.siamese:SimCLR",
+    "vicreg": "methods.siamese:VICReg",
+    "barlow": "methods.siamese:BarlowTwins",
+    "simsiam": "methods.siamese:SimSiam",
+    "ts2vec": "methods.ts2vec:TS2Vec",
+    "cpc": "methods.cpc:CPC",
+    "jepa": "methods.jepa:JEPA",
+    "mae": "methods.mae:MAE",
+    "clip-report": "methods.clip_report:ClipReport",
+}
+"""What it does not; compared by the config `literature` alone."""
+METHODS: Table[type[PretrainMethod]] = Table(PAPER | BEYOND)
+"""Name -> class, in the order of a table's rows."""
 
 
 def as_method(kind: type[PretrainedEncoder]) -> type[PretrainMethod]:
@@ -41,31 +55,10 @@ def as_method(kind: type[PretrainedEncoder]) -> type[PretrainMethod]:
 
 @cache
 def _as_method(kind: Any) -> type[PretrainMethod]:
+    from methods.base import PretrainMethod
+
     values = {"name": kind.name, "title": kind.title, "trains": False, "brings": kind, "__module__": kind.__module__}
     return type(kind.__name__, (PretrainMethod,), values)
-
-
-METHODS: dict[str, type[PretrainMethod]] = {
-    "random": RandomInit,
-    "moco": MoCo,
-    "byol": BYOL,
-    "clocs": CLOCS,
-    "pclr": PCLR,
-    "comet": COMET,
-    "etp": ETP,
-    "pmq": PMQ,
-    "pmq-released": PMQReleased,
-    "simclr": SimCLR,
-    "vicreg": VICReg,
-    "barlow": BarlowTwins,
-    "simsiam": SimSiam,
-    "ts2vec": TS2Vec,
-    "cpc": CPC,
-    "jepa": JEPA,
-    "mae": MAE,
-    "clip-report": ClipReport,
-}
-"""Name -> class, in the order of a table's rows."""
 
 
 def get_method(name: str) -> type[PretrainMethod]:
@@ -74,6 +67,9 @@ def get_method(name: str) -> type[PretrainMethod]:
     Of a file that defines one `PretrainedEncoder`: the method of its row. Raises ValueError for an unknown name or an
     invalid file.
     """
+    from methods.base import PretrainMethod
+    from methods.encoders.pretrained import PretrainedEncoder
+
     found: type[PretrainMethod] | type[PretrainedEncoder] = find_class(
         "method", name, METHODS, PretrainMethod, PretrainedEncoder
     )
@@ -89,6 +85,8 @@ NEEDS = {
 
 def refusal(method: type[PretrainMethod], encoder: type[Encoder]) -> str:
     """Why a method cannot pretrain an encoder, and which encoders it can; '' where it can."""
+    from methods.encoders.base import TWO_OF
+
     for need in method.needs:
         if need not in TWO_OF and not getattr(encoder, need):
             able = [name for name, kind in ENCODERS.items() if getattr(kind, need)]

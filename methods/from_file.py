@@ -1,12 +1,7 @@
-"""A method or encoder from a .py file, with digests of its local modules.
+"""Classes by name: from a table of the suite's, or the one subclass of a contract that a user's .py file defines.
 
-Classes that are not the suite's: of a user's .py file, with the content of it and of the local modules it imports.
-
-In: a path. Out: the class, and what a key holds of its code.
-
-Classes by name: from a table, or the one subclass of a contract that a user's .py file defines.
-
-The local modules that a user's .py file imports, by content: an edit of any of them is another method or encoder.
+What a key holds of a user's file: its content, and that of the local modules that it imports, so that an edit of any of
+them is another method or encoder.
 """
 
 from __future__ import annotations
@@ -19,15 +14,39 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+T = TypeVar("T")
 _NOT_LOCAL = {"methods", "benchmark", "reports", *sys.stdlib_module_names}
 """First names of modules that are the suite's or Python's; their changes are told by results versions."""
 _PACKAGES = {"site-packages", "dist-packages"}
 """Folders of installed packages."""
+
+
+class Table(Mapping[str, T]):
+    """Name -> class, whose module is imported when the class is asked for: names are there without torch or pandas."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        """places: name -> 'module:Class'."""
+        self._places = places
+
+    def __getitem__(self, name: str) -> T:
+        module, _, kind = self._places[name].partition(":")
+        found: T = getattr(import_module(module), kind)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def local_modules(path: Path, text: bytes) -> dict[str, str]:
@@ -73,7 +92,6 @@ def _imported(text: bytes, package: str) -> Iterator[str]:
             yield from accumulate(name.split("."), lambda outer, inner: f"{outer}.{inner}")
 
 
-T = TypeVar("T")
 NAME = re.compile(r"\w[\w .+-]{0,99}")
 """Names become parts of file names (benchmark.results.schema refuses others in a stored plan)."""
 _TEXT = "__text__"

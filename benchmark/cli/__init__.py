@@ -27,7 +27,7 @@ from benchmark.config.flags import (
     WHERE,
     shared,
 )
-from benchmark.results.names import DATASETS
+from benchmark.data.datasets import DATASETS
 
 WHOSE = (*CONFIG, "--datasets", "--pretrain-dataset", *DATA)
 """Flags that select and locate datasets."""
@@ -285,7 +285,7 @@ VERBS: dict[str, Verb] = {
             "data download ptb-xl --data-root /data": "a dataset, verified",
             "data download mimic-iv-ecg --subset paper --data-root /data": "the tenth that the paper uses",
         },
-        known=Known("dataset", DATASETS, other=""),
+        known=Known("dataset", tuple(DATASETS), other=""),
     ),
     "data new-card": Verb(
         "look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",

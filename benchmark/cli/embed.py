@@ -25,8 +25,8 @@ from benchmark.config.command_line import OK
 from benchmark.config.config import load_config
 from benchmark.config.errors import OTHER, ConfigError, is_declared
 from benchmark.config.flags import device_of, overrides_of, place_of
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Entry, Recording
-from benchmark.data.datasets.registry import DATASETS
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import without_absent

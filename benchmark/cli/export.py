@@ -30,8 +30,8 @@ from torch import Tensor, nn
 from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.sections import Data, Finetune
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.datasets.registry import DATASETS
 from benchmark.embedding import (
     CONFIG,
     MODEL_CARD,

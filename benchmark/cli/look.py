@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmark.cli.explain import describe
 from benchmark.config.command_line import OK
 from benchmark.machine.processes import runs
-from benchmark.results.names import BEYOND, DEFAULT_TASK, EVALUATION_FACTS, command
+from benchmark.results.names import DEFAULT_TASK, EVALUATION_FACTS, command
 from benchmark.results.store import PlannedCell, Store
 from benchmark.run.claims import CLAIMS, STALE_SECONDS, Sight, owner_in
 from benchmark.run.claims import look as look_at_claim
@@ -48,10 +48,10 @@ def listing() -> Iterator[str]:
     """Methods, encoders, datasets, tasks, configs, evaluations and ablations, a line each."""
     from benchmark.config.config import load_config  # here, because the methods load slowly
     from benchmark.config.errors import config_names
+    from benchmark.data.datasets import DATASETS
     from benchmark.data.datasets.ecgbench import CHOICES
-    from benchmark.data.datasets.registry import DATASETS
     from benchmark.data.splits import TASKS
-    from methods import METHODS
+    from methods import BEYOND, METHODS
     from methods.encoders import ENCODERS
 
     yield "methods (--methods)"

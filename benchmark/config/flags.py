@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.config.command_line import Flag, Known, file_to_read, folder
 from benchmark.config.errors import OTHER, ConfigError, config_names, count, is_code, is_declared, is_file, unknown
+from benchmark.data.datasets import DATASETS
 from benchmark.results.names import (
     BOTH,
-    DATASETS,
-    ENCODERS,
     ENGINES,
     EVALUATIONS,
     FEW_SHOT,
     FURTHER_SCORES,
     GATES,
-    METHODS,
     POOLS,
     PRESETS,
     TASKS,
@@ -32,6 +30,8 @@ from benchmark.results.names import (
     UNITS,
 )
 from benchmark.trackers import TRACKERS, Tracker, open_trackers
+from methods import METHODS
+from methods.encoders import ENCODERS
 
 if TYPE_CHECKING:
     import torch
@@ -45,9 +45,9 @@ NAMES = {"nargs": "+", "metavar": "NAME"}
 NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
 CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_file)
-METHOD = Known("method", METHODS, "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
-ENCODER = Known("encoder", ENCODERS)
-DATASET = Known("dataset", DATASETS, OTHER, is_declared, declared=True)
+METHOD = Known("method", tuple(METHODS), "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
+ENCODER = Known("encoder", tuple(ENCODERS))
+DATASET = Known("dataset", tuple(DATASETS), OTHER, is_declared, declared=True)
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TASK = Known("task", TASKS, other="")
 SCORE = Known("score", FURTHER_SCORES, other="")

@@ -30,9 +30,10 @@ from pydantic import (
 
 from benchmark.config.errors import LARGEST_SEED
 from benchmark.data.batches import Streaming
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Source
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.registry import DATASETS, AnyCard, source_of
+from benchmark.data.datasets.registry import AnyCard, source_of
 from benchmark.data.segments import FS, IN_MILLIVOLTS, TYPICAL_SECONDS, WINDOW, Kind, Rate, Segmentation, leads_named
 from benchmark.data.splits import Column, Labels, columns_of
 from benchmark.data.trials import Standardise

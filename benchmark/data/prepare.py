@@ -64,8 +64,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
-from benchmark.data.datasets.registry import DATASETS, is_marked, is_simulated
+from benchmark.data.datasets.registry import is_marked, is_simulated
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.machine.processes import keep_freed_memory, shared_map
 from benchmark.results.files import csv_text, intact, naming, temporary_name, write_atomic

@@ -53,9 +53,10 @@ from benchmark.config.command_line import FAILED, OK
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.flags import parse_data
 from benchmark.config.words import values_of
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError, Unusable
 from benchmark.data.datasets.cpsc2018 import CPSC2018, REFERENCE_COLUMNS, SNOMED
-from benchmark.data.datasets.registry import DATASETS, OF_DOWNLOAD, UNFINISHED, find_root, is_marked, source_of
+from benchmark.data.datasets.registry import OF_DOWNLOAD, UNFINISHED, find_root, is_marked, source_of
 from benchmark.data.datasets.tables import path_within, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import diagnosis_codes
 from benchmark.extras.download_catalogue import (

@@ -28,10 +28,6 @@ from typing import Any, Literal, NamedTuple, get_args
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
-PAPER = ("random", "moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-released")
-BEYOND = ("simclr", "vicreg", "barlow", "simsiam", "ts2vec", "cpc", "jepa", "mae", "clip-report")
-METHODS = (*PAPER, *BEYOND)
-ENCODERS = ("dilated", "resnet1d", "xresnet1d101", "vit1d", "s4", "st-mem")
 EngineName = Literal["local", "slurm"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 """Names in `benchmark.run.engines`."""
@@ -41,9 +37,6 @@ GATES: tuple[Gate, ...] = get_args(Gate)
 Preset = Literal["unified", "paper", "tuned"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 """Where the recipes and knobs of the methods come from."""
-DATASETS = ("mimic-iv-ecg", "ptb-xl", "chapman", "cpsc2018", "ningbo")
-"""Names in `methods.METHODS`, `methods.encoders.ENCODERS` and the readers' registry, which load torch and pandas: a
-mistyped name is refused without these. `BEYOND`: what the PMQ paper does not compare, in `literature` alone."""
 DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")

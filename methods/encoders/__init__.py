@@ -6,27 +6,25 @@ To add an encoder, add its file and a line in `ENCODERS`; the path of a .py file
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+from methods.from_file import Table, find_class, sources_of
 
-from methods.encoders.base import Encoder, EncoderConfig
-from methods.encoders.dilated import Dilated
-from methods.encoders.resnet1d import ResNet1d
-from methods.encoders.s4 import S4
-from methods.encoders.st_mem import STMEM
-from methods.encoders.vit import ViT1d
-from methods.encoders.xresnet1d101 import XResNet1d101
-from methods.from_file import find_class, sources_of
+if TYPE_CHECKING:
+    from torch import Tensor
 
-ENCODERS: dict[str, type[Encoder]] = {
-    "dilated": Dilated,
-    "resnet1d": ResNet1d,
-    "xresnet1d101": XResNet1d101,
-    "vit1d": ViT1d,
-    "s4": S4,
-    "st-mem": STMEM,
-}
+    from methods.encoders.base import Encoder, EncoderConfig
+
+ENCODERS: Table[type[Encoder]] = Table(
+    {
+        "dilated": "methods.encoders.dilated:Dilated",
+        "resnet1d": "methods.encoders.resnet1d:ResNet1d",
+        "xresnet1d101": "methods.encoders.xresnet1d101:XResNet1d101",
+        "vit1d": "methods.encoders.vit:ViT1d",
+        "s4": "methods.encoders.s4:S4",
+        "st-mem": "methods.encoders.st_mem:STMEM",
+    }
+)
 DEFAULT = "dilated"
 """Encoder of the paper, used where no name is given."""
 
@@ -36,6 +34,8 @@ def get_encoder(name: str) -> type[Encoder]:
 
     Raises ValueError for an unknown name or an invalid file.
     """
+    from methods.encoders.base import Encoder
+
     return find_class("encoder", name, ENCODERS, Encoder)
 
 
@@ -50,7 +50,7 @@ def load_official(name: str, state_dict: Mapping[str, Tensor]) -> Encoder:
 def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
     """What determines an encoder's numbers, for content keys: name, sizes and, if loaded from a file, its sources.
 
-    The default encoder has no name here, which keeps the keys of results older than the other encoders.
+    The default encoder has no name here.
     """
     name = {} if kind.name == DEFAULT else {"name": kind.name}
     return name | config.content() | sources_of(kind) | kind.brought()

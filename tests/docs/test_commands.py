@@ -17,7 +17,7 @@ import pytest
 
 from benchmark.cli import VERBS
 from benchmark.config.command_line import OK, parse
-from benchmark.data.datasets.registry import DATASETS
+from benchmark.data.datasets import DATASETS
 from benchmark.data.simulate import COHORTS, CohortSettings, write_cohort
 from run_benchmark import main
 

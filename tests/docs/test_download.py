@@ -11,7 +11,7 @@ import pytest
 from benchmark.cli import VERBS
 from benchmark.config.command_line import OK
 from benchmark.config.words import values_of
-from benchmark.data.datasets.registry import DATASETS
+from benchmark.data.datasets import DATASETS
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.extras.download import MOST_DIFFERENT
 from benchmark.extras.download_catalogue import MOST_CONNECTIONS, catalogue_of, shipped

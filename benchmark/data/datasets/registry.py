@@ -1,4 +1,4 @@
-"""DATASETS: the datasets by name, built in or declared by a card, and the search for their folders.
+"""The datasets by name, built in or declared by a card, and the search for their folders.
 
 What tells simulated recordings from real ones: a mark in the dataset's folder, and a note in every WFDB header.
 """
@@ -13,13 +13,10 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Discriminator, Tag
 
-from benchmark.data.datasets.base import BuiltIn, Dataset, DatasetError, Entry, Source, Unusable
+from benchmark.data.datasets import DATASETS
+from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Source, Unusable
 from benchmark.data.datasets.card_dataset import CardSource
-from benchmark.data.datasets.chapman import Chapman, Ningbo
-from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ecgbench import ECGBenchSource
-from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG
-from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.datasets.wfdb_files import header_text
 
 
@@ -37,16 +34,6 @@ AnyCard: TypeAlias = Annotated[
     Annotated[CardSource, Tag("CardSource")] | Annotated[ECGBenchSource, Tag("ECGBenchSource")], Discriminator(_tag)
 ]
 """The kinds of cards that a config's `data.cards` holds."""
-
-
-DATASETS: dict[str, BuiltIn] = {
-    "mimic-iv-ecg": MIMICIVECG,
-    "ptb-xl": PTBXL,
-    "chapman": Chapman,
-    "cpsc2018": CPSC2018,
-    "ningbo": Ningbo,
-}
-"""The built-in datasets. All others are declared by a card, which a config holds."""
 
 
 OF_DOWNLOAD = ".download"

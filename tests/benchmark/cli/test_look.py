@@ -7,9 +7,9 @@ import re
 import pytest
 
 from benchmark.config.errors import config_names
-from benchmark.data.datasets.registry import DATASETS
-from benchmark.results.names import BEYOND, TASKS
-from methods import METHODS
+from benchmark.data.datasets import DATASETS
+from benchmark.results.names import TASKS
+from methods import BEYOND, METHODS
 from methods.encoders import ENCODERS
 from run_benchmark import main
 

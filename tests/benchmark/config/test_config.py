@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from benchmark.config.config import Config, load_config, parse_value, validate
 from benchmark.config.errors import ConfigError, config_names
 from benchmark.config.sections import FewShot, Knn
-from benchmark.results.names import BEYOND
-from methods import METHODS
+from methods import BEYOND, METHODS
 from methods.base import Recipe
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from tests.basic import ANYWHERE

@@ -14,7 +14,7 @@ from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError, config_names
 from benchmark.config.refuse import IDLE, value_at
 from benchmark.config.sections import Data, Pretrain
-from benchmark.data.datasets.registry import DATASETS
+from benchmark.data.datasets import DATASETS
 from methods.base import Recipe
 
 WINDOWS = {"data.segmentation": "windows"}

@@ -41,13 +41,13 @@ from benchmark.data.audit import (
     table_row,
     task_counts,
 )
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry, Listing
 from benchmark.data.datasets.chapman import Chapman
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ecgbench import FORM
 from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG
 from benchmark.data.datasets.ptb_xl import PTBXL
-from benchmark.data.datasets.registry import DATASETS
 from benchmark.data.prepare import Prepared, Signal, Skipped
 from benchmark.data.segments import WINDOW, Segmentation
 from benchmark.data.simulate import CohortSettings, write_cohort

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 import benchmark.data.task as module
-from benchmark.data.datasets.registry import DATASETS
+from benchmark.data.datasets import DATASETS
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import normalise_trials, plain_seconds
 from benchmark.data.splits import TASKS, Column, TaskSpec, split_of

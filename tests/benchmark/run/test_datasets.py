@@ -16,8 +16,9 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Place
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Dataset, DatasetError
-from benchmark.data.datasets.registry import DATASETS, SIMULATED_MARK
+from benchmark.data.datasets.registry import SIMULATED_MARK
 from benchmark.data.prepare import Prepared
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.task import patients_per_class

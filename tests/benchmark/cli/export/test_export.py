@@ -19,8 +19,8 @@ from benchmark.cli import export
 from benchmark.cli.export import HEADER, Origin, described, export_found, find, model_card, scores_of
 from benchmark.config.command_line import OK, USAGE
 from benchmark.config.errors import ConfigError
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.datasets.registry import DATASETS
 from benchmark.data.task import make_task
 from benchmark.embedding import CONFIG, MODEL_CARD
 from benchmark.results.store import NoResults, Store

@@ -15,9 +15,9 @@ import pytest
 from pydantic import ValidationError
 
 from benchmark.config.config import load_config
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.chapman import LAST
-from benchmark.data.datasets.registry import DATASETS
 from benchmark.extras import download_catalogue
 from benchmark.extras.download_catalogue import (
     MOST_CONNECTIONS,
