@@ -4,6 +4,7 @@
 # make test-all  both
 # make reliability  the tests that attack the suite; writes docs/RELIABILITY.md
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
+# make size      files, lines, tokens and imports of every room, beside other suites
 # make docs      the pages as a site, in site/
 # make check     format, lint, types, then make test
 
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow test-all reliability mutants docs check format clean
+.PHONY: demo test test-slow test-all reliability mutants size docs check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
@@ -31,6 +32,9 @@ reliability: $(STAMP)
 
 mutants: $(STAMP)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)
+
+size: $(STAMP)
+	$(BIN)/python -m tests.size
 
 docs: $(STAMP)
 	$(BIN)/python -m mkdocs build --strict
