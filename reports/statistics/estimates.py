@@ -146,7 +146,9 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
         remark = "one seed: the interval covers the patients alone"
     if 2 * half >= SCALE:
         half = detected = np.nan
-        remark = "not estimable: the interval would be wider than the scale of the score; use more seeds"
+        remark = (
+            "not estimable: the interval would be wider than the scale of the score: use more seeds or test patients"
+        )
     return Estimate(
         mean=mean,
         low=mean - half,

@@ -23,8 +23,7 @@ from benchmark.cli.promises import (
     train_together,
     training_batch,
 )
-from benchmark.results.names import BEYOND
-from methods import METHODS, refusal
+from methods import BEYOND, METHODS, refusal
 from methods.base import Batch, MethodConfig, Recipe
 from methods.encoders import DEFAULT, ENCODERS, get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
