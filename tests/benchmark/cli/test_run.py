@@ -247,7 +247,9 @@ def test_a_grid_grows_by_what_is_new_and_its_store_moves(
         shown = capsys.readouterr().out
         assert re.search(rf"\b{cells} cells on \d+ encoders: {done} done, {cells - done} to do", shown), shown
         now = stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained")
-        assert {path: now.get(path) for path in before} == before, "what was there is not computed again"
+        # The card of an untrained encoder has the health on this run's windows, which another column alters.
+        kept = {path: time for path, time in before.items() if path.name != "pretraining.json"}
+        assert {path: now.get(path) for path in kept} == kept, "what was there is not computed again"
         before = now
     grown = table(tmp_path)
     fresh = ["--results", str(tmp_path / "fresh"), "--out", str(tmp_path / "at-once")]
