@@ -37,15 +37,18 @@ from benchmark.extras.answers import ANSWERS
 from benchmark.extras.answers_planted import BASE, Answer, Arm, Finding, Ran
 from benchmark.machine.ranks import Machine
 from benchmark.results.files import write_atomic
+from benchmark.results.names import WINDOWS_SHA256
 from benchmark.results.schema import digest
 from benchmark.results.store import Store
 from benchmark.run.datasets import gate, locate, names_of, with_columns
 from benchmark.run.grid import make_grid
 from benchmark.run.jobs import missing
 from benchmark.run.plan import make_plan
+from benchmark.run.pretraining import probe_windows_of
 from benchmark.screen import Console, duration, note, open_console
 from benchmark.training.boosting import FEATURES_VERSION
 from benchmark.training.finetune import FINETUNE_VERSION
+from benchmark.training.health import sample_facts
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import LINEAR_VERSION
 from reports.runs import open_run
@@ -180,7 +183,9 @@ def run_arm(arm: Arm, work: Path) -> Ran:
         raise DatasetError("; ".join(found.leaks))
     store = Store(asked.results)
     grid = make_grid(config, prepared, MACHINE)
-    plan = make_plan(config, prepared, grid, [*found.leaks, *found.unscored, *found.doubts])
+    windows = sample_facts(probe_windows_of(config, prepared, MACHINE.device))[WINDOWS_SHA256]
+    doubts = [*found.leaks, *found.unscored, *found.doubts]
+    plan = make_plan(config, prepared, grid, doubts, health_windows=str(windows))
     store.save_plan(plan)
     todo = missing(grid, store)
     if todo.cells and work_off(todo, prepared, store, asked, console):
