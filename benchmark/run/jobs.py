@@ -28,7 +28,6 @@ Which code a job was submitted with: it refuses to run with another.
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import socket
 import time
@@ -239,9 +238,6 @@ def together(cell: Cell) -> tuple[str, str]:
 def is_probe(cell: Cell) -> bool:
     """Whether a cell of a table reads frozen features, which it shares with others of its encoder; no trial's."""
     return cell.evaluation in EVALUATION_FACTS and EVALUATION_FACTS[cell.evaluation].frozen
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
