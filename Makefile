@@ -5,6 +5,7 @@
 # make reliability  the tests that attack the suite; writes docs/RELIABILITY.md
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make size      files, lines, tokens and imports of every room, beside other suites
+# make frozen    keys, tables, figures and messages of small runs into FOLDER: before and after a change, then diff -r
 # make docs      the pages as a site, in site/
 # make check     format, lint, types, then make test
 
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow test-all reliability mutants size docs check format clean
+.PHONY: demo test test-slow test-all reliability mutants size frozen docs check format clean
 
 demo: $(STAMP)
 	$(BIN)/python run_benchmark.py
@@ -35,6 +36,9 @@ mutants: $(STAMP)
 
 size: $(STAMP)
 	$(BIN)/python -m tests.size
+
+frozen: $(STAMP)
+	$(BIN)/python -m tests.frozen $(or $(FOLDER),frozen)
 
 docs: $(STAMP)
 	$(BIN)/python -m mkdocs build --strict
