@@ -359,7 +359,7 @@ def read_encoder(folder: Path, description: Description, code: str | Path | None
 
 def encoder_of(stored: dict[str, Any], weights: bytes, folder: Path, code: str | Path | None) -> Encoder:
     """The encoder of a name and sizes with these weights, which lie in a folder. Raises ConfigError in one line."""
-    name = stored.get("name", DEFAULT)
+    name = stored["name"]
     if "source" not in stored and code is not None:
         raise ConfigError(f"--code {code} is for an encoder from a file; this is {name!r} of the suite: leave it out")
     if "source" in stored and code is None:
@@ -611,7 +611,7 @@ def read_released(file: Path) -> tuple[Description, bytes]:
     description = Description(
         name=NAME,
         title=TITLE,
-        encoder={"name": encoder.name, **identity(type(encoder), encoder.config)},
+        encoder=identity(type(encoder), encoder.config),
         sha256=hashlib.sha256(weights).hexdigest(),
         cut={"kind": HEARTBEATS.kind, "samples": HEARTBEATS.samples, "per_trial": Finetune().beats_per_trial},
         precision="float32",

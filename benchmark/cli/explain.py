@@ -236,7 +236,7 @@ def unfinished(store: Store, key: str, name: str) -> str:
 
 LONGEST = 4
 """Values of a list that are shown whole; of a longer one the first, the last and their number."""
-OLDER = "not kept by the version that made it"
+NOT_STATED = "not stated"
 SUITE = "a class of the suite: its version is in the key, its code that of the commit"
 NOT_SHOWN = ("key_content", "encoder", "key", "illustration_sha256")
 """Entries of a card that are shown elsewhere or say nothing of a number."""
@@ -270,7 +270,7 @@ def sections_of(found: Found, store: Store) -> Iterator[Section]:
     yield "labelled, validation and test windows", row.counts | flat({"split": told.get("split", {})}, "")
     yield "training", row.training
     yield from encoder_of(row, store)
-    yield f"key {row.key}: the digest of ratio, seed and", flat(told.get("key_content") or {"content": OLDER}, "")
+    yield f"key {row.key}: the digest of ratio, seed and", flat(told.get("key_content") or {"content": NOT_STATED}, "")
     yield "data", told.get("data", {})
     yield "pretraining corpus", told.get("corpus", {})
     yield "config", flat(told.get("config", {}), "")
@@ -310,8 +310,8 @@ def machine_of(row: Row) -> dict[str, Any]:
     """Where a cell was computed, and in which mode."""
     told = row.provenance
     mode = (told.get("key_content") or {}).get("mode", {})
-    threads = {"threads": OLDER} | flat(told.get("device") or {}, "")
-    return {"precision": told.get("precision", OLDER), **threads, **{f"mode: {k}": v for k, v in mode.items()}}
+    threads = {"threads": NOT_STATED} | flat(told.get("device") or {}, "")
+    return {"precision": told.get("precision", NOT_STATED), **threads, **{f"mode: {k}": v for k, v in mode.items()}}
 
 
 def encoder_of(row: Row, store: Store) -> Iterator[Section]:
@@ -333,7 +333,7 @@ def encoder_of(row: Row, store: Store) -> Iterator[Section]:
     health = facts.pop("health", [])
     shown = flat(facts, "") | flat({"health at the end": health[-1] if health else {}}, "")
     yield heading, method_file | flat({"encoder": card.get("encoder", {})}, "") | shown
-    yield f"key of the encoder {row.pretrain_key}: the digest of", flat(content or {"content": OLDER}, "")
+    yield f"key of the encoder {row.pretrain_key}: the digest of", flat(content or {"content": NOT_STATED}, "")
 
 
 def files_of(found: Found, store: Store) -> dict[str, str]:
@@ -626,7 +626,7 @@ def in_step_on(threads: int, job: PretrainingJob) -> None:
 
 
 def threads_of(device: Mapping[str, Any] | None) -> int:
-    """Threads of a stored device; of an older one that does not tell, those of this process.
+    """Threads of a stored device; of one that does not state them, those of this process.
 
     Raises ConfigError for a number that no machine has.
     """

@@ -587,8 +587,7 @@ def described(found: Found, weights: bytes) -> Description:
         "method": found.card.get("method", row.method),
         "seed": found.card.get("seed", row.pretrain_seed),
         "corpus": row.provenance.get("corpus", {}),
-        "config": {name: value for name, value in content.get("config", {}).items() if name != "recipe"},
-        **{name: content[name] for name in ("recipe", "epochs", "budget") if name in content},
+        **{name: content[name] for name in ("config", "epochs", "budget") if name in content},
         **{name: found.card[name] for name in BUDGET if name in found.card},
     }
     return Description(
@@ -631,7 +630,7 @@ def _about(found: Found, corpus: dict[str, Any]) -> dict[str, str]:
         "method": f"{found.run.plan.variants[found.variant]} ({card.get('method', found.variant)})",
         "data": data if corpus else "none: it is untrained",
         "settings": _settings(content.get("config", {})),
-        "recipe": _settings(content.get("recipe", {})),
+        "recipe": _settings(content.get("config", {}).get("recipe", {})),
         "budget": _budget(card, content),
         "seed": str(card.get("seed", "")),
         "device": " ".join(filter(None, [device.get("type"), device.get("name"), card.get("precision")])),
@@ -647,9 +646,10 @@ def _settings(values: dict[str, Any]) -> str:
 def _budget(card: dict[str, Any], content: dict[str, Any]) -> str:
     if not card.get("updates"):
         return ""
-    equal = content.get("budget", {}).get("equal")
+    equal = content.get("budget")
+    measured = "epochs" if equal in (None, "epochs") else f"epochs (equal {equal})"
     facts = {
-        f"epochs{f' (equal {equal})' if equal else ''}": content.get("epochs", len(card.get("loss", []))),
+        measured: content.get("epochs", len(card.get("loss", []))),
         "updates": card["updates"],
         "windows an update": card.get("batch_size"),
         "windows through the encoder": card.get("encoder_passes"),

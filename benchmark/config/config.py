@@ -19,10 +19,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import (
     AfterValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationError,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -140,20 +138,6 @@ class Config(Section):
             return sweeps
         return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without later keys at their defaults: stored configs from before there were these are equal."""
-        values: dict[str, Any] = as_dict(self)
-        later: dict[str, Any] = {
-            "encoders": [],
-            "printed": [],
-            "knn": Knn(),
-            "few_shot": FewShot(),
-            "supervised": Supervised(),
-        }
-        same = {name for name, value in later.items() if getattr(self, name) == value}
-        return {name: value for name, value in values.items() if name not in same}
-
     @field_validator("printed")
     @classmethod
     def _known_sources(cls, names: list[str]) -> list[str]:
@@ -217,7 +201,7 @@ class Config(Section):
 
     def encoder_class(self) -> type[Encoder]:
         """The encoder that all methods share."""
-        return get_encoder(self.encoder.get("name", DEFAULT))
+        return get_encoder(self.encoder["name"])
 
     def encoder_config(self) -> EncoderConfig:
         """The encoder's config, without dropout, which each method sets."""

@@ -21,10 +21,8 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -167,14 +165,6 @@ class Data(Section):
         if stride and seconds and stride > seconds:
             raise ValueError(f"it would leave gaps between crops of {seconds:g} s (data.window_seconds)")
         return stride
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without later keys at their defaults: stored configs from before there were these are equal."""
-        values: dict[str, Any] = as_dict(self)
-        later: dict[str, Any] = {"cards": {}, "window_stride": None, "short": "skip", "rate": 250, "pool": "mean"}
-        later |= {"standardise": "recording", "leads": list(LEADS), "task": [DEFAULT_TASK]}
-        return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
     def known(self) -> list[str]:
         """Names of the datasets that there are: the built-in ones and those of the cards."""
@@ -419,17 +409,3 @@ class Pretrain(Section):
         if self.budget == "seconds":
             return self.pair_milliseconds[REFERENCE], self.pair_milliseconds[method.name]
         return 1.0, 1.0
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without later keys at their defaults: stored configs from before there were these are equal."""
-        values: dict[str, Any] = as_dict(self)
-        later: dict[str, Any] = {
-            "budget": "epochs",
-            "pair_milliseconds": {},
-            "snapshots": [],
-            "presets": [],
-            "tuned": {},
-        }
-        later |= {"batch_norm": "synchronised", "streaming": "auto"}
-        return {name: value for name, value in values.items() if name not in later or value != later[name]}

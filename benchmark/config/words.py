@@ -271,12 +271,12 @@ def whole_encoder(given: Any, place: str = "encoder") -> dict[str, Any]:
         if key not in own:
             raise ValueError(unknown("config key", f"{place}.{key}", [f"{place}.{knob}" for knob in ("name", *own)]))
     knobs = built(kind.Config, values, f"{place}.").content()
-    return ({} if name == DEFAULT else {"name": name}) | {knob: knobs[knob] for knob in own if knob in knobs}
+    return {"name": name} | {knob: knobs[knob] for knob in own if knob in knobs}
 
 
 def sized(section: Mapping[str, Any]) -> tuple[type[Encoder], EncoderConfig]:
     """The encoder of a section and its config, without dropout, which each method sets."""
-    kind = get_encoder(section.get("name", DEFAULT))
+    kind = get_encoder(section["name"])
     return kind, kind.Config(**{knob: value for knob, value in section.items() if knob != "name"})
 
 
@@ -292,7 +292,7 @@ def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:
 
     Raises ValueError for two equal sections.
     """
-    names = [get_encoder(section.get("name", DEFAULT)).name for section in sections]
+    names = [get_encoder(section["name"]).name for section in sections]
     labels = []
     for name, section in zip(names, sections, strict=True):
         alike = [other for also, other in zip(names, sections, strict=True) if also == name]

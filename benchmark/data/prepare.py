@@ -64,7 +64,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.datasets.registry import is_marked, is_simulated
 from benchmark.data.segments import HEARTBEATS, Segmentation
@@ -311,16 +310,12 @@ def cache_key(
     """Key of a listed dataset under a segmentation: 16 hex digits; `read` and `on_reading` as in `contents_of`."""
     versions = {"pipeline": PIPELINE_VERSION, **{name: version(name) for name in PACKAGES}}
     about = [dataset.name, listing.form, listing.skipped, listing.warnings, versions, segmentation.content()]
-    about += [listing.reading] if listing.reading else []  # absent without, so that caches of earlier versions serve
-    content = hashlib.sha256(json.dumps(about).encode())
+    content = hashlib.sha256(json.dumps([*about, listing.reading]).encode())
     files_of = [dataset.files(entry) for entry in listing.entries]
     files = [path for own in files_of for path in own]
     found = contents_of(dataset.name, dataset.root, files, cache, read=read, on_reading=on_reading)
     for entry, own in zip(listing.entries, files_of, strict=True):
-        stated = asdict(entry)
-        if not entry.statements:  # absent without, so that caches of earlier versions serve
-            del stated["statements"]
-        content.update(json.dumps([stated, [(path.name, found[path]) for path in own]]).encode())
+        content.update(json.dumps([asdict(entry), [(path.name, found[path]) for path in own]]).encode())
     return content.hexdigest()[:KEY_LENGTH]
 
 
@@ -490,8 +485,8 @@ def _opened(folder: Path, index: dict[str, Any]) -> Prepared:
 
 
 def _with_tuples(listed: dict[str, Any]) -> dict[str, Any]:
-    """An entry of the index with its lists as tuples; an index of an earlier version has no statements."""
-    return listed | {name: tuple(listed.get(name, ())) for name in ("labels", "statements")}
+    """An entry of the index with its lists as tuples."""
+    return listed | {name: tuple(listed[name]) for name in ("labels", "statements")}
 
 
 def prepare(
@@ -607,12 +602,11 @@ def _build(
         "first_window": first_window,
         "entries": [asdict(entry) for entry in entries],
         "skipped": [asdict(skip) for skip in skipped],
+        "first_label_counts": dataset.first_label_counts,
     }
-    if dataset.name not in DATASETS and dataset.first_label_counts:  # a built-in dataset's rule goes by its name
-        index["first_label_counts"] = True
     simulated = is_simulated(dataset, listing.entries)
     shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
-    shown |= {"first_label_counts": dataset.first_label_counts, "how_to_get": dataset.how_to_get}
+    shown |= {"how_to_get": dataset.how_to_get}
     fingerprint = _fingerprint(index, content.hexdigest())
     about = {"format": INDEX_FORMAT, "key": key, "fingerprint": fingerprint, "others": listing.others}
     about |= {"warnings": listing.warnings, "windows_sha256": content.hexdigest()}

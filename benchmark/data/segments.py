@@ -28,7 +28,7 @@ could be computed from I and II stay absent: 8 leads would else be 12.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any, Literal
@@ -350,7 +350,7 @@ LARGEST = float(np.finfo(np.float16).max)
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How recordings are cut. A field added here needs a default."""
+    """How recordings are cut."""
 
     kind: Kind = "heartbeats"
     samples: int = WINDOW
@@ -365,9 +365,8 @@ class Segmentation:
     """A recording shorter than a window is lengthened by zeros, instead of skipped."""
 
     def content(self) -> dict[str, Any]:
-        """What determines the windows, for keys; without later fields at their default: earlier keys stay valid."""
-        later = {field.name: field.default for field in fields(self)[2:]}
-        return {name: value for name, value in asdict(self).items() if name not in later or value != later[name]}
+        """What determines the windows, for keys."""
+        return asdict(self)
 
     def cut(self, signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
         """What is kept of a recording (n_samples, L) in mV at fs Hz: windows (n, S, L), or its samples (n, 1, L).

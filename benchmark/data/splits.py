@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -44,7 +44,7 @@ SplitBy = Literal["protocol", "shuffled"]
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """Task settings independent of dataset, label ratio and seed. A field added here needs a default."""
+    """Task settings independent of dataset, label ratio and seed."""
 
     per_trial: int
     """Heartbeats or plain windows per pseudo-trial."""
@@ -60,18 +60,13 @@ class TaskSpec:
     """How the windows of a recording vote."""
     sides: SplitBy = "protocol"
 
-    def rules(self) -> list[Any]:
-        """Settings that determine sides and labels, for a result's key.
-
-        Fields at their default are left out, so that adding a field changes no existing key.
-        """
-        further = [field for field in fields(self) if field.default is not MISSING]
-        changed = {field.name: value for field in further if (value := getattr(self, field.name)) != field.default}
-        return [self.labels, self.protocol, *([changed] if changed else [])]
+    def content(self) -> dict[str, Any]:
+        """What determines sides, labels and windows of a task, for a result's key."""
+        return {"version": SPLIT_VERSION, **asdict(self)}
 
 
 Item = TypeVar("Item")
-SPLIT_VERSION = 1
+SPLIT_VERSION = 2
 """Results version: raised with any change that can move a split or a labelled subset."""
 SPLIT_SEED = 42
 """Seed of the strict split, and of the paper protocol's one shuffle of training pseudo-trials (the authors' value)."""

@@ -147,7 +147,7 @@ class Web:
         """
         self._rest()
         try:
-            response = self._session.get(url, headers=headers, stream=True, timeout=self._timeout())
+            response = self._ask(url, headers)
         except requests.exceptions.SSLError as error:
             raise Unreachable(f"no trusted https connection: {_short(error)}") from None
         except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
@@ -163,6 +163,26 @@ class Web:
             if response.status_code not in (200, 206, WITHOUT_RANGE):
                 raise Refused(f"{response.status_code} {response.reason}")
             yield response
+
+    def _ask(self, url: str, headers: Mapping[str, str] | None) -> Response:
+        """The head of the answer. A thread waits for it, since requests bounds each byte's time and not their sum."""
+        answers = Queue[Response | Exception]()
+
+        def ask() -> None:
+            try:
+                answers.put(self._session.get(url, headers=headers, stream=True, timeout=self._timeout()))
+            except Exception as problem:
+                answers.put(problem)
+
+        Thread(target=ask, daemon=True).start()
+        seconds = sum(self._timeout()) + self.manners.patience
+        try:
+            answer = answers.get(timeout=seconds)
+        except Empty:
+            raise Unreachable(f"no whole answer in {seconds:.0f} s") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def _rest(self) -> None:
         """Wait until the home wants to be asked again. Raises Halted at a stop."""

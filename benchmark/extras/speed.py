@@ -84,7 +84,7 @@ from benchmark.training.health import count_positives
 from benchmark.training.pretrain import compile_encoders, make_optimiser, train_step
 from methods import get_method
 from methods.base import Batch, MethodConfig, PretrainMethod
-from methods.encoders import DEFAULT, ENCODERS, get_encoder, identity
+from methods.encoders import ENCODERS, get_encoder, identity
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.etp import ETP
 from methods.parts.losses import unit_length
@@ -508,7 +508,7 @@ def threads(number: int) -> Iterator[None]:
 
 def base_setting(config: Config, device: torch.device, effort: Effort) -> Setting:
     """Setting of fine-tuning with the encoder and windows of a config."""
-    name, size, samples = config.encoder.get("name", DEFAULT), config.encoder_config(), config.data.cut().samples
+    name, size, samples = config.encoder["name"], config.encoder_config(), config.data.cut().samples
     return Setting("", MethodConfig(), name, size, samples, effort.batch, "float32", str(device))
 
 
@@ -518,9 +518,7 @@ def backbones_of(config: Config, base: Setting) -> dict[str, Setting]:
     sized_as = {label: sized(section) for label, section in zip(labels_of(sections), sections, strict=True)}
     named = {kind for kind, _ in sized_as.values()}
     sized_as |= {name: (kind, kind.Config()) for name, kind in ENCODERS.items() if kind not in named}  # type: ignore[call-arg]
-    names = {
-        kind: section.get("name", DEFAULT) for (kind, _), section in zip(sized_as.values(), sections, strict=False)
-    }
+    names = {kind: section["name"] for (kind, _), section in zip(sized_as.values(), sections, strict=False)}
     return {
         label: replace(base, encoder=names.get(kind, kind.name), size=size, batch=min(base.batch, BACKBONE_WINDOWS))
         for label, (kind, size) in sized_as.items()

@@ -150,7 +150,7 @@ class CellContent(TypedDict, total=False):
     """What the key of a cell is the digest of."""
 
     settings: dict[Line, Any]
-    task: list[Any]
+    task: dict[Line, Any]
     mode: dict[Line, Any]
 
 
@@ -168,10 +168,9 @@ class PretrainContent(TypedDict, total=False):
 
     encoder: dict[Line, Any]
     config: dict[Line, Any]
-    recipe: dict[Line, Any]
     mode: dict[Line, Any]
     file: CodeFile
-    budget: dict[Line, Any]
+    budget: Line
     stable: dict[Line, Any]
     text: dict[Line, Any]
 

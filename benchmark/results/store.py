@@ -185,22 +185,21 @@ IDS = ("recording", "patient")
 
 
 def key_problem(row: Mapping[str, Any]) -> str:
-    """Why the fields of a row do not give its key; '' if they do, or if it holds no content of its key (older rows)."""
+    """Why the fields of a row do not give its key; '' if they do, or if it holds no content of its key."""
     content = row["provenance"].get("key_content")
     if not content:
         return ""
     if digest([content, row["ratio"], row["seed"]]) != row["key"]:
         return "what the row says of its key does not give the key"
     data = row["provenance"].get("data", {})
-    _, *rules = content.get("task", [None])
-    labels, protocol = rules[:2] if rules else (row["labels"], row["protocol"])
+    task = content.get("task", {})
     stated = {
         "evaluation": (row["evaluation"], content.get("evaluation")),
         "pretrain": (row["pretrain_key"] or None, content.get("pretrain")),
         "data": (data.get("fingerprint"), content.get("data")),
         "dataset": (row["dataset"], data.get("name", row["dataset"])),
-        "labels": (row["labels"], labels),
-        "protocol": (row["protocol"], protocol),
+        "labels": (row["labels"], task.get("labels", row["labels"])),
+        "protocol": (row["protocol"], task.get("protocol", row["protocol"])),
     }
     wrong = [name for name, (own, expected) in stated.items() if own != expected]
     return f"the row's {wrong[0]} is not that of its key" if wrong else ""

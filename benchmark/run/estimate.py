@@ -36,7 +36,6 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.screen import Console, duration, note, print_table
 from benchmark.training.evaluations import EVALUATIONS, Amounts, Pool
 from benchmark.training.pretrain import DECAY_SHARE, autocast, pairs_bought
-from methods.encoders import DEFAULT
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
@@ -388,7 +387,7 @@ def save_speed(speed: Speed, path: Path) -> None:
 
 
 def load_speed(path: Path) -> Speed | None:
-    """The values of `save_speed`; None if the file is missing, damaged or of an older form."""
+    """The values of `save_speed`; None if the file is missing or damaged."""
     try:
         return TypeAdapter(Speed).validate_json(read_regular(path, LARGEST_JSON))
     except (OSError, ValueError):
@@ -408,7 +407,7 @@ def print_speed(console: Console, speed: Speed) -> None:
     note(console, f"  {rounds}; ratios are plain / ours [lowest-highest]")
     print_steps(console, speed)
     if "plain float32" not in speed.finetuning.seconds:
-        name = speed.encoder.get("name", DEFAULT)
+        name = speed.encoder["name"]
         note(console, f"  the encoder {name} has no plain form to be measured against")
     print_backbones(console, speed)
     for line in (

@@ -23,7 +23,6 @@ from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.corpus import embedder_identity
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import SPLIT_VERSION
 from benchmark.machine.ranks import Machine
 from benchmark.results.names import (
     CARD,
@@ -146,29 +145,22 @@ def pretrain_content(
     if sources := sources_of(method):
         content["file"] = sources
     if method.trains:
+        labelled = bool(config.data.source(config.data.pretrain).classes)  # else the corpus is pretrained on whole
         content |= {
             "version": PRETRAIN_VERSION,
-            # The recipe in use is a separate entry, so that keys of earlier results stay valid.
-            "config": asdict(replace(knobs, recipe=method.Config().recipe)),
-            "recipe": asdict(knobs.recipe),
+            "config": asdict(knobs),
             "epochs": config.pretrain.epochs,
-            "per_trial": spec.per_trial,
+            "budget": config.pretrain.budget,
+            "task": spec.content() if labelled else {"per_trial": spec.per_trial, "standardise": spec.standardise},
             "data": fingerprint,
             "mode": dict(mode),
         }
         if knobs.recipe.schedule == "stable":
             content["stable"] = {"warmup_epochs": WARMUP_EPOCHS, "decay_share": DECAY_SHARE}
-        if config.pretrain.budget != "epochs":  # absent by default, so that keys of earlier results stay valid
-            content["budget"] = {"equal": config.pretrain.budget}
-            content["budget"] |= {"passes": method.encoder_passes} if config.pretrain.budget == "passes" else {}
-            if config.pretrain.budget == "seconds":
-                content["budget"]["pair_milliseconds"] = config.pretrain.pair_costs(method)
-        if mode.get("ranks") and config.pretrain.batch_norm != "synchronised":
+        if mode.get("ranks"):
             content["batch_norm"] = config.pretrain.batch_norm
-        if config.data.source(config.data.pretrain).classes:  # an unlabelled corpus is pretrained on whole
-            content["task"] = [SPLIT_VERSION, *spec.rules()]
-        if config.data.standardise == "dataset":  # else the data tell
-            content["standardise"] = "dataset"
+        if config.pretrain.budget in ("passes", "seconds"):
+            content["pair_costs"] = list(config.pretrain.pair_costs(method))
         if method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)
     return content
@@ -185,9 +177,8 @@ def cell_content(
         "pretrain": pretraining.key,
         "evaluation": evaluation,
         "settings": dict(how.settings(config)),
-        "per_trial": spec.per_trial,
         "data": fingerprint,
-        "task": [SPLIT_VERSION, *spec.rules()],
+        "task": spec.content(),
         "mode": {name: mode[name] for name in ("device", "precision")},
         **how.further(config, pretraining.method),
     }
@@ -201,9 +192,8 @@ def features_content(config: Config, fingerprint: str, column: str = "") -> dict
         "evaluation": FEATURES,
         "settings": config.boosting.model_dump(),
         "segmentation": config.data.segmentation,
-        "per_trial": spec.per_trial,
         "data": fingerprint,
-        "task": [SPLIT_VERSION, *spec.rules()],
+        "task": spec.content(),
     }
 
 
@@ -211,7 +201,8 @@ def stem_key(content: Mapping[str, Any]) -> str:
     """Key of a pretraining's stem, from the pretraining's content; '' under another schedule than `stable`."""
     if "stable" not in content:
         return ""
-    return digest({name: value for name, value in content.items() if name not in ("epochs", "budget")} | {"stem": True})
+    shared = {name: value for name, value in content.items() if name not in ("epochs", "budget", "pair_costs")}
+    return digest(shared | {"stem": True})
 
 
 NONE: Mapping[tuple[str, str], Prepared] = {}
@@ -370,7 +361,8 @@ def of_ranks(content: Mapping[str, Any], count: int) -> dict[str, Any]:
     mode = {name: value for name, value in content["mode"].items() if name != "ranks"}
     if count == 1:
         return {name: value for name, value in content.items() if name != "batch_norm"} | {"mode": mode}
-    return dict(content) | {"mode": mode | {"ranks": count}}
+    kind = {"batch_norm": content.get("batch_norm", "synchronised")}
+    return dict(content) | {"mode": mode | {"ranks": count}} | kind
 
 
 def ranks_in_words(count: int) -> str:

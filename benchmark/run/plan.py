@@ -50,16 +50,15 @@ def make_plan(
         "roles": {variant.name: variant.facts() | elsewhere.get(variant.name, {}) for variant in grid.variants},
         "datasets": {column.name: column_facts(prepared[column.name], column) for column in config.data.columns()},
         "pretraining": facts_of(corpus) | pretrained_on(corpus, config),
+        "tunings": [tuning.key for tuning in tunings],
     }
-    if tunings:  # absent without, so that keys of earlier plans stay valid
-        content["tunings"] = [tuning.key for tuning in tunings]
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, warnings=list(warnings), health_windows=health_windows, **content)
 
 
 def column_facts(prepared: Prepared, column: Column) -> dict[str, Any]:
     """Facts of a column; of a named task also its dataset and name."""
-    if column.named is None:  # absent for `default`, so that keys of earlier plans stay valid
+    if column.named is None:
         return facts_of(prepared)
     return facts_of(prepared) | {"of": column.dataset, "task": column.task}
 
@@ -179,15 +178,16 @@ def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:
     """The parts of a cell's content but its pretraining."""
     boosted = cell.evaluation == FEATURES
     section = "boosting" if boosted else EVALUATIONS[cell.evaluation].section or cell.evaluation
-    split, *rules = content["task"]
+    task = dict(content["task"])
     return {
         f"{cell.evaluation.upper().replace('-', '_')}_VERSION": content["version"],
         **flat(content["settings"], f"{section}."),
         "finetune.encoder_dropout": content.get("encoder_dropout"),
-        "finetune: windows per pseudo-trial": content["per_trial"],
+        "finetune: windows per pseudo-trial": task.pop("per_trial"),
         f"data fingerprint of {cell.dataset}": content["data"],
-        "SPLIT_VERSION": split,
-        **dict(zip(("data.labels", "protocol", "task rules"), rules, strict=False)),
+        "SPLIT_VERSION": task.pop("version"),
+        "protocol": task.pop("protocol"),
+        **flat(task, "data."),
         **content.get("mode", {}),
         "data.segmentation": content.get("segmentation"),
     }
@@ -196,22 +196,19 @@ def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:
 def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
     """The parts of a pretraining's content, whose number of threads is left out."""
     method = content.get("method", cell.variant.method_name)
-    file = content.get("file", {})
+    file, task = content.get("file", {}), dict(content.get("task", {}))
     return {
         f"version of {method}": content.get("method_version"),
         "PRETRAIN_VERSION": content.get("version"),
         **flat(content.get("encoder", {}), "encoder."),
         **flat(content.get("config", {}), f"methods.{method}."),
-        **flat(content.get("recipe", {}), "recipe."),
         "pretrain.epochs": content.get("epochs"),
-        "pretrain: windows per pseudo-trial": content.get("per_trial"),
+        "pretrain: windows per pseudo-trial": task.pop("per_trial", None),
         "pretrain.seed": content.get("seed"),
         "data fingerprint of the pretraining corpus": content.get("data"),
-        "pretraining split": content.get("task"),
-        "data.standardise": content.get("standardise"),
-        "pretrain.budget": content.get("budget", {}).get("equal"),
-        f"encoder passes of {method}": content.get("budget", {}).get("passes"),
-        f"milliseconds per pair of {REFERENCE} and {method}": content.get("budget", {}).get("pair_milliseconds"),
+        **flat(task, "pretraining task: "),
+        "pretrain.budget": content.get("budget"),
+        f"cost of a pair of windows of {REFERENCE} and {method}": content.get("pair_costs"),
         **flat(content.get("stable", {}), "schedule stable: "),
         **flat(content.get("text", {}), "text."),
         f"source of method {method}": file.get("source"),

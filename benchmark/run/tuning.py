@@ -29,7 +29,6 @@ from benchmark.config.config import Config, validate
 from benchmark.config.errors import ConfigError
 from benchmark.config.words import laid_over
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import SPLIT_VERSION
 from benchmark.results.names import LINEAR, TRIAL
 from benchmark.results.schema import digest
 from benchmark.results.store import CorruptRow, Store
@@ -115,7 +114,7 @@ def tuning_content(config: Config, name: str) -> dict[str, Any]:
         "pretraining": pretrain_content(config, config.method_class(name), config.method_config(name), 0, "", {}),
         "data": config.data.model_dump(mode="json"),
         "linear": config.linear.model_dump(mode="json"),
-        "probe": [LINEAR_VERSION, SPLIT_VERSION, spec.per_trial, *spec.rules()],
+        "probe": [LINEAR_VERSION, spec.content()],
     }
 
 

@@ -34,7 +34,7 @@ from benchmark.results.names import CARD
 from benchmark.results.schema import checked
 from benchmark.results.store import BadCard, card_bytes, read_card_file
 from methods.base import PretrainMethod
-from methods.encoders import DEFAULT, identity
+from methods.encoders import identity
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 from methods.from_file import sources_of, text_of
@@ -201,7 +201,7 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     body = save_tensors({name: value.detach().cpu().contiguous() for name, value in held.items()})
     card = {
         "key": folder.name,
-        "encoder": {"name": encoder.name, **identity(type(encoder), encoder.config)},
+        "encoder": identity(type(encoder), encoder.config),
         "sha256": hashlib.sha256(body).hexdigest(),
         **facts,
     }
@@ -246,7 +246,7 @@ def read_card(folder: Path) -> dict[str, Any] | None:
 
 
 def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
-    """Load a pretrained encoder of the class `kind`; a card without an encoder's name (older form) means the default.
+    """Load a pretrained encoder of the class `kind`.
 
     Raises FileNotFoundError if it is missing or damaged, ValueError if it is of another encoder than `kind`.
     """
@@ -286,7 +286,7 @@ def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes
 
 def other_encoder(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """How the name or the code of a stored encoder differs from the one that is asked for; '' if they are the same."""
-    own, wanted = (values.get("name", DEFAULT) for values in (stored, asked))
+    own, wanted = (values["name"] for values in (stored, asked))
     if own != wanted:
         return f"these are weights of the encoder {own!r}, not of {wanted!r}"
     if stored.get("source") != asked.get("source"):

@@ -119,7 +119,7 @@ class Evaluation:
     draw: Draw = drawn_by_protocol
     """The labelled windows."""
     further: Callable[[Config, type[PretrainMethod]], Mapping[str, Any]] = lambda config, method: {}
-    """Further entries of the key, absent at their defaults."""
+    """Further entries of the key."""
     labelled: Callable[[Pool, float], float] = share_of
     """(training part, ratio) -> expected labelled windows."""
     passes: Callable[[Config, Amounts], float] = frozen_passes
@@ -165,9 +165,8 @@ def _run_finetune(judged: Judged) -> Outcome:
 
 
 def _dropout(config: Config, method: type[PretrainMethod]) -> dict[str, Any]:
-    """Dropout on the encoder's output; absent at 0, so that keys of earlier results stay valid."""
-    dropout = config.finetuning(method).encoder_dropout
-    return {"encoder_dropout": dropout} if dropout else {}
+    """Dropout on the encoder's output."""
+    return {"encoder_dropout": config.finetuning(method).encoder_dropout}
 
 
 def _finetune_passes(config: Config, amounts: Amounts) -> float:

@@ -207,7 +207,7 @@ def sample_facts(probe: ProbeWindows) -> dict[str, int | bool | str]:
 
 
 def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
-    """Health of each epoch from a pretraining's card; empty for older cards."""
+    """Health of each epoch from a pretraining's card."""
     return [EpochHealth(**epoch) for epoch in card.get("health", [])]
 
 

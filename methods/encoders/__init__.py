@@ -48,9 +48,5 @@ def load_official(name: str, state_dict: Mapping[str, Tensor]) -> Encoder:
 
 
 def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
-    """What determines an encoder's numbers, for content keys: name, sizes and, if loaded from a file, its sources.
-
-    The default encoder has no name here.
-    """
-    name = {} if kind.name == DEFAULT else {"name": kind.name}
-    return name | config.content() | sources_of(kind) | kind.brought()
+    """What determines an encoder's numbers, for content keys: name, sizes and, if loaded from a file, its sources."""
+    return {"name": kind.name} | config.content() | sources_of(kind) | kind.brought()

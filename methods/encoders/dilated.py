@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -37,10 +37,6 @@ class DilatedConfig(EncoderConfig):
     pool: Size = 1
     """Consecutive samples averaged into one time step, not in the paper: 3 takes 250 Hz to 83 Hz at a third of the
     cost."""
-
-    def content(self) -> dict[str, Any]:
-        """See `EncoderConfig.content`. `pool` is absent at 1: keys of earlier results stay valid."""
-        return {name: value for name, value in super().content().items() if name != "pool" or value != 1}
 
     @classmethod
     def small(cls) -> DilatedConfig:

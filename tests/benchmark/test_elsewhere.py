@@ -33,7 +33,7 @@ from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, wor
 from benchmark.results.names import EVALUATION_FACTS
 from benchmark.results.store import Store
 from benchmark.run.datasets import each_cut
-from benchmark.run.grid import Cell, Grid, make_grid, pretrain_content
+from benchmark.run.grid import Cell, Grid, make_grid
 from benchmark.run.jobs import Setup, missing
 from benchmark.run.runner import do
 from methods.encoders import identity
@@ -168,13 +168,6 @@ def test_other_signals_are_another_row_and_another_licence_is_not(tmp_path: Path
     file = (tmp_path / "a" / "theirs.pt").read_bytes()
     (tmp_path / "d" / "theirs.pt").write_bytes(file)
     assert key(told) == before
-
-
-def test_the_key_of_every_other_row_holds_nothing_new(small_config: SmallConfig) -> None:
-    config = small_config()
-    for name in config.methods:
-        content = pretrain_content(config, config.method_class(name), config.method_config(name), 1, "data", MODE)
-        assert set(content["encoder"]) == {"leads", "output", "dropout", "hidden", "depth"}
 
 
 def test_an_encoder_with_weights_is_no_encoder_to_pretrain(tmp_path: Path, small_config: SmallConfig) -> None:

@@ -24,9 +24,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -291,12 +289,6 @@ class Labels(Part):
         if self.separator and not (self.column or self.comment):
             raise ValueError("labels.separator: of labels.column or labels.comment, neither of which is given")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, as_dict: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without a later key that is not given: stored configs from before there was one are equal."""
-        values: dict[str, Any] = as_dict(self)
-        return {name: value for name, value in values.items() if name != "comment" or value is not None}
 
     def words(self, name: str) -> list[str]:
         """What stands for a class in the table."""

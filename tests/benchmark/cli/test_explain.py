@@ -232,7 +232,7 @@ def test_an_older_row_is_explained_without_what_it_lacks(told_bench: Bench, tmp_
     row = row_of(told_bench, store, **{entry: None, "key_content": None})
     told = values_of(list(explained(find_cell(store.root, row.key), store)))
     assert told["cell"]["key"] == row.key
-    assert told[f"key {row.key}: the digest of ratio, seed and"] == {"content": "not kept by the version that made it"}
+    assert told[f"key {row.key}: the digest of ratio, seed and"] == {"content": "not stated"}
 
 
 @pytest.mark.attack("rows and cards of another cell under valid digests")
@@ -417,11 +417,11 @@ def test_other_data_are_refused(
 def test_a_row_of_an_earlier_results_version_is_refused_with_what_differs(
     store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(grid, "SPLIT_VERSION", 99)
+    monkeypatch.setattr(grid, "PRETRAIN_VERSION", 99)
     assert run(store, "pmq", "linear") == USAGE
     error = capsys.readouterr().err
     assert "pmq linear chapman 0.5 seed 41 cannot be run again by this version" in error
-    assert "SPLIT_VERSION 99, was 1" in error
+    assert "PRETRAIN_VERSION 99, was 2" in error
 
 
 def rewritten(told_bench: Bench, store: Store, **provenance: Any) -> Row:

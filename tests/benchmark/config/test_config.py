@@ -155,7 +155,7 @@ def test_the_default_and_the_papers_grid_are_there() -> None:
     assert demo.data.simulation is not None
     assert paper.data.simulation is None
     assert (paper.ratios, paper.seeds) == ([0.3, 0.1, 0.01], [41, 42, 43, 44, 45])
-    assert paper.encoder == {"hidden": 64, "depth": 10, "output": 320}
+    assert paper.encoder == {"name": "dilated", "hidden": 64, "depth": 10, "output": 320, "pool": 1}
 
 
 @pytest.mark.parametrize("name", config_names())
@@ -198,11 +198,10 @@ def test_both_dotted_keys_of_a_knob_are_the_same() -> None:
     assert config == load_config("demo", {"knobs.pmq": {"queue_size": 512, "momentum": 0.5}, "methods": ["pmq"]})
 
 
-def test_the_default_encoder_goes_without_its_name_and_every_other_with_all_its_knobs() -> None:
-    """Configs kept before there were other encoders stay equal to those made now."""
+def test_an_encoder_stands_with_its_name_and_all_its_knobs() -> None:
     named = load_config("demo", {"encoder.name": "dilated"})
     assert named == load_config("demo")
-    assert named.encoder == {"hidden": 16, "depth": 6, "output": 64, "pool": 3}
+    assert named.encoder == {"name": "dilated", "hidden": 16, "depth": 6, "output": 64, "pool": 3}
     other = load_config("paper", {"encoder": {"name": "resnet1d"}})
     assert other.encoder == {"name": "resnet1d", "output": 128}
     assert (other.encoder_class(), other.encoder_config()) == (ResNet1d, ResNet1dConfig())
@@ -219,7 +218,8 @@ def test_a_name_laid_over_a_file_leaves_the_knobs_of_its_own_encoder_behind(tmp_
     (tmp_path / "mine.yaml").write_text("methods: [pmq]\nencoder: {name: resnet1d, output: 24}\n")
     mine = str(tmp_path / "mine.yaml")
     assert load_config(mine, {"encoder.name": "resnet1d"}).encoder == {"name": "resnet1d", "output": 24}
-    assert load_config(mine, {"encoder.name": "dilated"}).encoder == {"hidden": 64, "depth": 10, "output": 320}
+    own = load_config(mine, {"encoder.name": "dilated"}).encoder
+    assert own == {"name": "dilated", "hidden": 64, "depth": 10, "output": 320, "pool": 1}
 
 
 @pytest.mark.parametrize(
@@ -390,17 +390,6 @@ def test_a_missing_config_names_those_there_are(name: str) -> None:
 def test_no_config_holds_a_place_or_a_number_of_processes() -> None:
     keys = set(Config.model_fields)
     assert not keys & {"results", "out", "cache", "workers", "jobs", "device", "data_root"}
-
-
-def test_later_sections_at_their_defaults_are_left_out_so_that_stored_configs_are_equal() -> None:
-    later = {"knn": "neighbours", "few_shot": "shots", "supervised": "epochs"}
-    assert not later.keys() & load_config("demo").model_dump().keys()
-    for section, name in later.items():
-        value = 7 if section == "supervised" else [7]
-        changed = load_config("demo", {f"{section}.{name}": value})
-        assert changed.model_dump()[section][name] == value
-        assert validate(changed.model_dump(mode="json")) == changed
-        assert hash(changed) != hash(load_config("demo"))
 
 
 def test_the_defaults_of_the_later_sections() -> None:

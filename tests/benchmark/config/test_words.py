@@ -139,10 +139,6 @@ def test_the_config_holds_the_content_and_no_path(card: Path, tmp_path: Path) ->
     assert read("--config", file, "--datasets", "ours")[0].data.source("ours").title == "Our hospital"
 
 
-def test_without_cards_a_config_is_as_before() -> None:
-    assert "cards" not in load_config("demo").model_dump()["data"]
-
-
 def test_set_takes_a_card_as_the_flag_does(card: Path) -> None:
     config, _ = read("--pretrain-dataset", card, "--set", f"data.datasets=[{card}]")
     assert config.data.datasets == ["ours"]
@@ -208,16 +204,18 @@ def test_each_encoder_has_a_config_of_its_own() -> None:
     assert by_encoder(load_config(BASIC)) == {"": load_config(BASIC)}
 
 
-def test_a_config_of_one_encoder_is_stored_as_before_there_could_be_several() -> None:
-    assert "encoders" not in load_config(BASIC).model_dump()
-    assert load_config(BASIC, {"encoders": []}) == load_config(BASIC)
+def test_further_encoders_are_stored_with_their_config() -> None:
     stored = config_with(SMALL).model_dump(mode="json")
     assert stored["encoders"] == [SMALL]
     assert Config.model_validate(stored) == config_with(SMALL)
 
 
 def test_encoders_of_one_name_are_told_apart_by_their_knobs() -> None:
-    sections = [{"hidden": 4, "depth": 2}, {"name": "dilated", "hidden": 8, "depth": 2}, {"name": "resnet1d"}]
+    sections = [
+        {"name": "dilated", "hidden": 4, "depth": 2},
+        {"name": "dilated", "hidden": 8, "depth": 2},
+        {"name": "resnet1d"},
+    ]
     assert labels_of(sections) == ["dilated hidden 4", "dilated hidden 8", "resnet1d"]
     with pytest.raises(ConfigError, match="encoders: 'resnet1d' is named twice; name it once, or give one of them"):
         config_with(SMALL, SMALL)

@@ -461,10 +461,10 @@ def test_a_disk_that_keeps_half_is_told(dataset: CPSC2018, tmp_path: Path, monke
         prepare(dataset, tmp_path / "cache", workers=1)
 
 
-def by_hand(prepared: Prepared, **rule: bool) -> str:
+def by_hand(prepared: Prepared) -> str:
     """The fingerprint of what a folder of the cache holds, without paths, sex, age and statements."""
     index = json.loads((prepared.folder / "index.json").read_bytes())
-    hashed = {name: index[name] for name in ("name", "classes", "segmentation", "first_window")} | rule
+    hashed = {name: index[name] for name in ("name", "classes", "segmentation", "first_window", "first_label_counts")}
     for part, told in (("entries", ("path", "sex", "age", "statements")), ("skipped", ("statements",))):
         hashed[part] = [{name: value for name, value in one.items() if name not in told} for one in index[part]]
     content = json.dumps([index["windows_sha256"], hashed], sort_keys=True)
@@ -478,16 +478,13 @@ def test_statements_are_kept_and_are_in_no_fingerprint(tmp_path: Path) -> None:
     assert prepared.fingerprint == by_hand(prepared)
 
 
-@pytest.mark.parametrize(("name", "first", "rule"), [
-    ("own", True, {"first_label_counts": True}), ("own", False, {}), ("cpsc2018", True, {}),
-])  # fmt: skip
-def test_the_rule_of_the_first_label_is_in_the_fingerprint_where_the_name_does_not_tell_it(
-    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, first: bool, rule: dict[str, bool]
+@pytest.mark.parametrize("first", [True, False])
+def test_the_rule_of_the_first_label_is_in_the_fingerprint(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool
 ) -> None:
-    monkeypatch.setattr(CPSC2018, "name", name)
     monkeypatch.setattr(CPSC2018, "first_label_counts", first)
     prepared = prepare(dataset, tmp_path / "cache", workers=1)
-    assert prepared.fingerprint == by_hand(prepared, **rule)
+    assert prepared.fingerprint == by_hand(prepared)
     assert prepared.first_label_counts == first
 
 
@@ -564,13 +561,11 @@ def cache_key_by_hand(dataset: Own, about: list[Any], stated: list[dict[str, Any
 
 def test_it_is_a_hash_of_tables_files_versions_and_segmentation(cache_key_dataset: Own, tmp_path: Path) -> None:
     versions = {"pipeline": PIPELINE_VERSION, **VERSIONS}
-    cut = {"kind": "heartbeats", "samples": 300}
+    cut = asdict(HEARTBEATS)
     about = ["own", "a form", [["r3", "not listed"]], ["w"], versions, cut]
     stated = [asdict(entry) for entry in LISTING.entries]
-    for entry in stated:
-        del entry["statements"]  # which earlier versions did not know
     assert cache_key_cache_key(cache_key_dataset, LISTING, HEARTBEATS, tmp_path) == cache_key_by_hand(
-        cache_key_dataset, about, stated
+        cache_key_dataset, [*about, ""], stated
     )
     read_as = replace(LISTING, reading="of a card")
     assert cache_key_cache_key(cache_key_dataset, read_as, HEARTBEATS, tmp_path) == cache_key_by_hand(
@@ -579,7 +574,7 @@ def test_it_is_a_hash_of_tables_files_versions_and_segmentation(cache_key_datase
     telling = replace(LISTING, entries=tuple(replace(entry, statements=("s",)) for entry in LISTING.entries))
     stated = [asdict(entry) for entry in telling.entries]
     assert cache_key_cache_key(cache_key_dataset, telling, HEARTBEATS, tmp_path) == cache_key_by_hand(
-        cache_key_dataset, about, stated
+        cache_key_dataset, [*about, ""], stated
     )
 
 
@@ -803,7 +798,15 @@ INDEX: dict[str, Any] = {
     "first_window": [0, 1, 3],
     "entries": [
         {"recording": "r1", "patient": "p", "path": "x/r1", "labels": [1, 0], "statements": ["s"]},
-        {"recording": "r2", "patient": "q", "path": "x/r2", "labels": [], "report": "fine", "fold": 3},
+        {
+            "recording": "r2",
+            "patient": "q",
+            "path": "x/r2",
+            "labels": [],
+            "statements": [],
+            "report": "fine",
+            "fold": 3,
+        },
     ],
     "signals": [[500.0, 5000, "0123", "lead inverted: II"], [100.0, 1000, "4567"]],
     "skipped": [{"recording": "r3", "patient": "p", "labels": [1], "reason": "too short: 1 s", "statements": ["t"]}],

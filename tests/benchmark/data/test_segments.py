@@ -383,13 +383,6 @@ def test_heartbeats_are_cut_as_the_paper_has_it(make_ecg: Callable[..., np.ndarr
     np.testing.assert_array_equal(HEARTBEATS.cut(signal, 500), heartbeats(signal, 500).windows)
 
 
-def test_the_paper_windows_are_kept_under_the_key_they_always_had() -> None:
-    assert HEARTBEATS.content() == {"kind": "heartbeats", "samples": 300}
-    assert plain_seconds(2.5).content() == {"kind": "windows", "samples": 625}
-    crops = Segmentation("recordings", 250, 100, 125, raw=True)
-    assert crops.content() == {"kind": "recordings", "samples": 250, "rate": 100, "stride": 125, "raw": True}
-
-
 def test_ten_seconds_at_100_hz_have_seven_crops() -> None:
     crops = Segmentation("recordings", 250, 100, 125)
     kept = np.array([249, 250, 374, 375, 1000, 6000])  # samples of recordings

@@ -33,7 +33,7 @@ def export_encoder(folder: Path, encoder: Encoder | None = None, **changed: Any)
     facts: dict[str, Any] = {
         "name": "pmq",
         "title": "PMQ",
-        "encoder": {"name": encoder.name, **identity(type(encoder), encoder.config)},
+        "encoder": identity(type(encoder), encoder.config),
         "sha256": hashlib.sha256(weights).hexdigest(),
         "cut": {"kind": "heartbeats", "samples": 300, "per_trial": 6},
         "precision": "float32",

@@ -183,7 +183,7 @@ def test_a_leak_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
 
 def test_the_encoder_and_its_training_are_those_that_the_page_names_whatever_the_demo_has() -> None:
     config = config_of(Arm(cohorts()))
-    assert config.encoder == {"hidden": 16, "depth": 6, "output": 64}
+    assert config.encoder == {"name": "dilated", "hidden": 16, "depth": 6, "output": 64, "pool": 1}
     assert (config.pretrain.budget, config.method_config("pmq").recipe.lr, config.precision) == (
         "epochs",
         1e-3,

@@ -400,7 +400,7 @@ CONTENT = {
     "evaluation": "finetune",
     "pretrain": ROW.pretrain_key,
     "data": "dd",
-    "task": [1, "single", "paper", {"further": True}],
+    "task": {"version": 1, "labels": "single", "protocol": "paper", "per_trial": 6},
 }
 DATA = {"name": "ptb-xl", "fingerprint": "dd", "simulated": True}
 KEYED = replace(

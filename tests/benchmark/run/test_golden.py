@@ -45,9 +45,9 @@ from tests.basic import ANYWHERE
 
 FILE = Path(__file__).with_name("golden.json")
 COMMAND = "GOLDEN=write python -m pytest tests/benchmark/run/test_golden.py"
-TOLERANCES = {"pretrain": 1e-3, "linear": 4e-3, "finetune": 1e-3, "features": 1e-3, "data": 1e-4, "split": 0.0}
+TOLERANCES = {"pretrain": 1e-3, "linear": 2e-2, "finetune": 1e-3, "features": 1e-3, "data": 1e-4, "split": 0.0}
 TOLERANCES |= {"linear-fix": 4e-3, "knn": 4e-3, "few-shot": 4e-3, "supervised": 4e-3}
-"""By stage, relative to values above 1: at least three times what two threads or no vector instructions moved."""
+"""By stage, relative to values above 1: about three times what other threads and vector instructions moved."""
 CPU = torch.device("cpu")
 MOMENTUM = {f"methods.{name}.momentum": 0.8 for name in ("moco", "byol", "pmq", "pmq-released")}
 COLD = {f"methods.{name}.temperature": 0.005 for name in ("clocs", "pclr")}

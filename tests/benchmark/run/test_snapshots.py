@@ -282,10 +282,3 @@ def test_a_number_of_epochs_is_stored_once_whether_written_with_a_point_or_not()
     assert isinstance(config.pretrain.epochs, int)
     with pytest.raises(ConfigError, match="names a value twice"):
         load_config(BASIC, {"pretrain.snapshots": [1, 1.0]})
-
-
-def test_defaults_leave_a_stored_config_as_it_was() -> None:
-    later = {"budget", "snapshots", "presets", "tuned"}
-    assert later.isdisjoint(load_config(BASIC).model_dump()["pretrain"])
-    used = load_config(BASIC, {"pretrain.budget": "passes", "pretrain.snapshots": [1]}).model_dump(mode="json")
-    assert (used["pretrain"]["budget"], used["pretrain"]["snapshots"]) == ("passes", [1])

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -317,13 +316,6 @@ def test_every_encoder_comes_back_as_itself(tmp_path: Path) -> None:
         x = torch.randn(2, 40, 12)
         assert torch.equal(loaded.eval().pooled(x), encoder.eval().pooled(x))
         assert {path.name for path in (tmp_path / name).iterdir()} == {WEIGHTS, CARD}
-
-
-def test_a_card_without_a_name_is_of_the_default_encoder(folder: Path, encoder: Dilated) -> None:
-    card = json.loads((folder / CARD).read_text())
-    del card["encoder"]["name"]
-    (folder / CARD).write_bytes(card_bytes(card))
-    assert load_encoder(folder, Dilated).config == replace(encoder.config, dropout=0.0)
 
 
 @pytest.mark.parametrize("entry", ["sha256", "encoder"])

@@ -92,7 +92,7 @@ def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..
 def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Judged]) -> None:
     evaluation = evaluations.EVALUATIONS["finetune"]
     plain = judged()
-    assert evaluation.further(plain.config, RandomInit) == {}
+    assert evaluation.further(plain.config, RandomInit) == {"encoder_dropout": 0.0}
     dropped = judged(finetune__encoder_dropout=0.1)
     assert evaluation.further(dropped.config, RandomInit) == {"encoder_dropout": 0.1}
     assert evaluation.settings(plain.config) == evaluation.settings(dropped.config), "it has an entry of its own"

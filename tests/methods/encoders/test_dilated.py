@@ -252,8 +252,3 @@ def test_a_mask_acts_on_the_pooled_steps() -> None:
 
     small(pool=3).pooled(torch.randn(2, 300, 12), mask)
     assert seen == [torch.Size([2, 100, 4])]
-
-
-def test_only_a_pooling_encoder_says_so_in_keys() -> None:
-    assert "pool" not in DilatedConfig().content()
-    assert DilatedConfig(pool=3).content()["pool"] == 3

@@ -126,8 +126,7 @@ def test_the_description_tells_the_pretraining_and_the_task(results: Path) -> No
     assert told.rules == {"data.labels": "single", "protocol": "paper"}
     assert told.pretraining["corpus"]["simulated"] is True
     assert told.pretraining["config"]["queue_size"] == 16
-    assert told.pretraining["recipe"]["batch_size"] == 8
-    assert "recipe" not in told.pretraining["config"]
+    assert told.pretraining["config"]["recipe"]["batch_size"] == 8
     json.dumps(told.pretraining)
 
 

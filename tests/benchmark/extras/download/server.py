@@ -20,7 +20,7 @@ class Fault:
     """How a file is served badly. Without `times`, always."""
 
     kind: str
-    """drop, wrong, status, no-range, wrong-range, ignores-if-range, length, redirect, no-validator, weak."""
+    """drop, wrong, slow-head, status, no-range, wrong-range, ignores-if-range, length, redirect, no-validator, weak."""
     times: int = 1_000_000
     value: object = None
 
@@ -83,6 +83,11 @@ class _Handler(BaseHTTPRequestHandler):
                 home.at_once -= 1
 
     def _serve(self, home: Home, path: str) -> None:
+        if home.fault(path, "slow-head"):
+            for byte in b"HTTP/1.1 200 OK\r\nX-Filler: " + b"x" * 200:
+                self.wfile.write(bytes([byte]))
+                time.sleep(0.02)
+            return
         if moved := home.fault(path, "redirect"):
             self._answer(302, b"", {"Location": str(moved.value)})
             return

@@ -193,6 +193,14 @@ def test_a_home_that_sends_a_byte_now_and_then_is_out_of_reach(home: Home, tmp_p
     ends_right(home, tmp_path / "a.dat")
 
 
+def test_a_home_whose_headers_come_a_byte_now_and_then_is_out_of_reach(home: Home, tmp_path: Path) -> None:
+    home.faults["a.dat"].append(Fault("slow-head", 1))
+    slow = QUICK.model_copy(update={"timeout": 0.3, "patience": 0.3})
+    with pytest.raises(Unreachable, match=r"^no whole answer in 1 s$"):
+        get(home, tmp_path / "a.dat", manners=slow)
+    ends_right(home, tmp_path / "a.dat")
+
+
 @pytest.mark.parametrize("digest", [DIGEST, ""])
 def test_a_part_that_is_whole_is_not_asked_for(home: Home, tmp_path: Path, digest: str) -> None:
     """As a process leaves it that is killed between the last byte and the new name."""

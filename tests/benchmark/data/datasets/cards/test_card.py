@@ -88,12 +88,6 @@ def test_a_card_is_the_source_of_its_dataset(made: Callable[..., CardSource], tm
     assert made(title="Our hospital").title == "Our hospital"
 
 
-def test_a_card_without_comments_is_stored_as_before_there_were_any(made: Callable[..., Card]) -> None:
-    stored = made().model_dump(mode="json")["labels"]
-    assert stored.keys() == {"classes", "column", "separator", "values", "others", "first_counts"}
-    assert made(labels={"column": None, "comment": "Dx"}).model_dump(mode="json")["labels"]["comment"] == "Dx"
-
-
 def test_the_content_of_a_card_makes_the_same_card(made: Callable[..., Card]) -> None:
     card = made(table={"split": {"column": "set", "train": [1, 2], "test": [10]}}, signals={"rate": 500})
     assert card.table is not None
