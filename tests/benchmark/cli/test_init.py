@@ -38,19 +38,19 @@ CARDS = {
 COMMANDS = [(path.name, words) for path in DOCUMENTS for words in commands_of(path.read_text())]
 
 
-@pytest.mark.parametrize("words", [words for _, words in COMMANDS], ids=" ".join)
-def test_a_command_of_the_documents_is_taken(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_documents_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_method.py").write_text(MY_METHOD)  # the file that CONTRIBUTING.md names
     Path("docs").symlink_to(ROOT / "docs")  # METHOD.md names its example
-    made = any(word.startswith("theirs/") for word in words)  # by docs/elsewhere/make.py: tests/docs/test_elsewhere.py
-    for card in (Path(word) for word in words if word.endswith(".yaml") and not made):
-        card.parent.mkdir(exist_ok=True)
-        card.write_text(CARDS[card.stem])  # the file that OWN_DATA.md has written before
-    verb, arguments = parse(VERBS, words)
-    counted = any(word.startswith("ecgbench:") for word in words)  # classes in the data: tests/docs/test_datasets.py
-    if "--config" in verb.flags and not counted and not made:
-        assert config_of(arguments).methods
+    for _, words in COMMANDS:
+        made = any(word.startswith("theirs/") for word in words)  # by docs/elsewhere/make.py, see its own test
+        for card in (Path(word) for word in words if word.endswith(".yaml") and not made):
+            card.parent.mkdir(exist_ok=True)
+            card.write_text(CARDS[card.stem])  # the file that OWN_DATA.md has written before
+        verb, arguments = parse(VERBS, words)
+        counted = any(word.startswith("ecgbench:") for word in words)  # classes that only the data have
+        if "--config" in verb.flags and not counted and not made:
+            assert config_of(arguments).methods, words
 
 
 def test_the_documents_have_commands_of_most_verbs() -> None:
@@ -84,35 +84,32 @@ def given(name: str, flag: str) -> list[str]:
     return [*name.split(), *word, flag, "1"]
 
 
-@pytest.mark.parametrize(
-    ("name", "flag"), [(name, flag) for name, verb in VERBS.items() for flag in ALL_FLAGS if flag not in verb.flags]
-)
-def test_a_flag_that_a_verb_does_not_take_is_refused(name: str, flag: str) -> None:
-    with pytest.raises(ConfigError, match=f"^`{name}` takes no {flag}; `") as caught:
-        parse(VERBS, given(name, flag))
-    takers = str(caught.value).partition("; ")[2]
-    assert set(re.findall(r"`([^`]+)`", takers)) == {own for own, verb in VERBS.items() if flag in verb.flags}
+@pytest.mark.parametrize("name", VERBS)
+def test_a_flag_that_a_verb_does_not_take_is_refused(name: str) -> None:
+    for flag in [flag for flag in ALL_FLAGS if flag not in VERBS[name].flags]:
+        with pytest.raises(ConfigError, match=f"^`{name}` takes no {flag}; `") as caught:
+            parse(VERBS, given(name, flag))
+        takers = str(caught.value).partition("; ")[2]
+        assert set(re.findall(r"`([^`]+)`", takers)) == {own for own, verb in VERBS.items() if flag in verb.flags}
 
 
-@pytest.mark.parametrize(
-    ("name", "flag"),
-    [(name, flag) for name, verb in VERBS.items() for flag in verb.flags if flag[:-1] not in verb.flags],
-)
-def test_no_flag_may_be_abbreviated(name: str, flag: str) -> None:
-    with pytest.raises(ConfigError, match=r"unknown flag|takes no"):
-        parse(VERBS, given(name, flag[:-1]))
+@pytest.mark.parametrize("name", VERBS)
+def test_no_flag_may_be_abbreviated(name: str) -> None:
+    for flag in [flag for flag in VERBS[name].flags if flag[:-1] not in VERBS[name].flags]:
+        with pytest.raises(ConfigError, match=r"unknown flag|takes no"):
+            parse(VERBS, given(name, flag[:-1]))
 
 
-@pytest.mark.parametrize("flag", ALL_FLAGS)
-def test_a_flag_means_the_same_for_every_verb(flag: str) -> None:
+def test_a_flag_means_the_same_for_every_verb() -> None:
     """Three have a second definition: `report` takes several results; of `embed`, the encoder and what is written are a
     folder and a file."""
-    takers = {name: verb.flags[flag] for name, verb in VERBS.items() if flag in verb.flags}
-    for name in {"--results": ["report"], "--encoder": ["embed"], "--out": ["embed"]}.get(flag, []):
-        del takers[name]
-    meant = FLAGS.get(flag, next(iter(takers.values())))
-    assert all(flag is meant for flag in takers.values())
-    assert flag in FLAGS or len(takers) == 1
+    for flag in ALL_FLAGS:
+        takers = {name: verb.flags[flag] for name, verb in VERBS.items() if flag in verb.flags}
+        for name in {"--results": ["report"], "--encoder": ["embed"], "--out": ["embed"]}.get(flag, []):
+            del takers[name]
+        meant = FLAGS.get(flag, next(iter(takers.values())))
+        assert all(own is meant for own in takers.values()), flag
+        assert flag in FLAGS or len(takers) == 1
 
 
 def test_what_verbs_take_is_known_without_what_loads_slowly() -> None:
