@@ -1,6 +1,7 @@
 """The printed numbers and claims of the PMQ paper, their consistency, and the rules of the verdicts.
 
-The PMQ paper's claims as data (`data/claims.csv`), and the evidence that judges them: printed or measured cells.
+The PMQ paper's claims as data (`reports/paper_data/claims.csv`), and the evidence that judges them: printed or
+measured cells.
 
 A claim has our wording, the lines of the paper's source, and the rule that judges it with that rule's rows.
 

@@ -66,7 +66,7 @@ The first command runs all answers but size, about an hour on one core.
 
 Each answer is one or more runs through the suite's own pipeline: simulate, alter the cohort where the truth needs it,
 prepare, audit, pretrain, evaluate, and the statistics of the reports. What must come out was written into
-`benchmark/verbs/answers/entries/` before the runs. All ECGs are simulated (`SIMULATOR_VERSION` {SIMULATOR_VERSION}),
+`benchmark/extras/answers.py` before the runs. All ECGs are simulated (`SIMULATOR_VERSION` {SIMULATOR_VERSION}),
 so nothing here ranks a method.
 
 Unless an answer says otherwise: the dilated encoder with hidden 16, depth 6 and output 64; PTB-XL with several labels a

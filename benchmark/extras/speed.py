@@ -1,39 +1,23 @@
-"""The verb `speed`: this machine is timed against plain implementations of the same steps.
+"""The verb `speed`: what this machine takes for training steps and preparation, and for plain forms of the same.
 
-Tasks per hour of a small grid with 1, 2 and 4 workers: whole runs, each with a store of its own.
-
-A run is timed by its files, from the plan, which is written before the first task begins, to the last row.
-
-Time the suite's training steps and preparation against their plain forms: the values of the verb `speed`.
-
-Plain form and ours alternate in one run, with equal dropout, in both precisions; a ratio is the median over rounds,
-with minimum and maximum. Windows are noise, recordings simulated.
-
-Training updates that `speed` times: of a method, its plain form and fine-tuning, on random windows.
-
-Time updates on a corpus that is read from disk against the same updates on one in memory.
-
-Two processes take turns, round after round. The one that streams begins with a cold file and, on a CPU under Linux, may
-take no more memory than half of the corpus.
+Plain form (benchmark.extras.plain_steps) and ours take turns in one run, with equal dropout, in both precisions; a
+ratio is the median over rounds, with minimum and maximum, since other load slows the forms of a round alike. Windows
+are noise, recordings simulated. `--dry-run` reads the file that is written here (benchmark.run.estimate).
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from io import StringIO
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,15 +25,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmark.cli.dry_run import sizes_of, unkeyed_grid
+from benchmark.cli.run import machine_of
 from benchmark.config.command_line import OK
-from benchmark.config.config import Config, load_config
-from benchmark.config.flags import Place, config_of, place_of
+from benchmark.config.config import Config
+from benchmark.config.flags import config_of, place_of
 from benchmark.config.sections import Finetune
 from benchmark.config.words import labels_of, sized
-from benchmark.data.batches import MappedSignal, PairSource, batches_ahead, bytes_of_batch
 from benchmark.data.segments import heartbeats
 from benchmark.data.simulate import simulate
-from benchmark.data.trials import Trials
 from benchmark.extras.plain_steps import (
     PLAIN_ENCODERS,
     PlainBYOL,
@@ -61,24 +45,22 @@ from benchmark.extras.plain_steps import (
     is_there,
     plain_heartbeats,
 )
-from benchmark.machine.device import device_facts, seed_torch, stream
-from benchmark.machine.processes import PROCESS_STATUS, keep_freed_memory
+from benchmark.machine.device import device_facts, seed_torch
+from benchmark.machine.processes import peak_memory_gib
 from benchmark.machine.ranks import Machine
 from benchmark.run.estimate import (
-    EngineSpeed,
+    SPEED_FILE,
     Growth,
     PreparationSpeed,
     Ratio,
+    Size,
     Speed,
     StepSpeed,
-    StreamingSpeed,
-    gemm_flops,
-    in_turns,
-    peak_growth,
-    ratio,
-    synchronise,
+    grid_seconds,
+    save_speed,
 )
-from benchmark.screen import Console, note, open_console
+from benchmark.run.grid import Cell, Pretraining
+from benchmark.screen import Console, duration, note, print_table, step
 from benchmark.training.finetune import Classifier, loss_of
 from benchmark.training.health import count_positives
 from benchmark.training.pretrain import compile_encoders, make_optimiser, train_step
@@ -92,41 +74,73 @@ from methods.parts.momentum import KeyQueue
 from methods.pmq import PMQConfig
 from methods.pmq_released import PMQReleasedConfig
 
-WORKERS = (1, 2, 4)
-SPEED_GRID = {
-    "methods": ["random", "moco", "pmq"],
-    "data.datasets": ["chapman"],
-    "data.simulation.patients": {"mimic-iv-ecg": 100, "chapman": 200},
-    "gates": [],
-    "ratios": [0.3],
-    "seeds": [41, 42, 43, 44],
-    "evaluate": ["finetune"],
-}
-"""Of the config `demo`: six encoders, four of them untrained, and twelve fine-tunings, seconds each."""
+GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
+"""Rows and columns of the square matrices of `gemm_flops`, by device type."""
+GEMM_ROUNDS = 5
+DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 
-def engine_speed(machine: Machine, workers: Sequence[int] = WORKERS) -> tuple[EngineSpeed, ...]:
-    """Run the grid with each number of workers on the machine's device."""
-    config = load_config("demo", SPEED_GRID)
-    with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        return tuple(timed(config, replace(machine, jobs=count, compiled=False), Path(folder)) for count in workers)
+def ratio(slow: Sequence[float], fast: Sequence[float]) -> Ratio:
+    """Ratio slow / fast of two jobs of `in_turns`, paired by round."""
+    each = [a / b for a, b in zip(slow, fast, strict=True)]
+    return Ratio(median(each), min(each), max(each))
 
 
-def timed(config: Config, machine: Machine, folder: Path) -> EngineSpeed:
-    """A run of the grid in a folder, whose data are shared by the runs. Raises RuntimeError if a task fails."""
-    from benchmark.cli.run import GridRequest, run_grid  # here, because the verb `run` reads speed's record
+def in_turns(
+    jobs: Mapping[str, Callable[[], object]],
+    rounds: int,
+    device: torch.device,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
+    """Seconds of each job in each round; every round runs all jobs once, after one uncounted round.
 
-    own = folder / str(machine.jobs)
-    place = Place(None, {}, folder / "cache", simulated=folder / "simulated")
-    quiet = open_console(StringIO())
-    if run_grid(GridRequest(config, place, machine, own / "runs", own / "out"), quiet) != OK:
-        raise RuntimeError("a task of the small grid has failed")
-    begun = min(path.stat().st_mtime for path in (own / "runs" / "plans").glob("*.json"))
-    cells = [path.stat().st_mtime for path in (own / "runs" / "cells").glob("*.json")]
-    encoders = sum(path.is_dir() for path in (own / "runs" / "pretrained").iterdir())
-    return EngineSpeed(machine.jobs, len(cells) + encoders, max(cells) - begun)
+    Other load slows the jobs of a round alike, so their ratio is more reliable than either time.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for number in range(rounds + 1):
+        for name, job in jobs.items():
+            synchronise(device)
+            started = clock()
+            job()
+            synchronise(device)
+            if number > 0:
+                seconds[name].append(clock() - started)
+    return seconds
 
 
+def synchronise(device: torch.device) -> None:
+    """Wait for all queued work of the device."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def gemm_flops(device: torch.device, precision: str) -> float:
+    """Floating-point operations per second of one large matrix product, measured now."""
+    size = GEMM_SIZE[device.type]
+    a = torch.randn(size, size, device=device).to(DTYPES[precision])
+    seconds = in_turns({"gemm": lambda: a @ a}, GEMM_ROUNDS, device)["gemm"]
+    return float(2 * size**3 / median(seconds))
+
+
+def peak_growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any, ...], device: torch.device) -> float:
+    """Growth of peak memory in GiB while `begin(*arguments)()` runs in a new process, without that of `begin` itself.
+
+    Raises BrokenProcessPool if the process is killed, e.g. out of memory.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_growth, begin, arguments, str(device), torch.get_num_threads()).result()
+
+
+def _growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any, ...], device: str, threads: int) -> float:
+    torch.set_num_threads(threads)
+    job = begin(*arguments)
+    before = peak_memory_gib(torch.device(device))
+    job()
+    return peak_memory_gib(torch.device(device)) - before
+
+
+INSTALL_NEUROKIT2 = "pip install neurokit2==0.2.13"
+"""For the preparation in plain form."""
 PLAIN: dict[str, type[PretrainMethod]] = {
     "moco": PlainMoCo,
     "byol": PlainBYOL,
@@ -240,168 +254,6 @@ def finetuning_job(setting: Setting) -> Callable[[], Tensor]:
     return update
 
 
-PER_TRIAL, LEADS = 10, 12
-UPDATES = 8
-"""Of a round, whose windows are a block."""
-TILE = 64
-"""Pseudo-trials of noise, which the file repeats."""
-LIMIT_SHARE, LEAST_LIMIT = 0.5, 64 * 2**20
-"""Of the corpus, and at least in bytes: what the streaming process may take beyond what its first update took."""
-MEMORY, DISK = "memory", "disk"
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A file of pseudo-trials of noise; picklable."""
-
-    file: Path
-    trials: int
-    samples: int
-    """S, of a window."""
-
-    @property
-    def bytes(self) -> int:
-        """Of the file."""
-        return self.trials * PER_TRIAL * self.samples * LEADS * 2
-
-
-def streaming_speed(setting: Setting, mebibytes: int, rounds: int) -> StreamingSpeed:
-    """Measure with a corpus of so many MiB, in the folder for temporary files; setting: of a method."""
-    each = PER_TRIAL * setting.samples * LEADS * 2
-    least = setting.batch * (UPDATES * (rounds + 1) + 2) * 2 // PER_TRIAL + 1
-    with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        corpus = Corpus(Path(folder) / "corpus.f16", max(mebibytes * 2**20 // each, least), setting.samples)
-        write(corpus)
-        limited = setting.device == "cpu" and sys.platform.startswith("linux")
-        limit = max(int(LIMIT_SHARE * corpus.bytes), LEAST_LIMIT) if limited else None
-        sides = {MEMORY: side(corpus, setting, False, None), DISK: side(corpus, setting, True, limit)}
-        wall: dict[str, list[float]] = {name: [] for name in sides}
-        cpu: dict[str, list[float]] = {name: [] for name in sides}
-        with sides[MEMORY] as memory, sides[DISK] as disk:
-            for number in range(rounds + 1):
-                for name, run in ((MEMORY, memory), (DISK, disk)):
-                    taken = run()
-                    if number > 0:
-                        wall[name].append(taken[0])
-                        cpu[name].append(taken[1])
-    return StreamingSpeed(
-        gib=corpus.bytes / 2**30,
-        limit_gib=None if limit is None else limit / 2**30,
-        batch=setting.batch,
-        seconds={name: median(times) / UPDATES for name, times in wall.items()},
-        ratio=ratio(wall[MEMORY], wall[DISK]),
-        cpu_ratio=ratio(cpu[MEMORY], cpu[DISK]),
-    )
-
-
-def write(corpus: Corpus) -> None:
-    """Write the file and let the system forget it, so that it is read from the disk."""
-    tile = np.random.default_rng(0).standard_normal((TILE * PER_TRIAL * corpus.samples, LEADS), np.float32)
-    content = tile.astype(np.float16).tobytes()
-    with open(corpus.file, "wb") as file:
-        for written in range(0, corpus.bytes, len(content)):
-            file.write(content[: corpus.bytes - written])
-        file.flush()
-        os.fsync(file.fileno())
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-@contextmanager
-def side(
-    corpus: Corpus, setting: Setting, streamed: bool, limit: int | None
-) -> Iterator[Callable[[], tuple[float, float]]]:
-    """A process that makes updates; within, a function that does a round in it: wall and CPU seconds.
-
-    Raises EOFError if the process ends, e.g. for want of memory.
-    """
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    arguments = (theirs, corpus, setting, streamed, limit, torch.get_num_threads())
-    process = context.Process(target=serve, args=arguments, daemon=True)
-    process.start()
-    theirs.close()
-
-    def run() -> tuple[float, float]:
-        ours.send(True)
-        found: tuple[float, float] = ours.recv()
-        return found
-
-    try:
-        ours.recv()  # it is ready
-        yield run
-    finally:
-        ours.close()
-        process.join(1)
-        process.terminate()
-
-
-def serve(
-    connection: Connection, corpus: Corpus, setting: Setting, streamed: bool, limit: int | None, threads: int
-) -> None:
-    """Do a round for each message until the other end is closed."""
-    torch.set_num_threads(threads)
-    keep_freed_memory()
-    with updates(corpus, setting, streamed) as update:
-        update()
-        if limit is not None:
-            limit_data(limit)
-        connection.send(True)
-        while True:
-            try:
-                connection.recv()
-            except EOFError:
-                return
-            synchronise(torch.device(setting.device))
-            wall, cpu = time.perf_counter(), time.process_time()
-            for _ in range(UPDATES):
-                update()
-            synchronise(torch.device(setting.device))
-            connection.send((time.perf_counter() - wall, time.process_time() - cpu))
-
-
-def limit_data(further: int) -> None:
-    """Refuse this process more memory than it has and so many bytes; file maps do not count (Linux)."""
-    import resource
-
-    lines = (line.split() for line in PROCESS_STATUS.read_text().splitlines())
-    used = next(1024 * int(words[1]) for words in lines if words[0] == "VmData:")
-    resource.setrlimit(resource.RLIMIT_DATA, (used + further, resource.RLIM_INFINITY))
-
-
-@contextmanager
-def updates(corpus: Corpus, setting: Setting, streamed: bool) -> Iterator[Callable[[], object]]:
-    """Within, a function that makes the next update of an epoch, its batch included."""
-    device = torch.device(setting.device)
-    source, method = source_of(corpus, device, streamed), build(setting).to(device)
-    method.train()
-    optimiser, pairing = make_optimiser(method, setting.config.recipe), setting.config.pairing
-    pairs = torch.randperm(source.pairs, generator=torch.Generator().manual_seed(0))
-    pairs = pairs[: len(pairs) // setting.batch * setting.batch].view(-1, setting.batch).to(device)  # (n, B)
-    block = UPDATES * bytes_of_batch(corpus.samples, LEADS, setting.batch, pairing)
-    steps = iter(range(len(pairs)))
-    with batches_ahead(source, pairs, pairing, lambda step: stream("speed", step), block_bytes=block) as batch_at:
-
-        def update() -> object:
-            step = next(steps)
-            seed_torch("speed", step)
-            batch = batch_at(step)
-            count_positives(method.positives(batch), device)
-            return train_step(method, optimiser, batch, setting.config.recipe.lr, setting.precision)
-
-        yield update
-
-
-def source_of(corpus: Corpus, device: torch.device, streamed: bool) -> PairSource:
-    """The corpus on disk or, as a run holds it, in memory; two recordings of one pseudo-trial to a patient."""
-    every = np.arange(corpus.trials)
-    samples = np.memmap(corpus.file, np.float16, "r", shape=(corpus.trials * PER_TRIAL * corpus.samples, LEADS))
-    trials = Trials(samples, every * PER_TRIAL * corpus.samples, corpus.samples, every, every, PER_TRIAL, ())
-    mapped = MappedSignal(trials, every, device)
-    signal = mapped if streamed else torch.from_numpy(trials.take(every)).view(mapped.shape).to(device)
-    return PairSource(signal, torch.from_numpy(every + 1).to(device), torch.from_numpy(every // 2 + 1).to(device))
-
-
 FINETUNING = "fine-tuning"
 GROWTH_ROUNDS = 3
 MOST_PAIRS = {"comet": 64}
@@ -428,54 +280,41 @@ class Effort:
     batches: tuple[int, ...]
     memory: bool
     """Measure memory, in one process per value (seconds each to start)."""
-    corpus: int = 0
-    """MiB of the corpus that is streamed; 0: it is not measured."""
-    engine: bool = False
-    """Run small grids with several numbers of workers."""
 
 
-QUICK = Effort("quick", 3, 16, 1024, 4, 8, (1024, 4096, 16384), (4, 8, 16), False, 128)
-FULL = Effort(
-    "full", 7, 256, 16384, 16, 32, (1024, 4096, 16384, 65536, 262144, 1048576), (32, 64, 128, 256), True, 1024, True
-)
+QUICK = Effort("quick", 3, 16, 1024, 4, 8, (1024, 4096, 16384), (4, 8, 16), False)
+FULL = Effort("full", 7, 256, 16384, 16, 32, (1024, 4096, 16384, 65536, 262144, 1048576), (32, 64, 128, 256), True)
 
 
 def measure_speed(
-    config: Config, machine: Machine, effort: Effort, on_part: Callable[[int, int], None] | None = None
+    config: Config, machine: Machine, effort: Effort, on_part: Callable[[int, int], None] = lambda done, total: None
 ) -> Speed:
     """Measure the methods, encoder and windows of a config in float32 and in the machine's precision.
 
-    `on_part(done, total)` is called after each method and each of the seven other measurements.
+    `on_part(done, total)` is called after each method and each of the five other measurements.
     """
     precisions = list(dict.fromkeys(["float32", machine.precision]))
     base = base_setting(config, machine.device, effort)
     settings = list(method_settings(config, base, effort))
-    tell = on_part or (lambda done, total: None)
-    parts = len(settings) + 7
+    parts = len(settings) + 5
     steps = []
     for done, setting in enumerate(settings, start=1):
         steps.append(step_speed(setting, precisions, effort, compiled=machine.compiled))
-        tell(done, parts)
+        on_part(done, parts)
     with threads(machine.cell_threads()):
         finetuning = step_speed(base, precisions, effort)
-        tell(parts - 6, parts)
+        on_part(parts - 4, parts)
         backbones = [
             backbone_speed(label, own, precisions, effort) for label, own in backbones_of(config, base).items()
         ]
-    tell(parts - 5, parts)
-    pmq = replace(base, method="pmq", config=PMQConfig(queue_size=effort.queue), precision=machine.precision)
+    on_part(parts - 3, parts)
+    pmq = replace(base, method="pmq", precision=machine.precision)
     queues = [growth(replace(pmq, batch=effort.growth_batch), queue=size) for size in effort.queues]
-    tell(parts - 4, parts)
+    on_part(parts - 2, parts)
     batches = [growth(replace(pmq, batch=size), queue=effort.queue) for size in effort.batches]
-    tell(parts - 3, parts)
+    on_part(parts - 1, parts)
     preparation = preparation_speed(effort)
-    tell(parts - 2, parts)
-    streamed = (
-        streaming_speed(replace(pmq, batch=effort.batch), effort.corpus, effort.rounds) if effort.corpus else None
-    )
-    tell(parts - 1, parts)
-    engine = engine_speed(machine) if effort.engine else ()
-    tell(parts, parts)
+    on_part(parts, parts)
     return Speed(
         effort=effort.name,
         rounds=effort.rounds,
@@ -490,8 +329,6 @@ def measure_speed(
         batch_growth=tuple(batches),
         preparation=preparation,
         backbones=tuple(backbones),
-        streaming=streamed,
-        engine=engine,
     )
 
 
@@ -636,13 +473,126 @@ def each_of(form: Callable[[NDArray[np.float32], float], object], signals: Seque
         form(signal, RECORDING_FS)
 
 
+GIGA = 1e9
+NONE = "-"
+
+
+def print_speed(console: Console, speed: Speed) -> None:
+    """Print all measurements."""
+    device, gemm = speed.device, ", ".join(f"{name} {flops / GIGA:.0f}" for name, flops in speed.gemm.items())
+    note(console, f"speed ({speed.effort}) on {device['type']} {device['name']}, {device['threads']} threads")
+    note(console, f"  a large matrix product: {gemm} GFLOP/s")
+    rounds = f"medians of {speed.rounds} rounds in which all forms take turns"
+    note(console, f"  {rounds}; ratios are plain / ours [lowest-highest]")
+    print_steps(console, speed)
+    if "plain float32" not in speed.finetuning.seconds:
+        name = speed.encoder["name"]
+        note(console, f"  the encoder {name} has no plain form to be measured against")
+    print_backbones(console, speed)
+    for line in (
+        growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth]),
+        growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth]),
+        preparation_line(speed.preparation),
+        budget_line(speed),
+    ):
+        note(console, line)
+
+
+def print_steps(console: Console, speed: Speed) -> None:
+    """Print a row per method (per pair of windows) and one for fine-tuning (per window), then the compiled updates."""
+    best = speed.precision
+    heads = ("batch", f"{best}/s", f"ms {best}", "plain ms", "float32", "bf16", "best", "GFLOP/s", "GiB", "plain GiB")
+    columns = [("", "update", "label"), *(("", head, "right") for head in heads)]
+    print_table(console, columns, [[[step.name, *step_cells(step, best)] for step in (*speed.steps, speed.finetuning)]])
+    note(console, f"  plain ms in float32; ratios with both sides in float32, in bf16, and plain float32 / ours {best}")
+    note(console, "  GFLOP/s as executed by convolutions and matrix products; GiB an update takes in float32")
+    compiled = [step for step in speed.steps if step.compiled]
+    if compiled:
+        note(console, "  the same against ours through torch.compile (--compile)")
+        rows = [[step.name, *timing_cells(step, "compiled", step.compiled, best)] for step in compiled]
+        print_table(console, columns[: len(rows[0])], [rows])
+
+
+def print_backbones(console: Console, speed: Speed) -> None:
+    """Print a row per encoder: fine-tuning of windows as long as the config's."""
+    best = speed.precision
+    if not speed.backbones:
+        return
+    note(console, f"  fine-tuning by encoder, windows of {speed.samples} samples; ms: an update")
+    columns = [
+        ("", "encoder", "label"),
+        *(("", head, "right") for head in ("batch", f"{best}/s", f"ms {best}", "GFLOP")),
+    ]
+    rows = [
+        [step.name, *timing_cells(step, "ours", {}, best)[:3], f"{step.flop['ours'] / GIGA:.1f}"]
+        for step in speed.backbones
+    ]
+    print_table(console, columns, [rows])
+
+
+def step_cells(step: StepSpeed, precision: str) -> list[str]:
+    """Cells of a method's row after its name."""
+    return [
+        *timing_cells(step, "ours", step.ratios, precision),
+        f"{step.flop['ours'] / step.seconds[f'ours {precision}'] / GIGA:.0f}",
+        *(gib_text(step.gib.get(side)) for side in ("ours", "plain")),
+    ]
+
+
+def timing_cells(step: StepSpeed, side: str, ratios: Mapping[str, Ratio], precision: str) -> list[str]:
+    """Times of a side ('ours' or 'compiled') and its ratios to the plain form."""
+    seconds, plain = step.seconds[f"{side} {precision}"], step.seconds.get("plain float32")
+    return [
+        str(step.batch),
+        f"{step.batch / seconds:.0f}",
+        f"{1000 * seconds:.1f}",
+        NONE if plain is None else f"{1000 * plain:.1f}",
+        *(ratio_text(ratios.get(what)) for what in ("float32", "bf16", "best")),
+    ]
+
+
+def ratio_text(ratio: Ratio | None) -> str:
+    """'2.71 [2.60-2.83]'."""
+    return NONE if ratio is None else f"{ratio.median:.2f} [{ratio.lowest:.2f}-{ratio.highest:.2f}]"
+
+
+def gib_text(gib: float | None) -> str:
+    """'0.52'."""
+    return NONE if gib is None else f"{gib:.2f}"
+
+
+def growth_line(what: str, growths: Iterable[Growth], sizes: Iterable[int]) -> str:
+    """'PMQ update by queue: 1024 0.10 s, 16384 0.12 s'."""
+    return f"  {what}: " + ", ".join(f"{n} {growth.seconds:.3f} s" for growth, n in zip(growths, sizes, strict=True))
+
+
+def budget_line(speed: Speed) -> str:
+    """What `pretrain.budget=seconds` takes of the measured methods."""
+    each = (
+        f"pretrain.pair_milliseconds.{step.name}={1000 * step.per_window(speed.precision):.3g}" for step in speed.steps
+    )
+    return f"  equal seconds: --set pretrain.budget=seconds {' '.join(each)}"
+
+
+def preparation_line(preparation: PreparationSpeed) -> str:
+    """Recordings per core-second, ours and plain, or how to install neurokit2."""
+    ours = f"  preparation: {1 / preparation.ours:.0f} recordings per core-second"
+    if preparation.plain is None:
+        return f"{ours}; its plain form needs neurokit2: {INSTALL_NEUROKIT2}"
+    return f"{ours}, plain {1 / preparation.plain:.0f}, ratio {ratio_text(preparation.ratio)}"
+
+
+def hours_line(
+    config: Config, tasks: Iterable[Pretraining | Cell], sizes: Mapping[str, Size], speed: Speed, jobs: int
+) -> str:
+    """'the grid of paper: pretraining 3 h 20 min, cells 2 h 1 min, together 5 h 21 min'."""
+    pretraining, cells = grid_seconds(config, tasks, sizes, speed, jobs)
+    parts = f"pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
+    return f"the grid of {config.name} at this speed: {parts}"
+
+
 def speed(arguments: Namespace, console: Console) -> int:
     """Measure, print and write speed.json, which --dry-run reads."""
-    from benchmark.cli.dry_run import sizes_of, unkeyed_grid
-    from benchmark.cli.run import machine_of
-    from benchmark.run.estimate import SPEED_FILE, hours_line, print_speed, save_speed
-    from benchmark.screen import step  # here, because --help has no use for it and torch loads slowly
-
     config = config_of(arguments)
     machine = machine_of(arguments, config)
     sizes, _ = sizes_of(config, place_of(arguments), console)

@@ -1,22 +1,15 @@
-"""What a grid will cost: encoder passes, time and disk, from dataset sizes and one short measurement.
+"""What a grid will cost: encoder passes, seconds and disk, from dataset sizes and one measurement of this machine.
 
-Results of `speed`, and their JSON file.
-
-Output of `speed`: a table of the measurements and the estimated hours of the grid.
-
-Time and memory measurements for a busy machine: jobs in turns, median and range.
+The measurement is the file that the verb `speed` writes (`Speed`), else an encoder pass that is timed on the spot.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import torch
@@ -29,11 +22,9 @@ from benchmark.data.batches import pairs_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.machine.device import git_state, versions
-from benchmark.machine.processes import peak_memory_gib
 from benchmark.results.files import LARGEST_JSON, read_regular, write_atomic
 from benchmark.results.names import FEATURES, FINETUNE, SUPERVISED
 from benchmark.run.grid import Cell, Pretraining
-from benchmark.screen import Console, duration, note, print_table
 from benchmark.training.evaluations import EVALUATIONS, Amounts, Pool
 from benchmark.training.pretrain import DECAY_SHARE, autocast, pairs_bought
 from methods.encoders.base import Encoder
@@ -190,13 +181,6 @@ def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cel
     return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * held_out))
 
 
-Seconds = list[float]
-GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
-"""Rows and columns of the square matrices of `gemm_flops`, by device type."""
-GEMM_ROUNDS = 5
-DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
-
-
 @dataclass(frozen=True)
 class Ratio:
     """Ratio of the times of two jobs over rounds."""
@@ -206,67 +190,6 @@ class Ratio:
     highest: float
 
 
-def ratio(slow: Sequence[float], fast: Sequence[float]) -> Ratio:
-    """Ratio slow / fast of two jobs of `in_turns`, paired by round."""
-    each = [a / b for a, b in zip(slow, fast, strict=True)]
-    return Ratio(median(each), min(each), max(each))
-
-
-def in_turns(
-    jobs: Mapping[str, Callable[[], object]],
-    rounds: int,
-    device: torch.device,
-    clock: Callable[[], float] = time.perf_counter,
-) -> dict[str, Seconds]:
-    """Seconds of each job in each round; every round runs all jobs once, after one uncounted round.
-
-    Other load slows the jobs of a round alike, so their ratio is more reliable than either time.
-    """
-    seconds: dict[str, Seconds] = {name: [] for name in jobs}
-    for number in range(rounds + 1):
-        for name, job in jobs.items():
-            synchronise(device)
-            started = clock()
-            job()
-            synchronise(device)
-            if number > 0:
-                seconds[name].append(clock() - started)
-    return seconds
-
-
-def synchronise(device: torch.device) -> None:
-    """Wait for all queued work of the device."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
-def gemm_flops(device: torch.device, precision: str) -> float:
-    """Floating-point operations per second of one large matrix product, measured now."""
-    size = GEMM_SIZE[device.type]
-    a = torch.randn(size, size, device=device).to(DTYPES[precision])
-    seconds = in_turns({"gemm": lambda: a @ a}, GEMM_ROUNDS, device)["gemm"]
-    return float(2 * size**3 / median(seconds))
-
-
-def peak_growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any, ...], device: torch.device) -> float:
-    """Growth of peak memory in GiB while `begin(*arguments)()` runs in a new process, without that of `begin` itself.
-
-    Raises BrokenProcessPool if the process is killed, e.g. out of memory.
-    """
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_growth, begin, arguments, str(device), torch.get_num_threads()).result()
-
-
-def _growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any, ...], device: str, threads: int) -> float:
-    torch.set_num_threads(threads)
-    job = begin(*arguments)
-    before = peak_memory_gib(torch.device(device))
-    job()
-    return peak_memory_gib(torch.device(device)) - before
-
-
-INSTALL_NEUROKIT2 = "pip install neurokit2==0.2.13"
-"""For the preparation in plain form."""
 SPEED_FILE = "speed.json"
 """Name of the file under --out."""
 
@@ -315,34 +238,6 @@ class PreparationSpeed:
 
 
 @dataclass(frozen=True)
-class StreamingSpeed:
-    """PMQ's update on a corpus that is read from disk, and on the same in memory."""
-
-    gib: float
-    """Of the corpus."""
-    limit_gib: float | None
-    """Memory that the process which streams may take beyond the one it begins with; None for no limit."""
-    batch: int
-    seconds: dict[str, float]
-    """'memory', 'disk' -> median wall time of an update with its batch."""
-    ratio: Ratio
-    """Memory / disk, of wall times: 1 is as fast."""
-    cpu_ratio: Ratio
-    """Of processor times, which other work on the machine moves less."""
-
-
-@dataclass(frozen=True)
-class EngineSpeed:
-    """Work on a small grid by so many workers."""
-
-    workers: int
-    tasks: int
-    """Pretrainings and cells."""
-    seconds: float
-    """From the stored plan to the last row, the start of the workers included."""
-
-
-@dataclass(frozen=True)
 class Speed:
     """All measurements of one `speed` run."""
 
@@ -364,10 +259,6 @@ class Speed:
     preparation: PreparationSpeed
     backbones: tuple[StepSpeed, ...] = ()
     """Fine-tuning of each encoder of the suite that takes the windows, and of those of the config."""
-    streaming: StreamingSpeed | None = None
-    """None if it was not measured."""
-    engine: tuple[EngineSpeed, ...] = ()
-    """Empty if it was not measured."""
 
     def step(self, method: str) -> StepSpeed | None:
         """A method's update; None if not measured."""
@@ -392,144 +283,6 @@ def load_speed(path: Path) -> Speed | None:
         return TypeAdapter(Speed).validate_json(read_regular(path, LARGEST_JSON))
     except (OSError, ValueError):
         return None
-
-
-GIGA = 1e9
-NONE = "-"
-
-
-def print_speed(console: Console, speed: Speed) -> None:
-    """Print all measurements."""
-    device, gemm = speed.device, ", ".join(f"{name} {flops / GIGA:.0f}" for name, flops in speed.gemm.items())
-    note(console, f"speed ({speed.effort}) on {device['type']} {device['name']}, {device['threads']} threads")
-    note(console, f"  a large matrix product: {gemm} GFLOP/s")
-    rounds = f"medians of {speed.rounds} rounds in which all forms take turns"
-    note(console, f"  {rounds}; ratios are plain / ours [lowest-highest]")
-    print_steps(console, speed)
-    if "plain float32" not in speed.finetuning.seconds:
-        name = speed.encoder["name"]
-        note(console, f"  the encoder {name} has no plain form to be measured against")
-    print_backbones(console, speed)
-    for line in (
-        growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth]),
-        growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth]),
-        preparation_line(speed.preparation),
-        budget_line(speed),
-        *(streaming_lines(speed.streaming) if speed.streaming else ()),
-        *(engine_line(speed.engine),) * bool(speed.engine),
-    ):
-        note(console, line)
-
-
-def print_steps(console: Console, speed: Speed) -> None:
-    """Print a row per method (per pair of windows) and one for fine-tuning (per window), then the compiled updates."""
-    best = speed.precision
-    heads = ("batch", f"{best}/s", f"ms {best}", "plain ms", "float32", "bf16", "best", "GFLOP/s", "GiB", "plain GiB")
-    columns = [("", "update", "label"), *(("", head, "right") for head in heads)]
-    print_table(console, columns, [[[step.name, *step_cells(step, best)] for step in (*speed.steps, speed.finetuning)]])
-    note(console, f"  plain ms in float32; ratios with both sides in float32, in bf16, and plain float32 / ours {best}")
-    note(console, "  GFLOP/s as executed by convolutions and matrix products; GiB an update takes in float32")
-    compiled = [step for step in speed.steps if step.compiled]
-    if compiled:
-        note(console, "  the same against ours through torch.compile (--compile)")
-        rows = [[step.name, *timing_cells(step, "compiled", step.compiled, best)] for step in compiled]
-        print_table(console, columns[: len(rows[0])], [rows])
-
-
-def print_backbones(console: Console, speed: Speed) -> None:
-    """Print a row per encoder: fine-tuning of windows as long as the config's."""
-    best = speed.precision
-    if not speed.backbones:
-        return
-    note(console, f"  fine-tuning by encoder, windows of {speed.samples} samples; ms: an update")
-    columns = [
-        ("", "encoder", "label"),
-        *(("", head, "right") for head in ("batch", f"{best}/s", f"ms {best}", "GFLOP")),
-    ]
-    rows = [
-        [step.name, *timing_cells(step, "ours", {}, best)[:3], f"{step.flop['ours'] / GIGA:.1f}"]
-        for step in speed.backbones
-    ]
-    print_table(console, columns, [rows])
-
-
-def step_cells(step: StepSpeed, precision: str) -> list[str]:
-    """Cells of a method's row after its name."""
-    return [
-        *timing_cells(step, "ours", step.ratios, precision),
-        f"{step.flop['ours'] / step.seconds[f'ours {precision}'] / GIGA:.0f}",
-        *(gib_text(step.gib.get(side)) for side in ("ours", "plain")),
-    ]
-
-
-def timing_cells(step: StepSpeed, side: str, ratios: Mapping[str, Ratio], precision: str) -> list[str]:
-    """Times of a side ('ours' or 'compiled') and its ratios to the plain form."""
-    seconds, plain = step.seconds[f"{side} {precision}"], step.seconds.get("plain float32")
-    return [
-        str(step.batch),
-        f"{step.batch / seconds:.0f}",
-        f"{1000 * seconds:.1f}",
-        NONE if plain is None else f"{1000 * plain:.1f}",
-        *(ratio_text(ratios.get(what)) for what in ("float32", "bf16", "best")),
-    ]
-
-
-def ratio_text(ratio: Ratio | None) -> str:
-    """'2.71 [2.60-2.83]'."""
-    return NONE if ratio is None else f"{ratio.median:.2f} [{ratio.lowest:.2f}-{ratio.highest:.2f}]"
-
-
-def gib_text(gib: float | None) -> str:
-    """'0.52'."""
-    return NONE if gib is None else f"{gib:.2f}"
-
-
-def growth_line(what: str, growths: Iterable[Growth], sizes: Iterable[int]) -> str:
-    """'PMQ update by queue: 1024 0.10 s, 16384 0.12 s'."""
-    return f"  {what}: " + ", ".join(f"{n} {growth.seconds:.3f} s" for growth, n in zip(growths, sizes, strict=True))
-
-
-def budget_line(speed: Speed) -> str:
-    """What `pretrain.budget=seconds` takes of the measured methods."""
-    each = (
-        f"pretrain.pair_milliseconds.{step.name}={1000 * step.per_window(speed.precision):.3g}" for step in speed.steps
-    )
-    return f"  equal seconds: --set pretrain.budget=seconds {' '.join(each)}"
-
-
-def preparation_line(preparation: PreparationSpeed) -> str:
-    """Recordings per core-second, ours and plain, or how to install neurokit2."""
-    ours = f"  preparation: {1 / preparation.ours:.0f} recordings per core-second"
-    if preparation.plain is None:
-        return f"{ours}; its plain form needs neurokit2: {INSTALL_NEUROKIT2}"
-    return f"{ours}, plain {1 / preparation.plain:.0f}, ratio {ratio_text(preparation.ratio)}"
-
-
-def streaming_lines(streaming: StreamingSpeed) -> tuple[str, str]:
-    """What was streamed under which limit, and the speed against that of a corpus in memory."""
-    limit = f", a process that may take {streaming.limit_gib:.2f} GiB more" if streaming.limit_gib else ""
-    each = ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in streaming.seconds.items())
-    return (
-        f"  a corpus of {streaming.gib:.2f} GiB read from disk{limit}: an update of {streaming.batch} pairs, {each}",
-        f"    memory / disk {ratio_text(streaming.ratio)}, of processor time {ratio_text(streaming.cpu_ratio)}",
-    )
-
-
-def engine_line(engine: Iterable[EngineSpeed]) -> str:
-    """'a small grid, tasks per hour: 1 worker 900, 2 workers 1500'."""
-    each = [
-        f"{own.workers} worker{'' if own.workers == 1 else 's'} {3600 * own.tasks / own.seconds:.0f}" for own in engine
-    ]
-    return f"  a small grid, tasks per hour: {', '.join(each)}"
-
-
-def hours_line(
-    config: Config, tasks: Iterable[Pretraining | Cell], sizes: Mapping[str, Size], speed: Speed, jobs: int
-) -> str:
-    """'the grid of paper: pretraining 3 h 20 min, cells 2 h 1 min, together 5 h 21 min'."""
-    pretraining, cells = grid_seconds(config, tasks, sizes, speed, jobs)
-    parts = f"pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
-    return f"the grid of {config.name} at this speed: {parts}"
 
 
 def grid_seconds(

@@ -15,9 +15,18 @@ import torch
 from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError
 from benchmark.extras import speed as module
-from benchmark.extras.speed import Effort, Setting, executed, measure_speed, training_job
+from benchmark.extras.speed import (
+    INSTALL_NEUROKIT2,
+    Effort,
+    Setting,
+    executed,
+    measure_speed,
+    preparation_line,
+    print_speed,
+    training_job,
+)
 from benchmark.machine.ranks import Machine
-from benchmark.run.estimate import INSTALL_NEUROKIT2, Speed, load_speed, preparation_line, print_speed, save_speed
+from benchmark.run.estimate import Speed, load_speed, save_speed
 from benchmark.screen import open_console
 from benchmark.training.pretrain import require_compiler
 from methods.encoders.dilated import Dilated, DilatedConfig

@@ -22,28 +22,21 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import make_task
+from benchmark.extras.speed import gemm_flops, hours_line, in_turns, peak_growth, print_speed, ratio
 from benchmark.machine.ranks import Machine
 from benchmark.run.estimate import (
     TREE_SECONDS,
     TREE_WINDOW_SECONDS,
-    EngineSpeed,
     Ratio,
     Size,
     Speed,
-    StreamingSpeed,
     cell_seconds,
     disk_bytes,
     estimated_size,
     exact_size,
-    gemm_flops,
     grid_seconds,
-    hours_line,
-    in_turns,
     load_speed,
     passes,
-    peak_growth,
-    print_speed,
-    ratio,
     save_speed,
     seconds_per_pass,
 )
@@ -211,22 +204,6 @@ def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[
     assert "50 recordings per core-second, plain 12, ratio 4.00 [3.00-5.00]" in text
 
 
-def test_streaming_and_workers_have_lines_where_they_were_measured(known_speed: Callable[..., Speed]) -> None:
-    speed = known_speed(pmq=2.0)
-    assert "read from disk" not in shown(speed)
-    assert "tasks per hour" not in shown(speed)
-    seconds = {"memory": 0.2, "disk": 0.25}
-    streaming = StreamingSpeed(1.0, 0.5, 256, seconds, Ratio(0.8, 0.7, 0.9), Ratio(0.95, 0.9, 1.0))
-    engine = (EngineSpeed(1, 10, 36.0), EngineSpeed(2, 10, 20.0))
-    lines = shown(replace(speed, streaming=streaming, engine=engine)).splitlines()
-    limited = "  a corpus of 1.00 GiB read from disk, a process that may take 0.50 GiB more: an update of 256 pairs, "
-    assert f"{limited}memory 200.0 ms, disk 250.0 ms" in lines
-    assert "    memory / disk 0.80 [0.70-0.90], of processor time 0.95 [0.90-1.00]" in lines
-    assert "  a small grid, tasks per hour: 1 worker 1000, 2 workers 1800" in lines
-    free = shown(replace(speed, streaming=replace(streaming, limit_gib=None)))
-    assert "  a corpus of 1.00 GiB read from disk: an update of 256 pairs, " in free
-
-
 def test_compiled_updates_have_lines_of_their_own_and_count_where_a_run_compiles(
     config: Config, known_speed: Callable[..., Speed]
 ) -> None:
@@ -308,8 +285,8 @@ def test_a_ratio_is_taken_round_by_round() -> None:
 
 
 def test_a_matrix_product_is_counted_as_multiplications_and_additions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmark.run.estimate.GEMM_SIZE", {"cpu": 10})
-    monkeypatch.setattr("benchmark.run.estimate.in_turns", lambda jobs, rounds, device: {"gemm": [0.5, 2.0, 1.0]})
+    monkeypatch.setattr("benchmark.extras.speed.GEMM_SIZE", {"cpu": 10})
+    monkeypatch.setattr("benchmark.extras.speed.in_turns", lambda jobs, rounds, device: {"gemm": [0.5, 2.0, 1.0]})
     assert gemm_flops(CPU, "float32") == 2000.0
 
 
