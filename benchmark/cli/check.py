@@ -22,7 +22,10 @@ from benchmark.cli import promises as encoder_promises
 from benchmark.cli.promises import SHARED, Broken, Kind, in_one_line
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.errors import ConfigError, is_file
+from benchmark.config.words import find_method
 from benchmark.screen import Console, note, step
+from methods import refusal
+from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
@@ -153,9 +156,6 @@ METHOD_PAGE, ENCODER_PAGE, ELSEWHERE_PAGE = "docs/METHOD.md", "docs/ENCODER.md",
 
 def check_methods(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of a method. Raises ConfigError for an unknown or unserved method or encoder."""
-    from benchmark.config.words import find_method  # here, because torch loads slowly
-    from methods import refusal
-    from methods.encoders import DEFAULT, get_encoder
 
     encoders = [named(get_encoder, name, ENCODER_PAGE) for name in arguments.encoder or [DEFAULT]]
     method = named(find_method, arguments.word, METHOD_PAGE)
@@ -171,9 +171,6 @@ def check_methods(arguments: Namespace, console: Console) -> int:
 
 def check_encoders(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of an encoder. Raises ConfigError for an unknown encoder."""
-    from benchmark.config.words import find_method  # here, because torch loads slowly
-    from methods.encoders import get_encoder
-    from methods.encoders.pretrained import PretrainedEncoder
 
     if is_file(arguments.word):
         brings = find_method(arguments.word).brings

@@ -366,7 +366,6 @@ def text_of(value: Any) -> str:
 
 def explain(arguments: Namespace, console: Console) -> int:
     """Print the lines. Raises ConfigError in one line for a name of no cell or of several, NoResults, CorruptRow."""
-    from benchmark.results.store import Store  # here, because numpy and pandas load slowly
 
     found = find_cell(arguments.results, " ".join(arguments.word))
     for line in explained(found, Store(arguments.results)):
@@ -770,7 +769,6 @@ def reproduce(arguments: Namespace, console: Console) -> int:
     Raises ConfigError in one line for a name of no cell or several, and for a row that cannot be run again here;
     DatasetError for data that are not there, NoResults, CorruptRow.
     """
-    from benchmark.results.store import Store  # here, because torch loads slowly
 
     device_of(arguments)  # what cannot be is refused before the store is read
     place = place_from(arguments)

@@ -11,18 +11,21 @@ import json
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmark import screen as terminal
 from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.flags import RESULTS, parse_data
-from benchmark.screen import Console, note
-
-if TYPE_CHECKING:
-    from reports.build import Report
-    from reports.runs import Run
-    from reports.tables.render import Sheet
+from benchmark.screen import Console, note, print_paragraphs, print_sheet, print_table
+from reports.build import Report, build_report
+from reports.compare import compare_results, comparison_sheet
+from reports.leaderboard_page import counts, sentence_of, top_lines, write_leaderboard
+from reports.open import open_results, pack
+from reports.paper_page import verification_sheet
+from reports.paper_page import verify_paper as verify
+from reports.runs import Run, tested_recordings
+from reports.tables.render import Sheet, score_sheet, text_sheet
 
 HealthTold = dict[str, Any]
 """columns and rows of the table of health, legend, warnings: plain values, which are kept with a finished run."""
@@ -37,10 +40,6 @@ def report(arguments: Namespace, console: Console) -> int:
     if arguments.compare:
         return compare(arguments, console)
     paths = parse_data(arguments.data)
-    from reports.open import (
-        open_results,
-        pack,  # here, because pandas loads slowly
-    )
 
     sources = arguments.results or [RESULTS]
     with open_results(sources) as opened:
@@ -70,10 +69,9 @@ def see_people(run: Run, data_root: Path | None, paths: Mapping[str, Path], cons
 
     Raises ConfigError for a folder of other data or of a dataset that the run has not, DatasetError for a missing one.
     """
-    from benchmark.config.sections import Data  # here, because the readers load slowly
+    from benchmark.config.sections import Data  # here, because torch loads slowly and a report needs none of it
     from benchmark.data.datasets.registry import find_root
     from benchmark.run.datasets import add_people
-    from reports.runs import tested_recordings
 
     try:
         data = Data.model_validate_json(json.dumps(run.plan.config["data"]))
@@ -94,8 +92,6 @@ def see_people(run: Run, data_root: Path | None, paths: Mapping[str, Path], cons
 
 def compare(arguments: Namespace, console: Console) -> int:
     """Run `--compare`. Raises ConfigError if a flag of reports alone is also given."""
-    from benchmark.screen import print_sheet  # here, because --help has no use for it and pandas loads slowly
-    from reports.compare import compare_results, comparison_sheet
 
     given = arguments.results or arguments.capsule or arguments.scores or arguments.latex_landscape
     if given or arguments.unit == "both":
@@ -113,8 +109,6 @@ def compare(arguments: Namespace, console: Console) -> int:
 
 def leaderboard(arguments: Namespace, console: Console) -> int:
     """Run `--leaderboard`. Raises ConfigError if a flag of other reports is also given."""
-    from benchmark.screen import print_table  # here, because --help has no use for it and pandas loads slowly
-    from reports.leaderboard_page import counts, sentence_of, top_lines, write_leaderboard
 
     if arguments.compare or arguments.capsule or arguments.scores or arguments.latex_landscape:
         raise ConfigError("--leaderboard takes neither --compare, --capsule, --scores nor --latex-landscape")
@@ -149,7 +143,6 @@ def show_report(
     kept: the store persists, so its traceback files can be named; else the HTML report is. landscape: LaTeX tables lie
     across the page. further: metrics of the main tables beside F1, AUROC and ACC.
     """
-    from reports.build import build_report  # here, because --help has no use for it and pandas loads slowly
 
     built = build_report(run, out, unit=unit, landscape=landscape, further=list(dict.fromkeys(further)))
     print_sheets(sheets_of(built), console)
@@ -170,7 +163,6 @@ def show_report(
 
 def sheets_of(built: Report) -> dict[str, list[Sheet]]:
     """The tables of a report for a terminal: 'plain' for one with colours, 'starred' for one without."""
-    from reports.tables.render import score_sheet, text_sheet
 
     texts = [text_sheet(table) for table in built.beside]
     return {
@@ -181,7 +173,6 @@ def sheets_of(built: Report) -> dict[str, list[Sheet]]:
 
 def print_sheets(sheets: Mapping[str, Iterable[Sheet]], console: Console) -> None:
     """Print the tables of `sheets_of` in the form that fits the console."""
-    from benchmark.screen import print_sheet
 
     for sheet in sheets["starred" if console.color_system is None else "plain"]:
         print_sheet(console, *sheet)
@@ -189,7 +180,6 @@ def print_sheets(sheets: Mapping[str, Iterable[Sheet]], console: Console) -> Non
 
 def show_health(health: Mapping[str, Any], console: Console) -> None:
     """Print the health of the pretrainings (`HealthTold`): a table fitted to the width, its legend, and warnings."""
-    from benchmark.screen import print_paragraphs, print_table
 
     print_table(console, health["columns"], [health["rows"]])
     print_paragraphs(console, [(line, "") for line in health["legend"]])
@@ -199,9 +189,6 @@ def show_health(health: Mapping[str, Any], console: Console) -> None:
 
 def verify_paper(arguments: Namespace, console: Console) -> int:
     """Run the checks, print the findings and the paths of the files."""
-    from benchmark.screen import print_sheet  # here, because --help has no use for it and scipy.stats loads slowly
-    from reports.paper_page import verification_sheet
-    from reports.paper_page import verify_paper as verify
 
     found = verify(arguments.out, arguments.results)
     print_sheet(console, *verification_sheet(found.verification))

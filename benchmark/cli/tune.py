@@ -5,20 +5,33 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from benchmark import screen as terminal
+from benchmark.cli.dry_run import print_dry_run
+from benchmark.cli.run import GridRequest, engine_of, machine_of, open_all, prepare_all, sweep_all, work_off
 from benchmark.config.command_line import FAILED, OK
+from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import config_of, place_of, trackers_of
-from benchmark.screen import Console, note
-
-if TYPE_CHECKING:
-    from benchmark.cli.run import GridRequest
-    from benchmark.config.config import Config
-    from benchmark.results.tuned import Tuning
-    from benchmark.run.rows import Variant
-    from benchmark.run.tuning import Knobs
+from benchmark.results.store import Store
+from benchmark.results.tuned import Tuning, save_tuning
+from benchmark.run.datasets import gate, with_columns
+from benchmark.run.estimate import SPEED_FILE
+from benchmark.run.grid import make_grid
+from benchmark.run.jobs import missing
+from benchmark.run.rows import Variant
+from benchmark.run.tuning import (
+    Knobs,
+    changes,
+    draws_of,
+    middle_ratio,
+    search_config,
+    tuned_methods,
+    tunings_of,
+    variants_of_draws,
+)
+from benchmark.screen import Console, note, print_table
+from reports.build import write_search
 
 
 @dataclass(frozen=True)
@@ -38,10 +51,6 @@ def tune(arguments: Namespace, console: Console) -> int:
 
     Raises ConfigError for flags that cannot be meant, DatasetError if data are missing.
     """
-    from benchmark.cli.dry_run import print_dry_run
-    from benchmark.cli.run import GridRequest, engine_of, machine_of
-    from benchmark.run.estimate import SPEED_FILE
-    from benchmark.run.tuning import draws_of, search_config, variants_of_draws  # here, because torch loads slowly
 
     trials = arguments.trials
     config = searchable(config_of(arguments), arguments.search_seed)
@@ -69,14 +78,6 @@ def tune(arguments: Namespace, console: Console) -> int:
 
 def search(asked: GridRequest, planned: Search, console: Console) -> int:
     """Do what is missing of the trials, choose, store and print; returns the exit status. Raises DatasetError."""
-    from benchmark.cli.run import open_all, prepare_all, sweep_all, work_off
-    from benchmark.results.store import Store  # here, because torch loads slowly
-    from benchmark.results.tuned import save_tuning
-    from benchmark.run.datasets import gate, with_columns
-    from benchmark.run.grid import make_grid
-    from benchmark.run.jobs import missing
-    from benchmark.run.tuning import tunings_of
-    from reports.build import write_search
 
     config, draws = asked.config, planned.draws
     sweep_all(asked, console)
@@ -105,7 +106,6 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
 
 def searchable(config: Config, seed: int) -> Config:
     """The config, if a search can start from it with this seed. Raises ConfigError."""
-    from benchmark.run.tuning import tuned_methods  # here, because torch loads slowly
 
     if config.pretrain.preset == "paper":
         raise ConfigError(
@@ -122,7 +122,6 @@ def searchable(config: Config, seed: int) -> Config:
 
 def ratio_of(arguments: Namespace, config: Config) -> float:
     """The label ratio of the probes: `--ratio`, else the middle one of the config. Raises ConfigError."""
-    from benchmark.run.tuning import middle_ratio  # here, because torch loads slowly
 
     if arguments.ratio is None:
         return middle_ratio(config)
@@ -133,7 +132,6 @@ def ratio_of(arguments: Namespace, config: Config) -> float:
 
 def print_tunings(console: Console, tunings: Sequence[Tuning]) -> None:
     """Print a row per method: validation score of the config's own setting and of the best trial, and its knobs."""
-    from benchmark.screen import print_table  # here, because rich loads slowly
 
     if not tunings:
         return
@@ -152,7 +150,6 @@ def print_tunings(console: Console, tunings: Sequence[Tuning]) -> None:
 
 def cells_of(tuning: Tuning) -> list[str]:
     """Cells of a method's row; of the knobs those that are not the config's own."""
-    from benchmark.run.tuning import changes  # here, because torch loads slowly
 
     own, best = tuning.trials[0], tuning.chosen
     failed = sum(trial.mean is None for trial in tuning.trials)
