@@ -41,7 +41,7 @@ WRITTEN = "what is written"
 
 VERBS: dict[str, Verb] = {
     "run": Verb(
-        "do what is missing of the grid, then print and write its tables",
+        "run the unfinished part of the grid, then print and write its tables",
         "benchmark.cli.run:run",
         {
             **shared(
@@ -69,7 +69,7 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "status": Verb(
-        "how far the grid of a results store is, also while other shells or a cluster work on it",
+        "show the progress of a grid, also while other shells or a cluster work on it",
         "benchmark.cli.look:status",
         {
             **shared("--results"),
@@ -78,7 +78,7 @@ VERBS: dict[str, Verb] = {
         examples={"status": "what is done, runs, waits and has failed", "status --watch": "the same, live"},
     ),
     "report": Verb(
-        "write the tables of the latest run again, from the results store alone",
+        "write the tables of the latest run again from the results store",
         "benchmark.cli.report:report",
         {
             "--results": Flag(
@@ -111,7 +111,7 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "explain": Verb(
-        "all that made a number: settings, key, encoder, data, code, machine, files",
+        "show what a number was made from: settings, encoder, data, code, machine, files",
         "benchmark.cli.explain:explain",
         shared("--results"),
         word=CELL,
@@ -124,7 +124,7 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "reproduce": Verb(
-        "run a cell again from its row, in a fresh place, and say what is equal",
+        "run one cell again in a fresh folder and compare it with the stored result",
         "benchmark.cli.explain:reproduce",
         {
             **shared("--results", *DATA, "--cache", "--device", "--workers", "--code"),
@@ -173,7 +173,7 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "export": Verb(
-        "an encoder as a folder of its own: weights, config, model card, ONNX",
+        "write an encoder as a folder: weights, config, model card, ONNX",
         "benchmark.cli.export:export",
         {
             "--seed": Flag(
@@ -203,7 +203,7 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "embed": Verb(
-        "embeddings of recordings or of a dataset, by an exported encoder",
+        "compute embeddings of recordings or of a dataset with an exported encoder",
         "benchmark.cli.embed:embed",
         {
             "--encoder": Flag(
@@ -233,18 +233,18 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "list": Verb(
-        "the methods, datasets, tasks, configs, evaluations and ablations there are",
+        "list methods, datasets, tasks, configs, evaluations and ablations",
         "benchmark.cli.look:list_all",
         examples={"list": "what there is"},
     ),
     "data check": Verb(
-        "prepare and audit every dataset, and say whether a run would refuse it",
+        "prepare and audit every dataset, and report what a run would refuse",
         "benchmark.cli.data:check",
         shared(*WHOSE, "--tasks", "--labels", "--protocol", *SIGNALS, "--cache", "--workers"),
         examples={"data check --data-root /data": "leaks, copies, damaged files, before a run"},
     ),
     "data summary": Verb(
-        "what every dataset holds, without reading a signal",
+        "summarise every dataset without reading a signal",
         "benchmark.cli.data:summary",
         shared(*WHOSE, "--protocol", *SIGNALS, "--cache"),
         examples={"data summary --data-root /data": "what the datasets hold"},
@@ -296,7 +296,7 @@ VERBS: dict[str, Verb] = {
         examples={"data new-card ./my-ecgs": "a card to begin with"},
     ),
     "speed": Verb(
-        "how fast this machine is against plain forms of the same, and the hours of the grid",
+        "time this machine against plain implementations, and estimate the hours of the grid",
         "benchmark.extras.speed:speed",
         {
             **shared(*CONFIG, *GRID, *DATA, "--cache", "--out", *COMPUTE),
@@ -305,7 +305,7 @@ VERBS: dict[str, Verb] = {
         examples={"speed --config laptop": "how fast this machine is"},
     ),
     "check-method": Verb(
-        "whether a method, or the one defined in a file, keeps what a method promises",
+        "test a method, or one defined in a file, against the contract of methods",
         "benchmark.cli.check:check_methods",
         shared("--encoder"),
         word="NAME|FILE",
@@ -314,7 +314,7 @@ VERBS: dict[str, Verb] = {
         examples={"check-method ./mine.py": "what a method of one's own has to hold to"},
     ),
     "check-encoder": Verb(
-        "whether an encoder, or the one defined in a file, keeps what an encoder promises",
+        "test an encoder, or one defined in a file, against the contract of encoders",
         "benchmark.cli.check:check_encoders",
         word="NAME|FILE",
         word_help="an encoder of `list`, a .py file that defines one, or the .yaml card of one from elsewhere",
@@ -322,13 +322,13 @@ VERBS: dict[str, Verb] = {
         examples={"check-encoder ./mine.py": "what an encoder of one's own has to hold to"},
     ),
     "verify-paper": Verb(
-        "check the PMQ paper's printed tables and claims, and lay the results store beside them",
+        "check the PMQ paper's printed tables and claims, and compare a results store with them",
         "benchmark.cli.report:verify_paper",
         shared("--results", "--out"),
         examples={"verify-paper": "the paper's own numbers, checked"},
     ),
     "known-answers": Verb(
-        "run on data with a planted truth, and say whether it is found",
+        "run the suite on data with a planted truth, and report whether it is found",
         "benchmark.extras.known_answers:known_answers",
         {
             "--only": Flag(

@@ -36,6 +36,10 @@ LISTED = re.compile(r"invalid (int|float) value: '[^',]+,[^']+'")
 ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, tabulate."
 
 
+FEW_EXAMPLES = 3
+"""Of the overview of the verbs."""
+
+
 @dataclass(frozen=True)
 class Known:
     """The names that a flag or a verb's word takes, besides other words, e.g. the paths of files."""
@@ -122,8 +126,9 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
         argv = [*argv[1:], "--help"]
     said, name, rest = split(verbs, argv)
     verb = verbs[name]
-    parser = verb_parser(name, verb) if said == name else group_parser(said, name, verbs)
-    arguments, extra = parser.parse_known_args(rest)
+    if said != name:
+        overview_parser(said, name, verbs).parse_known_args(rest)  # ends for --help and --version
+    arguments, extra = verb_parser(name, verb).parse_known_args(rest)
     if extra:
         raise ConfigError(not_taken(verbs, name, extra))
     if verb.word and "" in (arguments.word if verb.several else [arguments.word]):
@@ -175,18 +180,19 @@ def verb_parser(name: str, verb: Verb) -> argparse.ArgumentParser:
     return parser
 
 
-def group_parser(said: str, name: str, verbs: Mapping[str, Verb]) -> argparse.ArgumentParser:
-    """The parser of a default verb; its help also lists the other verbs."""
+def overview_parser(said: str, name: str, verbs: Mapping[str, Verb]) -> argparse.ArgumentParser:
+    """The parser of --help before any verb, or after the first word of several: the verbs, and a few examples."""
     group = group_of(verbs, said)
     width = max(map(len, group))
     lines = [f"  {own:<{width}}  {verb.summary}{' (the default)' * (own == name)}" for own, verb in group.items()]
-    title = f"verbs (`VERB --help` has the flags of each; below are those of `{name}`):"
+    title = (
+        f"`{said} ACTION --help` shows the flags of each:" if said else "verbs; `VERB --help` shows the flags of each:"
+    )
     about = "\n".join([*([] if said else [ABOUT, ""]), title, *lines])
-    examples = {line: text for verb in group.values() for line, text in verb.examples.items()}
-    parser = _empty_parser(said, "[ACTION]" if said else "[VERB]", about, examples)
+    examples = [own for verb in group.values() for own in verb.examples.items()]
+    parser = _empty_parser(said, "[ACTION]" if said else "[VERB]", about, dict(examples[:FEW_EXAMPLES]))
     if not said:
         parser.add_argument("--version", action="version", version=version_line(), help="print the version and exit")
-    _add(parser, verbs[name])
     return parser
 
 

@@ -112,6 +112,14 @@ def test_a_flag_means_the_same_for_every_verb() -> None:
         assert flag in FLAGS or len(takers) == 1
 
 
+def test_the_first_help_fits_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(VERBS, ["--help"])
+    shown = capsys.readouterr().out
+    assert shown.count("\n") <= 40
+    assert all(name in shown for name in VERBS)
+
+
 def test_what_verbs_take_is_known_without_what_loads_slowly() -> None:
     source = f"import sys, run_benchmark; print(*(name for name in {HEAVY} if name in sys.modules))"
     found = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)

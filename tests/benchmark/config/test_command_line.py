@@ -110,14 +110,13 @@ def helped(argv: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_help_of_no_verb_lists_all_with_the_flags_of_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_no_verb_lists_all_with_three_examples(capsys: pytest.CaptureFixture[str]) -> None:
     shown = helped("--help", capsys)
     assert shown.startswith("usage: run_benchmark.py [VERB] [FLAG ...]\n")
     assert "  cook       cook a dish (the default)\n  taste      taste one\n  shop list  say what is missing\n" in shown
-    assert "--size" in shown
     assert "--salt" not in shown
-    assert "python run_benchmark.py --size 2               two\n" in shown
-    assert "python run_benchmark.py shop buy --names eggs  eggs\n" in shown
+    assert shown.count("python run_benchmark.py") == 3
+    assert "python run_benchmark.py --size 2    two\n" in shown
     assert helped("-h", capsys) == helped("--size 3 --help", capsys) == shown
 
 
