@@ -2,7 +2,7 @@
 # make test      make the environment, run the tests: minutes
 # make test-slow the slow ones: fuzzing, calibration of the statistics, several processes, every command of the pages
 # make test-all  both
-# make reliability  the tests that attack the suite; writes docs/RELIABILITY.md
+# make reliability  the tests that attack the suite; writes docs/evidence/RELIABILITY.md
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make size      files, lines, tokens and imports of every room, beside other suites
 # make frozen    keys, tables, figures and messages of small runs into FOLDER: before and after a change, then diff -r
@@ -29,7 +29,7 @@ test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 reliability: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability=docs/RELIABILITY.md tests
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability=docs/evidence/RELIABILITY.md tests
 
 mutants: $(STAMP)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)

@@ -6,7 +6,7 @@ In: a card with an ONNX or TorchScript file, or a .py file (`methods.encoders.pr
 tasks of a run in windows of theirs, and whether they saw the test patients. Imported by benchmark's config, training,
 run and verbs.
 
-The card of a file of weights from elsewhere, and the encoder that it describes (docs/ELSEWHERE.md).
+The card of a file of weights from elsewhere, and the encoder that it describes (docs/METHODS.md).
 
 An encoder in one file with a card and no code: what its forms have in common.
 
@@ -134,7 +134,7 @@ class OnnxFile(ModelFile):
             told = "; ".join(f"{own.name} {own.type} {own.shape}" for own in inputs)
             raise ValueError(
                 f"{self.model()} has the inputs {told}: one of numbers of three axes is needed, windows by leads and "
-                "samples; another needs a .py file (docs/ELSEWHERE.md)"
+                "samples; another needs a .py file (docs/METHODS.md)"
             )
         self._input, self._type = inputs[0].name, TYPES[inputs[0].type]
         own, shape = self.signals, inputs[0].shape
@@ -179,7 +179,7 @@ class TorchScriptFile(ModelFile):
             reason = str(error).strip().splitlines()[0][:120]
             raise ValueError(
                 f"{file} is no TorchScript file ({reason}): save torch.jit.script(model) or a trace of it; a state "
-                "dict needs a .py file with the network (docs/ELSEWHERE.md)"
+                "dict needs a .py file with the network (docs/METHODS.md)"
             ) from None
 
     def encode(self, x: Tensor) -> Tensor:

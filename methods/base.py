@@ -58,7 +58,8 @@ class Recipe:
     weight_decay: WeightDecay = 1e-2
     """Decoupled for adamw, an L2 term of the gradient for adam."""
     schedule: Literal["warmup-cosine", "constant", "stable"] = "warmup-cosine"
-    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero; stable: docs/BUDGETS.md."""
+    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero; stable: see
+    docs/COMPARISON.md."""
     batch_size: Annotated[int, Field(ge=2, strict=True)] = 256
     """Pairs of windows."""
 

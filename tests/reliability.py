@@ -19,6 +19,9 @@ from hypothesis import is_hypothesis_test
 
 HEAD = """# Reliability
 
+For a reader: stores, data and processes can be killed, damaged, shared and attacked in the ways of this table without a
+number that is silently wrong. What is tried runs with the tests of every change.
+
 What was tried against the suite, and what held. A test that attacks is marked `attack`; `make reliability` runs these
 tests and writes this page. A case is one test, or one of the inputs that a fuzz test generates from a seed.
 
@@ -46,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "attack(title): an attack on the suite, a row of docs/RELIABILITY.md")
+    config.addinivalue_line("markers", "attack(title): an attack on the suite, a row of docs/evidence/RELIABILITY.md")
     counts: dict[str, Count] = defaultdict(Count)
     config.stash[COUNTS] = counts
     config.pluginmanager.register(_Counter(counts))

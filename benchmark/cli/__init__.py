@@ -36,7 +36,7 @@ CELL = "CELL"
 CELL_HELP = "row, evaluation, dataset, ratio and seed in any order, as far as they are needed, or the start of a key"
 WHICH_ENCODER, WHAT_IS_WRITTEN = "which encoder", "what is written"
 TRIALS, SEARCH_SEED = 8, 1
-PAGE, WORK = Path("docs") / "KNOWN_ANSWERS.md", Path("known-answers")
+PAGE, WORK = Path("docs") / "evidence" / "KNOWN_ANSWERS.md", Path("known-answers")
 WRITTEN = "what is written"
 
 VERBS: dict[str, Verb] = {
@@ -269,7 +269,7 @@ VERBS: dict[str, Verb] = {
             "--from": Flag(WHERE, "one home alone: physionet, aws or figshare", how={"metavar": "NAME"}),
             "--mirrors": Flag(
                 WHERE,
-                "another file of homes; docs/DOWNLOAD.md has its form",
+                "another file of homes; docs/DATA.md has its form",
                 how={"type": file_to_read, "metavar": "FILE"},
             ),
             "--connections": Flag(HOW, "at a time, 1 to 8 (4)", how={"type": count, "metavar": "N"}),

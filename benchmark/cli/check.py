@@ -148,17 +148,15 @@ ELSEWHERE_PROMISES: tuple[Promise[type[PretrainedEncoder]], ...] = (
 
 
 T = TypeVar("T")
-QUICK = 3
-"""Promises of a method that trains nothing; more include short trainings."""
-METHOD_PAGE, ENCODER_PAGE, ELSEWHERE_PAGE = "docs/METHOD.md", "docs/ENCODER.md", "docs/ELSEWHERE.md"
-"""Pages with the contracts."""
+PAGE = "docs/METHODS.md"
+"""Page with the contracts."""
 
 
 def check_methods(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of a method. Raises ConfigError for an unknown or unserved method or encoder."""
 
-    encoders = [named(get_encoder, name, ENCODER_PAGE) for name in arguments.encoder or [DEFAULT]]
-    method = named(find_method, arguments.word, METHOD_PAGE)
+    encoders = [named(get_encoder, name) for name in arguments.encoder or [DEFAULT]]
+    method = named(find_method, arguments.word)
     if method.brings is not None:
         return check_brought(method.brings, arguments.word, console)
     for encoder in encoders:
@@ -166,7 +164,8 @@ def check_methods(arguments: Namespace, console: Console) -> int:
             raise ConfigError(refused)
     verdicts = (verdict for encoder in encoders for verdict in check_method(method, encoder))
     count = len(encoders) * len(promises_of(method))
-    return print_verdicts(verdicts, count, arguments.word, METHOD_PAGE, console)
+    seconds = "less than a minute" if method.trains else "a few seconds"
+    return print_verdicts(verdicts, count, arguments.word, console, seconds=seconds)
 
 
 def check_encoders(arguments: Namespace, console: Console) -> int:
@@ -176,33 +175,34 @@ def check_encoders(arguments: Namespace, console: Console) -> int:
         brings = find_method(arguments.word).brings
         assert brings is not None, "a card is of an encoder"
         return check_brought(brings, arguments.word, console)
-    encoder = named(get_encoder, arguments.word, ENCODER_PAGE)
+    encoder = named(get_encoder, arguments.word)
     if issubclass(encoder, PretrainedEncoder):
         return check_brought(encoder, arguments.word, console)
-    return print_verdicts(check_encoder(encoder), len(ENCODER_PROMISES), arguments.word, ENCODER_PAGE, console)
+    return print_verdicts(check_encoder(encoder), len(ENCODER_PROMISES), arguments.word, console)
 
 
 def check_brought(encoder: type[PretrainedEncoder], word: str, console: Console) -> int:
     """Print one line per promise of an encoder whose weights come from elsewhere."""
 
-    return print_verdicts(check_elsewhere(encoder), len(ELSEWHERE_PROMISES), word, ELSEWHERE_PAGE, console)
+    return print_verdicts(check_elsewhere(encoder), len(ELSEWHERE_PROMISES), word, console)
 
 
-def named(get: Callable[[str], T], name: str, page: str) -> T:
+def named(get: Callable[[str], T], name: str) -> T:
     """`get(name)`. Raises ConfigError for an unknown name or a file that cannot be used."""
     try:
         return get(name)
     except ValueError as error:
-        raise ConfigError(f"{error}; {page} shows how to write one") from None
+        raise ConfigError(f"{error}; {PAGE} shows how to write one") from None
 
 
-def print_verdicts(verdicts: Iterable[Verdict], count: int, name: str, page: str, console: Console) -> int:
+def print_verdicts(
+    verdicts: Iterable[Verdict], count: int, name: str, console: Console, *, seconds: str = "a few seconds"
+) -> int:
     """Print each of `count` verdicts on `name` as it comes; returns the exit status, FAILED if a promise is broken.
 
-    page: where the contract stands.
+    seconds: what the tests are said to take.
     """
-    about = "less than a minute" if count > QUICK and page == METHOD_PAGE else "a few seconds"
-    note(console, f"{name}: {count} promises to test, {about} on an idle core")
+    note(console, f"{name}: {count} promises to test, {seconds} on an idle core")
     kept = []
     with step(console, name) as progress:
         for verdict in verdicts:
@@ -210,5 +210,5 @@ def print_verdicts(verdicts: Iterable[Verdict], count: int, name: str, page: str
             note(console, str(verdict))
             progress(len(kept), count)
     if not all(kept):
-        note(console, f"{kept.count(False)} of {len(kept)} promises tested are broken; {page} has the contract")
+        note(console, f"{kept.count(False)} of {len(kept)} promises tested are broken; {PAGE} has the contract")
     return OK if all(kept) else FAILED

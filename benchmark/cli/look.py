@@ -56,8 +56,8 @@ def listing() -> Iterator[str]:
 
     yield "methods (--methods)"
     yield from (line_of(name, METHODS[name]) for name in METHODS if name not in BEYOND)
-    yield "  ./mine.py       a file of your own: docs/METHOD.md shows how to write one, `check-method` tests it"
-    yield "  ./theirs.yaml   weights from elsewhere: a card of an ONNX or TorchScript file (docs/ELSEWHERE.md)"
+    yield "  ./mine.py       a file of your own: docs/METHODS.md shows how to write one, `check-method` tests it"
+    yield "  ./theirs.yaml   weights from elsewhere: a card of an ONNX or TorchScript file (docs/METHODS.md)"
     yield "beyond the paper's comparison (--methods; in no config but literature)"
     yield from (line_of(name, METHODS[name]) for name in BEYOND)
     yield "encoders (--encoder); multiplications and training step of a heartbeat, timed just now on one CPU thread"
@@ -68,7 +68,7 @@ def listing() -> Iterator[str]:
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
         yield f"  {name:<15} {dataset.title}: {classes}"
     yield "  ./ours.yaml     a card of data of your own (docs/OWN_DATA.md); `data new-card` writes a first one"
-    yield f"  ecgbench:NAME   public data by the package ecgbench (docs/DATASETS.md): {', '.join(CHOICES)}"
+    yield f"  ecgbench:NAME   public data by the package ecgbench (docs/DATA.md): {', '.join(CHOICES)}"
     yield "tasks (--tasks; a column is a dataset under one of its tasks)"
     yield f"  {DEFAULT_TASK:<15} the classes above, as --labels says; of every dataset"
     for name, tasks in TASKS.items():

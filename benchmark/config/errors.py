@@ -116,7 +116,7 @@ def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: getattr(found, name) for name in given}
 
 
-OTHER = "a card, a .yaml file (docs/OWN_DATA.md), or ecgbench:NAME (docs/DATASETS.md)"
+OTHER = "a card, a .yaml file (docs/OWN_DATA.md), or ecgbench:NAME (docs/DATA.md)"
 ECGBENCH = "ecgbench:"
 """Beginning of a word that names a dataset of the package ecgbench, and after a further ':' its labels."""
 

@@ -217,7 +217,7 @@ class EngineSection(Section):
     """Where tasks run. It enters no key and is in no stored config."""
 
     name: EngineName = "local"
-    """local: this machine; slurm: jobs of a cluster (docs/CLUSTER.md). The other keys are those of its jobs."""
+    """local: this machine; slurm: jobs of a cluster (docs/MACHINES.md). The other keys are those of its jobs."""
     partition: str | None = None
     """None: the cluster's default."""
     account: str | None = None
@@ -360,7 +360,7 @@ class Pretrain(Section):
     budget: Budget = "epochs"
     """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
     encoder passes, as many as these windows cost PMQ; seconds: as many as these windows cost PMQ by `pair_milliseconds`
-    (docs/BUDGETS.md)."""
+    (docs/COMPARISON.md)."""
     pair_milliseconds: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
     """Method -> milliseconds per pair of windows, for `budget: seconds`; `speed` prints them."""
     snapshots: list[Epochs] = []
@@ -370,7 +370,7 @@ class Pretrain(Section):
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"
     """unified: `recipe` for all; paper: the recipe of each method's own paper; tuned: unified, with the knobs of each
-    method that `tune` chose laid over its own (docs/TUNING.md)."""
+    method that `tune` chose laid over its own (docs/COMPARISON.md)."""
     presets: list[Literal["paper", "tuned"]] = []
     """Further presets beside `unified`: a row of each per compared method that trains."""
     tuned: dict[str, Overrides] = {}
@@ -383,12 +383,12 @@ class Pretrain(Section):
     """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""
     streaming: Streaming = "auto"
     """Whether the corpus is read from disk, ahead of the updates, instead of being held in memory: always, never, or
-    auto, if it exceeds a quarter of the free memory of host or device. No number depends on it (docs/GPU.md)."""
+    auto, if it exceeds a quarter of the free memory of host or device. No number depends on it (docs/MACHINES.md)."""
     text_embedder: str = "tfidf"
     """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
     batch_norm: BatchNorm = "synchronised"
-    """Of several ranks (docs/RANKS.md). synchronised: statistics of the whole batch, as on one process; per-rank: those
-    of the rank's own share of it, without an exchange."""
+    """Of several ranks (docs/MACHINES.md). synchronised: statistics of the whole batch, as on one process; per-rank:
+    those of the rank's share of the batch, without an exchange."""
 
     @field_validator("recipe")
     @classmethod

@@ -12,7 +12,7 @@ A name that the config gives a dataset is the card's; `--datasets ./ours.yaml` i
 under `data.cards.ours`. `ecgbench:sph` stands for a card too, and a card of such a dataset is completed here: what it
 leaves open is decided before the run, from the package and, for classes that nothing names, from the data.
 
-Methods by name, by .py file, or by the card of an encoder from elsewhere (docs/ELSEWHERE.md).
+Methods by name, by .py file, or by the card of an encoder from elsewhere (docs/METHODS.md).
 
 A section of a config for an encoder: its name or file, and its knobs.
 """
@@ -239,7 +239,7 @@ def _read(card: Path, content: bytes) -> type[PretrainedEncoder]:
     """The encoder of a card, one class for each content."""
     values = values_of(card)
     if not isinstance(values, dict):
-        raise ConfigError(f"card {card} holds no keys; docs/ELSEWHERE.md has one to begin with")
+        raise ConfigError(f"card {card} holds no keys; docs/METHODS.md has one to begin with")
     try:
         return external_kind(values, card)
     except ValidationError as error:

@@ -114,7 +114,7 @@ def shared_cohorts(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) ->
                 f"{data.title}{f' in {beginning}' if beginning else ''} ({count})"
                 for (data, beginning, _), (count, _, _) in zip(parts, used, strict=True)
             )
-            remedy = "; leave it out of one by leave_out in a card (docs/DATASETS.md)" if is_leak else ""
+            remedy = "; leave it out of one by leave_out in a card (docs/DATA.md)" if is_leak else ""
             how = "one is pretrained on and the other tested" if is_leak else "its recordings count in both"
             yield Shared((one, other), is_leak, f"recordings of {cohort} are in {held}, and {how}{remedy}")
 

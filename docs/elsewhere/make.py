@@ -21,7 +21,7 @@ from benchmark.cli.export import quiet  # noqa: E402
 
 
 def main(folder: Path) -> None:
-    """Write the files and cards of docs/ELSEWHERE.md into a folder."""
+    """Write the files and cards of docs/METHODS.md into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     network = Network().eval()

@@ -1,4 +1,4 @@
-"""An encoder whose weights come from elsewhere, as docs/ELSEWHERE.md explains it."""
+"""An encoder whose weights come from elsewhere, as docs/METHODS.md explains it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A recurrent encoder: a convolution that halves the time steps, then a bidirectional GRU (Cho et al. 2014).
 
-The worked example of docs/ENCODER.md. S' = ceil(S / 2); a mask acts on a linear embedding of the leads, (B, S, D).
+The worked example of docs/METHODS.md. S' = ceil(S / 2); a mask acts on a linear embedding of the leads, (B, S, D).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Alignment and uniformity: two heartbeats attract, and windows spread over the sphere. The example of docs/METHOD.md.
+"""Alignment and uniformity: two heartbeats attract, and windows spread over the sphere. The example of docs/METHODS.md.
 
 Wang & Isola 2020, "Understanding Contrastive Representation Learning through Alignment and Uniformity on the
 Hypersphere", section 4.1 with alpha = 2 and t = 2.

@@ -1,10 +1,9 @@
-"""docs/BUDGETS.md says what the options do: its names, numbers and commands are those of the code."""
+"""What docs/COMPARISON.md and docs/evidence/BUDGETS.md say of budgets is what the options do."""
 
 from __future__ import annotations
 
 import csv
 import re
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -17,16 +16,16 @@ from benchmark.run.grid import expand
 from benchmark.training.pretrain import DECAY_SHARE, WARMUP_EPOCHS
 from methods import METHODS
 from tests.basic import BASIC
+from tests.docs.pages import EVIDENCE, text_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "BUDGETS.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = text_of("COMPARISON.md", "## Budgets and budget curves")
 
 
 def test_every_budget_and_cost_is_named() -> None:
     assert re.findall(r"^\| `(\w+)`", TEXT, re.MULTILINE) == list(get_args(Budget))
     for name, passes in {"BYOL": 8, "CLOCS": 6, "PCLR": 6, "ETP": 3, "COMET": 55}.items():
         assert METHODS[name.lower()].encoder_passes == passes
-        assert re.search(rf"{name}[^.]*? {passes}\b", TEXT), name
+        assert re.search(rf"{name}[^.]*?\s{passes}\b", TEXT), name
     assert METHODS["pmq"].encoder_passes == METHODS["moco"].encoder_passes == 4
     assert (WARMUP_EPOCHS, DECAY_SHARE) == (0.25, 0.2)
 
@@ -54,12 +53,12 @@ def test_the_sections_of_a_sweep_are_named_and_its_example_is_read() -> None:
 
 
 def test_the_measured_table_and_what_is_said_of_it_are_those_of_its_file() -> None:
-    with open(PAGE.parent / "results" / "small-budget.csv", newline="") as file:
+    with open(EVIDENCE / "results" / "small-budget.csv", newline="") as file:
         lines = list(csv.DictReader(file))
     found: dict[str, list[str]] = {}
     for line in sorted(lines, key=lambda line: "linear" in line["table"]):  # fine-tuned first
         found.setdefault(line["Method"], []).append(line["Overall"])
-    section = TEXT.partition("## Measured")[2].partition("\n## ")[0]
+    section = text_of("evidence/BUDGETS.md")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     assert {name: cells for name, *cells in rows[2:]} == found
     said = section.partition("Random has")[2].replace("\n", " ")

@@ -20,11 +20,19 @@ from benchmark.config.command_line import OK, parse
 from benchmark.data.datasets import DATASETS
 from benchmark.data.simulate import COHORTS, CohortSettings, write_cohort
 from run_benchmark import main
+from tests.docs.pages import text_of
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN_TESTS = ("USE.md", "OWN_DATA.md", "DATASETS.md", "DOWNLOAD.md", "LEADERBOARD.md", "ELSEWHERE.md")
-"""Pages whose commands need more than this folder, and are run by tests of their own."""
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OWN_TESTS = (
+    text_of("USE.md"),
+    text_of("OWN_DATA.md"),
+    text_of("DATA.md", "## Public datasets through ECGBench"),
+    text_of("DATA.md", "## Downloading the datasets"),
+    text_of("READING.md", "## A leaderboard from capsules"),
+    text_of("METHODS.md", "## Encoders from elsewhere as rows"),
+)
+"""What has commands that need more than this folder, and are run by tests of their own."""
 PATIENTS = {"mimic-iv-ecg": 40, "ptb-xl": 150, "chapman": 120, "cpsc2018": 160, "ningbo": 60}
 SMALL = ("pretrain.epochs=0.3", "finetune.epochs=1", "boosting.iterations=1", "data.datasets=[ptb-xl]", "seeds=[41]")
 SMALL_ENCODER = {"": ("hidden=4", "depth=1", "output=8"), "resnet1d": ("output=8",), "xresnet1d101": ("third_stage=1",)}
@@ -48,13 +56,16 @@ BY_CI = ("git clone", "make demo", "make docs", "python -m venv", "pip install")
 
 def lines_of(page: Path) -> Iterator[str]:
     """Commands in the fenced blocks of a page, without their comments."""
-    for block in re.findall(r"```[a-z]*\n(.*?)```", page.read_text(encoding="utf-8").replace("\\\n", " "), re.DOTALL):
+    text = page.read_text(encoding="utf-8")
+    for own in OWN_TESTS:
+        text = text.replace(own, "")
+    for block in re.findall(r"```[a-z]*\n(.*?)```", text.replace("\\\n", " "), re.DOTALL):
         for line in block.splitlines():
             if re.match(r"(python|make|pip|git|ecg-)", line):
                 yield " ".join(line.split(" #")[0].split())
 
 
-LINES = list(dict.fromkeys(line for page in PAGES if page.name not in OWN_TESTS for line in lines_of(page)))
+LINES = list(dict.fromkeys(line for page in PAGES for line in lines_of(page)))
 OURS = [line for line in LINES if line.startswith("python run_benchmark.py")]
 
 
@@ -94,7 +105,7 @@ def small(line: str) -> list[str]:
     swaps |= {"./mine.py": "encoder.py"} if name == "check-encoder" else {}
     words = [swaps.get(word, re.sub(r"^(ptb-xl=)?/(data|shared)", r"\1\2-root", word)) for word in words]
     if name == "reproduce":
-        return [*words, "--code", "docs/encoder/gru.py"]  # the last grid of the folder is that of ENCODER.md
+        return [*words, "--code", "docs/encoder/gru.py"]  # the last grid of the folder is that of METHODS.md
     if name not in ("run", "tune"):
         return words
     if name == "tune":

@@ -1,4 +1,4 @@
-"""docs/DATASETS.md: its tables are those of the package's configs, its cards are cards, its commands give a table."""
+"""docs/DATA.md: its tables are those of the package's configs, its cards are cards, its commands give a table."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from benchmark.data.datasets.chapman import Chapman
 from benchmark.data.datasets.ecgbench import CHOICES, ECGBenchCard, Labels, codebook, refusal
 from benchmark.data.simulate import CohortSettings, write_cohort
 from run_benchmark import main
+from tests.docs.pages import text_of
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-TEXT = (DOCS / "DATASETS.md").read_text(encoding="utf-8")
+TEXT = text_of("DATA.md", "## Public datasets through ECGBench")
 CARDS = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 COMMANDS = re.findall(r"^python run_benchmark\.py (.*)$", TEXT, re.MULTILINE)
 CONFIGS = [load_config(name) for name in list_available_configs()]

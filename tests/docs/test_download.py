@@ -1,4 +1,4 @@
-"""docs/DOWNLOAD.md: its commands are understood, and its numbers are those of the mirrors file and the code."""
+"""docs/DATA.md: its commands are understood, and its numbers are those of the mirrors file and the code."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.extras.download import MOST_DIFFERENT
 from benchmark.extras.download_catalogue import MOST_CONNECTIONS, catalogue_of, shipped
 from run_benchmark import main
+from tests.docs.pages import text_of
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "DOWNLOAD.md").read_text(encoding="utf-8")
+TEXT = text_of("DATA.md", "## Downloading the datasets")
 COMMANDS = re.findall(r"^python run_benchmark.py (data download .*)$", TEXT, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""docs/ELSEWHERE.md: its card is one, its keys are all there are, and its commands lead to rows in a table."""
+"""docs/METHODS.md: its card is one, its keys are all there are, and its commands lead to rows in a table."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from benchmark.config.words import find_method
 from benchmark.elsewhere import ModelCard
 from methods.encoders.pretrained import PretrainedEncoder, Signals
 from run_benchmark import main
-from tests.docs.test_commands import ROOT
+from tests.docs.pages import DOCS, text_of
 
-DOCS = ROOT / "docs"
-TEXT = (DOCS / "ELSEWHERE.md").read_text(encoding="utf-8")
+TEXT = text_of("METHODS.md", "## Encoders from elsewhere as rows")
 CARD = (DOCS / "elsewhere" / "card.yaml").read_text(encoding="utf-8")
 SETTINGS = (
     *("encoder.hidden=4", "encoder.depth=1", "encoder.output=8", "pretrain.epochs=0.3", "finetune.epochs=1"),

@@ -1,9 +1,8 @@
-"""docs/ENCODER.md and its worked example: the example keeps the contract, and the page names what there is."""
+"""docs/METHODS.md and its worked example: the example keeps the contract, and the page names what there is."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,9 @@ from benchmark.cli import check as contract
 from benchmark.cli.check import ENCODER_PROMISES, check_encoder
 from methods.encoders import get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
+from tests.docs.pages import DOCS, text_of
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-TEXT = (DOCS / "ENCODER.md").read_text(encoding="utf-8")
+TEXT = text_of("METHODS.md", "## Writing an encoder")
 EXAMPLE = DOCS / "encoder" / "gru.py"
 
 

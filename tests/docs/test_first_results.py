@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 
 from benchmark.results.names import FEATURES, UNTRAINED
 from reports.statistics.estimates import EXPECTED
+from tests.docs.pages import EVIDENCE
 
-DOCS = Path(__file__).parents[2] / "docs"
 LEVEL = 0.05
 TITLES = {
     "moco": "MoCo",
@@ -24,7 +23,7 @@ TITLES = {
 
 
 def lines_of(name: str) -> list[dict[str, str]]:
-    with open(DOCS / "results" / name, newline="") as file:
+    with open(EVIDENCE / "results" / name, newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -66,7 +65,7 @@ def table_of(text: str) -> dict[str, list[str]]:
     ],
 )
 def test_tables_are_those_of_the_files(config: str, heading: str, ratios: list[str]) -> None:
-    page = (DOCS / "FIRST_RESULTS.md").read_text()
+    page = (EVIDENCE / "FIRST_RESULTS.md").read_text()
     assert table_of(page[page.index(heading) :]) == expected(config, ratios)
 
 
@@ -86,7 +85,7 @@ def better_than_random(lines: list[dict[str, str]]) -> dict[str, str]:
 def test_what_the_halves_and_all_seeds_found_is_in_the_files() -> None:
     halves = lines_of("small-halves.csv")
     files = [[line for line in halves if line["seeds"] == seeds] for seeds in ("41 to 45", "46 to 50")]
-    page = (DOCS / "FIRST_RESULTS.md").read_text().partition("**Do two halves agree?**")[2]
+    page = (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("**Do two halves agree?**")[2]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"][2:6]
     names = {"fine-tuned, 10 %": "finetune 0.1", "fine-tuned, 1 %": "finetune 0.01"}
     names |= {"linear probe, 10 %": "linear 0.1", "linear probe, 1 %": "linear 0.01"}
@@ -127,7 +126,7 @@ def test_the_halves_find_what_they_expect_of_each_other(
 def test_differences_from_pmq_are_those_of_the_file_and_none_is_significant(
     table: str, unchanged: str, word: str
 ) -> None:
-    page = (DOCS / "FIRST_RESULTS.md").read_text().partition("### Parts of PMQ")[2].partition("\n## ")[0]
+    page = (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("### Parts of PMQ")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
     given = {cells[0].replace(",", ""): [cell for cell in cells[1:] if cell] for cells in rows if cells[0][:4] == word}
     found: dict[str, list[str]] = {}

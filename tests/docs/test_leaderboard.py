@@ -1,4 +1,4 @@
-"""The commands of docs/LEADERBOARD.md lead to a page, and its reasons are those of the code."""
+"""The commands of docs/READING.md lead to a page, and its reasons are those of the code."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 from benchmark.cli import VERBS
 from benchmark.config.command_line import OK, parse, refuse_unknown
 from run_benchmark import main
+from tests.docs.pages import text_of
 from tests.reports.leaderboard.conftest import Entry, few_resamples, submit
 
 __all__ = ["few_resamples", "submit"]  # fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = (ROOT / "docs" / "LEADERBOARD.md").read_text(encoding="utf-8")
+TEXT = text_of("READING.md", "## A leaderboard from capsules")
 
 
 def test_its_commands_are_understood() -> None:

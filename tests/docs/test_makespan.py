@@ -11,7 +11,7 @@ import pytest
 from benchmark.config.sections import EngineSection
 from benchmark.extras.slurm import batches_of
 from benchmark.run.local import Local, Order, Task
-from docs.scaling.makespan import Makespan, as_local, as_slurm
+from docs.evidence.scaling.makespan import Makespan, as_local, as_slurm
 
 ONE_BY_ONE = EngineSection(name="slurm", tasks_per_job=1)
 

@@ -1,10 +1,9 @@
-"""docs/METHOD.md and its worked example: the example keeps the contract, and the page names what there is."""
+"""docs/METHODS.md and its worked example: the example keeps the contract, and the page names what there is."""
 
 from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -14,9 +13,9 @@ from benchmark.config.command_line import OK
 from methods.base import Batch, Batching, Pairing, PretrainMethod
 from methods.from_file import find_class
 from run_benchmark import main
+from tests.docs.pages import DOCS, text_of
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-TEXT = (DOCS / "METHOD.md").read_text(encoding="utf-8")
+TEXT = text_of("METHODS.md", "## Writing a method")
 EXAMPLE = DOCS / "method" / "align_uniform.py"
 
 
@@ -46,6 +45,6 @@ def test_the_page_names_what_the_contract_has() -> None:
 
 
 def test_the_readme_and_the_list_lead_to_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "docs/METHOD.md" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert "docs/METHODS.md" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
     main(["list"])
-    assert "docs/METHOD.md" in capsys.readouterr().out
+    assert "docs/METHODS.md" in capsys.readouterr().out

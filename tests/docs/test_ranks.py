@@ -1,4 +1,4 @@
-"""The commands of docs/RANKS.md: torchrun takes its own part of each, and `run_benchmark.py` the rest."""
+"""The commands of docs/MACHINES.md: torchrun takes its own part of each, and `run_benchmark.py` the rest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from torch.distributed.run import parse_args
 from benchmark.cli import VERBS
 from benchmark.config.command_line import parse, refuse_unknown
 from benchmark.config.flags import config_of
+from tests.docs.pages import text_of
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = re.findall(r"^torchrun (.*)$", (ROOT / "docs" / "RANKS.md").read_text(), re.MULTILINE)
+COMMANDS = re.findall(r"^torchrun (.*)$", text_of("MACHINES.md", "## Pretraining on several devices"), re.MULTILINE)
 SETTINGS = ("pretrain.batch_norm=per-rank", "methods.moco.head=v2", "methods.moco.predictor=false")
 
 
@@ -33,7 +34,7 @@ def test_a_command_is_understood(command: str) -> None:
 
 
 def test_the_settings_that_the_page_names_are_taken() -> None:
-    page = (ROOT / "docs" / "RANKS.md").read_text()
+    page = text_of("MACHINES.md", "## Pretraining on several devices")
     assert all(setting in page for setting in SETTINGS)
     _, arguments = parse(VERBS, [word for setting in SETTINGS for word in ("--set", setting)])
     config = config_of(arguments)

@@ -1,4 +1,4 @@
-"""docs/SCALING.md: its numbers are those that the code calculates, and those that were measured."""
+"""docs/evidence/SCALING.md: its numbers are those that the code calculates, and those that were measured."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 from benchmark.data.segments import WINDOW
 from benchmark.run.estimate import PASSES_PER_STEP, multiplications
 from benchmark.run.local import Task
-from docs.scaling import page
-from docs.scaling.check import SETTINGS, asleep_tasks
-from docs.scaling.cost import H100, Update
-from docs.scaling.grids import TENTH, counted_finetuning, grid_of, paper, updates_of
-from docs.scaling.makespan import as_slurm
-from docs.scaling.naps import nap, naps
+from docs.evidence.scaling import page
+from docs.evidence.scaling.check import SETTINGS, asleep_tasks
+from docs.evidence.scaling.cost import H100, Update
+from docs.evidence.scaling.grids import TENTH, counted_finetuning, grid_of, paper, updates_of
+from docs.evidence.scaling.makespan import as_slurm
+from docs.evidence.scaling.naps import nap, naps
+from tests.docs.pages import EVIDENCE
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-TEXT = (DOCS / "SCALING.md").read_text(encoding="utf-8")
-FOUND = json.loads((DOCS / "scaling" / "check.json").read_text())
+TEXT = (EVIDENCE / "SCALING.md").read_text(encoding="utf-8")
+FOUND = json.loads((EVIDENCE / "scaling" / "check.json").read_text())
 
 
 def test_an_operation_takes_what_limits_it() -> None:

@@ -10,9 +10,9 @@ import matplotlib.image
 import pytest
 
 from benchmark.data.simulate import DIAGNOSES, SIMULATOR_VERSION, CohortSettings
+from tests.docs.pages import DOCS, text_of
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-TEXT = (DOCS / "SIMULATOR.md").read_text(encoding="utf-8")
+TEXT = text_of("SIMULATOR.md")
 
 
 @pytest.mark.parametrize("name", DIAGNOSES)

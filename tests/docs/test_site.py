@@ -66,12 +66,12 @@ def test_every_verb_has_its_help() -> None:
 
 
 def test_links_of_the_root_lead_to_their_pages() -> None:
-    assert rebased("[a](docs/SPEED.md) [b](DEVIATIONS.md)") == "[a](SPEED.md) [b](deviations.md)"
+    assert rebased("[a](docs/evidence/SPEED.md) [b](DEVIATIONS.md)") == "[a](evidence/SPEED.md) [b](deviations.md)"
 
 
 def test_the_site_names_every_page() -> None:
-    named = re.findall(r": (\w+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert {path.name for path in (ROOT / "docs").glob("*.md")} <= set(named)
+    named = re.findall(r": ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")} <= set(named)
     assert {f"{path.stem}.md" for path in (ROOT / "docs").glob("*.ipynb")} <= set(named)
 
 

@@ -1,4 +1,4 @@
-"""docs/speed/make.py: the same updates from disk as in memory, in turns; whole runs that leave nothing behind."""
+"""docs/evidence/speed: the same updates from disk as in memory, in turns; whole runs that leave nothing behind."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from benchmark.extras.speed import Setting
 from benchmark.machine.ranks import Machine
 from methods.encoders.dilated import DilatedConfig
 from methods.pmq import PMQConfig
+from tests.docs.pages import EVIDENCE
 
-FILE = Path(__file__).resolve().parents[2] / "docs" / "speed" / "make.py"
+FILE = EVIDENCE / "speed" / "make.py"
 spec = importlib.util.spec_from_file_location("docs_speed_make", FILE)
 assert spec is not None
 assert spec.loader is not None

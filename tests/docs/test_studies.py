@@ -1,26 +1,23 @@
-"""docs/WHEN.md and docs/SQUEEZED.md are what their scripts write from the tables beside them."""
+"""docs/evidence/WHEN.md and docs/evidence/SQUEEZED.md are what their scripts write from the tables beside them."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from benchmark.config.config import load_config
-from docs.squeezed import make as squeezed
-from docs.when import make as when
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+from docs.evidence.squeezed import make as squeezed
+from docs.evidence.when import make as when
+from tests.docs.pages import EVIDENCE
 
 
 def table(name: str) -> pd.DataFrame:
     """A table beside a page, to the last bit of its numbers."""
-    return pd.read_csv(DOCS / name, float_precision="round_trip")
+    return pd.read_csv(EVIDENCE / name, float_precision="round_trip")
 
 
 def squeezed_rows(changed: dict[str, dict[str, float]]) -> pd.DataFrame:
-    """The table of docs/SQUEEZED.md with features as of each method itself, but for other values in some rows."""
+    """The table of the page with features as of each method itself, but for other values in some rows."""
     rows = table("squeezed/rows.csv").set_index("row", drop=False)
     for method in ("moco", "pmq"):
         changes = rows.index.str.startswith(f"{method}:")
@@ -34,7 +31,7 @@ def squeezed_rows(changed: dict[str, dict[str, float]]) -> pd.DataFrame:
 
 def test_when_is_what_its_script_writes_from_its_table() -> None:
     found = table("when/gains.csv")
-    assert "".join(when.page(found)) == (DOCS / "WHEN.md").read_text(encoding="utf-8")
+    assert "".join(when.page(found)) == (EVIDENCE / "WHEN.md").read_text(encoding="utf-8")
     own = found.drop(columns="sure")
     assert when.with_holm(own)["sure"].equals(found["sure"])
     assert {*zip(found["recordings"], found["persistence"], found["anatomy"], strict=True)} == set(when.arms())
@@ -52,7 +49,7 @@ def test_when_says_how_many_patients_are_tested_and_how_many_there_are() -> None
 
 def test_squeezed_is_what_its_script_writes_from_its_table() -> None:
     found = table("squeezed/rows.csv")
-    assert "".join(squeezed.page(found)) == (DOCS / "SQUEEZED.md").read_text(encoding="utf-8")
+    assert "".join(squeezed.page(found)) == (EVIDENCE / "SQUEEZED.md").read_text(encoding="utf-8")
     own = found[[column for column in found if not column.endswith(" sure")]]
     for column in found.columns[found.columns.str.endswith(" sure")]:
         assert squeezed.with_holm(own.copy())[column].equals(found[column])

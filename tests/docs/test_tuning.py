@@ -1,20 +1,19 @@
-"""docs/TUNING.md: its knobs, spaces and methods are the code's, and the numbers of its tables those of the CSVs."""
+"""docs/COMPARISON.md: its knobs, spaces and methods are the code's, and the numbers of its tables those of the CSVs."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from methods import METHODS
 from methods.parts.knobs import Log, Space, spaces_of
+from tests.docs.pages import EVIDENCE, text_of
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-TEXT = (DOCS / "TUNING.md").read_text(encoding="utf-8")
-TRIALS = pd.read_csv(DOCS / "results" / "small-trials.csv")
-PRESETS = pd.read_csv(DOCS / "results" / "small-presets.csv")
+TEXT = text_of("COMPARISON.md", "## Tuning") + text_of("evidence/TUNING.md")
+TRIALS = pd.read_csv(EVIDENCE / "results" / "small-trials.csv")
+PRESETS = pd.read_csv(EVIDENCE / "results" / "small-presets.csv")
 TRAINED = [name for name, method in METHODS.items() if method.trains]
 
 

@@ -1,6 +1,6 @@
 """Public datasets that the package ecgbench describes: its labels and folds, and signals that are read here.
 
-A card of a public dataset that the package ecgbench describes (docs/DATASETS.md).
+A card of a public dataset that the package ecgbench describes (docs/DATA.md).
 
 Everything that the results depend on stands in the card, so that a config with it is read without the package.
 
@@ -668,7 +668,7 @@ def completed(values: Mapping[str, Any], find: Find) -> dict[str, Any]:
     dataset = str(values.get("dataset", ""))
     config = config_of(dataset)
     if reason := refusal(config):
-        raise ValueError(f"{dataset}: {reason}; docs/DATASETS.md lists what can be used")
+        raise ValueError(f"{dataset}: {reason}; docs/DATA.md lists what can be used")
     choice = CHOICES.get(dataset, NONE)
     named = {"name": name_of(dataset), "title": config.name.partition(" (")[0]}
     whole = {**named, "how_to_get": about(config), "licence": config.license, **values}

@@ -6,7 +6,6 @@ Every promise can be broken: methods with one fault each, and the promises that 
 from __future__ import annotations
 
 import copy
-from io import StringIO
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,9 +15,8 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from benchmark.cli import check as contract
-from benchmark.cli.check import ELSEWHERE_PAGE, ENCODER_PAGE, PROMISES, QUICK, Verdict, check_method, print_verdicts
+from benchmark.cli.check import PROMISES, Verdict, check_method
 from benchmark.config.command_line import FAILED, OK, USAGE
-from benchmark.screen import open_console
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.dilated import Dilated
@@ -59,19 +57,12 @@ def test_a_method_that_trains_is_said_to_take_less_than_a_minute(
     assert end.startswith(f"pmq: {len(PROMISES)} in ")
 
 
-def test_an_encoder_is_said_to_take_seconds() -> None:
-    for page in (ENCODER_PAGE, ELSEWHERE_PAGE):
-        shown = StringIO()
-        assert print_verdicts([], QUICK + 1, "mine", page, open_console(shown)) == OK
-        assert shown.getvalue().startswith(f"mine: {QUICK + 1} promises to test, a few seconds on an idle core")
-
-
 def test_a_method_in_a_file_that_does_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "faulty.py").write_text(FAULTY)
     assert main(["check-method", str(tmp_path / "faulty.py")]) == FAILED
     shown = capsys.readouterr().out
     assert "BROKEN name: Faulty.title is ''" in shown
-    assert "1 of 3 promises tested are broken; docs/METHOD.md has the contract" in shown
+    assert "1 of 3 promises tested are broken; docs/METHODS.md has the contract" in shown
 
 
 @pytest.mark.parametrize(

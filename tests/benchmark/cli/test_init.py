@@ -17,7 +17,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.flags import FLAGS, config_of
 
 ROOT = Path(__file__).resolve().parents[3]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MY_METHOD = "import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'my_method'\n    title = 'Mine'\n"
 HEAVY = ("torch", "pandas", "scipy", "sklearn", "matplotlib", "wfdb", "seaborn")
 ALL_FLAGS = sorted({flag for verb in VERBS.values() for flag in verb.flags})
@@ -41,7 +41,7 @@ COMMANDS = [(path.name, words) for path in DOCUMENTS for words in commands_of(pa
 def test_the_commands_of_the_documents_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_method.py").write_text(MY_METHOD)  # the file that CONTRIBUTING.md names
-    Path("docs").symlink_to(ROOT / "docs")  # METHOD.md names its example
+    Path("docs").symlink_to(ROOT / "docs")  # METHODS.md names its example
     for _, words in COMMANDS:
         made = any(word.startswith("theirs/") for word in words)  # by docs/elsewhere/make.py, see its own test
         for card in (Path(word) for word in words if word.endswith(".yaml") and not made):

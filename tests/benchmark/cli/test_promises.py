@@ -461,8 +461,8 @@ def test_a_broken_card_and_a_broken_promise_have_their_status(
     assert main(["check-encoder", str(write("torchscript", tmp_path / "a", rate=None))]) == USAGE
     shown = capsys.readouterr().err
     assert "signals.rate: Field required" in shown
-    assert "docs/ELSEWHERE.md" in shown or shown.count("\n") == 1
+    assert "docs/METHODS.md" in shown or shown.count("\n") == 1
     assert main(["check-method", str(write("torchscript", tmp_path / "b", features=9))]) == FAILED
     shown = capsys.readouterr().out
     assert "BROKEN features" in shown
-    assert "docs/ELSEWHERE.md has the contract" in shown
+    assert "docs/METHODS.md has the contract" in shown

@@ -456,7 +456,7 @@ def test_pretraining_on_a_challenge_and_testing_on_ptb_xl_is_a_leak() -> None:
         (
             "leak",
             "recordings of PTB-XL are in MIXED in training/ptb-xl/ (20) and PTB-XL (20), and one is pretrained on and "
-            "the other tested; leave it out of one by leave_out in a card (docs/DATASETS.md)",
+            "the other tested; leave it out of one by leave_out in a card (docs/DATA.md)",
         )
     ]
     assert found("ptb-xl", ["mixed"], mixed, ptb_xl)[0][0] == "leak"

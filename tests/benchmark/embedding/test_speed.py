@@ -32,7 +32,7 @@ def least(work: Callable[[], object]) -> float:
 def test_embedding_files_costs_little_more_than_finding_their_heartbeats(
     cohorts: dict[str, Prepared], tmp_path: Path
 ) -> None:
-    """Finding them takes 1.9 ms of a core (docs/SPEED.md): at 2.5 times that, a core embeds 210 recordings a second."""
+    """Finding them takes 1.9 ms of a core (docs/evidence/SPEED.md): at 2.5 times that, it embeds 210 a second."""
     torch.manual_seed(0)
     demo = Dilated(DilatedConfig(hidden=16, depth=6, output=64, pool=3))
     encoder = load_encoder(export_encoder(tmp_path / "demo", demo))

@@ -140,7 +140,7 @@ def test_columns_of_yes_and_no_are_classes(tmp_path: Path) -> None:
     [
         ("ecgbench:sphh", ["unknown dataset 'sphh' of ecgbench (did you mean 'sph'?)"]),
         ("ecgbench:", ["unknown dataset ''"]),
-        ("ecgbench:mitdb", ["not the twelve leads: 2 (MLII, V1)", "docs/DATASETS.md"]),
+        ("ecgbench:mitdb", ["not the twelve leads: 2 (MLII, V1)", "docs/DATA.md"]),
         ("ecgbench:ludb", ["your choice: ecgbench:ludb:rhythms, ", "ecgbench:ludb:none"]),
         ("ecgbench:sph:stratify_code", ["made to balance folds", "ecgbench:sph:aha_primary_codes"]),
         ("ecgbench:sph", ["its classes are counted in its labels", "--data ecgbench-sph=DIR"]),

@@ -1,0 +1,222 @@
+"""Run the study of docs/evidence/WHEN.md and write its page and heat maps: python docs/evidence/when/make.py
+
+The config `when` over recordings per patient x persistence of findings x anatomy, every corpus with as many recordings.
+Each run is one of the suite's own: finished ones are read, and Ctrl-C loses nothing. `--read` runs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from benchmark.config.command_line import OK
+from benchmark.extras.answers_planted import Ran, column_of, difference
+from reports.figures.style import SETTINGS, SIGNED, TWO_COLUMNS
+from reports.runs import open_run
+from reports.statistics.table import holm
+from run_benchmark import main
+
+RECORDINGS_PER_PATIENT = (1, 2, 4, 8)
+PERSISTENCE = (0.0, 0.5, 1.0)
+ANATOMY = (0.5, 1.0)
+CORPUS = 480
+"""Recordings of the pretraining corpus, about: each patient has a random number of them with the mean asked for."""
+PATIENTS = 1000
+"""Patients of the labelled cohort; `gains` tells how many of them are scored."""
+ROWS = {
+    "PMQ": ("pmq", "random"),
+    "PMQ w/o masks": ("pmq:w/o masks", "random"),
+    "MoCo": ("moco", "random"),
+    "PCLR": ("pclr", "random"),
+    "CLOCS": ("clocs", "random"),
+    "PMQ − MoCo": ("pmq", "moco"),
+}
+"""Name of a difference -> the rows of the config between which it is."""
+LEVEL = 0.05
+HEAD = """# When does a patient memory pay?
+
+For a reader: on these simulated corpora it pays nowhere beyond chance, and the intervals are too wide to say that it
+does not pay. The page is no reason to choose PMQ, and no reason to leave it.
+
+Gain of frozen features over those of the same untrained encoder, and of PMQ over MoCo, on simulated corpora that differ
+in how many recordings a patient has, in whether his findings stay over them (`persistence`), and in how far patients
+differ by build (`anatomy`). Written by `python docs/evidence/when/make.py`; the config is
+`benchmark/config/configs/when.yaml`.
+
+Each corpus has about {corpus} recordings, so more recordings per patient are fewer patients. With one recording per
+patient persistence has no meaning and is run once. Score: macro AUROC per recording on {tested} test patients of
+{patients:,} that a simulated PTB-XL has, with 10 % of the labels, linear probe, five pretrainings per row, each with a
+labelled subset of its own. Bold, and a star in the figure: beyond chance at 5 % by Holm's correction over the {cells}
+corpora of a panel. Intervals are of seeds and test patients.
+
+The labelled cohort is drawn with the same persistence and anatomy as the corpus. So the corpora of one persistence and
+anatomy share test patients, labelled subsets and the scores of Random, six cohorts in all: a column of one sign in the
+figure is one observation of Random, not many of the methods. PMQ − MoCo does not rest on Random.
+
+Nothing here is about real ECGs: how long findings stay and how far patients differ there, the simulator does not know.
+"""
+
+
+class Arm(NamedTuple):
+    """One corpus."""
+
+    recordings: int
+    persistence: float
+    anatomy: float
+
+    def name(self) -> str:
+        """Name of its folder of tables."""
+        return f"{self.recordings}-recordings-persistence-{self.persistence:g}-anatomy-{self.anatomy:g}"
+
+    def settings(self) -> list[str]:
+        """Its config keys, as `--set` takes them."""
+        return [
+            f"data.simulation.patients.mimic-iv-ecg={CORPUS // self.recordings}",
+            f"data.simulation.patients.ptb-xl={PATIENTS}",
+            f"data.simulation.recordings_per_patient={self.recordings}",
+            f"data.simulation.persistence={self.persistence}",
+            f"data.simulation.anatomy={self.anatomy}",
+        ]
+
+
+def arms() -> Iterator[Arm]:
+    """All corpora, those first that tell most."""
+    for anatomy, recordings, persistence in product(reversed(ANATOMY), RECORDINGS_PER_PATIENT, PERSISTENCE):
+        if recordings > 1 or persistence == 1:
+            yield Arm(recordings, persistence, anatomy)
+
+
+def run(arm: Arm, work: Path) -> None:
+    """Run what is missing of a corpus. Exits where the run does not end well."""
+    own = work / arm.name()
+    places = ["--results", str(own / "runs"), "--out", str(own / "out"), "--cache", str(work / "cache")]
+    status = main(["run", "--config", "when", "--set", *arm.settings(), *places])
+    if status != OK:
+        sys.exit(status)
+
+
+def gains(work: Path) -> pd.DataFrame:
+    """One line per finished corpus and row: test patients; gain, low, high, p of the row minus Random."""
+    lines = []
+    for arm in arms():
+        if not (work / arm.name() / "runs").is_dir():
+            continue
+        column = column_of(Ran(open_run(work / arm.name() / "runs"), (), 0.0))
+        for name, (row, other) in ROWS.items():
+            found = difference(column, row, other)
+            gain = {"row": name, "gain": found.mean, "low": found.low, "high": found.high, "p": found.p}
+            lines.append(arm._asdict() | {"patients": column.patients} | gain)
+    return pd.DataFrame(lines)
+
+
+def with_holm(found: pd.DataFrame) -> pd.DataFrame:
+    """The lines with `sure`: beyond chance by Holm's correction over the corpora of a row."""
+    adjusted = found.groupby("row")["p"].transform(lambda p: holm(p.to_numpy()))
+    return found.assign(sure=adjusted < LEVEL)
+
+
+def page(found: pd.DataFrame) -> Iterator[str]:
+    """The page: for each row and anatomy a table of recordings per patient x persistence."""
+    tested = " or ".join(map(str, sorted(found["patients"].unique())))
+    yield HEAD.format(corpus=CORPUS, patients=PATIENTS, tested=tested, cells=len(list(arms())))
+    yield "\n![Gain over Random](when/gains.png)\n"
+    yield "\n## What it says\n\n"
+    yield from (f"- {line}\n" for line in said(found))
+    for row in ROWS:
+        yield f"\n## {row}\n\n| anatomy | recordings per patient | {' | '.join(map(named, PERSISTENCE))} |\n"
+        yield f"| --- | --- |{' --- |' * len(PERSISTENCE)}\n"
+        for anatomy, recordings in product(ANATOMY, RECORDINGS_PER_PATIENT):
+            shown = [entry(found, row, Arm(recordings, persistence, anatomy)) for persistence in PERSISTENCE]
+            yield f"| {anatomy:g} | {recordings} | {' | '.join(shown)} |\n"
+
+
+def said(found: pd.DataFrame) -> Iterator[str]:
+    """What the intervals allow to say, one line for each difference."""
+    for name, own in found.groupby("row", sort=False):
+        sure, half = own[own["sure"]], (own["high"] - own["low"]) / 2
+        above, below = int((sure["gain"] > 0).sum()), int((sure["gain"] < 0).sum())
+        stays = own[own["persistence"] == 1]["gain"]
+        text = (
+            f"**{name}**: of {len(own)} corpora {above} beyond chance above 0, {below} below; intervals reach "
+            f"{half.median():.3f} to either side (median). "
+            f"Where findings stay {stays.min():+.3f} to {stays.max():+.3f}."
+        )
+        yield text.replace("-", "−")
+
+
+def named(persistence: float) -> str:
+    """Heading of a column."""
+    return f"persistence {persistence:g}"
+
+
+def entry(found: pd.DataFrame, row: str, arm: Arm) -> str:
+    """'+0.012 (0.001 to 0.023)' of one corpus; '' where it was not run."""
+    own = of_arm(found, row, arm)
+    if own is None:
+        return ""
+    text = f"{own.gain:+.3f} ({own.low:+.3f} to {own.high:+.3f})".replace("-", "−")
+    return f"**{text}**" if own.sure else text
+
+
+def of_arm(found: pd.DataFrame, row: str, arm: Arm) -> pd.Series | None:
+    """The line of a row on a corpus."""
+    same = found[(found["row"] == row) & (found[list(Arm._fields)] == list(arm)).all(axis=1)]
+    return None if same.empty else same.iloc[0]
+
+
+def draw(found: pd.DataFrame, file: Path) -> None:
+    """Heat maps of the gain: a column per row of the table, anatomy below anatomy; a star where it is beyond chance."""
+    most = float(np.abs(found["gain"]).max())
+    with rc_context(SETTINGS):
+        figure = Figure(figsize=(TWO_COLUMNS, 3.2), layout="constrained")
+        panels = figure.subplots(len(ANATOMY), len(ROWS), sharex=True, sharey=True, squeeze=False)
+        for (line, anatomy), (column, row) in product(enumerate(ANATOMY), enumerate(ROWS)):
+            shown = [[of_arm(found, row, Arm(r, p, anatomy)) for p in PERSISTENCE] for r in RECORDINGS_PER_PATIENT]
+            values = [[np.nan if own is None else own.gain for own in own_line] for own_line in shown]
+            words = [
+                ["" if own is None else f"{own.gain:+.2f}{'*' if own.sure else ''}" for own in own_line]
+                for own_line in shown
+            ]
+            heat = {"vmin": -most, "vmax": most, "cmap": SIGNED, "cbar": False, "linewidths": 0.5}
+            axes = panels[line, column]
+            sns.heatmap(np.array(values), annot=np.array(words), fmt="", ax=axes, annot_kws={"size": 6}, **heat)
+            axes.set_xticklabels([f"{p:g}" for p in PERSISTENCE])
+            axes.set_yticklabels([str(r) for r in RECORDINGS_PER_PATIENT], rotation=0)
+            axes.set_title(row if line == 0 else "")
+            axes.set_ylabel(f"anatomy {anatomy:g}\nrecordings per patient" if column == 0 else "")
+            axes.set_xlabel("persistence" if line == len(ANATOMY) - 1 else "")
+        figure.savefig(file, dpi=200)
+
+
+def study() -> None:
+    """Run, read, write."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--work", type=Path, default=Path("runs/when"), help="store of the study (runs/when)")
+    asked.add_argument(
+        "--page", type=Path, default=Path("docs/evidence/WHEN.md"), help="page that is written (docs/evidence/WHEN.md)"
+    )
+    asked.add_argument("--read", action="store_true", help="run nothing; write the page of what is there")
+    found = asked.parse_args()
+    for arm in () if found.read else arms():
+        print(f"== {arm.name()}", flush=True)
+        run(arm, found.work)
+    lines = with_holm(gains(found.work))
+    picture = found.page.parent / "when" / "gains.png"
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    draw(lines, picture)
+    found.page.write_text("".join(page(lines)))
+    lines.to_csv(picture.with_suffix(".csv"), index=False)
+
+
+if __name__ == "__main__":
+    study()
