@@ -29,7 +29,7 @@ test-all: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 reliability: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability=docs/evidence/RELIABILITY.md tests
+	FUZZ=all $(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability=docs/evidence/RELIABILITY.md tests
 
 mutants: $(STAMP)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,14 @@ from hypothesis import strategies as st
 
 from benchmark.results.files import DIGEST, digested_json
 
+
+def cases(count: int) -> int:
+    """Cases that a fuzz test tries: all under `make reliability`, else an eighth."""
+    return count if os.environ.get("FUZZ") == "all" else max(10, count // 8)
+
+
 BOUNDED = settings(
-    max_examples=300,
+    max_examples=cases(300),
     deadline=None,
     derandomize=True,
     database=None,

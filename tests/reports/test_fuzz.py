@@ -26,10 +26,10 @@ from reports.runs import Run, evaluations_of, layouts, open_run, wide
 from reports.tables.further import cost_files, cost_lines
 from reports.tables.render import latex, long_csv, markdown
 from reports.tables.table import make_table
-from tests.damage import BOUNDED, BYTES, EDITS, Edits, Replacements, edited, replaced
+from tests.damage import BOUNDED, BYTES, EDITS, Edits, Replacements, cases, edited, replaced
 
 pytestmark = pytest.mark.slow
-MANY, HALF = (settings(BOUNDED, max_examples=count) for count in (2000, 1000))
+MANY, HALF = (settings(BOUNDED, max_examples=cases(count)) for count in (2000, 1000))
 """Cases of a reader with one test and with two."""
 CARD_BODY = {
     "encoder": {"name": "dilated", "output": 64}, "method": "pmq", "seed": 42, "parameters": 1000, "loss": [3.0, 2.0],
@@ -156,7 +156,7 @@ def test_any_card_that_vouches_for_itself(edits: Edits, root: Path) -> None:
 
 
 @pytest.mark.attack("random changes of a stored failure")
-@settings(BOUNDED, max_examples=100)
+@settings(BOUNDED, max_examples=cases(100))
 @given(edits=EDITS)
 def test_any_failure(edits: Edits, root: Path) -> None:
     run = open_run(root)
@@ -169,7 +169,7 @@ def test_any_failure(edits: Edits, root: Path) -> None:
 
 @pytest.mark.attack("random bytes in any file of a store")
 @pytest.mark.parametrize("name", ["plans/latest", "plans/plan-of-the-test.json", "row", "npz", "card"])
-@settings(BOUNDED, max_examples=100)
+@settings(BOUNDED, max_examples=cases(100))
 @given(edits=BYTES)
 def test_any_bytes(name: str, edits: Replacements, root: Path) -> None:
     found = {

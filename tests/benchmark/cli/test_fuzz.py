@@ -24,10 +24,10 @@ from benchmark.results.store import Store, card_bytes
 from benchmark.screen import open_console
 from run_benchmark import main
 from tests.benchmark.run.bench import MACHINE, Bench, cell_of
-from tests.damage import BOUNDED, BYTES, EDITS, Edits, Replacements, edited, replaced
+from tests.damage import BOUNDED, BYTES, EDITS, Edits, Replacements, cases, edited, replaced
 
 pytestmark = pytest.mark.slow
-CASES = settings(BOUNDED, max_examples=75)
+CASES = settings(BOUNDED, max_examples=cases(75))
 NO_PLACE = Place(None, {}, cache=Path("cache"), simulated=Path("simulated"))
 CHANGED = {"pretrain.epochs": 7, "finetune.epochs": 9}
 """Makes cells whose keys no stored cell has."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmark.config.config import Config, config_text, load_config
 from benchmark.config.errors import ConfigError
+from tests.damage import cases
 
 pytestmark = pytest.mark.slow
 SNIPPETS = (
@@ -28,7 +29,7 @@ EDITS = st.lists(
 @pytest.mark.attack("random bytes in a config")
 @pytest.mark.parametrize("name", ["demo", "paper"])
 @settings(
-    max_examples=1000,
+    max_examples=cases(1000),
     deadline=None,
     derandomize=True,
     database=None,

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from benchmark.results.names import CARD
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, Row, Store, card_bytes
 from tests.benchmark.run.kept_grid import grid_of, keep
-from tests.damage import BOUNDED, EDITS, Edits, edited
+from tests.damage import BOUNDED, EDITS, Edits, cases, edited
 
 pytestmark = pytest.mark.slow
-MANY = settings(BOUNDED, max_examples=600)
+MANY = settings(BOUNDED, max_examples=cases(600))
 
 
 @pytest.fixture

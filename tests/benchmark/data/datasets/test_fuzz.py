@@ -17,10 +17,11 @@ from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG, REPORTS
 from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.datasets.wfdb_files import read_recording
+from tests.damage import cases
 
 pytestmark = pytest.mark.slow
 BOUNDED = settings(
-    max_examples=500,
+    max_examples=cases(500),
     deadline=None,
     derandomize=True,
     database=None,
@@ -66,7 +67,7 @@ def edited(content: bytes, edits: Edits) -> bytes:
 
 
 @pytest.mark.attack("random changes of a WFDB header")
-@settings(BOUNDED, max_examples=2000)
+@settings(BOUNDED, max_examples=cases(2000))
 @given(edits=EDITS)
 def test_any_header_is_read_or_refused(
     edits: Edits, tmp_path: Path, make_ecg: Callable[..., Any], write_record: Callable[..., Path]
