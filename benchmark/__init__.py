@@ -1,4 +1,4 @@
-"""How the methods are compared. Rooms from top to bottom, each importing only those below it: verbs, run, embedding,
+"""How the methods are compared. Rooms from top to bottom, each importing only those below it: cli, run, embedding,
 training, config, data, results, screen, machine.
 
 For use of a result in other code there are `load_encoder` and `EcgEmbedder`; they load when they are asked for.

@@ -1,14 +1,10 @@
-"""Weights of another group: card, ONNX, TorchScript.
-
-Encoders whose weights come from elsewhere, as rows of the tables.
+"""Encoders whose weights come from elsewhere, as rows of the tables.
 
 In: a card with an ONNX or TorchScript file, or a .py file (`methods.encoders.pretrained`). Out: their classes, the
 tasks of a run in windows of theirs, and whether they saw the test patients. Imported by benchmark's config, training,
-run and verbs.
+run and cli.
 
 The card of a file of weights from elsewhere, and the encoder that it describes (docs/METHODS.md).
-
-An encoder in one file with a card and no code: what its forms have in common.
 
 An ONNX file as an encoder, run by onnxruntime: frozen, since it has no gradients.
 
@@ -18,8 +14,6 @@ By the word of its card. Two datasets hold the same people where they have a coh
 (`benchmark.data.audit`). Simulated cohorts count by the names that they bear.
 
 A TorchScript file as an encoder: frozen, or fine-tuned where it has parameters.
-
-Try an encoder from elsewhere on a few windows before a run: what its card says against what comes out.
 
 The task of a cell in the windows of an encoder from elsewhere: the same recordings, cut to its own signals.
 

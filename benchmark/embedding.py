@@ -1,15 +1,11 @@
-"""A saved encoder on own arrays; scikit-learn.
+"""Use of a pretrained encoder outside the suite: a folder that holds all of it, signals in, embeddings out.
 
-Use of a pretrained encoder outside the suite: a folder that holds all of it, signals in, embeddings out.
-
-In: an encoder of the store or a published checkpoint. Out: a folder (`saved`), embeddings of anyone's recordings to the
-bits that the linear probe saw (`encode`), a scikit-learn transformer (`estimator`), ONNX (`onnx`). Imported by
-benchmark's verbs, and by users through `from benchmark import load_encoder, EcgEmbedder`.
-
-Recordings -> the windows that an encoder reads, through the preparation that training used: the same bits.
+In: an encoder of the store or a published checkpoint. Out: a folder (`save_folder`), embeddings of anyone's recordings to the
+bits that the linear probe saw (`encode`), a scikit-learn transformer (`EcgEmbedder`). Imported by
+benchmark.cli, and by users through `from benchmark import load_encoder, EcgEmbedder`.
 
 A recording gives windows as `Segmentation.cut` cuts them, stored in float16 as the cache stores them, and standardised
-as `data.prepared.trials` does: per pseudo-trial, by one scale, or not again.
+as `benchmark.data.trials` does: per pseudo-trial, by one scale, or not again.
 
 Signals of anyone's recordings -> embeddings, to the bits that the linear probe saw.
 
@@ -20,8 +16,6 @@ Signals of anyone's recordings -> embeddings, to the bits that the linear probe 
 A recording's embedding is the mean over its windows. Batches are those of the linear probe: the same recordings in the
 same order give the same bits as there. In float32 the last, incomplete batch of a call may round otherwise than the
 same windows in a full one (by some 1e-7); in bf16 it does not.
-
-An exported encoder as a scikit-learn transformer: recordings in, embeddings out.
 
     make_pipeline(EcgEmbedder("pmq", rate=500, leads=[...]), StandardScaler(), LogisticRegression())
 

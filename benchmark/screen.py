@@ -2,10 +2,6 @@
 
 Notes and errors on the terminal; plain lines without escape codes elsewhere. `NO_COLOR` is honoured.
 
-Text of others made fit to be printed: a terminal, a page or a table shows it and does nothing else with it.
-
-Progress of a step or a grid: bars on a terminal, elsewhere plain lines.
-
 Tables and paragraphs fitted to the terminal's width, drawn by rich; numbers are never wrapped or cut.
 
 Columns that do not fit move to further tables below, by whole groups (datasets) where possible; labels are repeated.

@@ -12,8 +12,6 @@ TensorBoard event files: FOLDER/NAME.KEY/events.out.tfevents.*, and config.json 
 
 `tensorboard --logdir FOLDER` shows them. How far a curve is, is read from its files.
 
-What a tracker is: it knows how far a curve is, and starts or goes on with one.
-
 Weights & Biases: one run per curve, its id the key. Local files in FOLDER.
 
 Sent are the curve, its name and its config; nothing of the machine, the console, the code or its repository but the

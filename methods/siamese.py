@@ -1,7 +1,5 @@
 """SimCLR, VICReg, Barlow Twins, SimSiam, random: two views, one head, a loss each.
 
-What SimCLR, VICReg, Barlow Twins and SimSiam share: two masked views of a window, one encoder, one head.
-
 A loss of the two projections is all that a method of this kind adds. PMQ's masks stand for the papers' augmentations.
 
 SimCLR: two masked views of a window attract, those of all other windows in the batch repel (SimCLR, Eq. 1).

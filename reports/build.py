@@ -1,17 +1,9 @@
-"""All files of a report.
-
-Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page; those
+"""Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page; those
 of a search.
 
 The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. All
 are written aside and put in place together, the page last, so that new tables never stand beside an old page. Of two
 reports into one folder the second waits for the first; files of an earlier report that this one does not write go.
-
-Stored results -> statistics, tables, figures, one HTML page. It never imports torch.
-
-The figures of a run, drawn anew only where they would differ from the files that are there.
-
-Without a new drawing matplotlib is not loaded.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""Two runs side by side.
-
-Two runs -> their differences in settings and scores, as compare.md and compare.csv.
-
-Compares two runs: differences in settings and in each number.
+"""Compares two runs: differences in settings and in each number.
 
 A number is a mean over the seeds that both runs have, or over a run's own where they share none; a cell is equal when
 its scores and predictions are bit-identical. No differences are tested.
-
-`report --compare A B` on files and on a terminal: compare.md and compare.csv.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Submissions, what compares, ranks.
+"""A leaderboard: the rows of several submissions that compare, with intervals and ranks.
 
 The blocks of a board: each row's scores with intervals, and its rank where differences are beyond chance.
 
@@ -20,9 +20,6 @@ Which rows of the submissions stand on the board, and what does not compare, wit
 
 A row is a method, a method under a further preset, or a gate, at one label ratio of one evaluation. It is there whole
 or not at all: every planned seed on every dataset of the board finished, on the board's test windows.
-
-Opens the submissions of a board, each by itself: one that cannot be read is named with its reason, and the others
-go on.
 
 A submission is a results capsule, a results folder, or one run of it (FOLDER@KEY). What it was tested on is read from
 the predictions of every cell, not from what its plan says.

@@ -1,11 +1,4 @@
-"""The page and its texts.
-
-Where each submission comes from: code, machine, data, seeds, pretrainings, budget and cost, as its rows and cards
-say.
-
-The board as one HTML page that needs no network.
-
-What a board says in words, and the board as Markdown and CSV.
+"""The board as one HTML page that needs no network.
 
 `report --leaderboard` on files: leaderboard.html, .md and .csv.
 """

@@ -1,6 +1,4 @@
-"""Folders and capsules opened, packed, merged.
-
-Opens the results folders and capsules that a user names as one store with one run.
+"""Opens the results folders and capsules that a user names as one store with one run.
 
     DIR or FILE        the latest run of a results folder, or the run of a capsule
     DIR@KEY            that run
@@ -8,13 +6,9 @@ Opens the results folders and capsules that a user names as one store with one r
 
 Other runs and unused rows of a store are reported, so that a part is not mistaken for the whole.
 
-Merges comparable runs into one store, so that a report covers all of them.
-
 Runs comparable with the first (`compatible`) are merged cell by cell; the others are reported with the reason. Two
 computations of a cell are never averaged: under different keys, the first run's is used; under one key with different
 outcomes, the cell is left out.
-
-Decides whether two runs are comparable, so that their cells may share a table.
 
 They are when their configs differ in the choice of cells only, shared datasets have the same fingerprint and test
 windows, and their rows have the same precision and results version of each stage.
@@ -30,8 +24,6 @@ A results capsule: one zip with all inputs of a report, for publication. No sign
 
 Recordings and patients keep the ids of the dataset's own tables: these link a prediction to its recording and fall
 under the dataset's licence. Absolute paths are shortened to their last part. The same run gives the same bytes.
-
-Shortens absolute paths in JSON-like values to their last part.
 """
 
 from __future__ import annotations

@@ -4,14 +4,10 @@ The script inserts text of a store as text. The same rows give the same bytes.
 
 The page's summary: progress, protocol, warnings, and how the best method stands to the reference rows.
 
-Gates are not tested.
-
 The cells behind a page's numbers and their provenance, as text for the page's JSON block.
 
 A number refers to its cells by index. Facts that cells share (commit, device, versions, data, differences from the
 plan's config) are stored once, as an origin.
-
-The intervals of a table's numbers, as text for the cell panel.
 
 Embeds PNG figures in the page as data URIs, within its size limit.
 

@@ -4,8 +4,6 @@ Loss and health of each pretraining, from the untrained encoder to the last epoc
 
 A course is a sparkline of a measure over the epochs.
 
-Data missing from a report, with reasons: skipped recordings, unscored patients, failed and damaged cells.
-
 The paired differences of a table's rows as square matrices, one per column and label ratio.
 
 Above the diagonal: row minus column, in points. Below it, at the mirrored place: the Holm-adjusted p value of the pair.

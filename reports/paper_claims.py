@@ -1,8 +1,5 @@
 """The printed numbers and claims of the PMQ paper, their consistency, and the rules of the verdicts.
 
-The PMQ paper's claims as data (`reports/paper_data/claims.csv`), and the evidence that judges them: printed or
-measured cells.
-
 A claim has our wording, the lines of the paper's source, and the rule that judges it with that rule's rows.
 
 The rules of the verdicts: each judges one kind of claim by the cells of a table, printed or measured.
@@ -15,8 +12,6 @@ Welch's test from printed means and standard deviations, and ranges of its p and
 The test is scipy's. A mean over several cells enters as one sample with its standard error and degrees of freedom
 (Satterthwaite 1946). The printed numbers have one decimal, so p is a range over all means and standard deviations that
 round to them. Holm's adjusted value is monotone in each p, so the lower ends give its lower end.
-
-The two printed tables of the PMQ paper as data, and their internal consistency.
 
 Table 1 has eight methods, Table 2 PMQ and four ablations (F1 only), each at three label ratios on three datasets. All
 numbers are from the printed cells: percent, one decimal, mean and standard deviation over five fine-tuning seeds.

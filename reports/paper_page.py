@@ -8,13 +8,7 @@ that are comparable with the latest (reports.open) are read as one grid, which m
 The same rules judge the paper's printed cells and a store's. With simulated ECGs the numbers are shown, but a claim
 stays untested, except on computing time.
 
-The sections of `verify-paper`: consistency of the paper's tables, its claims, and comparison with a store.
-
 Disagreement between claims and numbers is reported, never an error.
-
-`verify-paper` on files and on a terminal: verify-paper.md, and beside a store verify-paper.csv and its figures.
-
-The paper's scores and a store's in one figure per metric: a panel per dataset and label ratio, a line per row.
 """
 
 from __future__ import annotations

@@ -5,14 +5,6 @@ share one key and one row.
 
 Whether a run's data are simulated, and which data they are, as its rows say: a plan can be edited, a row cannot.
 
-The cards stored beside pretrained weights: loss and health per epoch, seconds and machine.
-
-Failed and damaged cells of a run, grouped by error, with the first traceback.
-
-The searches that a run's knobs are from: what `tune` stored of each (benchmark.results.tuned).
-
-The tables of a plan: the comparison (PMQ, Table 1), ablations (Table 2), and a table per swept knob.
-
 A `Layout` fixes a table's rows, columns, label ratios and cells. The table (reports.tables.table) and its statistics
 (reports.statistics.table) both read it.
 

@@ -1,11 +1,4 @@
-"""Check-method, check-encoder.
-
-The verbs `check-method` and `check-encoder`: test a method or an encoder against its contract.
-
-The promises of the contracts of methods and encoders, and how they are tested in order.
-
-Tests of the contracts of methods and encoders, for `check-method`, `check-encoder` and the contract tests.
-"""
+"""The verbs `check-method` and `check-encoder`: test a method or an encoder against its contract."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""--dry-run: cells, hours, disk.
-
-`--dry-run`: print the cells, hours and disk of a run without running it.
+"""`--dry-run`: print the cells, hours and disk of a run without running it.
 
 Expected seconds of the tasks of a run, for `--dry-run` and the time left: from `speed`, else from a timed pass.
-
-How long a run takes from start to end on N devices, told by `--dry-run`.
 """
 
 from __future__ import annotations

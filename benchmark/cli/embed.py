@@ -1,8 +1,4 @@
-"""Embed: recordings -> a table of features.
-
-The verb `embed`: recordings in, a table of embeddings out.
-
-Implementation of the verb `embed`: the words of the command line -> recordings -> a table.
+"""The verb `embed`: recordings in, a table of embeddings out.
 
 The table of embeddings as a file: Parquet, or NumPy with a CSV that says whose each row is.
 """

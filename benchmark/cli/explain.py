@@ -8,11 +8,7 @@ The cell of a store that words mean: the names that tables use, in any order, or
 
 Names mean a cell of the latest run that has it.
 
-All that made a cell's number, as lines: what its row, plan and encoder's card hold, and where the files are.
-
 The verb `reproduce`: a cell run again from its row, in a fresh place, and compared with what the store holds.
-
-Run a cell again as `asked` says, on the data and with the threads that its row tells.
 
 The data are found as a run finds them, and refused if they are not the row's (fingerprint). The encoder is a copy of
 the stored one, or pretrained again. Nothing is written into the store.
@@ -20,8 +16,6 @@ the stored one, or pretrained again. Nothing is written into the store.
 What is run again of a store's cell: its row tells config, device and precision; keys of today find it in the grid.
 
 Where the row, its encoder or this machine do not allow it, one line says why. No code that a store names is loaded.
-
-Two rows of one cell, the stored and the new one: equal to the bit, or different by how much.
 """
 
 from __future__ import annotations

@@ -2,10 +2,6 @@
 
 MODEL_CARD.md: what goes in and comes out, how the encoder was pretrained, its scores, licences and limits.
 
-The pretraining that a row's name or a key means, with the run whose rows tell how it was cut and scored.
-
-The scores of one encoder as a model card prints them: intervals, and differences from the untrained encoder.
-
 An encoder as an ONNX file: windows (n, S, 12) -> embeddings (n, K), any n, checked against torch by onnxruntime.
 """
 

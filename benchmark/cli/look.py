@@ -1,10 +1,6 @@
 """The verbs `list` and `status`: what the suite has, and how far a grid is.
 
-Which tasks processes hold by their claims, and for how long a claim of another host has not been renewed.
-
 How far a grid is, read from its store: results, failures, claims of running processes, records of submitted jobs.
-
-Print how far a grid is: a line, a table of its rows, its jobs, what runs, what has failed.
 """
 
 from __future__ import annotations

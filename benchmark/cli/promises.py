@@ -1,10 +1,6 @@
 """The promises of a method and of an encoder, each tried by `check-method` and `check-encoder`.
 
-Checks of the method contract: each tests one promise and returns its finding, or raises `Broken`.
-
 Methods are built at a small size around a small encoder and get batches of simulated patients.
-
-Checks of the encoder contract: each tests one promise and returns its finding, or raises `Broken`.
 
 Encoders are built at their small size (the cost at full size) and get windows of noise or simulated patients.
 
@@ -16,8 +12,6 @@ Train methods in two processes, each with half of every batch, by the steps of t
 
 Gradients are averaged, batch normalisation is over both halves, and queue entries pass through `gather`, so parameters
 and buffers stay equal.
-
-Checks of encoders whose weights come from elsewhere: each tests one promise and returns its finding.
 
 A broken one raises; the messages of `benchmark.elsewhere` name the value, its place and the remedy.
 """

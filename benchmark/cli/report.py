@@ -1,6 +1,4 @@
-"""Report, verify-paper.
-
-The verb `report`: write tables from the results store, or compare two runs.
+"""The verb `report`: write tables from the results store, or compare two runs.
 
 The verb `verify-paper`: check the PMQ paper's numbers and claims and compare the results store.
 """

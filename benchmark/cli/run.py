@@ -1,10 +1,6 @@
 """The verb `run`, the default: prepare the data, run the missing part of the grid, report.
 
 The config of a run; where a preset is `tuned`, with the knobs that `tune` chose.
-
-Device, precision, number of jobs and engine of a command, from its flags and config.
-
-What is said, after a run, of what its pretrainings have learned: their health, and what to change for a better.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""Errors of a config in one line, and the checks that need none of what the config is made of.
-
-One-line errors of a config: the bad value, its place, the allowed values.
+"""One-line errors of a config: the bad value, its place, the allowed values.
 
 Words of the command line that declare a dataset instead of naming a built-in one: a card's file, ecgbench:NAME.
-
-Here without what reads them (benchmark.config.words), so that a command line that fails early loads none of it.
-
-The configs of the suite by name, for a command line that has to fail early: nothing of what they hold is read.
 
 Numbers that flags take, checked as they are read; each function is the `type` of a flag's argparse arguments.
 

@@ -1,15 +1,4 @@
-"""The sections of a config: keys, types, bounds and meanings; `benchmark.config.config` joins them.
-
-Section data: datasets, tasks, labels and how recordings are cut; its part `simulation`.
-
-The section `engine` of a config: where tasks run, and what a job asks a cluster for. No result depends on it.
-
-Sections of the evaluations: fine-tuning, probes of frozen features, boosted features, training from scratch.
-
-Section pretrain: the budget, the preset and the recipe of pretrainings.
-
-What the sections of a config share: frozen, strictly typed, refusing unknown keys; and the types of their values.
-"""
+"""The sections of a config: keys, types, bounds and meanings; `benchmark.config.config` joins them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """What the words of a config name: YAML values, cards of datasets, methods and encoders.
 
-YAML as plain values, read strictly: no aliases, no tags, and numbers and truths as they look.
-
 Merge overrides of a method's knobs; its recipe is merged field by field.
 
 A field of the recipe is named `recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`.
@@ -11,10 +9,6 @@ Read the cards that a command line names: their content goes into the config, th
 A name that the config gives a dataset is the card's; `--datasets ./ours.yaml` is `data.datasets: [ours]` with the card
 under `data.cards.ours`. `ecgbench:sph` stands for a card too, and a card of such a dataset is completed here: what it
 leaves open is decided before the run, from the package and, for classes that nothing names, from the data.
-
-Methods by name, by .py file, or by the card of an encoder from elsewhere (docs/METHODS.md).
-
-A section of a config for an encoder: its name or file, and its knobs.
 """
 
 from __future__ import annotations

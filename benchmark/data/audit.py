@@ -13,12 +13,8 @@ Copies are found by content (`copies`), which cannot see the same ECG at another
 length, or that is not in the folder. Here the publishers' word counts, whatever the names of the recordings. Sources:
 the releases' descriptions, and the relations that ECGBench's catalogue gives as verified.
 
-Sex and age of a dataset's recordings: by its entries, else by a table or by WFDB headers; no signal is opened.
-
 A card may name the columns of both, which are then in the entries. CPSC2018's original structs state them beside the
 signals alone and are not opened for them.
-
-Summary of a dataset from its tables and, if prepared, its index: counts, classes, sampling rates, lengths.
 """
 
 from __future__ import annotations

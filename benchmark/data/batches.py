@@ -7,10 +7,6 @@ x_k). `same`: one of the two, in both views. `patient`: one of the two, and a wi
 (PCLR); with one recording only, another window of that. Random numbers come from torch's default generator, or from
 another one that reads ahead (benchmark.data.batches).
 
-The signals of a corpus that is not taken into memory, and whether one fits.
-
-The batches of an epoch, one by one; of a streamed corpus their windows are read ahead, in blocks.
-
 A block is some batches that follow each other in the epoch's shuffled order. While the updates of one block are made,
 a thread reads the windows of the next from the memory map, in the order of the file. Which windows these are is drawn
 from the seed of each step by a generator beside torch's own, which then makes the same draws: batches, and what a

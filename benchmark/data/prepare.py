@@ -12,12 +12,10 @@ recordings are prepared again. KEY is a hash of the inputs, known before a signa
 is a hash of the outcome, and results depend on it alone, so equal data prepared in different places or by other
 versions are recognised as equal.
 
-Entries of a dataset -> windows and signal facts, or the reason there are none; in parallel for large datasets.
-
 Cache key of a prepared dataset: a hash of all that determines the outcome, computed without decoding a signal.
 
 It covers files (names and contents), tables, segmentation and package versions, and no time or place, so a copied or
-touched dataset is recognised; each file is read once for it (`contents`). Under other versions a dataset is prepared
+touched dataset is recognised; each file is read once for it (`contents_of`). Under other versions a dataset is prepared
 again; if the outcome is equal, so is its fingerprint, and its results are found again.
 
 SHA-256 of a dataset's files, read once per change: a file of stamps in the cache holds what was read before.
@@ -25,10 +23,6 @@ SHA-256 of a dataset's files, read once per change: a file of stamps in the cach
     cache/stamps/NAME-ROOT.json    path -> size, mtime in ns, inode, SHA-256; ROOT: a hash of the dataset's folder
 
 A missing, damaged or unwritable file of stamps costs time and nothing else.
-
-Recordings that could not be used: their reasons, counted by kind and written to skipped.csv.
-
-A dataset that was prepared, read back from its folder of the cache; its content is verified before it is used.
 
 What is doubtful about the leads of a recording that can be read: flat, identical, exchanged or inverted leads.
 

@@ -2,13 +2,11 @@
 
 Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
 the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. No
-split here depends on the run's seed. Named tasks (`columns`) of a dataset without folds have MERL's shares under both
+split here depends on the run's seed. Named tasks of a dataset without folds have MERL's shares under both
 protocols, shuffled once: a fifth of the recordings for testing, a tenth of the others for validation.
 
 Folds and names may put a patient on two sides: `patients_on_two_sides` finds these, and a run refuses them
 (`benchmark.data.audit`).
-
-Task specification of a stage: windows per pseudo-trial, labels and protocol.
 
 Columns of the table: a dataset under one of its tasks.
 

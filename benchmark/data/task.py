@@ -3,8 +3,6 @@
 A window is a heartbeat, a plain window or a crop, as the dataset was cut. A cell's task is the labelled subset of the
 training windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.
 
-The labelled windows of one side of a task, and recordings kept whole from which training takes crops.
-
 A prepared dataset under a named task: the same windows with other labels, prepared once for all tasks.
 
 Coverage: which patients of which class a run cannot score, and why.
@@ -16,8 +14,6 @@ the split: a skipped recording is on no side.
 Probe windows: windows outside the pretraining corpus, for health measures; cut as for the downstream tasks.
 
 They come from the downstream datasets, never from a test part, since what they show may influence choices.
-
-Labelled subsets beside those of the protocols: a share of the recordings as FIX draws it, patients per class.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Pseudo-trials, one scale for a dataset.
-
-Pseudo-trials of a prepared dataset: consecutive windows of a recording joined and normalised (PMQ, COMET).
+"""Pseudo-trials of a prepared dataset: consecutive windows of a recording joined and normalised (PMQ, COMET).
 
 They are computed once per number of windows and kept beside the windows as a memory map, so that a corpus need not fit
 into memory. Crops of whole recordings, and windows in mV, are not normalised once more: they are read from the windows'

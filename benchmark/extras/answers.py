@@ -1,14 +1,10 @@
-"""The eleven answers.
-
-The known answers: one file each, listed here.
+"""The known answers: cohorts with a planted truth, what must come out of each, and the check of what came out.
 
 One heart for all, and findings that do not stay: no encoder can tell whose recording it is.
 
 A leak whose worth is known: labels that are noise, so that all a copy can give is what was learnt by heart.
 
 Labels that were dealt out at random: there is nothing to learn.
-
-Test patients in the training part and in the corpus: refused, and what it would have been worth.
 
 One recording per patient: PMQ's patient and recording positives are the same keys.
 

@@ -1,6 +1,4 @@
-"""What an answer is; planted cohorts; measures.
-
-What a known answer is: a planted truth, what must come out, the runs that ask for it, and the check of these.
+"""What a known answer is: a planted truth, what must come out, the runs that ask for it, and the check of these.
 
 Scores of a finished arm with their intervals, by the statistics of the reports.
 
@@ -9,8 +7,6 @@ The score is the macro AUROC per recording on one dataset, at one label ratio, o
 Altered copies of simulated PTB-XL cohorts: only sinus rhythm, shuffled labels, recordings on both sides.
 
 Signals are linked, not copied; tables are written anew. A copy keeps the simulator's mark.
-
-Methods that only known answers use, each given to a run as a file: `--methods FILE.py`.
 """
 
 from __future__ import annotations

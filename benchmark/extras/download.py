@@ -1,16 +1,10 @@
-"""Data download.
-
-One dataset from its list to its folder: what is wanted, what is there, what is fetched, and what a reader needs.
+"""One dataset from its list to its folder: what is wanted, what is there, what is fetched, and what a reader needs.
 
     .download/unfinished    there from the first file to the end: a run refuses such a folder
     .download/tables/       the publisher's tables, whole
     .download/NAME.sha256   the publisher's list
 
 The tables come to their places last.
-
-What one dataset's download is: its homes, its part, its folder, and what is known of it before it begins.
-
-The first patients of a dataset: their files, and tables cut to their rows.
 
 The publisher's tables are kept whole, as verified, in .download/tables; those that the reader takes are made of
 them, so that a later download of more patients fetches no table again.
@@ -24,8 +18,6 @@ CPSC2018's REFERENCE.csv, which no publisher's sum covers: its labels have to be
 
 The headers list a recording's labels in another order than REFERENCE.csv, whose first label is the one that counts. So
 what a damaged or exchanged table could change here is the order alone.
-
-Implementation of `data download`: what is to come, one dataset after the other, what came.
 """
 
 from __future__ import annotations

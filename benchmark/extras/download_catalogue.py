@@ -1,6 +1,4 @@
-"""Homes, lists, sums.
-
-The homes of the datasets as mirrors.yaml lists them: addresses, what is taken, and manners.
+"""The homes of the datasets as mirrors.yaml lists them: addresses, what is taken, and manners.
 
 The file's own first lines say which of its facts were checked and how. No checksum stands in it: sums are the
 publisher's and are fetched with the files.
@@ -9,13 +7,6 @@ The publisher's list of SHA-256 sums: which files there are, and what each must 
 
 A list is somebody else's text: a path that leaves the folder, a sum that is none or two sums for one path refuse the
 whole list, before anything is written by it.
-
-Room on the disk, before a byte is fetched, and numbers of bytes as text.
-
-Datasets from their public homes: a dataset's name and its mirrors in, a folder of verified files out.
-
-One home at a time, few connections, each file resumed where it stopped and checked against the publisher's sum before
-it gets its name. Imports the readers alone; imported by the verb `data download`.
 """
 
 from __future__ import annotations

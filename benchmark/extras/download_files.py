@@ -1,6 +1,4 @@
-"""Resumed, verified files over few connections.
-
-Polite requests: few connections, waits that grow, rests that a server asks for, and one line for each way to fail.
+"""Polite requests: few connections, waits that grow, rests that a server asks for, and one line for each way to fail.
 
 requests and urllib3 do the talking; urllib3's `Retry` does the arithmetic of waiting and reads Retry-After. The waiting
 itself is ours, because a stop has to end it.

@@ -1,7 +1,5 @@
 """The verb `known-answers`: runs on cohorts with a planted truth, and the page of what the suite found.
 
-The page of the known answers: what was planted, what must come out, what came out, and the time.
-
 Run an arm as a user would: simulate, plant, prepare, audit, run the grid, keep the store. Finished arms are not run.
 
 WORK/runs                  the results store of all arms

@@ -6,8 +6,6 @@ lines of `table` and `labels`.
 Which files of a folder are signals, by which pattern they are found, and which tables lie beside them.
 
 What the first files of a folder state of their leads, rate and unit: the lines of a card's section `signals`.
-
-The text of a first card for a folder.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """Plain implementations of training steps and preparation, the baseline that `speed` compares with.
 
-The encoder, masks and momentum update in plain form: all taps, mean at the end, masks drawn on the host.
-
-The training steps of the other methods in plain form: the losses as SimCLR, CLOCS, TS2Vec and COMET write them.
-
 Each is the suite's class without its optimisations: one full similarity matrix, ids compared and masks drawn on the
 host, momentum parameter by parameter, no recomputation to save memory.
 
 Heartbeat windows in plain form: each lead in turn through neurokit2, as in the PMQ authors' notebooks.
 
-Same windows as `data.prepared.beats`: resample, standardise, clean, find peaks, cut around the median beat. neurokit2
+Same windows as `benchmark.data.segments.heartbeats`: resample, standardise, clean, find peaks, cut around the median beat. neurokit2
 is used only here and in tests, and may be missing (`is_there`).
 
 The training step of PMQ's released code in plain form (`methods.pmq_released`).

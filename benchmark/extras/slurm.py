@@ -1,11 +1,5 @@
 """The engine `slurm`: pretrainings and batches of cells become jobs of a cluster, through submitit.
 
-Group tasks into jobs: each pretraining alone, cells of one encoder together, of about equal expected seconds.
-
-What the cluster says: its partitions, its limits, which jobs are in its queue.
-
-The engine `slurm`: submit what is free, then watch the queue and the store until all of it has ended.
-
 A runner that is killed loses nothing: the next one finds its jobs by their records and goes on watching them.
 
 What runs in a job: its tasks one by one. Near its time limit, or pre-empted, it saves and goes back to the queue.
@@ -19,12 +13,6 @@ What has been submitted: a file per job with the keys of its tasks, beside the s
     FOLDER/CLUSTER/ID.json    job ID of the cluster; removed once the job is in the queue no more
 
 A record says what is underway and nothing of what is done: that stands in the store.
-
-Open the engine `slurm`, or refuse it in one line before any work.
-
-What a store has in the cluster's queue, for `status`: from the records of its jobs, and what the cluster says.
-
-Hand jobs to the cluster through submitit, which writes their scripts, pickles and logs into one folder.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""Device, precision, seeds and versions that a number is computed with.
-
-The device and the precision that a run computes with, and the cores it may use.
-
-Seeds of named purposes, and torch's generators seeded from them.
-
-State of the code and versions of the packages that a number was computed with.
-"""
+"""Device, precision, seeds and versions that a number is computed with."""
 
 from __future__ import annotations
 

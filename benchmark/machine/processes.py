@@ -4,8 +4,6 @@ Ctrl-C and SIGTERM: a first one asks the process to stop, a second one stops it 
 
 The first raises `Stopped` in the main thread, within `postponed` only after a step, so that the step can be saved.
 
-Identity of this process, and whether another process still runs.
-
 A process pool whose workers ignore Ctrl-C and exit with their parent.
 
 A terminal sends Ctrl-C to all its processes; the parent alone handles it. Workers watch for a killed parent, and are

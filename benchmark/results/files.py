@@ -1,9 +1,5 @@
 """Files are written whole, read within bounds, and sealed by digests.
 
-Named arrays as the content of an .npz file, and back within bounds.
-
-Reads files of others within bounds: regular files of a size, JSON of a depth, zips and .npz files of a content.
-
 Seals: a digest over a content and the name of its owner, by which damaged and swapped files are noticed.
 
 Files of a folder that belong together: put in place as one set, by one process at a time.
@@ -14,8 +10,6 @@ FOLDER/.kept/set     SHA-256 of each file of the last set: what the next set lac
 Whether a file still has the content it was written with: read once, and again after any change.
 
 NAME.stamp    size, times and inode of NAME when it was read, and the SHA-256 of its content
-
-Text on its way into files: without harmful characters, and without cells that a spreadsheet would run.
 """
 
 from __future__ import annotations

@@ -4,14 +4,8 @@ A metric is one entry of `METRICS`: a function of the `Lines` of a test set. Sto
 use R resamples of the test patients (reports.statistics.bootstrap), 1+R values at once. A score that cannot be
 computed is None with its reason, never 0.
 
-Which classes the macro means of a row are over, where its test set lacks some: notes of the row.
-
 Macro AUROC leaves out a class without a test window. Macro F1 leaves it out too, unless it is predicted: then its F1 is
 0. So rows of one column of a table may be means over different classes.
-
-The definition of each metric, from the lines of a test set.
-
-A recording's probabilities from those of its windows.
 """
 
 from __future__ import annotations

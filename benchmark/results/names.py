@@ -1,17 +1,9 @@
-"""Names and printed numbers that writers and readers of results share.
-
-Names shared by writers and readers of results: values in configs, plans and rows.
-
-Health measures of pretrained features, as stored in a pretraining's card: names, titles, thresholds of collapse.
-
-benchmark.training.health computes them and gives the equations.
+"""Names shared by writers and readers of results: values in configs, plans and rows.
 
 Numbers that other groups have printed, and where: rows in italics beside ours, never part of a statistic.
 
 numbers.csv    source, row, column of the table, evaluation, label ratio, metric, percent, standard deviation
 sources.csv    source, what to cite, how it was measured, what differs here
-
-The printed numbers and their sources as data.
 """
 
 from __future__ import annotations

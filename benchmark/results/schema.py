@@ -1,10 +1,6 @@
-"""What stored values may be.
-
-Types that stored values are checked against, since a store may come from others; the first wrong value in one line.
+"""Types that stored values are checked against, since a store may come from others; the first wrong value in one line.
 
 The fields of rows, plans and cells are annotated with them where they are defined.
-
-Content keys of rows, pretrainings and plans.
 """
 
 from __future__ import annotations

@@ -7,16 +7,6 @@
 Keys are hashes of content, so stores made in different places merge by copying. A cell is finished if its files exist
 and their digests match. Without torch: reports read the store on any machine.
 
-Stored form of a finished cell: its row, with digests, and its predictions.
-
-The plan of a run: its config, rows, datasets and cells.
-
-The card of a pretraining: how its encoder was made, whose it is, and digests of the files beside it and of itself.
-
-How a cell or a pretraining ended, and the errors of reading results, without numpy.
-
-Sex and age band of the recordings of a dataset, kept in the results store for scores of subgroups.
-
 The groups of a recording: sex, and the age of its patient in bands of years; nothing finer is ever stored.
 
 A file per dataset in the results store: recording -> sex and age band.

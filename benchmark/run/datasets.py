@@ -1,11 +1,4 @@
-"""The data of a run: found or simulated, prepared, audited.
-
-Locate a run's datasets: real folders, or simulated cohorts in the same layouts.
-
-Encoders from elsewhere before a run, and the recordings of its columns cut to the signals that they read.
-
-Keep the sex and age band of a dataset's recordings in the results store, for scores of subgroups in reports.
-"""
+"""The data of a run: found or simulated, prepared, audited."""
 
 from __future__ import annotations
 

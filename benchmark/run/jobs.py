@@ -1,28 +1,8 @@
 """The work of one runner: what a store lacks of a grid, which of it is claimed, and how it ends.
 
-Jobs: what an engine runs at once in one process, a pretraining or the cells that share an encoder; picklable.
-
-What is left of a runner's work: which tasks are its own to do, and what follows from how they end.
-
-Which cells and pretrainings of a grid a store does not hold, and in which order they are done.
-
-What a runner works with: config, data, store and machine, and whom it tells.
-
-What a store says of one task: that its result is there whole, or how it failed.
-
-Whom a runner tells of its progress.
-
-For how long a claim has not been renewed, by the clock of the file system it is on: a hint for people and queues.
-
-Nothing is taken over by it: `Claims` watches a claim for that, and trusts no clock but its own.
-
 Jobs in processes that no runner watches over: each claims its work itself and leaves how it ended in the store.
 
 In: picklable jobs, made by the runner. Out: rows, encoders and failures in the store.
-
-What a job does that no runner watches over: claim what is free of it, run it, leave how it ended in the store.
-
-Which code a job was submitted with: it refuses to run with another.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """The contract of an engine, and the engine of this machine: tasks side by side on its devices.
 
-Run tasks on this machine, in this process or in processes of their own, on several GPUs a pool of them for each.
-
 What an engine is: it is given tasks, some of which wait for others, and tells as each ends. It knows nothing of ECG.
 
     engine.run(order)     yields each task as it ends, with its result or its error
 
 The order says what is run (`function`), what must have ended before (`after`) and whether a task may begin now
 (`begin`). What is done stands in the store alone; an engine keeps no results.
-
-Which task begins where: the devices of a machine, each with tasks side by side.
 """
 
 from __future__ import annotations

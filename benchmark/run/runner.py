@@ -2,12 +2,6 @@
 
 Several runners on one store share the work by claims: each does what is free, and at the end waits for the others.
 Under torchrun all ranks pretrain together, one pretraining after the other, and then each is a runner for the cells.
-
-The rounds of a runner: do what is free of a grid's missing work, wait for what other runners hold, begin again.
-
-What a runner orders of an engine: the tasks that are left, and what is done when one begins and ends.
-
-The work of several ranks of torchrun: all pretrain together, and then each is a runner for the cells.
 """
 
 from __future__ import annotations

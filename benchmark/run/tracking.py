@@ -3,13 +3,9 @@
 The process that runs the grid writes them to trackers (benchmark.trackers), never one that trains. So curves move no
 number and no key, and what was stored without a tracker, or by another runner, can be written later.
 
-The training curves of a task, from what the store or a running pretraining holds. Pure functions.
-
 A pretraining has a point after each epoch, at the number of updates done: loss (mean of the epoch), learning rate (of
 its last update) and the measures of health; at 0 the health of the untrained encoder. A fine-tuned cell has its
 validation macro-F1 after each epoch, one trained from scratch its loss.
-
-Writes the curves of a grid to the trackers that were asked for, each point once.
 
 A tracker says how far it is; only later points are written. A pretraining that is resumed gives the same bits, so that
 what it tells again is left out. A tracker that fails is left alone for the rest of the run, with a note: tracking never

@@ -5,12 +5,8 @@ Find what `tune` chose for a config, and lay it over the methods' knobs, or thos
 A tuning is valid for the settings that its key holds: the method with its knobs as the config gives them, encoder,
 budget, data, probe. It says for which data, label ratio and seed it was judged.
 
-The settings that a search tries: the config's own, then random draws, as many for every method.
-
 A draw depends on the search seed, the number of the trial and the knob's name alone. So methods that share a knob get
 the same values of it, and a search with more trials begins with the trials of a shorter one.
-
-Judge the trials of a search by linear probes on validation patients, and choose one per method.
 
 A trial's score is the validation macro-F1 of the probe, at the best of its strengths C, averaged over the datasets.
 C is chosen on the same patients, which favours every trial of every method alike.

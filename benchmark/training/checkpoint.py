@@ -1,7 +1,5 @@
 """Checkpoints of a running pretraining, and the stored encoder of a finished one.
 
-What a pretraining has reached, and the file that holds it: history, epoch under way, weights and optimiser.
-
 A checkpoint is sealed with the key of its pretraining, or of the stem that pretrainings of different length share, and
 holds numbers and tensors only: what a file of others asks to execute is refused.
 

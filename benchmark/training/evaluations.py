@@ -1,26 +1,16 @@
 """EVALUATIONS: the ways in which an encoder is judged on a task.
 
-What an evaluation is: its labelled windows, what it does with them, what its results depend on, what it costs.
-
 `few-shot`: the linear probe on the windows of few labelled patients per class, drawn per seed under any protocol.
-
-`finetune`: encoder and a new head, trained together.
 
 `knn`: the classes of the nearest frozen features by cosine, with votes exp(cosine / temperature).
 
 As Wu et al. 2018, "Unsupervised feature learning via non-parametric instance discrimination". A class's probability is
 its share of the votes of the k nearest labelled windows, of one label or several; k by validation macro-F1.
 
-`linear`: logistic regression on frozen features, C by validation macro-F1.
-
 `linear-fix`: the linear probe of FIX (benchmark.training.probes) on frozen features of windows.
 
 Under protocol `paper` the labelled windows are those of FIX's label fractions; under `strict` they are drawn by patient
 and per seed, as for every other evaluation.
-
-`supervised`: training from scratch on all labels, the gate of that name (benchmark.training.finetune).
-
-`validation`: the linear probe as `tune` judges by it, on validation patients alone.
 """
 
 from __future__ import annotations

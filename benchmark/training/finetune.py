@@ -1,6 +1,4 @@
-"""Fine-tuning of encoder and head, and training from scratch.
-
-Fine-tuning (paper, Implementation Details): encoder + head, best epoch by validation macro-F1, one test pass.
+"""Fine-tuning (paper, Implementation Details): encoder + head, best epoch by validation macro-F1, one test pass.
 
 The head's initial weights and the batch order depend on the seed alone. Of recordings that are kept whole, each update
 sees crops drawn anew; they are judged by crops at a fixed stride.

@@ -1,7 +1,5 @@
 """The training loop of all methods: length, schedule, precision, checkpoints, batch normalisation over ranks.
 
-The training loop of all methods: optimiser, precision, when a checkpoint is written.
-
 `method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
 seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any
 step is bit-identical. A checkpoint is written after each epoch, within one every `CHECKPOINT_SECONDS`, and at a stop.
@@ -20,8 +18,6 @@ seconds by a given speed. A number of epochs need not be whole: the last epoch t
 The schedule `stable` is a warm-up, a constant part and a linear decay over the last `DECAY_SHARE` of the updates
 (Hägele et al. 2024, "Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations", Section 3). Before the
 decay no update depends on the total, so that pretrainings of different length share this part, their stem.
-
-Settings that messages recommend for a failed pretraining; `methods.NAME.recipe` applies under either preset.
 
 `--compile`: pretrain with torch.compile, which fuses the operations between the encoders' convolutions.
 

@@ -1,8 +1,6 @@
-"""S4: state space, model, official weights.
+"""Structured state spaces over time (S4, Gu et al. 2022; as in ECG-CPC of AI4Health).
 
-Structured state spaces over time (S4, Gu et al. 2022; as in ECG-CPC of AI4Health).
-
-`depth` layers, each a linear state space per channel as a long convolution (layers/state_space.py), GELU, a gated
+`depth` layers, each a linear state space per channel as a long convolution, GELU, a gated
 linear layer, the sum with its input and layer normalisation. Causal: a step sees no later one; bidirectional: it sees
 both sides.
 
@@ -13,8 +11,6 @@ A linear state space per channel as a convolution over time (S4, Gu et al. 2022)
 
 x' = A x + B u, y = C x + D u, in discrete steps of dt. A is HiPPO-LegS in the form w - P P* (diagonal plus low rank).
 A, B and dt stay as they start, C and D learn.
-
-The weights of AI4Health's `S4Model` and of ECG-CPC's front under our names, and the sizes that follow from them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Tokens, transformer, ViT1d, official weights.
-
-A vision transformer over time (ViT-1D of ST-MEM, Na et al. 2024; Dosovitskiy et al. 2021).
+"""A vision transformer over time (ViT-1D of ST-MEM, Na et al. 2024; Dosovitskiy et al. 2021).
 
 A token is `patch` consecutive samples of all leads; a class token stands before them. `forward` gives the tokens after
 the last block, the class token first, S' = S / patch + 1; `pooled` is the normalised class token. A mask acts on the
@@ -11,14 +9,6 @@ What the encoders of tokens share (ViT-1D and the encoder of ST-MEM, Na et al. 2
 A token is `patch` consecutive samples, embedded; learned tokens stand beside those of a window. All go through pre-norm
 blocks of attention and a two-layer perceptron. An encoder defines which samples a token has (`cut`), the places of the
 tokens and what stands beside them (`steps`, `kept_steps`), and which representation is that of a window (`summary`).
-
-Pre-norm transformer blocks (Vaswani et al. 2017; Dosovitskiy et al. 2021), shared by the encoders of tokens.
-
-Layers that an encoder is built of.
-
-The weights of ST-MEM's modules (Na et al. 2024) under our names, and the sizes that follow from them.
-
-Weights of official modules under our names: a file for each whose names are not nearly ours.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Shared knob types, their search spaces, Positives.
-
-Knobs that several methods share: the bounds of each, and the values from which `tune` may draw it.
+"""Knobs that several methods share: the bounds of each, and the values from which `tune` may draw it.
 
 A space stands in the knob's type, beside its bounds, so the same knob has the same space in every method. A knob
 without a space is not tuned.
-
-Positive candidates of a batch's queries, reported by a method and counted during training.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Losses and their explicit gradients.
-
-Contrastive losses that several methods share.
+"""Contrastive losses that several methods share.
 
 InfoNCE (CPC, Eq. 4), NT-Xent (SimCLR, Eq. 1), and the loss of CLOCS and COMET over pairs that share an id.
 
@@ -11,8 +9,6 @@ Value and gradient are computed together and in place, so that memory holds one 
 Loss terms whose gradients are computed with their values, so that memory holds the graph of one term at a time.
 
 Cosine similarity of windows from outputs per time step, each channel first normalised along time (COMET).
-
-Blocks shared by methods or encoders (heads, momentum copies, queue, masks, losses): tensors in, tensors out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Masks, cheap random draws, dropout.
-
-Masks of the embedded input, (B, S, D) -> (B, S, D) (PMQ, section "Data Augmentations").
+"""Masks of the embedded input, (B, S, D) -> (B, S, D) (PMQ, section "Data Augmentations").
 
 A ratio is the share that is hidden; 0 is off. Masks are drawn on the data's device, from torch's default generator.
 The paper's order is frequency first, then time.

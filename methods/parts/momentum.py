@@ -1,4 +1,4 @@
-"""EMA copies, the key queue, heads.
+"""Momentum copies and averages of weights, the memory queue of keys, and projection heads.
 
 Averages of a network's weights: the momentum copy (MoCo, Eq. 2; PMQ, Eq. 2) and the running average of all iterates.
 

@@ -1,16 +1,6 @@
-"""Which figures a run has; captions.
-
-Chooses and writes the figures of a run, with their captions.
+"""Chooses and writes the figures of a run, with their captions.
 
 Figures without data are left out; one that fails is reported, and the others are drawn.
-
-Captions of figures: score and seeds, how to read the figure, and whether the ECGs are simulated.
-
-What a drawing of a run's figures leaves: their files, and what could not be drawn.
-
-A run -> figures with captions, as PNG and PDF files. draw/ alone imports matplotlib.
-
-Figures: one file each, which only draws what it is given. The one place that knows matplotlib.
 """
 
 from __future__ import annotations

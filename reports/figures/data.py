@@ -1,12 +1,6 @@
-"""What figures show.
+"""The values that figures show: confusion matrices, illustrations, bands of macro F1, trials of a search. Pure.
 
-Confusion matrices from stored predictions.
-
-Reads the illustration arrays stored beside pretrained weights (benchmark/training/health.py).
-
-Bands of macro F1 (reports.statistics.estimates) over a knob's values and over label ratios. Pure.
-
-The trials of a search by knob: what the sensitivity figure shows. Pure.
+What figures show.
 """
 
 from __future__ import annotations

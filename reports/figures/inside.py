@@ -1,4 +1,4 @@
-"""Training, masks, similarity, confusion.
+"""Figures of what is inside a pretraining and a task: training curves, masks, similarities, confusion.
 
 Pretraining epoch by epoch: the loss of each row on an axis of its own, and its health beside that of the others.
 

@@ -1,4 +1,4 @@
-"""Differences, label efficiency, sweeps, budgets, compute, classes.
+"""Figures of scores.
 
 Differences in Overall from one reference row with their intervals: a line per row, a panel per label ratio.
 
@@ -13,8 +13,6 @@ F1 against the time that pretraining took, a point per row of the table and a pa
 Scores from two sources beside each other: a grid of panels, a line per row.
 
 Validation score of the trials of a search, a panel per knob over its values, a colour and shape per method.
-
-Drawings of the classes of a task, by the values of reports.figures.
 
 Scores by class: a line per class, a panel per score, and a mark with its interval per row of the table.
 """

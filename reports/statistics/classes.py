@@ -1,10 +1,6 @@
 """Scores of single classes and of subgroups of patients, with their intervals.
 
-Scores of single classes and their macro means: AUROC, AUPRC, F1, sensitivity at 90 % specificity, calibration.
-
 Scores that no row holds, of a run's cells, from their stored predictions: lines like those of `Run.tidy`.
-
-What the tables of further scores consist of: one estimate per line, and the cells that a line is over.
 
 Scores of subgroups of the test patients, by sex and age band, and the gap of each to the largest of its attribute.
 

@@ -3,16 +3,6 @@
 The cost of each row's pretraining: parameters, windows, updates, encoder passes, time and memory, from the cards.
 
 Methods differ in encoder passes per update and updates per epoch. One window forwards is one pass, backwards two.
-
-The table of presets side by side: Overall of each method under its own and further presets, and the differences.
-
-The budget table: each snapshot's epochs, pairs of windows, encoder passes, seconds, and macro F1.
-
-The trials of a search as tables: per method its settings with their validation scores, the best first.
-
-Tables of further scores: macro means of a test set, and scores by class, as texts, LaTeX, Markdown and CSV.
-
-Tables of scores by sex and age band as texts, LaTeX, Markdown and CSV.
 """
 
 from __future__ import annotations

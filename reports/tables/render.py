@@ -2,14 +2,10 @@
 
 Markdown, LaTeX, CSV, HTML and the console all render the same `Table`.
 
-A table as text: GitHub-flavoured Markdown and long CSV (LaTeX: reports.tables.render). Pure functions.
-
 Tables as LaTeX (booktabs) that fits a page of `article` without being scaled down. Pure functions.
 
 Columns that do not fit move to further tables, by whole groups (datasets) where possible, and so do rows; the first
 column is repeated. Numbers are in \\footnotesize; deviations, marks and notes in \\scriptsize (7 pt in a 10 pt class).
-
-A table as a sheet for a terminal: paragraphs and cells of text with roles; the console lays out and colours them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The words around a table: verdict, caption, footers, details.
 
-Caption, footers and details of a table.
-
 None contains a time, a device or a path, so that a resumed run prints the same text.
 
 The sentences above a table: which rows differ in Overall, by how much, which do not, and what it would take.

@@ -1,19 +1,10 @@
-"""Entry, Recording, Dataset, their errors.
-
-The contract of a dataset: a table of entries, and a reader of one entry's signal.
+"""The contract of a dataset: a table of entries, and a reader of one entry's signal.
 
 A reader lists its entries from the dataset's own tables without opening a signal, so that listing is cheap and
 the signals can be read by many processes. Reading one entry either returns a `Recording` or raises `Unusable`
 with the reason, which is written to `skipped.csv`; it never changes a label.
 
-Errors of a dataset, without numpy, so that a command line that fails early loads none.
-
 Dataset folders in; entries and recordings (mV, leads in one order) out. One file per dataset; the one owner of wfdb.
-
-ECG datasets: folders on disk in, splits and batches of tensors out. Imported by benchmark's upper rooms alone.
-
-download (public homes -> disk), readers (disk -> Recording), prepared (Recording -> windows), tasks (windows -> splits
-and batches), audit (problems of the data), simulate (cohorts written in the real on-disk forms).
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""Own data: the card and its checks.
-
-A card of a folder of ECG files with, if there is one, a table of their patients and labels (docs/OWN_DATA.md).
-
-What every kind of card says: it is strict and frozen, and what is known of a dataset before its folder is.
+"""A card of a folder of ECG files with, if there is one, a table of their patients and labels (docs/OWN_DATA.md).
 
 A config holds the content of its cards, so a card says what the files mean and never where their folder is.
-
-A line of a card's text: a key with its value, an open question, or a key that may be added.
 """
 
 from __future__ import annotations

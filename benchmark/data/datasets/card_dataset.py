@@ -1,13 +1,4 @@
-"""Own data: files, table and labels of a card.
-
-The dataset of a card in a folder: its files matched with the rows of its table, its signals by their format.
-
-The files that a card's path pattern finds, by the identifiers in their paths.
-
-The table of a card: rows as text by column, whatever kind of file it is.
-
-Cells of a row -> identifiers, labels, side of the split, sex and age, by what a card says of them.
-"""
+"""The dataset of a card in a folder: its files matched with the rows of its table, its signals by their format."""
 
 from __future__ import annotations
 

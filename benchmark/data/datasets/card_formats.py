@@ -4,17 +4,11 @@ What hospitals export: EDF, DICOM waveform, SCP-ECG, HL7 aECG, GE MUSE XML, Phil
 
 The format is told from a file's content. The one owner of ecgdatakit.
 
-The formats of signals by name: how a file of each is read, and which packages read it.
-
 HDF5 files: a two-dimensional array of samples by leads, or leads by samples. The one owner of h5py.
 
 NumPy files: an array of samples by leads, or leads by samples, alone (.npy) or among others (.npz).
 
-What a file of signals states, and the recording that it is under a card.
-
 CSV and other text files: a line a sample, a column a lead; the first line may hold the names of the columns.
-
-WFDB records: leads, units and rate stand in their headers.
 """
 
 from __future__ import annotations

@@ -1,21 +1,11 @@
 """Public datasets that the package ecgbench describes: its labels and folds, and signals that are read here.
 
-A card of a public dataset that the package ecgbench describes (docs/DATA.md).
-
 Everything that the results depend on stands in the card, so that a config with it is read without the package.
 
 Which columns of ECGBench's labels can make classes, and the classes where the package fixes them.
 
 A column is the default where ECGBench's config or its label module names one target; else the choice is the user's.
 Columns that ECGBench made to balance its folds are no labels.
-
-From what a user says of a dataset of ecgbench, 'sph' or a card's keys, to a whole card: field, classes, source.
-
-A dataset of the package ecgbench in a folder: its tables and folds by the package, its signals read here.
-
-The labels of a row of ECGBench's tables, and the classes that enough patients have.
-
-What the package ecgbench says of a dataset: its config, and the tables of a folder with their folds.
 
 The package writes a table of its own into the dataset's folder; here it works in a temporary folder of links to it, so
 the data stay as they are. Nothing is downloaded.

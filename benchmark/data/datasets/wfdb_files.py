@@ -10,8 +10,6 @@ A WFDB record in the form in which the four datasets are published, read without
 In that form all leads lie in one file in format 16 and every field of a header line is stated. wfdb takes 8 ms for such
 a header (it looks up each field of each lead in a pandas table), which is half of what a recording's windows cost.
 Whatever differs in the least, a wrong checksum included, is left to wfdb.
-
-Checks that a signal must pass to be used, common to all file formats.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """A heartbeat as a moving dipole, and its projection to the twelve leads.
 
-A heartbeat as a set of named dipole waves, and the healthy heart.
-
 Dipoles are those of the normal vectorcardiogram: the septum depolarises to the right and the front, the free walls to
 the left, the feet and the back, the base last and backwards; repolarisation is parallel to the main QRS vector.
 

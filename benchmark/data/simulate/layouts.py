@@ -1,7 +1,5 @@
 """Simulated cohorts are written in the on-disk forms of the five datasets.
 
-Definition of a dataset's on-disk layout: population, recording lengths and file writers.
-
 PTB-XL: records500/NNNNN/NNNNN_hr.{hea,dat}, ptbxl_database.csv with SCP codes and folds, scp_statements.csv.
 
 Folds are disjoint in patients and balanced over superclasses, as in the real dataset (Wagner et al. 2020, Sci. Data
@@ -23,8 +21,6 @@ Nine classes, up to three labels a recording, 6 to 60 seconds, no patient identi
 MIMIC-IV-ECG: files/pNNNN/pNNNNNNNN/sNNNNNNNN/NNNNNNNN.{hea,dat}, record_list.csv and machine_measurements.csv.
 
 Several recordings per patient over years, report lines as an ECG machine prints them, aVF before aVL.
-
-SCP-ECG statements of PTB-XL: codes, likelihoods and report words of each diagnosis.
 
 Write WFDB records as the four datasets do: text header, and 16-bit samples (.dat) or a MATLAB v4 matrix (.mat).
 

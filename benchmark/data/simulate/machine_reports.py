@@ -10,9 +10,7 @@ Health Care 37:426); infarction, bundle branch block and hypertrophy are found i
 Bruyne et al. 1997, J. Clin. Epidemiol. 50:947), hypertrophy against echocardiography in 45 % with 83 % (Devereux et al.
 1984, JACC 3:82). Rates of single findings are our choice within these bounds or, without a study, assumed.
 
-Machine report of a recording: rhythm, findings, remarks and summary, with errors.
-
-Wordings and error rates are the tables of `machine_errors`, scaled by `errors`. The summary follows from the lines.
+Wordings and error rates are tables of this file, scaled by `errors`. The summary follows from the lines.
 """
 
 from __future__ import annotations

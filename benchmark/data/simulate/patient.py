@@ -4,13 +4,7 @@ A patient's anatomy, constant over recordings: heart, its position in the chest,
 
 Drawn once per patient. `spread` scales the differences between patients; at 0 all have the same heart.
 
-Draw the patients of a cohort, their conditions, and the diagnoses of each recording.
-
 Conduction and structure persist over a patient's recordings; rhythm, ischaemia and premature beats are episodic.
-
-The diagnoses that can be simulated, and which of them exclude each other in one ECG.
-
-How each diagnosis changes a heart.
 
 A change is applied to the healthy heart in body axes, before the rotation of the patient's anatomy, so that a finding
 shows in its diagnostic leads: criteria of Surawicz et al. 2009 (JACC 53:976, conduction),
