@@ -1,8 +1,8 @@
 """Use of a pretrained encoder outside the suite: a folder that holds all of it, signals in, embeddings out.
 
-In: an encoder of the store or a published checkpoint. Out: a folder (`save_folder`), embeddings of anyone's recordings to the
-bits that the linear probe saw (`encode`), a scikit-learn transformer (`EcgEmbedder`). Imported by
-benchmark.cli, and by users through `from benchmark import load_encoder, EcgEmbedder`.
+In: an encoder of the store or a published checkpoint. Out: a folder (`save_folder`), embeddings of anyone's recordings
+to the bits that the linear probe saw (`encode`), a scikit-learn transformer (`EcgEmbedder`). Imported by benchmark.cli,
+and by users through `from benchmark import load_encoder, EcgEmbedder`.
 
 A recording gives windows as `Segmentation.cut` cuts them, stored in float16 as the cache stores them, and standardised
 as `benchmark.data.trials` does: per pseudo-trial, by one scale, or not again.

@@ -5,8 +5,8 @@ host, momentum parameter by parameter, no recomputation to save memory.
 
 Heartbeat windows in plain form: each lead in turn through neurokit2, as in the PMQ authors' notebooks.
 
-Same windows as `benchmark.data.segments.heartbeats`: resample, standardise, clean, find peaks, cut around the median beat. neurokit2
-is used only here and in tests, and may be missing (`is_there`).
+Same windows as `benchmark.data.segments.heartbeats`: resample, standardise, clean, find peaks, cut around the median
+beat. neurokit2 is used only here and in tests, and may be missing (`is_there`).
 
 The training step of PMQ's released code in plain form (`methods.pmq_released`).
 
