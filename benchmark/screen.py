@@ -81,7 +81,7 @@ class Cost(NamedTuple):
     """On its own."""
     kind: str = ""
     """Tasks of one kind are alike in how far they are from what is expected."""
-    abreast: int = 1
+    concurrent: int = 1
     """Tasks of the kind that run at once."""
 
 
@@ -122,10 +122,10 @@ class Tally:
         ahead = self._ahead()
         around = self._around(rates)
         least = most = 0.0
-        for (kind, abreast), seconds in ahead.items():
+        for (kind, concurrent), seconds in ahead.items():
             rate, unsure = (rates[kind], 1.0) if kind in rates else (around, UNSURE)
-            least += seconds * rate / unsure / abreast
-            most += seconds * rate * unsure / abreast
+            least += seconds * rate / unsure / concurrent
+            most += seconds * rate * unsure / concurrent
         own = self.worked() - sum(self.costs[task].seconds for task in self.elsewhere)
         share = own / self.worked() if own > 0 else 1.0  # others do the rest of what is ahead
         return least * share, most * share
@@ -144,7 +144,7 @@ class Tally:
         for task, cost in self.costs.items():
             if task not in over:
                 share, _ = self.running.get(task, (0.0, 0.0))
-                key = cost.kind, cost.abreast
+                key = cost.kind, cost.concurrent
                 ahead[key] = ahead.get(key, 0.0) + cost.seconds * (1 - share)
         return ahead
 

@@ -57,7 +57,13 @@ def as_method(kind: type[PretrainedEncoder]) -> type[PretrainMethod]:
 def _as_method(kind: Any) -> type[PretrainMethod]:
     from methods.base import PretrainMethod
 
-    values = {"name": kind.name, "title": kind.title, "trains": False, "brings": kind, "__module__": kind.__module__}
+    values = {
+        "name": kind.name,
+        "title": kind.title,
+        "trains": False,
+        "external_encoder": kind,
+        "__module__": kind.__module__,
+    }
     return type(kind.__name__, (PretrainMethod,), values)
 
 

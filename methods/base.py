@@ -89,7 +89,7 @@ class PretrainMethod(nn.Module):
     """What an encoder must have: 'tokens', 'timed', two steps 'embedded' or 'output'; another is refused."""
     encoder_passes: ClassVar[float] = 4.0
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
-    brings: ClassVar[type[PretrainedEncoder] | None] = None
+    external_encoder: ClassVar[type[PretrainedEncoder] | None] = None
     """The encoder of a row whose weights come from elsewhere; None: the one that all methods share."""
     finetune_dropout: ClassVar[float] = 0.0
     """Dropout on the encoder's output in the authors' fine-tuning; acts under `preset: paper` alone."""

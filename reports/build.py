@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files import alone_in, csv_cell, is_read_only, naming, publish, temporary_name, write_atomic
+from benchmark.results.files import csv_cell, folder_lock, is_read_only, naming, publish, temporary_name, write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
 from benchmark.results.tuned import Tuning
 from reports.figures.data import FOLDER, Figures
 from reports.page import pictures_of, report_html, titles_in_names
 from reports.page_panels import read_skipped
-from reports.runs import Kept, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
+from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
 from reports.statistics.bootstrap import UnequalTestSets
 from reports.statistics.classes import ClassTable, class_tables, subgroup_tables
 from reports.statistics.table import Beside, TableStatistics, joined, statistics_of
@@ -48,7 +48,7 @@ def figures_in(
     staged: Path,
     units: Sequence[str],
     statistics: Mapping[str, TableStatistics],
-    kept: Kept,
+    kept: ReportCache,
     classes: Sequence[ClassTable] = (),
 ) -> Figures:
     """The figures under `out`/figures if they were drawn from the run's content, else new ones under `staged`."""
@@ -136,7 +136,7 @@ def build_report(
             run, tables, texts, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"]
         )
     try:
-        with naming(out), alone_in(out):
+        with naming(out), folder_lock(out):
             drawn = figures_in(run, out, staged, units, statistics, kept, texts.further.classes)
             problems += drawn.problems
             contents = _contents(run, tables, statistics, texts, LANDSCAPE if landscape else UPRIGHT)
@@ -160,7 +160,7 @@ def build_report(
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def texts_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) -> Texts:
+def texts_of(run: Run, units: Sequence[str], kept: ReportCache, problems: list[str]) -> Texts:
     """The tables of texts of a run; adds a problem where presets cannot be compared."""
     try:
         found = beside_of(run, units, kept)
@@ -178,7 +178,7 @@ def texts_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) ->
     )
 
 
-def further_of(run: Run, units: Sequence[str], kept: Kept, problems: list[str]) -> Further:
+def further_of(run: Run, units: Sequence[str], kept: ReportCache, problems: list[str]) -> Further:
     """Scores of classes and subgroups; adds a problem where the predictions of rows do not compare."""
     try:
         return Further(run.plan, class_tables(run, units, kept), subgroup_tables(run, units, kept))
@@ -240,7 +240,7 @@ def write_search(tunings: Sequence[Tuning], out: Path) -> list[Path]:
         return []
     from reports.figures.choose import draw_sensitivity  # here, because matplotlib loads slowly
 
-    with naming(out), alone_in(out):
+    with naming(out), folder_lock(out):
         for name, text in trial_files(tunings).items():
             write_atomic(out / name, text.encode())
         return [*(out / name for name in trial_files(tunings)), *draw_sensitivity(tunings, out / FOLDER)]

@@ -528,7 +528,7 @@ LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy")
 
 
 @dataclass(frozen=True)
-class Kept:
+class ReportCache:
     """The values kept for one run in one output folder."""
 
     folder: Path
@@ -556,9 +556,9 @@ class Kept:
         return self.folder / f"{digest([self.content, *what])}.json"
 
 
-def kept_in(out: Path, run: Run) -> Kept:
+def kept_in(out: Path, run: Run) -> ReportCache:
     """The values kept for a run in an output folder, which need not exist."""
-    return Kept(out / FOLDER, content_of(run))
+    return ReportCache(out / FOLDER, content_of(run))
 
 
 def content_of(run: Run) -> str:

@@ -150,8 +150,8 @@ def check_methods(arguments: Namespace, console: Console) -> int:
 
     encoders = [named(get_encoder, name) for name in arguments.encoder or [DEFAULT]]
     method = named(find_method, arguments.word)
-    if method.brings is not None:
-        return check_brought(method.brings, arguments.word, console)
+    if method.external_encoder is not None:
+        return check_brought(method.external_encoder, arguments.word, console)
     for encoder in encoders:
         if refused := refusal(method, encoder):
             raise ConfigError(refused)
@@ -165,9 +165,9 @@ def check_encoders(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of an encoder. Raises ConfigError for an unknown encoder."""
 
     if is_file(arguments.word):
-        brings = find_method(arguments.word).brings
-        assert brings is not None, "a card is of an encoder"
-        return check_brought(brings, arguments.word, console)
+        external_encoder = find_method(arguments.word).external_encoder
+        assert external_encoder is not None, "a card is of an encoder"
+        return check_brought(external_encoder, arguments.word, console)
     encoder = named(get_encoder, arguments.word)
     if issubclass(encoder, PretrainedEncoder):
         return check_brought(encoder, arguments.word, console)

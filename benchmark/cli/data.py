@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import Place, config_of, place_of, words_of
+from benchmark.config.flags import Folders, config_of, place_of, words_of
 from benchmark.data.audit import COLUMNS, Finding, below_table, fact_lines, of_listing, of_prepared, some, table_row
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
 from benchmark.data.datasets.registry import find_root, is_simulated
@@ -47,7 +47,7 @@ class DataCommand:
     config: Config
     asked: tuple[str, ...]
     """Datasets named by flags, the pretraining corpus first; empty: those of the config."""
-    place: Place
+    place: Folders
     subject: str = ""
     """The recording of `data show`, else ''."""
 
@@ -85,7 +85,7 @@ def names_asked(command: DataCommand) -> list[str]:
     return found
 
 
-def _is_found(source: Source, place: Place) -> bool:
+def _is_found(source: Source, place: Folders) -> bool:
     try:
         find_root(source, place.data_root, place.paths)
     except DatasetError:

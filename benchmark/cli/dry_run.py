@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from benchmark.config.config import Config
-from benchmark.config.flags import Place
+from benchmark.config.flags import Folders
 from benchmark.config.refuse import by_encoder
 from benchmark.data.prepare import Prepared, cached, list_part
 from benchmark.machine.device import device_facts
@@ -58,7 +58,7 @@ from benchmark.run.estimate import (
 )
 from benchmark.run.grid import Cell, Grid, Pretraining, expand, make_grid, task_name
 from benchmark.run.jobs import Work, in_turn, missing
-from benchmark.run.plan import unmatched_lines
+from benchmark.run.plan import cache_miss_lines
 from benchmark.run.rows import Variant
 from benchmark.screen import Console, Cost, duration, note, print_table
 from methods.base import PretrainMethod
@@ -77,13 +77,15 @@ Seconds = Callable[[Task], float]
 
 
 def seconds_of(
-    config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], abreast: int
+    config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], concurrent: int
 ) -> tuple[str, Seconds]:
-    """Source of the estimate, and the expected seconds of a task; of a pretraining beside `abreast` - 1 others.
+    """Source of the estimate, and the expected seconds of a task; of a pretraining beside `concurrent` - 1 others.
 
     Several ranks are taken to share the work of a pretraining evenly and to exchange at no cost.
     """
-    found = {label: seconds_on(own, speed_file, machine, sizes, abreast) for label, own in by_encoder(config).items()}
+    found = {
+        label: seconds_on(own, speed_file, machine, sizes, concurrent) for label, own in by_encoder(config).items()
+    }
     of_label = {label: seconds for label, (_, seconds) in found.items()}
     of_label.setdefault("", next(iter(of_label.values())))  # of rows without an encoder
     sources = dict.fromkeys(source for source, _ in found.values())
@@ -98,12 +100,12 @@ def ranks_of(task: Task, machine: Machine) -> int:
 
 
 def seconds_on(
-    config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], abreast: int
+    config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], concurrent: int
 ) -> tuple[str, Seconds]:
     """`seconds_of` on the config's first encoder."""
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # it is that of a cluster's jobs
         here = replace(machine, device=torch.device("cpu"))
-        source, seconds = seconds_on(config, speed_file, here, sizes, abreast)
+        source, seconds = seconds_on(config, speed_file, here, sizes, concurrent)
         return f"{source}; as long as it would take on this host's CPU", seconds
     with torch.random.fork_rng(devices=[]):
         encoder = config.encoder_class()(config.encoder_config())
@@ -112,26 +114,28 @@ def seconds_on(
         which = identity(type(encoder), encoder.config)
         misfit = speed.misfit(which, config.data.cut().samples, device_facts(machine.device), machine.precision)
         if not misfit:
-            return f"from {speed_file}, which `speed` wrote", partial(seconds_at, speed, config, sizes, abreast)
+            return f"from {speed_file}, which `speed` wrote", partial(seconds_at, speed, config, sizes, concurrent)
     source = f"since {speed_file} is of another {misfit}" if misfit else "`speed` looks closer"
-    timed = timed_passes(encoder, config, machine, abreast)
+    timed = timed_passes(encoder, config, machine, concurrent)
     return f"from an encoder pass timed just now{',' if misfit else ';'} {source}", partial(
         from_a_pass, timed, config, sizes
     )
 
 
-def seconds_at(speed: Speed, config: Config, sizes: Mapping[str, Size], abreast: int, task: Task) -> float:
+def seconds_at(speed: Speed, config: Config, sizes: Mapping[str, Size], concurrent: int, task: Task) -> float:
     """Expected seconds of a task at a measured speed; pretrainings side by side share the device."""
-    return sum(grid_seconds(config, [task], sizes, speed, jobs=1)) * (abreast if isinstance(task, Pretraining) else 1)
+    return sum(grid_seconds(config, [task], sizes, speed, jobs=1)) * (
+        concurrent if isinstance(task, Pretraining) else 1
+    )
 
 
-def timed_passes(encoder: Encoder, config: Config, machine: Machine, abreast: int) -> tuple[float, float]:
+def timed_passes(encoder: Encoder, config: Config, machine: Machine, concurrent: int) -> tuple[float, float]:
     """Seconds of an encoder pass on the threads of a pretraining, and on those of a cell."""
     samples, alone = config.data.cut().samples, machine.cell_threads()
     with torch.random.fork_rng(devices=[]):
         together, single = (
             seconds_per_pass(encoder, samples, machine.device, machine.precision, threads=threads)
-            for threads in (machine.pretraining_threads(abreast), alone)
+            for threads in (machine.pretraining_threads(concurrent), alone)
         )
     return together, single
 
@@ -159,22 +163,22 @@ def equal_probes_once(seconds: Seconds, cells: Iterable[Cell], protocol: str) ->
     return lambda task: 0.0 if task.key in shared else seconds(task)
 
 
-def abreast_of(work: Work, machine: Machine) -> int:
+def concurrent_of(work: Work, machine: Machine) -> int:
     """Concurrent pretrainings of the missing work."""
-    return machine.abreast(sum(task.method.trains for task in work.pretrainings))
+    return machine.concurrent(sum(task.method.trains for task in work.pretrainings))
 
 
 def summed(work: Work, seconds: Seconds, machine: Machine) -> tuple[float, float]:
     """Seconds of the missing pretrainings and of the missing cells, with as many at once as the machine runs."""
-    return sum(map(seconds, work.pretrainings)) / abreast_of(work, machine), sum(
+    return sum(map(seconds, work.pretrainings)) / concurrent_of(work, machine), sum(
         map(seconds, work.cells)
     ) / machine.jobs
 
 
 def costs_of(work: Work, seconds: Seconds, machine: Machine) -> dict[str, Cost]:
     """Name of each missing task -> what it is expected to take."""
-    abreast, jobs = abreast_of(work, machine), machine.jobs
-    pretrainings = {task_name(task): Cost(seconds(task), PRETRAINING, abreast) for task in work.pretrainings}
+    concurrent, jobs = concurrent_of(work, machine), machine.jobs
+    pretrainings = {task_name(task): Cost(seconds(task), PRETRAINING, concurrent) for task in work.pretrainings}
     return pretrainings | {task_name(cell): Cost(seconds(cell), cell.evaluation, jobs) for cell in work.cells}
 
 
@@ -217,7 +221,7 @@ COUNTED = {
 def print_dry_run(
     console: Console,
     config: Config,
-    place: Place,
+    place: Folders,
     machine: Machine,
     results: Path,
     speed_file: Path,
@@ -242,7 +246,7 @@ def print_dry_run(
         note(console, line)
     print_cells(console, grid, work)
     note(console, to_do_line(grid, work))
-    unmatched = unmatched_lines(work.cells, grid, Store(results)) if keyed else []
+    unmatched = cache_miss_lines(work.cells, grid, Store(results)) if keyed else []
     for line in unmatched:
         note(console, line)
     for line in cost_lines(config, results, speed_file, machine, sizes, work):
@@ -269,7 +273,7 @@ def trained(pretrainings: Sequence[Pretraining]) -> int:
     return sum(own.method.trains for own in pretrainings)
 
 
-def sizes_of(config: Config, place: Place, console: Console) -> tuple[dict[str, Size], dict[str, Prepared]]:
+def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str, Size], dict[str, Prepared]]:
     """Size of every dataset, and the datasets found in the cache."""
     sizes, prepared = {}, {}
     simulation = config.data.simulation
@@ -291,7 +295,7 @@ def sizes_of(config: Config, place: Place, console: Console) -> tuple[dict[str, 
 
 def work_of(
     config: Config,
-    place: Place,
+    place: Folders,
     results: Path,
     machine: Machine,
     prepared: Mapping[str, Prepared],
@@ -312,7 +316,7 @@ def work_of(
     return missing(make_grid(config, columns, machine, variants, forms), store)
 
 
-def forms_of(config: Config, place: Place) -> Own | None:
+def forms_of(config: Config, place: Folders) -> Own | None:
     """The columns' recordings cut for each encoder from elsewhere; None if one is not in the cache."""
     if not any(brought(config)):
         return {}
@@ -382,7 +386,7 @@ def cost_lines(
     config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
 ) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, those of each gate, and disk space."""
-    source, each = seconds_of(config, speed_file, machine, sizes, abreast_of(work, machine))
+    source, each = seconds_of(config, speed_file, machine, sizes, concurrent_of(work, machine))
     seconds = equal_probes_once(each, work.cells, config.protocol)
     pretraining, cells = summed(work, seconds, machine)
     encoders = [own.encoder_class()(own.encoder_config()) for own in by_encoder(config).values()]
@@ -390,7 +394,7 @@ def cost_lines(
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     there = next(folder for folder in results.resolve().parents if folder.is_dir())
     free = shutil.disk_usage(there).free
-    at_once = f"{abreast_of(work, machine)} pretrainings or {machine.jobs} cells at a time"
+    at_once = f"{concurrent_of(work, machine)} pretrainings or {machine.jobs} cells at a time"
     yield f"estimate for {machine.device.type} in {machine.precision}, {at_once}, {source}:"
     yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
     yield from gate_lines(config, work, seconds, machine.jobs)

@@ -42,7 +42,7 @@ from threadpoolctl import threadpool_limits
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config, validate
 from benchmark.config.errors import ConfigError, is_code
-from benchmark.config.flags import Place, device_of
+from benchmark.config.flags import Folders, device_of
 from benchmark.config.flags import place_of as place_from
 from benchmark.data.prepare import Prepared
 from benchmark.data.task import of_task
@@ -371,7 +371,7 @@ FINGERPRINT = "fingerprint"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReproductionRequest:
     """A cell as today's code plans it, and how it is run."""
 
     cell: Cell
@@ -386,7 +386,7 @@ class Asked:
     """Where what is made stays; None: nowhere."""
 
 
-def asked_of(found: Found, store: Store, arguments: Namespace) -> Asked:
+def plan_reproduction(found: Found, store: Store, arguments: Namespace) -> ReproductionRequest:
     """What is run again. Raises ConfigError in one line where the row, its encoder or this machine do not allow it."""
     row = found.row
     if row.evaluation == VALIDATION:
@@ -402,7 +402,7 @@ def asked_of(found: Found, store: Store, arguments: Namespace) -> Asked:
     if config.compile and arguments.pretraining:
         require_compiler(device)
     card = card_of(cell, store, again=arguments.pretraining)
-    return Asked(cell, config, row, device, card, arguments.pretraining, arguments.keep)
+    return ReproductionRequest(cell, config, row, device, card, arguments.pretraining, arguments.keep)
 
 
 def config_of(row: Row, code: Path | None) -> Config:
@@ -545,7 +545,7 @@ MOST_THREADS = 4096
 
 
 @contextmanager
-def run_again(asked: Asked, store: Store, place: Place, console: Console) -> Iterator[Store]:
+def run_again(asked: ReproductionRequest, store: Store, place: Folders, console: Console) -> Iterator[Store]:
     """Run the cell; yields the fresh store with its row, and with its encoder if it has one.
 
     Raises ConfigError with the error of a cell or pretraining that fails, DatasetError for data that are not there.
@@ -571,7 +571,7 @@ def run_again(asked: Asked, store: Store, place: Place, console: Console) -> Ite
         yield fresh
 
 
-def data_of(asked: Asked, place: Place, console: Console) -> dict[str, Prepared]:
+def data_of(asked: ReproductionRequest, place: Folders, console: Console) -> dict[str, Prepared]:
     """The prepared datasets that are needed, by name; raises ConfigError where they are not those of the row."""
     config, told = asked.config, asked.row.provenance
     column = config.data.column(asked.cell.dataset)
@@ -591,7 +591,9 @@ def data_of(asked: Asked, place: Place, console: Console) -> dict[str, Prepared]
     return prepared
 
 
-def encoder_for(asked: Asked, store: Store, fresh: Store, folders: Mapping[str, Path], console: Console) -> None:
+def encoder_for(
+    asked: ReproductionRequest, store: Store, fresh: Store, folders: Mapping[str, Path], console: Console
+) -> None:
     """Put the cell's encoder into the fresh store: a copy of the stored one, or pretrained again."""
     task = asked.cell.pretraining
     assert task is not None
@@ -768,7 +770,7 @@ def reproduce(arguments: Namespace, console: Console) -> int:
     place = place_from(arguments)
     store = Store(arguments.results)
     found = find_cell(arguments.results, " ".join(arguments.word))
-    asked = asked_of(found, store, arguments)
+    asked = plan_reproduction(found, store, arguments)
     with run_again(asked, store, place, console) as fresh:
         lines, equal = told(found.row, store, fresh, pretrained=asked.pretraining)
         for line in lines:

@@ -21,7 +21,7 @@ from benchmark.results.store import PlannedCell, Store
 from benchmark.run.claims import CLAIMS, STALE_SECONDS, Sight, owner_in
 from benchmark.run.claims import look as look_at_claim
 from benchmark.run.engines import ENGINES
-from benchmark.run.jobs import silence, store_time
+from benchmark.run.jobs import seconds_since_heartbeat, store_time
 from benchmark.run.local import Submitted
 from benchmark.screen import Console, note, print_table
 
@@ -149,7 +149,7 @@ class Sights:
         before = self.seen.get(key)
         if before is None or before[0] != sight:
             before = self.seen[key] = sight, self.clock()
-        return max(silence(sight, now), self.clock() - before[1])
+        return max(seconds_since_heartbeat(sight, now), self.clock() - before[1])
 
 
 DONE, RUNNING, QUEUED, FAILED, MISSING = "done", "running", "queued", "failed", "to do"

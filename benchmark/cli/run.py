@@ -14,13 +14,13 @@ from pathlib import Path
 import torch
 
 from benchmark import screen as terminal
-from benchmark.cli.dry_run import abreast_of, costs_of, earlier_rates, print_dry_run, seconds_of
+from benchmark.cli.dry_run import concurrent_of, costs_of, earlier_rates, print_dry_run, seconds_of
 from benchmark.cli.report import HealthTold, show_health, show_report
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import (
-    Place,
+    Folders,
     config_of,
     device_of,
     devices_of,
@@ -50,9 +50,9 @@ from benchmark.run.datasets import (
 from benchmark.run.engines import ENGINES, EngineRequest
 from benchmark.run.estimate import SPEED_FILE, exact_size
 from benchmark.run.grid import Grid, Pretraining, make_grid, other_ranks_lines
-from benchmark.run.jobs import Setup, Watch, Work, missing
+from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing
 from benchmark.run.local import Engine
-from benchmark.run.plan import make_plan, unmatched_lines
+from benchmark.run.plan import cache_miss_lines, make_plan
 from benchmark.run.pretraining import measure_untrained, probe_windows_of
 from benchmark.run.rows import refuse_lone_windows, refuse_uneven_batches, variants_of
 from benchmark.run.runner import do
@@ -114,7 +114,7 @@ class GridRequest:
     """Arguments of `run_grid`."""
 
     config: Config
-    place: Place
+    place: Folders
     machine: Machine
     results: Path
     out: Path
@@ -163,7 +163,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
-    for line in (*unmatched_lines(work.cells, grid, store), *other_ranks_lines(work.pretrainings, store)):
+    for line in (*cache_miss_lines(work.cells, grid, store), *other_ranks_lines(work.pretrainings, store)):
         note(console, line)
     failures = work_off(work, prepared, store, asked, console)
     if work.cells and asked.engine and asked.engine.detached:
@@ -248,10 +248,10 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
         if not work.cells:
             return 0
         sizes = {data.dataset_name: exact_size(data) for data in prepared.values()}
-        _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, abreast_of(work, machine))
+        _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, concurrent_of(work, machine))
         earlier = earlier_rates(work, seconds, store)
         with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:
-            watch = Watch(
+            watch = ProgressCallbacks(
                 progress.started,
                 progress.inner,
                 progress.finished,
@@ -262,7 +262,7 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
                 tracked.learned,
                 tracked.stored,
             )
-            return do(work, Setup(config, prepared, store, machine, watch), asked.engine, seconds)
+            return do(work, RunContext(config, prepared, store, machine, watch), asked.engine, seconds)
 
 
 SAME = (

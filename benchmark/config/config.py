@@ -209,8 +209,8 @@ class Config(Section):
 
     def encoder_of(self, method: type[PretrainMethod]) -> tuple[type[Encoder], EncoderConfig]:
         """The encoder of a method's row and its config: the one that it brings, else the shared one."""
-        if method.brings is not None:
-            return method.brings, PretrainedConfig(output=method.brings.features)
+        if method.external_encoder is not None:
+            return method.external_encoder, PretrainedConfig(output=method.external_encoder.features)
         return self.encoder_class(), self.encoder_config()
 
     def task_spec(self, stage: Pretrain | Finetune, column: str = "") -> TaskSpec:

@@ -232,7 +232,7 @@ def shared(*names: str) -> dict[str, Flag]:
 
 
 @dataclass(frozen=True)
-class Place:
+class Folders:
     """Folders of raw, prepared and simulated datasets, and the number of preparing processes. No effect on results."""
 
     data_root: Path | None
@@ -243,14 +243,14 @@ class Place:
     simulated: Path = Path("data") / "simulated"
 
 
-def place_of(arguments: Namespace) -> Place:
+def place_of(arguments: Namespace) -> Folders:
     """Data locations from the flags, a card's folder among them. Raises ConfigError for a bad flag or card."""
     from benchmark.config.words import folders_of
     from benchmark.machine.device import cores  # here, because torch loads slowly
 
     given = vars(arguments)
     workers = given.get("workers")
-    return Place(
+    return Folders(
         data_root=arguments.data_root,
         paths=folders_of(words_of(arguments)) | parse_data(arguments.data),
         cache=given.get("cache", CACHE),

@@ -22,7 +22,7 @@ from benchmark.data.datasets.base import LEADS, Source
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import AnyCard, source_of
 from benchmark.data.segments import FS, IN_MILLIVOLTS, TYPICAL_SECONDS, WINDOW, Kind, Rate, Segmentation, leads_named
-from benchmark.data.splits import Column, Labels, columns_of
+from benchmark.data.splits import DatasetTask, Labels, columns_of
 from benchmark.data.trials import Standardise
 from benchmark.results.names import DEFAULT_TASK, EngineName, Pool, Preset
 from methods.base import PretrainMethod, Recipe
@@ -168,13 +168,13 @@ class Data(Section):
         used = [self.cards[name] for name in dict.fromkeys([self.pretrain, *self.datasets]) if name in self.cards]
         return [card.title for card in used if isinstance(card, Card) and card.states_patients]
 
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[DatasetTask, ...]:
         """The columns of the table. Raises ValueError where a dataset or a task makes none."""
         return columns_of(self.datasets, self.task)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> DatasetTask:
         """The column of a name; for the name of a dataset that is none, the dataset under `default`."""
-        return next((column for column in self.columns() if column.name == name), Column(name))
+        return next((column for column in self.columns() if column.name == name), DatasetTask(name))
 
     def cut(self) -> Segmentation:
         """The segmentation of recordings."""

@@ -98,7 +98,7 @@ WHOLE = (0, 1)
 """The share of a process that is alone."""
 
 
-class Kinship(NamedTuple):
+class PatientIndex(NamedTuple):
     """Pseudo-trials of each patient and recording, as ranges of their order by patient and recording."""
 
     order: Tensor  # (T,) pseudo-trials by patient, a patient's by recording
@@ -145,9 +145,9 @@ class PairSource:
         return self.patient.cpu()[self.trial_of_pair]
 
     @cached_property
-    def kinship(self) -> Kinship:
+    def patient_index(self) -> PatientIndex:
         """Pseudo-trials by patient and recording."""
-        return find_kinship(self.patient, self.recording)
+        return find_patient_index(self.patient, self.recording)
 
 
 def pairs_of(per_trial: int) -> int:
@@ -155,7 +155,7 @@ def pairs_of(per_trial: int) -> int:
     return max(1, per_trial // 2)
 
 
-def find_kinship(patient: Tensor, recording: Tensor) -> Kinship:
+def find_patient_index(patient: Tensor, recording: Tensor) -> PatientIndex:
     """Kinship of pseudo-trials from their patients and recordings, (T,) each."""
     order = torch.argsort(recording, stable=True)
     order = order[torch.argsort(patient[order], stable=True)]  # (T,)
@@ -165,11 +165,11 @@ def find_kinship(patient: Tensor, recording: Tensor) -> Kinship:
         _, run, count = torch.unique_consecutive(ids, return_inverse=True, return_counts=True)
         start = count.cumsum(0) - count  # (runs,)
         ranges += [start[run][position], count[run][position]]  # (T,), (T,)
-    return Kinship(order, position, *ranges)
+    return PatientIndex(order, position, *ranges)
 
 
-def draw_kin(
-    kin: Kinship, trial: Tensor, window: Tensor, windows: int, generator: torch.Generator | None = None
+def draw_partner(
+    kin: PatientIndex, trial: Tensor, window: Tensor, windows: int, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
     """Partner of each window: one of another recording of the patient, else another of the same recording, else
     itself.
@@ -233,7 +233,7 @@ def heartbeat_views(
     beat = 2 * pair + torch.randint(0, 2, pair.shape, device=pair.device, generator=generator)  # (B,)
     if pairing == "same":
         return Views(trial, beat * samples, trial, beat * samples)
-    partner, other = draw_kin(source.kinship, trial, beat, beats, generator)  # (B,), (B,)
+    partner, other = draw_partner(source.patient_index, trial, beat, beats, generator)  # (B,), (B,)
     return Views(trial, beat * samples, partner, other * samples)
 
 
@@ -255,9 +255,9 @@ def plain_views(source: PairSource, trial: Tensor, pairing: Pairing, generator: 
         return Views(trial, t, trial, t)
     if windows == 1:
         t = torch.zeros_like(trial)  # (B,)
-        return Views(trial, t, draw_kin(source.kinship, trial, t, 1, generator)[0], t)
+        return Views(trial, t, draw_partner(source.patient_index, trial, t, 1, generator)[0], t)
     shift, window = drawn(samples + 1), drawn(windows - 1)  # (B,) the shift is the same for both, (B,)
-    partner, other = draw_kin(source.kinship, trial, window, windows - 1, generator)  # (B,), (B,)
+    partner, other = draw_partner(source.patient_index, trial, window, windows - 1, generator)  # (B,), (B,)
     return Views(trial, window * samples + shift, partner, other * samples + shift)
 
 
@@ -287,7 +287,7 @@ def source_facts(source: PairSource, pairing: Pairing) -> dict[str, int]:
     """Counts to report of a corpus: windows of patients with one recording, recordings without text."""
     facts = {}
     if pairing == "patient":
-        alone = source.kinship.patient_count == source.kinship.recording_count  # (T,)
+        alone = source.patient_index.patient_count == source.patient_index.recording_count  # (T,)
         facts["windows_of_patients_with_one_recording"] = int(alone.sum()) * source.pairs_each
     if source.text is not None:
         facts["recordings_without_text"] = source.recordings_without_text
@@ -326,7 +326,7 @@ def batches_ahead(
         yield lambda step: make_batch(source, pairs[step], pairing, share)
         return
     if pairing == "patient":
-        _ = source.kinship  # found once, before two threads ask for it
+        _ = source.patient_index  # found once, before two threads ask for it
     _, _, samples, leads = signal.shape
     each = max(1, block_bytes // bytes_of_batch(samples, leads, pairs.shape[1] // share[1], pairing))
     marks = [first, *range(first + 1, len(pairs), each), len(pairs)]  # the first step waits for itself alone

@@ -362,7 +362,7 @@ TASKS: dict[str, dict[str, NamedTask]] = {
 
 
 @dataclass(frozen=True)
-class Column:
+class DatasetTask:
     """A dataset under a task."""
 
     dataset: str
@@ -384,7 +384,7 @@ def tasks_of(dataset: str) -> tuple[str, ...]:
     return (DEFAULT_TASK, *TASKS.get(dataset, {}))
 
 
-def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[Column, ...]:
+def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[DatasetTask, ...]:
     """Each dataset under those of the tasks that it has.
 
     Raises ValueError for a task that none of the datasets has, and for a dataset that has none of the tasks.
@@ -397,4 +397,4 @@ def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[Column, .
     for name in datasets:
         if not any(task in tasks_of(name) for task in asked):
             raise ValueError(f"{name} has none of the tasks {', '.join(asked)}: it has {', '.join(tasks_of(name))}")
-    return tuple(Column(name, task) for name in datasets for task in asked if task in tasks_of(name))
+    return tuple(DatasetTask(name, task) for name in datasets for task in asked if task in tasks_of(name))

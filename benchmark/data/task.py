@@ -35,7 +35,7 @@ from benchmark.data.prepare import Prepared, opened
 from benchmark.data.segments import without_absent
 from benchmark.data.splits import (
     SPLIT_SEED,
-    Column,
+    DatasetTask,
     LabelledSubset,
     TaskSpec,
     absent_classes,
@@ -320,7 +320,7 @@ def _all_windows(trial: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
     return np.asarray((trial[:, None] * per_trial + np.arange(per_trial)).ravel(), np.int64)
 
 
-def of_task(prepared: Prepared, column: Column) -> Prepared:
+def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
     """A prepared dataset under a task: the same windows with the task's labels and a fingerprint of both."""
     task = column.named
     if task is None:
@@ -343,7 +343,7 @@ def of_task(prepared: Prepared, column: Column) -> Prepared:
 
 
 @lru_cache(maxsize=4)
-def opened_for(folder: Path, column: Column) -> Prepared:
+def open_task_view(folder: Path, column: DatasetTask) -> Prepared:
     """The prepared dataset in a folder under a task, opened once per process. Raises FileNotFoundError."""
     return of_task(opened(folder), column)
 

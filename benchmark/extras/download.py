@@ -69,7 +69,16 @@ from benchmark.extras.download_catalogue import (
     shipped,
     shown_bytes,
 )
-from benchmark.extras.download_files import Interrupted, Ledger, Refused, Unreachable, Web, alone_in, fetch_all, pieces
+from benchmark.extras.download_files import (
+    Interrupted,
+    Ledger,
+    Refused,
+    Unreachable,
+    Web,
+    fetch_all,
+    folder_lock,
+    pieces,
+)
 from benchmark.machine.processes import Stopped
 from benchmark.results.files import MEBIBYTE, naming, parse_json, read_json, temporary_name, unfit_members, write_atomic
 from benchmark.screen import Console, duration, error, note, step
@@ -690,7 +699,7 @@ def _download(order: Order, console: Console) -> bool:
     voice = Voice(partial(note, console), partial(step, console), lambda what: step(console, what, shown=shown_bytes))
     note(console, f"{order.source.release}:")
     try:
-        with alone_in(order.root), Ledger(order.root) as ledger:
+        with folder_lock(order.root), Ledger(order.root) as ledger:
             outcome = get(order, ledger, voice)
     except NotReached as problem:
         error(str(problem))

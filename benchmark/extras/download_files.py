@@ -449,7 +449,7 @@ class Ledger:
 
 
 @contextmanager
-def alone_in(root: Path) -> Iterator[None]:
+def folder_lock(root: Path) -> Iterator[None]:
     """Within, no other process downloads into the folder. Raises DatasetError if one does."""
     path = root / OF_DOWNLOAD / LOCK
     with naming(path):

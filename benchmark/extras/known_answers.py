@@ -26,7 +26,7 @@ from benchmark.cli.run import GridRequest, open_all, prepare_all, work_off
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config, load_config, validate
 from benchmark.config.errors import ConfigError, unknown
-from benchmark.config.flags import Place
+from benchmark.config.flags import Folders
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import PIPELINE_VERSION
 from benchmark.data.simulate import SIMULATOR_VERSION
@@ -174,7 +174,7 @@ def run_arm(arm: Arm, work: Path) -> Ran:
     torch.set_num_threads(1)
     key, before = key_of(arm), cpu_seconds()
     data = work / "data" / key
-    place = Place(None, {}, data / "cache", workers=1, simulated=data / "simulated")
+    place = Folders(None, {}, data / "cache", workers=1, simulated=data / "simulated")
     config, paths = plant(arm, config_of(arm), place)
     asked = GridRequest(config, replace(place, paths=paths), MACHINE, work / "runs", data / "out")
     console = open_console(io.StringIO())
@@ -199,7 +199,7 @@ def run_arm(arm: Arm, work: Path) -> Ran:
     return ran
 
 
-def plant(arm: Arm, config: Config, place: Place) -> tuple[Config, dict[str, Path]]:
+def plant(arm: Arm, config: Config, place: Folders) -> tuple[Config, dict[str, Path]]:
     """The config that reads the altered cohorts, and their folders; both as they were for an arm without plants.
 
     An unaltered cohort beside an altered one is read from its folder too, since real and simulated data do not mix.

@@ -44,7 +44,7 @@ from benchmark.machine.ranks import follow, leading, read_ranks
 from benchmark.results.files import MEBIBYTE, harmless, read_json, read_regular, write_atomic
 from benchmark.run.claims import alone
 from benchmark.run.engines import EngineRequest
-from benchmark.run.local import Ended, Not, Order, Result, Submitted, Task, Tell, Work
+from benchmark.run.local import Ended, Order, Result, Start, Submitted, Task, Tell, Work
 
 LIMIT_SHARE = 0.5
 """Of the time limit of a job that its tasks are expected to take."""
@@ -62,9 +62,9 @@ class Batch(Generic[Work]):
         return self.tasks[0].after
 
     @property
-    def whole(self) -> bool:
+    def is_pretraining(self) -> bool:
         """Whether it is a pretraining."""
-        return self.tasks[0].whole
+        return self.tasks[0].is_pretraining
 
     @property
     def keys(self) -> list[str]:
@@ -74,12 +74,14 @@ class Batch(Generic[Work]):
 
 def batches_of(tasks: Sequence[Task[Any]], *, most: int, minutes: float) -> list[Batch[Any]]:
     """The batches of some tasks: at most `most` tasks each, expected within half of a limit of `minutes`."""
-    whole = [Batch((task,)) for task in tasks if task.whole]
+    pretrainings = [Batch((task,)) for task in tasks if task.is_pretraining]
     groups: dict[str, list[Task[Any]]] = {}
     for task in tasks:
-        if not task.whole:
+        if not task.is_pretraining:
             groups.setdefault(task.after, []).append(task)
-    return whole + [batch for group in groups.values() for batch in balanced(group, most, minutes * 60 * LIMIT_SHARE)]
+    return pretrainings + [
+        batch for group in groups.values() for batch in balanced(group, most, minutes * 60 * LIMIT_SHARE)
+    ]
 
 
 def balanced(tasks: Sequence[Task[Any]], most: int, seconds: float) -> list[Batch[Any]]:
@@ -100,7 +102,7 @@ def arrays_of(batches: Sequence[Batch[Any]], most: int) -> list[list[Batch[Any]]
     """The batches as arrays of at most `most` jobs, which wait for one task and need equal resources."""
     arrays: dict[tuple[str, bool], list[Batch[Any]]] = {}
     for batch in batches:
-        arrays.setdefault((batch.after, batch.whole), []).append(batch)
+        arrays.setdefault((batch.after, batch.is_pretraining), []).append(batch)
     return [own[start : start + most] for own in arrays.values() for start in range(0, len(own), most)]
 
 
@@ -262,7 +264,7 @@ def run_in_turn(function: Callable[[Any, Tell], Any], tasks: Sequence[Task[Any]]
     """Run tasks one by one, those that other runners hold again later; returns the keys of what is left to them."""
     left, until = list(tasks), time.monotonic() + PATIENCE_SECONDS
     while left:
-        before, left = left, [task for task in left if run_one(function, task) is Not.YET]
+        before, left = left, [task for task in left if run_one(function, task) is Start.LATER]
         if len(left) < len(before):
             until = time.monotonic() + PATIENCE_SECONDS
         if left and time.monotonic() > until:
@@ -283,7 +285,7 @@ def run_one(function: Callable[[Any, Tell], Any], task: Task[Any]) -> Any:
             print(*news, flush=True)
 
     answer = function(task.work, tell)
-    how = "is held by another runner" if answer is Not.YET else f"ended after {time.monotonic() - started:.0f} s"
+    how = "is held by another runner" if answer is Start.LATER else f"ended after {time.monotonic() - started:.0f} s"
     print(f"{task.name} {how}", flush=True)
     return answer
 
@@ -549,11 +551,11 @@ class _Watch(Generic[Work, Result]):
             if task.after in held and task.after not in inside:
                 continue
             begun = self.order.begin(task)
-            if begun is Not.EVER:
+            if begun is Start.NEVER:
                 self.waiting.remove(task)
             elif isinstance(begun, Task):
                 free.append(begun)
-            if begun is not Not.YET:
+            if begun is not Start.LATER:
                 held.discard(task.key)
         return free
 
@@ -588,7 +590,7 @@ class _Watch(Generic[Work, Result]):
     def submitted(self, batches: Sequence[Batch[Work]], after: str) -> list[str]:
         """Submit one array; returns the ids of its jobs. Raises ClusterError."""
         settings, first = self.engine.settings, batches[0].tasks[0]
-        ranks = max(1, settings.gpus) if first.whole else 1
+        ranks = max(1, settings.gpus) if first.is_pretraining else 1
         grace = settings.warning_seconds * GRACE_SHARE
         jobs = [SlurmJob.of(self.order.function, batch.tasks, grace) for batch in batches]
         return submit(jobs, self.engine.folder, settings, f"ecg-{first.key[:8]}", after, ranks)

@@ -255,21 +255,21 @@ class Machine:
         mode: dict[str, str | int] = {"device": self.device.type, "precision": self.precision}
         return mode | ({"compiled": True} if self.compiled else {}) | ({"ranks": self.ranks} if self.ranks > 1 else {})
 
-    def abreast(self, pretrainings: int) -> int:
+    def concurrent(self, pretrainings: int) -> int:
         """Concurrent pretrainings of so many: `jobs` on a CPU, one on each GPU, one of several ranks."""
         if self.ranks > 1:
             return 1
         return max(1, min(self.jobs if self.device.type == "cpu" else self.devices, pretrainings))
 
-    def abreast_on_a_device(self, abreast: int) -> int:
+    def concurrent_on_a_device(self, concurrent: int) -> int:
         """Most of so many concurrent pretrainings on one device."""
-        return -(-abreast // self.devices)
+        return -(-concurrent // self.devices)
 
-    def pretraining_threads(self, abreast: int) -> int:
+    def pretraining_threads(self, concurrent: int) -> int:
         """Threads of each of so many concurrent pretrainings."""
         import torch  # here, because it loads slowly and every command reads the ranks
 
-        return max(1, torch.get_num_threads() // abreast)
+        return max(1, torch.get_num_threads() // concurrent)
 
     def cell_threads(self) -> int:
         """Threads per cell process: one on a CPU, so that results do not depend on the number of cores."""

@@ -323,7 +323,7 @@ LOCK, SET = Path(".kept") / "lock", Path(".kept") / "set"
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path) -> Iterator[None]:
     """Context that one process at a time is in for a folder; the others wait. Where nothing can be locked, all are."""
     with ExitStack() as stack:
         with suppress(OSError):

@@ -14,7 +14,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.splits import SPLIT_VERSION
-from benchmark.data.task import Sides, Task, coverage, opened_for, sides_for_tasks, task_on
+from benchmark.data.task import Sides, Task, coverage, open_task_view, sides_for_tasks, task_on
 from benchmark.elsewhere import OwnWindows, lacking, own_task, spread
 from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units
@@ -23,10 +23,10 @@ from benchmark.results.store import CorruptRow, End, Failure, Predictions, Row, 
 from benchmark.run.grid import Cell
 from benchmark.training.boosting import FEATURES_VERSION, boost
 from benchmark.training.checkpoint import load_brought, load_encoder
-from benchmark.training.evaluations import EVALUATIONS, Judged
+from benchmark.training.evaluations import EVALUATIONS, EvaluationInput
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
-from benchmark.training.probes import Known
+from benchmark.training.probes import EvaluationCache
 
 UNTESTED = "judged on validation patients alone"
 """Why a cell of `tune` has no scores; its validation scores are in its row's `training`."""
@@ -51,9 +51,9 @@ class CellJob:
 def run_together(jobs: Sequence[CellJob]) -> list[End]:
     """Run cells in turn; an error in one does not stop the others.
 
-    Probes of frozen features among them must share one encoder: nothing is computed twice (`Known`).
+    Probes of frozen features among them must share one encoder: nothing is computed twice (`EvaluationCache`).
     """
-    known = Known()
+    known = EvaluationCache()
     ends = []
     for job in jobs:
         started, failure = time.perf_counter(), None
@@ -65,13 +65,13 @@ def run_together(jobs: Sequence[CellJob]) -> list[End]:
     return ends
 
 
-def run_cell(job: CellJob, known: Known) -> None:
+def run_cell(job: CellJob, known: EvaluationCache) -> None:
     """Run one cell and store its row; `known`: what it shares with the other cells of its group.
 
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
     column, device = job.config.data.column(job.cell.dataset), torch.device(job.device)
-    prepared, spec = opened_for(job.prepared, column), job.config.task_spec(job.config.finetune, column.name)
+    prepared, spec = open_task_view(job.prepared, column), job.config.task_spec(job.config.finetune, column.name)
     tested = job.cell.evaluation != VALIDATION
     place = job.prepared, column, spec, tested
     if place not in known.sides:
@@ -143,7 +143,7 @@ def stored_row(cell: Cell, store: Store) -> Row | None:
     return row
 
 
-def learn_on(job: CellJob, task: Task, known: Known) -> Outcome:
+def learn_on(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     """`learn`, in windows of its own where the encoder has signals of its own: predictions of the task's windows."""
     if job.cell.own is None:
         return learn(job, task, known)
@@ -164,7 +164,7 @@ def learn_on(job: CellJob, task: Task, known: Known) -> Outcome:
     return Outcome(spread(found.probability, own, task), found.training, [*notes, *found.notes])
 
 
-def learn(job: CellJob, task: Task, known: Known) -> Outcome:
+def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     """What the cell's evaluation makes of its task. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
     if cell.evaluation == FEATURES:
@@ -173,12 +173,12 @@ def learn(job: CellJob, task: Task, known: Known) -> Outcome:
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     encoder = known.encoders.get(cell.pretrain_key)
     method = cell.pretraining.method
-    if encoder is None and method.brings is not None:
-        encoder = load_brought(method.brings, cell.pretraining.content["encoder"])
+    if encoder is None and method.external_encoder is not None:
+        encoder = load_brought(method.external_encoder, cell.pretraining.content["encoder"])
     elif encoder is None:
         encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
     known.encoders[cell.pretrain_key] = encoder
-    judged = Judged(encoder, task, job.config, method, cell.seed, job.precision, known)
+    judged = EvaluationInput(encoder, task, job.config, method, cell.seed, job.precision, known)
     return EVALUATIONS[cell.evaluation].run(judged)
 
 

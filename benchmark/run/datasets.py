@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import Place
+from benchmark.config.flags import Folders
 from benchmark.config.sections import Simulation
 from benchmark.data.audit import Finding, audit, people_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
@@ -114,7 +114,7 @@ def locate(
     return source(folder)
 
 
-def remove_damaged_cohort(folder: Path, name: str, place: Place, console: Console) -> None:
+def remove_damaged_cohort(folder: Path, name: str, place: Folders, console: Console) -> None:
     """Remove a simulated cohort whose files are not as they were written, so that it is written anew.
 
     A file is read once per change of its size, time or inode.
@@ -133,7 +133,7 @@ MANY_FILES = 1000
 """From so many files on, reading them takes long enough to be told."""
 
 
-def open_data(config: Config, name: str, place: Place, console: Console) -> Dataset:
+def open_data(config: Config, name: str, place: Folders, console: Console) -> Dataset:
     """A dataset, simulated first if the config says so. Raises DatasetError if it is missing."""
     title = config.data.source(name).title
     folder = missing_cohort(config, name, place.simulated)
@@ -156,7 +156,7 @@ def open_data(config: Config, name: str, place: Place, console: Console) -> Data
 
 
 def prepare_data(
-    dataset: Dataset, config: Config, place: Place, console: Console, cut: Segmentation | None = None
+    dataset: Dataset, config: Config, place: Folders, console: Console, cut: Segmentation | None = None
 ) -> Prepared:
     """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable.
 
@@ -268,8 +268,8 @@ Own = dict[tuple[str, str], Prepared]
 def brought(config: Config) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
     """The compared rows whose weights come from elsewhere, with their encoders."""
     for variant in methods_of(config):
-        if variant.method is not None and variant.method.brings is not None:
-            yield variant, variant.method.brings
+        if variant.method is not None and variant.method.external_encoder is not None:
+            yield variant, variant.method.external_encoder
 
 
 def refuse_unusable(config: Config) -> None:
@@ -289,7 +289,7 @@ def refuse_unusable(config: Config) -> None:
             raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add --evaluate with one of {frozen}")
 
 
-def prepare_own(config: Config, datasets: Iterable[Dataset], place: Place, console: Console) -> Own:
+def prepare_own(config: Config, datasets: Iterable[Dataset], place: Folders, console: Console) -> Own:
     """The datasets of the columns cut for each encoder from elsewhere, from the cache if possible."""
     found = each_cut(config, datasets, lambda dataset, cut: prepare_data(dataset, config, place, console, cut))
     return {name: prepared for name, prepared in found.items() if prepared is not None}
@@ -322,7 +322,7 @@ def elsewhere_facts(config: Config, prepared: Mapping[str, Prepared], grid: Grid
     """Row -> what plans and reports know of its weights from elsewhere."""
     found: dict[str, dict[str, object]] = {}
     for variant in grid.variants:
-        kind = variant.method.brings if variant.method is not None else None
+        kind = variant.method.external_encoder if variant.method is not None else None
         if kind is None:
             continue
         columns = [column.name for column in config.data.columns()]

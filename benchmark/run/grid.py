@@ -244,7 +244,7 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
 
 def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
     """Evaluation -> why a row has no cells there: fine-tuning of an encoder whose weights get no gradients."""
-    kind = variant.method.brings if variant.method else None
+    kind = variant.method.external_encoder if variant.method else None
     learned = [table for table in tables if not EVALUATION_FACTS[table].frozen]
     if kind is None or not learned or not (why := kind.why_frozen()):
         return {}
@@ -264,7 +264,7 @@ def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str
     if variant.method is None:
         return None
     shared = config.protocol == "paper" and variant.method.trains
-    own = config.pretrain.seed if shared else BROUGHT_SEED if variant.method.brings else seed
+    own = config.pretrain.seed if shared else BROUGHT_SEED if variant.method.external_encoder else seed
     content = pretrain_content(config, variant.method, variant.config, own, fingerprint, mode)
     return Pretraining(digest(content), variant, own, content, stem_key(content))
 

@@ -30,7 +30,7 @@ from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store
 from benchmark.run.cell import CellJob, run_together, source_facts, stored_row
 from benchmark.run.claims import BEAT_SECONDS, CLAIMS, Claims, Sight, Watched, look, owner_in
 from benchmark.run.grid import Cell, Grid, Pretraining, task_name
-from benchmark.run.local import Not, Tell
+from benchmark.run.local import Start, Tell
 from benchmark.run.pretraining import PretrainingJob, in_step, run_to_end
 from benchmark.run.tracking import Point, pretraining_points
 from benchmark.training.checkpoint import checked_card, other_encoder
@@ -45,7 +45,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Watch:
+class ProgressCallbacks:
     """Callbacks that report progress; tasks are named by `task_name`."""
 
     started: Callable[[str], None]
@@ -75,12 +75,12 @@ def quiet(*said: object) -> None:
     """Hears and says nothing."""
 
 
-QUIET = Watch(quiet, quiet, quiet, quiet, quiet, quiet, quiet)
+NO_PROGRESS = ProgressCallbacks(quiet, quiet, quiet, quiet, quiet, quiet, quiet)
 """Nobody is told."""
 
 
 @dataclass(frozen=True)
-class Setup:
+class RunContext:
     """What a runner works with, the same for all of its tasks."""
 
     config: Config
@@ -88,10 +88,10 @@ class Setup:
     """Name of the corpus or of a column -> its prepared data."""
     store: Store
     machine: Machine
-    watch: Watch
+    watch: ProgressCallbacks
 
 
-def folders_of(setup: Setup) -> dict[str, Path]:
+def folders_of(setup: RunContext) -> dict[str, Path]:
     """Name of the corpus or of a column -> folder of its prepared data."""
     return {name: data.folder for name, data in setup.prepared.items()}
 
@@ -149,7 +149,7 @@ def configs_of(config: Config, tasks: Iterable[Pretraining | Cell]) -> dict[str,
     return {name: with_settings(config, variant.settings) for name, variant in variants.items()}
 
 
-def pretraining_job(task: Pretraining, configs: Mapping[str, Config], setup: Setup) -> PretrainingJob:
+def pretraining_job(task: Pretraining, configs: Mapping[str, Config], setup: RunContext) -> PretrainingJob:
     """The job of a pretraining, whose encoder goes to the store; `configs`: of the rows (`configs_of`)."""
     machine = setup.machine
     config, folder = configs[task.variant.name], setup.store.pretrained / task.key
@@ -158,12 +158,12 @@ def pretraining_job(task: Pretraining, configs: Mapping[str, Config], setup: Set
     return PretrainingJob(task, config, folders_of(setup), folder, *how)
 
 
-def cell_jobs(cells: Iterable[Cell], configs: Mapping[str, Config], setup: Setup) -> list[tuple[CellJob, ...]]:
+def cell_jobs(cells: Iterable[Cell], configs: Mapping[str, Config], setup: RunContext) -> list[tuple[CellJob, ...]]:
     """The jobs of some cells, those that run in one process together."""
     return [tuple(cell_job(cell, configs, setup) for cell in group) for group in groups_of(cells)]
 
 
-def cell_job(cell: Cell, configs: Mapping[str, Config], setup: Setup) -> CellJob:
+def cell_job(cell: Cell, configs: Mapping[str, Config], setup: RunContext) -> CellJob:
     """The job of a cell; it says what its encoder, if it was trained, was pretrained on."""
     machine = setup.machine
     trained = cell.pretraining and cell.pretraining.method.trains
@@ -173,7 +173,7 @@ def cell_job(cell: Cell, configs: Mapping[str, Config], setup: Setup) -> CellJob
 
 
 def run_job(job: Job, tell: Tell) -> list[End]:
-    """Run a job; tells the steps of a pretraining as arguments of `Watch.inner`, and its curve as `Learned`."""
+    """Run a job; tell: called with the steps of a pretraining (`ProgressCallbacks.inner`) and its curve (`Learned`)."""
     if not isinstance(job, PretrainingJob):
         return run_together(job)
     name, key, recipe = task_name(job.task), job.task.key, job.task.variant.config.recipe
@@ -271,7 +271,7 @@ def in_turn(cells: Iterable[Cell]) -> list[Cell]:
 
 
 @dataclass
-class Left:
+class OpenTasks:
     """The missing work that is not finished, by key, the claims by which it is shared, and the number of failures."""
 
     pretrainings: dict[str, Pretraining]
@@ -298,12 +298,12 @@ class Left:
         return [cell for cell in self.cells.values() if cell.pretrain_key not in self.pretrainings]
 
 
-def left_of(work: Work, store: Store, claims: Claims) -> Left:
+def left_of(work: Work, store: Store, claims: Claims) -> OpenTasks:
     """All of some missing work, before any of it is done."""
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
     failed_before = {task.key: failed(failure_file(task, store)) for task in tasks}
     pretrainings = {task.key: task for task in work.pretrainings}
-    return Left(pretrainings, {cell.key: cell for cell in work.cells}, failed_before, claims)
+    return OpenTasks(pretrainings, {cell.key: cell for cell in work.cells}, failed_before, claims)
 
 
 def claimed(task: Pretraining | Cell) -> tuple[str, ...]:
@@ -326,7 +326,7 @@ def release(keys: Iterable[str], claims: Claims) -> None:
         claims.release(key)
 
 
-def is_free(task: Pretraining | Cell, left: Left, setup: Setup) -> bool:
+def is_free(task: Pretraining | Cell, left: OpenTasks, setup: RunContext) -> bool:
     """Whether the task is this runner's: claimed, and neither finished nor failed by another runner meanwhile."""
     store = setup.store
     if not take(task, left.claims):
@@ -341,7 +341,7 @@ def is_free(task: Pretraining | Cell, left: Left, setup: Setup) -> bool:
     return False
 
 
-def finish(task: Pretraining | Cell, left: Left) -> None:
+def finish(task: Pretraining | Cell, left: OpenTasks) -> None:
     """Take a task off what is left, and release its claim."""
     if isinstance(task, Cell):
         del left.cells[task.key]
@@ -350,7 +350,7 @@ def finish(task: Pretraining | Cell, left: Left) -> None:
     release(claimed(task), left.claims)
 
 
-def give_up(task: Pretraining | Cell, failure: Failure, left: Left, setup: Setup) -> None:
+def give_up(task: Pretraining | Cell, failure: Failure, left: OpenTasks, setup: RunContext) -> None:
     """Count a stored failure; the cells of a failed pretraining fail with it."""
     left.failures += 1
     setup.watch.failed(task_name(task), where_to_look(task, failure, setup.store))
@@ -365,7 +365,7 @@ def give_up(task: Pretraining | Cell, failure: Failure, left: Left, setup: Setup
         del left.cells[cell.key]
 
 
-def settle(end: End, left: Left, setup: Setup, *, stored: bool) -> None:
+def settle(end: End, left: OpenTasks, setup: RunContext, *, stored: bool) -> None:
     """Take a task that has ended off what is left; its failure is stored unless it is so already."""
     task, failure = left.task(end.key), end.failure
     if failure is None:
@@ -396,7 +396,7 @@ def store_time(folder: Path) -> int | None:
         return None
 
 
-def silence(sight: Sight, now: int | None) -> float:
+def seconds_since_heartbeat(sight: Sight, now: int | None) -> float:
     """Seconds since a claim was renewed; 0 where the time of its file system is not known."""
     return (now - sight.renewed) / 1e9 if now is not None else 0.0
 
@@ -408,7 +408,9 @@ def seems_left(key: str, claims: Claims) -> bool:
         return True
     owner = owner_in(sight.content)
     running = runs(owner) if owner else None
-    return silence(sight, store_time(claims.folder)) >= MISSED_SECONDS if running is None else not running
+    return (
+        seconds_since_heartbeat(sight, store_time(claims.folder)) >= MISSED_SECONDS if running is None else not running
+    )
 
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -457,7 +459,7 @@ LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Attempt:
+class RemoteJob:
     """The function of engines whose tasks run apart; picklable."""
 
     results: Path
@@ -471,7 +473,7 @@ class Attempt:
     seen: dict[str, Watched] = field(default_factory=dict, compare=False)
     """Claims of others over the calls of one process: one of a dead host is taken over after watching it."""
 
-    def __call__(self, job: Job, tell: Tell) -> list[End] | Not:
+    def __call__(self, job: Job, tell: Tell) -> list[End] | Start:
         """Do what is free of a job; Not.YET if another runner holds a part, or its encoder is not there."""
         store = Store(self.results)
         with Claims(store.root / CLAIMS, seen=self.seen) as claims:
@@ -490,7 +492,7 @@ class Attempt:
                 if end.failure:
                     save_failure(next(task for task in ready if task.key == end.key), end.failure, store)
             left = [task for task in tasks_of(job) if self._is_open(task, store)]
-        return Not.YET if left else []  # the ends are in the store
+        return Start.LATER if left else []  # the ends are in the store
 
     def _run(self, job: Job, tell: Tell) -> list[End]:
         if isinstance(job, PretrainingJob) and job.ranks > 1:

@@ -45,12 +45,12 @@ Tell = Callable[[Any], None]
 """Tells the caller of a running task's progress; what is told must be picklable."""
 
 
-class Not(Enum):
+class Start(Enum):
     """Why a task does not begin."""
 
-    YET = "another runner has it"
+    LATER = "another runner has it"
     """It is asked for again."""
-    EVER = "nothing of it is left to do"
+    NEVER = "nothing of it is left to do"
     """Those that wait for it may begin."""
 
 
@@ -67,8 +67,8 @@ class Task(Generic[Work]):
     """Key of the task that must have ended before; '' for none."""
     seconds: float = 0.0
     """What it is expected to take."""
-    whole: bool = False
-    """A pretraining: `Order.abreast` limits how many of them a device has at a time."""
+    is_pretraining: bool = False
+    """A pretraining: `Order.concurrent` limits how many of them a device has at a time."""
     parts: tuple[str, ...] = ()
     """Keys of what is done in it, where that is more than `key`."""
 
@@ -105,13 +105,13 @@ class Order(Generic[Work, Result]):
 
     tasks: Sequence[Task[Work]]
     """In the order in which they should begin."""
-    function: Callable[[Work, Tell], Result | Not | None]
-    """Runs a task; picklable. Where tasks run apart it tells `Not.YET` or nothing: `found` has the result."""
+    function: Callable[[Work, Tell], Result | Start | None]
+    """Runs a task; picklable. Where tasks run apart it tells `Start.LATER` or nothing: `found` has the result."""
     threads: Callable[[Task[Work]], int] = lambda task: 1
     """Of a task's process while it runs."""
-    abreast: int = 1
-    """Most `whole` tasks at a time on a device."""
-    begin: Callable[[Task[Work]], Task[Work] | Not] = lambda task: task
+    concurrent: int = 1
+    """Most `is_pretraining` tasks at a time on a device."""
+    begin: Callable[[Task[Work]], Task[Work] | Start] = lambda task: task
     """Asked when a task can begin, after the ends before were consumed: what of it is to be done."""
     found: Callable[[Task[Work]], Result | None] = lambda task: None
     """What the store holds of a task that has ended; None if it has not. Of engines whose tasks run apart."""
@@ -152,13 +152,13 @@ class Waiting(Generic[Work, Result]):
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def take(self, *, whole: bool = True) -> Task[Work] | None:
-        """The next task that can begin, a whole one only where `whole`; None if there is none now."""
+    def take(self, *, is_pretraining: bool = True) -> Task[Work] | None:
+        """The next task that can begin, a pretraining only where `is_pretraining`; None if there is none now."""
         for task in list(self._tasks):
-            if task.after in self._open or (task.whole and not whole):
+            if task.after in self._open or (task.is_pretraining and not is_pretraining):
                 continue
             begun = self._order.begin(task)
-            if begun is Not.YET:
+            if begun is Start.LATER:
                 continue
             self._tasks.remove(task)
             if isinstance(begun, Task):
@@ -172,34 +172,37 @@ class Waiting(Generic[Work, Result]):
 
 
 @dataclass(eq=False)
-class Place:
+class DeviceSlot:
     """A device, and the tasks that run there."""
 
     jobs: int
     """Most tasks at a time."""
     running: int = 0
-    whole: int = 0
+    is_pretraining: int = 0
     """Of the running tasks."""
 
     def count(self, task: Task[Any], change: int) -> None:
         """Count a task that begins (1) or ends (-1)."""
         self.running += change
-        self.whole += change * task.whole
+        self.is_pretraining += change * task.is_pretraining
 
 
 def next_task(
-    waiting: Waiting[Work, Result], places: Sequence[Place], abreast: int, held: Task[Work] | None = None
+    waiting: Waiting[Work, Result],
+    places: Sequence[DeviceSlot],
+    concurrent: int,
+    held: Task[Work] | None = None,
 ) -> tuple[Task[Work], int] | None:
     """The next task that can begin and the number of its place, the least busy one; None if there is none now.
 
-    abreast: most whole tasks at a time on a place; held: a task that was taken before, and begins first.
+    concurrent: most pretrainings at a time on a device; held: a task that was taken before, and begins first.
     """
     free = [number for number, place in enumerate(places) if place.running < place.jobs]
-    roomy = [number for number in free if places[number].whole < abreast]
-    task = held or (waiting.take(whole=bool(roomy)) if free else None)
+    roomy = [number for number in free if places[number].is_pretraining < concurrent]
+    task = held or (waiting.take(is_pretraining=bool(roomy)) if free else None)
     if task is None:
         return None
-    return task, min(roomy if task.whole and roomy else free, key=lambda number: places[number].running)
+    return task, min(roomy if task.is_pretraining and roomy else free, key=lambda number: places[number].running)
 
 
 USE_FEWER = "if memory ran out, use fewer jobs (--jobs-per-device)"
@@ -246,7 +249,7 @@ def open_local(request: EngineRequest) -> Local:
 
 
 @dataclass(eq=False)
-class _Device(Place):
+class _Device(DeviceSlot):
     """A device with the environment of its processes."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -308,7 +311,7 @@ class _Pools(Generic[Work, Result]):
         there are processes, so `on_start` is exact. A killed process breaks its pool and fails its running tasks.
         """
         for place in self.places:
-            place.running = place.whole = 0
+            place.running = place.is_pretraining = 0
         with ExitStack() as stack:
             for place in self.places:
                 try:
@@ -350,7 +353,7 @@ class _Pools(Generic[Work, Result]):
         """Submit tasks while processes are free, `held` first; returns one that could not be submitted."""
         function: Any = self.order.function
         while not self.broken:
-            found = next_task(self.waiting, self.places, self.order.abreast, held)
+            found = next_task(self.waiting, self.places, self.order.concurrent, held)
             if found is None:
                 return None
             held, number = found

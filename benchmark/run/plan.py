@@ -16,7 +16,7 @@ from benchmark.config.config import Config
 from benchmark.config.sections import REFERENCE
 from benchmark.data.corpus import has_text, pretrained_entries
 from benchmark.data.prepare import Prepared, skip_summary
-from benchmark.data.splits import Column
+from benchmark.data.splits import DatasetTask
 from benchmark.results.names import FEATURES
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store
@@ -56,7 +56,7 @@ def make_plan(
     return Plan(key=key, cells=cells, warnings=list(warnings), health_windows=health_windows, **content)
 
 
-def column_facts(prepared: Prepared, column: Column) -> dict[str, Any]:
+def column_facts(prepared: Prepared, column: DatasetTask) -> dict[str, Any]:
     """Facts of a column; of a named task also its dataset and name."""
     if column.named is None:
         return facts_of(prepared)
@@ -109,7 +109,7 @@ HIDDEN = ("data fingerprint", "source of", "module", "encoder.source", "encoder.
 """Parts whose values are digests: only their names are printed."""
 
 
-def unmatched_lines(cells: Sequence[Cell], grid: Grid, store: Store) -> list[str]:
+def cache_miss_lines(cells: Sequence[Cell], grid: Grid, store: Store) -> list[str]:
     """Why stored cells of the same places as missing `cells` do not match: a line per reason, the most frequent first.
 
     A place is variant, table, dataset, ratio and seed. Reads the latest plans, and one row for all cells of a plan that

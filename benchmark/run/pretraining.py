@@ -19,7 +19,7 @@ from benchmark.data.batches import PairSource, pairs_of, source_facts
 from benchmark.data.corpus import corpus_trials, epoch_shape, pretraining_source
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.splits import TaskSpec
-from benchmark.data.task import ProbeWindows, opened_for, probe_windows
+from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
 from benchmark.elsewhere import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.processes import begin_peak_memory, peak_memory_gib
@@ -96,7 +96,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
             train(job, method, None, lambda done, total, text: None)
             highest(0)
         return
-    found = brought_facts(job, method) if method.brings else learned_facts(job, method, on_step, on_epoch)
+    found = brought_facts(job, method) if method.external_encoder else learned_facts(job, method, on_step, on_epoch)
     facts = {
         "method": method.name,
         "method_sha256": file_digest(job.task.method),
@@ -138,7 +138,7 @@ def learned_facts(
     job: PretrainingJob, method: PretrainMethod, on_step: OnStep, on_epoch: OnEpoch | None
 ) -> dict[str, Any]:
     """Train a method of the suite and measure its health; of one that trains nothing the health alone."""
-    columns = {column.name: opened_for(job.prepared[column.name], column) for column in job.config.data.columns()}
+    columns = {column.name: open_task_view(job.prepared[column.name], column) for column in job.config.data.columns()}
     probe = probe_windows_of(job.config, columns, torch.device(job.device))
     if method.trains:
         found = train(job, method, probe, on_step, on_epoch)
@@ -181,8 +181,8 @@ def new_method(job: PretrainingJob) -> PretrainMethod:
     task = job.task
     seed_torch("encoder", task.seed)
     encoder: Encoder
-    if task.method.brings is not None:
-        encoder = load_brought(task.method.brings, task.content["encoder"])
+    if task.method.external_encoder is not None:
+        encoder = load_brought(task.method.external_encoder, task.content["encoder"])
     else:
         encoder = job.config.encoder_class()(job.config.encoder_config())
     seed_torch("method", task.seed)
@@ -276,7 +276,7 @@ def measure_untrained(probe: ProbeWindows, config: Config, grid: Grid, store: St
     sample = sample_facts(probe)
     for task in grid.pretrainings:
         folder = store.pretrained / task.key
-        card = None if task.method.trains or task.method.brings else read_card(folder)
+        card = None if task.method.trains or task.method.external_encoder else read_card(folder)
         if card is None or card.get("health_sample") == sample:
             continue
         kind, _ = with_settings(config, task.variant.settings).encoder_of(task.method)

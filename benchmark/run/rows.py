@@ -69,7 +69,7 @@ class Variant:
     @property
     def shares_encoder(self) -> bool:
         """Whether it is made with each encoder that is compared: it has one, and not one of its own."""
-        return self.method is not None and self.method.brings is None
+        return self.method is not None and self.method.external_encoder is None
 
     @property
     def on_any(self) -> str:
@@ -89,8 +89,8 @@ class Variant:
 
 def source_of(method: type[PretrainMethod]) -> str:
     """Argument of `find_method` for a method: path of its file or card, else its name."""
-    if method.brings is not None:
-        return method.brings.word()
+    if method.external_encoder is not None:
+        return method.external_encoder.word()
     return method.__module__ if method.__module__.endswith(".py") else method.name
 
 

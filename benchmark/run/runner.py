@@ -22,12 +22,12 @@ from benchmark.results.store import End, Store
 from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
 from benchmark.run.grid import Cell, Pretraining, task_name
 from benchmark.run.jobs import (
-    QUIET,
-    Attempt,
+    NO_PROGRESS,
     Job,
-    Left,
-    Setup,
-    Watch,
+    OpenTasks,
+    ProgressCallbacks,
+    RemoteJob,
+    RunContext,
     Work,
     cell_jobs,
     claimed,
@@ -48,7 +48,7 @@ from benchmark.run.jobs import (
     settle,
     tasks_of,
 )
-from benchmark.run.local import Engine, Local, Not, Order, Tell
+from benchmark.run.local import Engine, Local, Order, Start, Tell
 from benchmark.run.local import Task as EngineTask
 from benchmark.run.pretraining import PretrainingJob, in_step
 
@@ -62,7 +62,7 @@ def at_once(task: Pretraining | Cell) -> float:
 
 
 def order_of(
-    left: Left, setup: Setup, expected: Expected, *, apart: bool, detached: bool = False
+    left: OpenTasks, setup: RunContext, expected: Expected, *, apart: bool, detached: bool = False
 ) -> Order[Job, list[End]]:
     """What is left: pretrainings first, each cell as soon as its own encoder is there.
 
@@ -76,14 +76,14 @@ def order_of(
         own, cells = (), left.ready()
     pretrainings = [pretraining_job(task, configs, setup) for task in own]
     jobs: list[Job] = [*pretrainings, *cell_jobs(cells, configs, setup)]
-    abreast = machine.abreast(sum(job.task.method.trains for job in pretrainings))
-    threads = machine.pretraining_threads(abreast)
-    function: Callable[[Job, Tell], list[End] | Not | None] = attempt_of(left, setup) if apart else run_job
+    concurrent = machine.concurrent(sum(job.task.method.trains for job in pretrainings))
+    threads = machine.pretraining_threads(concurrent)
+    function: Callable[[Job, Tell], list[End] | Start | None] = attempt_of(left, setup) if apart else run_job
     return Order(
         [engine_task(job, expected) for job in jobs],
         function,
-        threads=lambda task: threads if task.whole else machine.cell_threads(),
-        abreast=machine.abreast_on_a_device(abreast),
+        threads=lambda task: threads if task.is_pretraining else machine.cell_threads(),
+        concurrent=machine.concurrent_on_a_device(concurrent),
         begin=lambda task: begin(task, left, setup, keep=not apart, once=detached),
         found=lambda task: found(task.work, left, setup.store),
         on_start=lambda task: watch.started(name_of(task.work)),
@@ -91,10 +91,10 @@ def order_of(
     )
 
 
-def attempt_of(left: Left, setup: Setup) -> Attempt:
+def attempt_of(left: OpenTasks, setup: RunContext) -> RemoteJob:
     """The function of engines whose tasks run apart."""
     threads = setup.machine.cell_threads() if setup.machine.device.type == "cpu" else None
-    return Attempt(setup.store.root.resolve(), left.failed_before, digests_of_code(), threads)
+    return RemoteJob(setup.store.root.resolve(), left.failed_before, digests_of_code(), threads)
 
 
 def engine_task(job: Job, expected: Expected) -> EngineTask[Job]:
@@ -107,11 +107,13 @@ def as_engine_task(tasks: Sequence[Pretraining | Cell], work: Any, expected: Exp
     first, *_ = tasks
     after = first.pretrain_key if isinstance(first, Cell) else ""
     keys = tuple(task.key for task in tasks)
-    whole = isinstance(first, Pretraining)
-    return EngineTask(first.key, task_name(first), work, after, sum(map(expected, tasks)), whole, keys)
+    is_pretraining = isinstance(first, Pretraining)
+    return EngineTask(first.key, task_name(first), work, after, sum(map(expected, tasks)), is_pretraining, keys)
 
 
-def begin(task: EngineTask[Job], left: Left, setup: Setup, *, keep: bool, once: bool = False) -> EngineTask[Job] | Not:
+def begin(
+    task: EngineTask[Job], left: OpenTasks, setup: RunContext, *, keep: bool, once: bool = False
+) -> EngineTask[Job] | Start:
     """What of an engine's task is to be done by this runner, which claims it; without `keep` the task's process will.
 
     once: it is not asked again, so that no claim can be watched: what a runner seems to have left is begun too, and
@@ -124,19 +126,19 @@ def begin(task: EngineTask[Job], left: Left, setup: Setup, *, keep: bool, once: 
     if not keep:
         release([key for own in open_tasks if own.key in free for key in claimed(own)], left.claims)
     if not free:
-        return Not.YET if any(map(left.has, open_tasks)) else Not.EVER
+        return Start.LATER if any(map(left.has, open_tasks)) else Start.NEVER
     if isinstance(task.work, PretrainingJob):
         return task
     own = tuple(own for own in task.work if own.cell.key in free)
     return replace(task, work=own, parts=tuple(job.cell.key for job in own))
 
 
-def is_left(task: Pretraining | Cell, left: Left) -> bool:
+def is_left(task: Pretraining | Cell, left: OpenTasks) -> bool:
     """Whether whoever holds a task seems to have ended."""
     return all(seems_left(key, left.claims) for key in claimed(task))
 
 
-def found(job: Job, left: Left, store: Store) -> list[End] | None:
+def found(job: Job, left: OpenTasks, store: Store) -> list[End] | None:
     """How the tasks of a job that ran apart have ended, as the store says; None if one has not."""
     ends = []
     for task in filter(left.has, tasks_of(job)):
@@ -149,11 +151,11 @@ def found(job: Job, left: Left, store: Store) -> list[End] | None:
     return ends
 
 
-First = Callable[[Left], None]
+First = Callable[[OpenTasks], None]
 """What is done first in each round."""
 
 
-def work_off(work: Work, setup: Setup, engine: Engine, expected: Expected, first: First) -> int:
+def work_off(work: Work, setup: RunContext, engine: Engine, expected: Expected, first: First) -> int:
     """Run the missing work; returns the number of failed tasks. Ends under a detached engine when all is handed over.
 
     first: in several ranks, the work that they do together.
@@ -179,7 +181,7 @@ def work_off(work: Work, setup: Setup, engine: Engine, expected: Expected, first
     return left.failures
 
 
-def make_trials(work: Work, setup: Setup) -> None:
+def make_trials(work: Work, setup: RunContext) -> None:
     """Make and verify the pseudo-trials that the work needs here, so that its processes need not."""
     config = setup.config
     configs = configs_of(config, [*work.pretrainings, *work.cells])
@@ -190,7 +192,7 @@ def make_trials(work: Work, setup: Setup) -> None:
         trials(setup.prepared[name], per_trial)
 
 
-def run_free(left: Left, setup: Setup, engine: Engine, expected: Expected) -> None:
+def run_free(left: OpenTasks, setup: RunContext, engine: Engine, expected: Expected) -> None:
     """Run what is free."""
     with closing(engine.run(order_of(left, setup, expected, apart=engine.apart, detached=engine.detached))) as ends:
         for ended in ends:
@@ -199,7 +201,7 @@ def run_free(left: Left, setup: Setup, engine: Engine, expected: Expected) -> No
                 settle(end, left, setup, stored=engine.apart and not ended.error)
 
 
-def wait(left: Left, watch: Watch) -> None:
+def wait(left: OpenTasks, watch: ProgressCallbacks) -> None:
     """Say who holds what is left, and wait a moment."""
     open_tasks: list[Pretraining | Cell] = [*left.pretrainings.values(), *left.ready()]
     keys = {key for task in open_tasks for key in claimed(task)}
@@ -213,22 +215,22 @@ def waiting_line(holders: Mapping[str, int]) -> str:
     return f"waiting for the tasks of other runners: {words}"
 
 
-def together(work: Work, setup: Setup) -> First:
+def together(work: Work, setup: RunContext) -> First:
     """What the first of several ranks does first in each round, with the others: pretrain, and hand out the cells."""
     handed_out: set[str] = set()
 
-    def first(left: Left) -> None:
+    def first(left: OpenTasks) -> None:
         pretrain_in_step(left, setup)
         hand_out_cells(left, handed_out, work, setup)
 
     return first
 
 
-def nothing(left: Left) -> None:
+def nothing(left: OpenTasks) -> None:
     """What a runner of one process does first."""
 
 
-def pretrain_in_step(left: Left, setup: Setup) -> None:
+def pretrain_in_step(left: OpenTasks, setup: RunContext) -> None:
     """Do the pretrainings that are free, each in all ranks at once."""
     tasks = list(left.pretrainings.values())
     configs = configs_of(setup.config, tasks)
@@ -241,7 +243,7 @@ def pretrain_in_step(left: Left, setup: Setup) -> None:
                 settle(end, left, setup, stored=False)
 
 
-def hand_out_cells(left: Left, handed_out: set[str], work: Work, setup: Setup) -> None:
+def hand_out_cells(left: OpenTasks, handed_out: set[str], work: Work, setup: RunContext) -> None:
     """Make every other rank a runner for the cells whose encoder is there, and which were not handed out before."""
     cells = [cell for cell in left.ready() if cell.key not in handed_out]
     if cells:
@@ -254,10 +256,10 @@ def do_cells(work: Work, config: Config, folders: Mapping[str, Path], results: P
     """Share cells with the other ranks, without a word: what fails is stored, and the first rank tells."""
     prepared = {name: opened(folder) for name, folder in folders.items()}
     own = replace(machine, device=own_device(machine.device, read_ranks()), ranks=1)
-    work_off(work, Setup(config, prepared, Store(results), own, QUIET), Local(own.jobs), at_once, nothing)
+    work_off(work, RunContext(config, prepared, Store(results), own, NO_PROGRESS), Local(own.jobs), at_once, nothing)
 
 
-def do(work: Work, setup: Setup, engine: Engine | None = None, expected: Expected = at_once) -> int:
+def do(work: Work, setup: RunContext, engine: Engine | None = None, expected: Expected = at_once) -> int:
     """Run the missing work; returns the number of failed tasks. Failures are stored and do not stop the rest.
 
     Other runners on the store may do part of it; this one ends when all is done, under a detached engine when all is

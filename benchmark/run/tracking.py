@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.results.files import alone_in
+from benchmark.results.files import folder_lock
 from benchmark.results.names import FINETUNE, SUPERVISED
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.claims import CLAIMS, Claims
@@ -166,7 +166,7 @@ def tracking(trackers: Sequence[Tracker], grid: Grid, store: Store, out: Path, n
     tracked = Tracking(trackers, grid, store, note)
     with ExitStack() as stack:
         if trackers:
-            stack.enter_context(alone_in(out))
+            stack.enter_context(folder_lock(out))
             tracked.catch_up()
     try:
         yield tracked

@@ -41,11 +41,11 @@ from benchmark.training.probes import (
     LINEAR_VERSION,
     SCALES,
     STRENGTHS,
+    EvaluationCache,
     Floats,
-    Known,
+    cached_probe,
     linear_probe,
     probe,
-    probed_once,
 )
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
@@ -55,7 +55,7 @@ PROBE_PASSES = 1.5
 
 
 @dataclass(frozen=True)
-class Judged:
+class EvaluationInput:
     """What an evaluation is given."""
 
     encoder: Encoder
@@ -64,7 +64,7 @@ class Judged:
     method: type[PretrainMethod]
     seed: int
     precision: str
-    known: Known
+    known: EvaluationCache
     """What it shares with the other cells of its encoder, which it leaves as it is."""
 
 
@@ -102,7 +102,7 @@ class Evaluation:
     """Results version: raised with any change that can move a number."""
     section: str
     """Config section that has its settings; '' for none."""
-    run: Callable[[Judged], Outcome]
+    run: Callable[[EvaluationInput], Outcome]
     """Learn on the labelled windows and predict the test windows. Raises TrainingStopped on a non-finite loss."""
     settings: Callable[[Config], Mapping[str, Any]]
     """The settings that its results depend on, for the key of a cell."""
@@ -116,7 +116,7 @@ class Evaluation:
     """Expected cost in encoder passes over one window."""
 
 
-def run_linear(judged: Judged) -> Outcome:
+def run_linear(judged: EvaluationInput) -> Outcome:
     """The linear probe with the strengths of the section `linear`."""
     strengths = judged.config.linear.strengths
     return linear_probe(judged.encoder, judged.task, strengths, precision=judged.precision, known=judged.known)
@@ -149,7 +149,7 @@ NOT_IN_KEY = {"beats_per_trial", "windows_per_trial", "encoder_dropout"}
 """Of the section: what the key has in other entries."""
 
 
-def _run_finetune(judged: Judged) -> Outcome:
+def _run_finetune(judged: EvaluationInput) -> Outcome:
     settings = judged.config.finetuning(judged.method)
     return finetune(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
 
@@ -182,12 +182,12 @@ SEARCH_PASSES = 0.1
 """Cost of the search, in encoder passes per labelled or held-out window."""
 
 
-def run_knn(judged: Judged) -> Outcome:
+def run_knn(judged: EvaluationInput) -> Outcome:
     """Vote among the nearest labelled windows with the best of the section's numbers of neighbours."""
     settings = judged.config.knn
     what = ["knn", *settings.neighbours, settings.temperature]
     fit = partial(_fit_knn, settings)
-    return probed_once(judged.encoder, judged.task, what, fit, precision=judged.precision, known=judged.known)
+    return cached_probe(judged.encoder, judged.task, what, fit, precision=judged.precision, known=judged.known)
 
 
 def _fit_knn(settings: Knn, task: Task, train: Floats, validation: Floats, test: Floats) -> Outcome:
@@ -266,9 +266,9 @@ def draw(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
     return LabelledSubset(found.windows, (*found.notes, OTHER_LABELS))
 
 
-def run_linear_fix(judged: Judged) -> Outcome:
+def run_linear_fix(judged: EvaluationInput) -> Outcome:
     """The probe on the features of windows; of a single-label task the classes' probabilities are made to sum to 1."""
-    return probed_once(
+    return cached_probe(
         judged.encoder, judged.task, ["linear-fix"], _fit_linear_fix, precision=judged.precision, known=judged.known
     )
 
@@ -302,7 +302,7 @@ LINEAR_FIX = Evaluation(
 )
 
 
-def _run_supervised(judged: Judged) -> Outcome:
+def _run_supervised(judged: EvaluationInput) -> Outcome:
     return supervise(
         judged.encoder, judged.task, judged.config.supervised, seed=judged.seed, precision=judged.precision
     )

@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.data.splits import Column, TaskSpec
+from benchmark.data.splits import DatasetTask, TaskSpec
 from benchmark.data.task import Sides, Task, Windows
 from benchmark.results.schema import digest
 from benchmark.training.finetune import EVALUATION_BATCH, Outcome, validation_score
@@ -44,12 +44,12 @@ Fit = Callable[[Task, Floats, Floats, Floats], Outcome]
 
 
 @dataclass(frozen=True)
-class Known:
+class EvaluationCache:
     """What the evaluations of one encoder in one precision share."""
 
     encoders: dict[str, Encoder] = field(default_factory=dict)
     """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
-    sides: dict[tuple[Path, Column, TaskSpec, bool], Sides] = field(default_factory=dict)
+    sides: dict[tuple[Path, DatasetTask, TaskSpec, bool], Sides] = field(default_factory=dict)
     """Folder of the prepared dataset, column, spec, whether it is tested -> what its tasks share."""
     own: dict[tuple[Path, str], Windows] = field(default_factory=dict)
     """Folder of recordings in an encoder's own windows, hash of the windows that they replace -> these."""
@@ -77,18 +77,20 @@ def pooled_features(encoder: Encoder, signal: Tensor, precision: str) -> Tensor:
 
 
 def linear_probe(
-    encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, known: Known | None = None
+    encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, known: EvaluationCache | None = None
 ) -> Outcome:
     """Fit a logistic regression on frozen features for each strength C and predict the test windows with the best.
 
     `known`: what earlier probes on this encoder in this precision found; this probe's results are added.
     """
     fit = partial(_fit_best, strengths)
-    return probed_once(encoder, task, strengths, fit, precision=precision, known=Known() if known is None else known)
+    return cached_probe(
+        encoder, task, strengths, fit, precision=precision, known=EvaluationCache() if known is None else known
+    )
 
 
-def probed_once(
-    encoder: Encoder, task: Task, what: Sequence[Any], fit: Fit, *, precision: str, known: Known
+def cached_probe(
+    encoder: Encoder, task: Task, what: Sequence[Any], fit: Fit, *, precision: str, known: EvaluationCache
 ) -> Outcome:
     """The outcome of a probe on the frozen features of a task, from `known` if it is there; else it is added.
 

@@ -93,10 +93,10 @@ def plot_training(courses: pd.DataFrame, rows: Mapping[str, str], note: str, ste
         return save(figure, stem)
 
 
-def _span(number: int, abreast: int) -> slice:
+def _span(number: int, concurrent: int) -> slice:
     """Columns of the grid that a panel takes, where so many stand in a row."""
-    width = LOSSES_ABREAST * HEALTH_ABREAST // abreast
-    first = number % abreast * width
+    width = LOSSES_ABREAST * HEALTH_ABREAST // concurrent
+    first = number % concurrent * width
     return slice(first, first + width)
 
 
@@ -234,10 +234,10 @@ def plot_confusion(
     found: Sequence[Confusion], classes: Sequence[str], rows: Mapping[str, str], note: str, stem: Path
 ) -> tuple[Path, Path]:
     """Draw the matrices of one dataset. rows: variant -> title; classes: names; note: the small print."""
-    abreast = 3 if len(classes) >= MANY_CLASSES else 4 if len(found) <= MANY_ROWS else 5
-    columns = min(abreast, len(found))
-    lines = -(-len(found) // abreast)
-    width = ONE_COLUMN if 2 * columns <= abreast else TWO_COLUMNS
+    concurrent = 3 if len(classes) >= MANY_CLASSES else 4 if len(found) <= MANY_ROWS else 5
+    columns = min(concurrent, len(found))
+    lines = -(-len(found) // concurrent)
+    width = ONE_COLUMN if 2 * columns <= concurrent else TWO_COLUMNS
     with styled():
         figure = new_figure(width, lines * (width / columns - SIDE + HEAD) + words_height({}, note, width))
         grid = figure.subplots(lines, columns, squeeze=False, sharey=True)

@@ -426,11 +426,11 @@ def plot_sensitivity(panels: Sequence[KnobPanel], rows: Mapping[str, str], note:
     Hollow: a method's own setting; with a black edge: the chosen one.
     """
     with styled():
-        abreast = min(ABREAST, len(panels))
-        lines = -(-len(panels) // abreast)
-        width = width_of(abreast)
+        concurrent = min(ABREAST, len(panels))
+        lines = -(-len(panels) // concurrent)
+        width = width_of(concurrent)
         figure = new_figure(width, SENSITIVITY_LINE_HEIGHT * lines + words_height(rows, note, width))
-        grid = figure.subplots(lines, abreast, squeeze=False, sharey=True)
+        grid = figure.subplots(lines, concurrent, squeeze=False, sharey=True)
         drawn = marks(rows)
         for axes, panel in zip(grid.flat, panels, strict=False):
             draw_trials(axes, panel, drawn)

@@ -57,7 +57,7 @@ class ResampledTestSet:
     """(n,) index of the line's patient among the P patients sorted by name."""
     recording: NDArray[np.intp] | None
     """(windows,) line into which a window is averaged; None where windows are the lines."""
-    excess: NDArray[np.float32]
+    counts_minus_one: NDArray[np.float32]
     """(1+R, P) number of draws of a patient minus one. Line 0, the test set itself, is zero."""
     pool: Pool = "mean"
     """How the windows of a recording vote."""
@@ -65,7 +65,7 @@ class ResampledTestSet:
     @property
     def patients(self) -> int:
         """P."""
-        return int(self.excess.shape[1])
+        return int(self.counts_minus_one.shape[1])
 
     @cached_property
     def positives(self) -> Floats:
@@ -80,7 +80,7 @@ class ResampledTestSet:
     @cached_property
     def times(self) -> NDArray[np.float32]:
         """(P, 1+R) number of draws of a patient."""
-        return np.ascontiguousarray(self.excess.T) + np.float32(1)
+        return np.ascontiguousarray(self.counts_minus_one.T) + np.float32(1)
 
 
 def resampled_test_set(
@@ -88,14 +88,14 @@ def resampled_test_set(
 ) -> ResampledTestSet:
     """The test set of some predictions, in the score unit 'heartbeat' or 'recording'."""
     names, patient = np.unique(predictions.patient, return_inverse=True)  # (P,), (windows,)
-    excess = drawn_beyond_once(names, resamples, seed)  # (1+R, P)
+    counts_minus_one = bootstrap_counts(names, resamples, seed)  # (1+R, P)
     if unit == HEARTBEAT:
-        return ResampledTestSet(predictions.truth, patient, None, excess)
+        return ResampledTestSet(predictions.truth, patient, None, counts_minus_one)
     _, first, recording = np.unique(predictions.recording, return_index=True, return_inverse=True)
-    return ResampledTestSet(predictions.truth[first], patient[first], recording, excess, pool)
+    return ResampledTestSet(predictions.truth[first], patient[first], recording, counts_minus_one, pool)
 
 
-def drawn_beyond_once(names: NDArray[np.str_], resamples: int, seed: int) -> NDArray[np.float32]:
+def bootstrap_counts(names: NDArray[np.str_], resamples: int, seed: int) -> NDArray[np.float32]:
     """(1+R, P) draws of each patient minus one: a zero line, then R times P draws with replacement from P patients."""
     count = len(names)
     generator = np.random.default_rng(int(digest([names.tolist(), seed]), 16))
@@ -120,7 +120,7 @@ def by_patient(test: ResampledTestSet, values: NDArray[Any]) -> Floats:
 
 def resampled_sums(test: ResampledTestSet, sums: Floats) -> Floats:
     """(1+R, K) sums over each resample from (P, K) sums by patient; exact for counts below 2^24."""
-    return np.asarray(sums.sum(axis=0) + test.excess @ sums.astype(np.float32))
+    return np.asarray(sums.sum(axis=0) + test.counts_minus_one @ sums.astype(np.float32))
 
 
 FEWEST_BINS = 16
@@ -186,7 +186,7 @@ class ResampledLines(Lines):
                 below = (below + np.searchsorted(others, scores[positive == sign], "right")) / 2
                 beaten[positive == sign] = below if sign else len(others) - below
             gradient = np.bincount(self.test.patient, weights=beaten)  # (P,)
-            won[:, c] = beaten[positive].sum() + self.test.excess @ gradient.astype(np.float32)
+            won[:, c] = beaten[positive].sum() + self.test.counts_minus_one @ gradient.astype(np.float32)
         return share(won, self.positives * self.negatives)
 
     def scores_of(self, levels: Levels, scores: Sequence[Callable[[Ranking], Floats]]) -> list[Floats]:
@@ -241,7 +241,7 @@ class Placed(NamedTuple):
 def _pairs_won(test: ResampledTestSet, scores: NDArray[np.float32], positive: NDArray[np.bool_]) -> Floats:
     """(1+R, C) weighted number of (positive, negative) pairs with the positive higher, ties half, of (n, C) lines."""
     placed = [_placed(test, *column) for column in zip(scores.T, positive.T, strict=True)]
-    exact = [own.won + test.excess @ own.gradient for own in placed]  # C of (1+R,)
+    exact = [own.won + test.counts_minus_one @ own.gradient for own in placed]  # C of (1+R,)
     return np.stack(exact, axis=1) + _curvature(test, placed)
 
 
@@ -267,13 +267,13 @@ def _placed(test: ResampledTestSet, scores: NDArray[np.float32], positive: NDArr
 
 def _curvature(test: ResampledTestSet, placed: Sequence[Placed]) -> NDArray[np.float32]:
     """(1+R, C) e'Ae; all classes share one product with the resamples, since reading these is what takes time."""
-    excess, bins = test.excess, placed[0].above.shape[1]
+    counts_minus_one, bins = test.counts_minus_one, placed[0].above.shape[1]
     if test.patients <= 2 * bins:  # A has fewer entries than its two factors
         forms = np.concatenate([own.above @ own.beaten.T for own in placed], axis=1)  # (P, C * P)
-        rows = (excess @ forms).reshape(len(excess), len(placed), -1)  # (1+R, C, P)
-        return np.asarray(np.einsum("rcp,rp->rc", rows, excess))
+        rows = (counts_minus_one @ forms).reshape(len(counts_minus_one), len(placed), -1)  # (1+R, C, P)
+        return np.asarray(np.einsum("rcp,rp->rc", rows, counts_minus_one))
     factors = np.concatenate([factor for own in placed for factor in (own.above, own.beaten)], axis=1)  # (P, 2 * C * B)
-    drawn = np.hsplit(excess @ factors, 2 * len(placed))  # 2 * C of (1+R, B)
+    drawn = np.hsplit(counts_minus_one @ factors, 2 * len(placed))  # 2 * C of (1+R, B)
     pairs = zip(drawn[::2], drawn[1::2], strict=True)
     return np.stack([np.einsum("rb,rb->r", above.copy(), beaten.copy()) for above, beaten in pairs], axis=1)
 

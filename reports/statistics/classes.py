@@ -22,7 +22,7 @@ from benchmark.results.lines import Lines, macro
 from benchmark.results.metrics import CLASS_SCORES, METRICS, NO_WINDOW, class_f1, class_scores, per_recording
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import ATTRIBUTES, Groups, PlannedCell, Predictions, read_people
-from reports.runs import CELL, TIDY, Kept, Run, fingerprints_of, layouts
+from reports.runs import CELL, TIDY, ReportCache, Run, fingerprints_of, layouts
 from reports.statistics.bootstrap import (
     Floats,
     ResampledLines,
@@ -127,7 +127,7 @@ class ClassTable:
     """(variant, class or MACRO, score) -> estimate; scores: `CLASS_SCORES`."""
 
 
-def class_tables(run: Run, units: Sequence[str], kept: Kept | None = None) -> list[ClassTable]:
+def class_tables(run: Run, units: Sequence[str], kept: ReportCache | None = None) -> list[ClassTable]:
     """The table of each place with a finished cell, from the stored predictions. Raises UnequalTestSets, CorruptRow.
 
     kept: where they are looked up and left for the next report.
@@ -261,7 +261,7 @@ class Scored:
     """(C,)"""
 
 
-def subgroup_tables(run: Run, units: Sequence[str], kept: Kept | None = None) -> list[SubgroupTable]:
+def subgroup_tables(run: Run, units: Sequence[str], kept: ReportCache | None = None) -> list[SubgroupTable]:
     """The table of each place with a finished cell. Raises UnequalTestSets, CorruptRow.
 
     kept: where they are looked up and left for the next report.
@@ -342,7 +342,7 @@ def _groups(
 def part_of(test: ResampledTestSet, lines: NDArray[np.bool_]) -> ResampledTestSet:
     """Some lines of a test set, (n,), and their patients."""
     there, patient = np.unique(test.patient[lines], return_inverse=True)
-    return ResampledTestSet(test.truth[lines], patient, None, np.ascontiguousarray(test.excess[:, there]))
+    return ResampledTestSet(test.truth[lines], patient, None, np.ascontiguousarray(test.counts_minus_one[:, there]))
 
 
 def _scores(probability: NDArray[np.float32], own: Scored, *, multi: bool) -> list[tuple[str, Floats]]:

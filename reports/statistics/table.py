@@ -43,7 +43,7 @@ from benchmark.results.files import csv_cell
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import OVERALL, PRESET, UNTRAINED, name_on
 from benchmark.results.store import PlannedCell
-from reports.runs import Kept, Layout, Run, role_of
+from reports.runs import Layout, ReportCache, Run, role_of
 from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
 from reports.statistics.estimates import LEVEL, chance_of_repeat, estimate, method, patient_variances, reach
 
@@ -254,7 +254,7 @@ class TableStatistics:
     """'intervals', 'pairwise', 'components'."""
 
 
-def statistics_of(run: Run, layout: Layout, unit: str, kept: Kept | None = None) -> TableStatistics:
+def statistics_of(run: Run, layout: Layout, unit: str, kept: ReportCache | None = None) -> TableStatistics:
     """The statistics of a table in one score unit, from the stored predictions. Raises UnequalTestSets.
 
     kept: where they are looked up and left for the next report.
@@ -458,7 +458,7 @@ class Beside:
     remark: str = SAME
 
 
-def beside(run: Run, evaluation: str, unit: str, kept: Kept | None = None) -> list[Beside]:
+def beside(run: Run, evaluation: str, unit: str, kept: ReportCache | None = None) -> list[Beside]:
     """The columns of an evaluation in one score unit, by label ratio, Overall last; none without further presets.
 
     kept: where they are looked up and left for the next report. Raises UnequalTestSets.

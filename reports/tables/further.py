@@ -19,7 +19,7 @@ from benchmark.results.metrics import CLASS_SCORES, METRICS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, OVERALL
 from benchmark.results.store import BANDS, Plan
 from benchmark.results.tuned import Trial, Tuning
-from reports.runs import Card, Cards, Kept, Run, evaluations_of, machine_of
+from reports.runs import Card, Cards, ReportCache, Run, evaluations_of, machine_of
 from reports.statistics.classes import (
     FEWEST_OF_CLASS,
     FEWEST_PATIENTS,
@@ -118,7 +118,7 @@ PresetPlace = tuple[str, str]
 """Evaluation and unit of scores."""
 
 
-def beside_of(run: Run, units: Sequence[str], kept: Kept | None = None) -> dict[PresetPlace, list[Beside]]:
+def beside_of(run: Run, units: Sequence[str], kept: ReportCache | None = None) -> dict[PresetPlace, list[Beside]]:
     """The presets side by side, per evaluation and unit of scores; none without further presets."""
     places = [(evaluation, unit) for evaluation in evaluations_of(run.plan) for unit in units]
     found = {place: beside(run, *place, kept) for place in places}

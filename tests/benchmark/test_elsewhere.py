@@ -34,7 +34,7 @@ from benchmark.results.names import EVALUATION_FACTS
 from benchmark.results.store import Store
 from benchmark.run.datasets import each_cut
 from benchmark.run.grid import Cell, Grid, make_grid
-from benchmark.run.jobs import Setup, missing
+from benchmark.run.jobs import RunContext, missing
 from benchmark.run.runner import do
 from methods.encoders import identity
 from methods.encoders.pretrained import ORDER, PretrainedConfig, PretrainedEncoder
@@ -45,7 +45,7 @@ MODE = {"device": "cpu", "precision": "float32"}
 
 
 def kind_of(word: Path) -> type[PretrainedEncoder]:
-    kind = find_method(str(word)).brings
+    kind = find_method(str(word)).external_encoder
     assert kind is not None
     return kind
 
@@ -64,7 +64,7 @@ def test_each_form_is_one_class_with_its_card(form: str, tmp_path: Path) -> None
     assert kind_of(word) is kind
     assert (kind.name, kind.licence, kind.pretrained_on) == (f"theirs-{form}", "MIT", None)
     assert kind.word() == str(word)
-    assert find_method(str(word)).brings is kind
+    assert find_method(str(word)).external_encoder is kind
     assert not find_method(str(word)).trains
     encoder = tried(kind)
     x = torch.randn(2, kind.signals.samples, len(ORDER))
@@ -180,7 +180,7 @@ SPEC = TaskSpec(6, "single", "strict")
 
 
 def seen_kind_of(pretraining: Any, folder: Path) -> type[PretrainedEncoder]:
-    kind = find_method(str(write("torchscript", folder, pretraining=pretraining))).brings
+    kind = find_method(str(write("torchscript", folder, pretraining=pretraining))).external_encoder
     assert kind is not None
     return kind
 
@@ -299,7 +299,7 @@ def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
     forms = {place: prepared for place, prepared in found.items() if prepared is not None}
     store, heard = Store(folder / "runs"), Heard()
     grid = make_grid(config, cohorts, MACHINE, forms=forms)
-    assert do(missing(grid, store), Setup(config, cohorts, store, MACHINE, heard.watch())) == 0, heard.lost
+    assert do(missing(grid, store), RunContext(config, cohorts, store, MACHINE, heard.watch())) == 0, heard.lost
     return Foreign(config, grid, store, datasets[0].root, heard)
 
 

@@ -319,7 +319,7 @@ def test_the_done_part_of_running_tasks_counts() -> None:
 
 
 def test_tasks_side_by_side_share_the_wall() -> None:
-    tally = Tally({name: Cost(2.0, abreast=2) for name in "abc"}, running={"a": (0.5, 6.0), "b": (0.5, 6.0)})
+    tally = Tally({name: Cost(2.0, concurrent=2) for name in "abc"}, running={"a": (0.5, 6.0), "b": (0.5, 6.0)})
     assert tally.seconds_left() == pytest.approx((12.0, 12.0))  # 4 expected seconds at 6 each, on two
 
 

@@ -17,7 +17,7 @@ ONE_BY_ONE = EngineSection(name="slurm", tasks_per_job=1)
 
 
 def whole(name: str, seconds: float) -> Task[None]:
-    return Task(name, name, None, seconds=seconds, whole=True)
+    return Task(name, name, None, seconds=seconds, is_pretraining=True)
 
 
 def cells(after: str, *seconds: float) -> list[Task[None]]:
@@ -34,7 +34,7 @@ def test_a_device_has_no_more_whole_tasks_than_abreast_and_fills_up_with_others(
     tasks = [whole("p", 4), whole("q", 4), *cells("", 1, 1, 1)]
     assert dict(as_local(tasks, 1, jobs=2).begun) == {"p": 0, "0": 0, "1": 1, "2": 2, "q": 4}
     assert as_local(tasks, 1, jobs=2).busy == 11 / 16
-    assert as_local(tasks, 1, jobs=2, abreast=2).seconds == 6
+    assert as_local(tasks, 1, jobs=2, concurrent=2).seconds == 6
     assert as_local(tasks, 2).seconds == 6
     assert as_local(tasks, 3).seconds == 4
 
@@ -109,8 +109,8 @@ def sleep(seconds: float, tell: object) -> None:
 
 def test_the_order_of_the_engine_local_is_that_of_the_simulation() -> None:
     tasks = [
-        Task("p", "p", 0.9, seconds=0.9, whole=True),
-        Task("q", "q", 1.9, seconds=1.9, whole=True),
+        Task("p", "p", 0.9, seconds=0.9, is_pretraining=True),
+        Task("q", "q", 1.9, seconds=1.9, is_pretraining=True),
         Task("of q", "", 0.9, "q", 0.9),
         Task("of p", "", 0.1, "p", 0.1),
         Task("free", "", 0.9, seconds=0.9),

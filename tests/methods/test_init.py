@@ -92,7 +92,7 @@ class Theirs(PretrainedEncoder):
 
 def test_a_row_has_the_name_and_title_of_its_weights() -> None:
     row = as_method(Theirs)
-    assert (row.name, row.title, row.trains, row.brings) == ("theirs", "Theirs, 2024", False, Theirs)
+    assert (row.name, row.title, row.trains, row.external_encoder) == ("theirs", "Theirs, 2024", False, Theirs)
     assert (row.__name__, row.__module__) == ("Theirs", Theirs.__module__)
 
 

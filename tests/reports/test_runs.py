@@ -39,7 +39,7 @@ from reports.runs import (
     MOST_PARTS,
     TIDY,
     Costs,
-    Kept,
+    ReportCache,
     Run,
     content_of,
     costs,
@@ -472,7 +472,7 @@ def test_a_swept_value_that_is_the_methods_own_takes_its_row(store_root: Path) -
 
 
 def test_a_value_comes_back_to_the_bit(tmp_path: Path) -> None:
-    store = Kept(tmp_path / "new", "content")
+    store = ReportCache(tmp_path / "new", "content")
     store.put({"scores": [0.1 + 0.2, math.nan, -0.0]}, "statistics", "a")
     found = store.get("statistics", "a")["scores"]
     assert repr(found) == repr([0.1 + 0.2, math.nan, -0.0])
@@ -482,7 +482,7 @@ def test_a_value_comes_back_to_the_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"value": 1}', b"[1]", b'{"sha256": "0", "value": [1, 2]}', b"\xff"])
 def test_a_damaged_file_counts_as_none(tmp_path: Path, damage: bytes) -> None:
-    store = Kept(tmp_path, "content")
+    store = ReportCache(tmp_path, "content")
     store.put([1, 2], "a")
     (file,) = tmp_path.iterdir()
     file.write_bytes(damage)
@@ -491,14 +491,14 @@ def test_a_damaged_file_counts_as_none(tmp_path: Path, damage: bytes) -> None:
 
 def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    store = Kept(tmp_path / "file" / "folder", "content")
+    store = ReportCache(tmp_path / "file" / "folder", "content")
     store.put(1, "a")
     assert store.get("a") is None
 
 
 def test_the_folder_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "MOST", 3)
-    store = Kept(tmp_path, "content")
+    store = ReportCache(tmp_path, "content")
     for number in range(5):
         store.put(number, str(number))
     assert len(list(tmp_path.iterdir())) == 3

@@ -29,7 +29,7 @@ from benchmark.results.store import Store
 from benchmark.run.datasets import locate, names_of
 from benchmark.run.estimate import exact_size
 from benchmark.run.grid import make_grid
-from benchmark.run.jobs import Setup, Watch, missing, quiet
+from benchmark.run.jobs import ProgressCallbacks, RunContext, missing, quiet
 from benchmark.run.local import Ended, Engine, Local, Order, Task
 from benchmark.run.runner import Expected, at_once, do
 from docs.evidence.scaling.cost import H100
@@ -98,7 +98,7 @@ def job_seconds(folder: Path, devices: int, module: str) -> tuple[float, float]:
 
     In processor time: that of the process, and by the clock what passes between two processes.
     """
-    empty: list[Task[None]] = [Task(f"empty{number}", "", None, whole=True) for number in range(2 * devices)]
+    empty: list[Task[None]] = [Task(f"empty{number}", "", None, is_pretraining=True) for number in range(2 * devices)]
     begun = time.time()
     list(engine(folder / "starts" / "jobs").run(metered(naps(folder / "starts", empty, module), folder / "starts")))
     each = (last_written(folder / "starts", "empty*") - begun) / 2
@@ -211,5 +211,5 @@ def run(
     """Run the grid with an engine. Exits where a task fails."""
     machine, store = Machine(torch.device("cpu"), "float32", 1), Store(results)
     work = missing(make_grid(config, prepared, machine), store)
-    if do(work, Setup(config, prepared, store, machine, Watch(*[quiet] * 7)), own, expected):
+    if do(work, RunContext(config, prepared, store, machine, ProgressCallbacks(*[quiet] * 7)), own, expected):
         raise SystemExit("a task of the small grid has failed")

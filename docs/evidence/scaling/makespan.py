@@ -18,7 +18,7 @@ from benchmark.cli.dry_run import Seconds
 from benchmark.config.sections import EngineSection
 from benchmark.extras.slurm import Batch, arrays_of, batches_of
 from benchmark.run.jobs import Work, groups_of
-from benchmark.run.local import Order, Place, Task, Waiting, next_task
+from benchmark.run.local import DeviceSlot, Order, Task, Waiting, next_task
 from benchmark.run.runner import as_engine_task
 
 JOB_SECONDS = 10.0
@@ -62,9 +62,9 @@ class Devices(Protocol):
 class LocalDevices:
     """The devices of one machine, or machines alike that share a store."""
 
-    places: list[Place]
-    abreast: int
-    """Most whole tasks at a time on a device."""
+    places: list[DeviceSlot]
+    concurrent: int
+    """Most pretrainings at a time on a device."""
     where: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -74,7 +74,7 @@ class LocalDevices:
 
     def take(self, waiting: Waiting[Any, Any]) -> Task[Any] | None:
         """What the engine `local` begins next."""
-        found = next_task(waiting, self.places, self.abreast)
+        found = next_task(waiting, self.places, self.concurrent)
         if found is None:
             return None
         task, number = found
@@ -105,7 +105,7 @@ class ClusterDevices:
 
     def take(self, waiting: Waiting[Any, Any]) -> Task[Any] | None:
         """The first job in the queue that can begin and fits."""
-        task = waiting.take(whole=self.free >= self.ranks) if self.free else None
+        task = waiting.take(is_pretraining=self.free >= self.ranks) if self.free else None
         if task is not None:
             self.free -= self.width(task)
         return task
@@ -116,15 +116,15 @@ class ClusterDevices:
 
     def width(self, task: Task[Any]) -> int:
         """A pretraining has a device for each rank, a job of cells one."""
-        return self.ranks if task.whole else 1
+        return self.ranks if task.is_pretraining else 1
 
 
-def as_local(tasks: Sequence[Task[Any]], devices: int, *, jobs: int = 1, abreast: int = 1) -> Makespan:
+def as_local(tasks: Sequence[Task[Any]], devices: int, *, jobs: int = 1, concurrent: int = 1) -> Makespan:
     """The makespan under the engine `local`.
 
-    jobs: most tasks at a time on a device; abreast: of these, most whole ones. The processes' start is not counted.
+    jobs: most tasks at a time on a device; concurrent: most pretrainings of these. The start of processes is left out.
     """
-    return simulate(tasks, LocalDevices([Place(jobs) for _ in range(devices)], abreast))
+    return simulate(tasks, LocalDevices([DeviceSlot(jobs) for _ in range(devices)], concurrent))
 
 
 def as_slurm(
@@ -136,7 +136,7 @@ def as_slurm(
     fewer devices than a pretraining asks for.
     """
     ranks = max(1, settings.gpus)
-    if devices < ranks and any(task.whole for task in tasks):
+    if devices < ranks and any(task.is_pretraining for task in tasks):
         raise ValueError(f"a pretraining asks for {ranks} devices, and there are {devices}")
     batches = batches_of(tasks, most=settings.tasks_per_job, minutes=settings.minutes)
     queue = [batch for array in arrays_of(batches, len(batches)) for batch in array]
@@ -147,7 +147,7 @@ def as_job(batch: Batch[Any], job_seconds: float) -> Task[Any]:
     """A job as a task: its own start and its tasks one by one."""
     first, *_ = batch.tasks
     seconds = job_seconds + sum(task.seconds for task in batch.tasks)
-    return Task(first.key, first.name, None, batch.after, seconds, batch.whole, tuple(batch.keys))
+    return Task(first.key, first.name, None, batch.after, seconds, batch.is_pretraining, tuple(batch.keys))
 
 
 def simulate(tasks: Sequence[Task[Any]], devices: Devices) -> Makespan:

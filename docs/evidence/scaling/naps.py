@@ -34,7 +34,7 @@ def nap(own: Nap, tell: Tell) -> None:
 def naps(folder: Path, tasks: Sequence[Task[None]], module: str = "") -> Order[Nap, bool]:
     """An order of naps as long as the tasks are expected to take."""
     order = [
-        Task(own.key, own.name, Nap(folder, own.key, own.seconds, module), own.after, own.seconds, own.whole)
+        Task(own.key, own.name, Nap(folder, own.key, own.seconds, module), own.after, own.seconds, own.is_pretraining)
         for own in tasks
     ]
     return Order(order, nap, found=lambda task: (folder / task.key).exists() or None)

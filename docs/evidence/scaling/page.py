@@ -167,7 +167,7 @@ def corpus_row(ecgs: int) -> tuple[object, ...]:
         for name in ("pmq", "comet")
         for ranks in (1, 8)
     ]
-    whole = [task for task in tasks_of(config, ecgs, H100) if task.whole]
+    whole = [task for task in tasks_of(config, ecgs, H100) if task.is_pretraining]
     size = f"{ecgs * TRIAL / GIGA:,.0f}", f"{ids:.2g}", f"{4 * REPORT * ecgs / GIGA:.2g}"
     return f"{ecgs:,}", *size, *hours, f"{as_local(whole, 8).seconds / HOUR:,.1f}"
 
@@ -175,7 +175,7 @@ def corpus_row(ecgs: int) -> tuple[object, ...]:
 def makespans() -> dict[str, object]:
     """Fields of the section on N devices."""
     tasks = tasks_of(paper(), TENTH, H100)
-    longest_first = sorted(tasks, key=lambda task: -task.seconds if task.whole else 0.0)
+    longest_first = sorted(tasks, key=lambda task: -task.seconds if task.is_pretraining else 0.0)
     heads = ("H100s", "`local`, hours", "busy", "`slurm`, hours", "all work / N, hours")
     return {
         "cell_seconds": f"{CELL_SECONDS:.0f}",

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from benchmark.cli.run import GridRequest, run_grid
 from benchmark.config.command_line import OK
 from benchmark.config.config import Config, load_config
-from benchmark.config.flags import Place
+from benchmark.config.flags import Folders
 from benchmark.data.batches import MappedSignal, PairSource, batches_ahead, bytes_of_batch
 from benchmark.data.trials import Trials
 from benchmark.extras.speed import FULL, Setting, base_setting, build, ratio, ratio_text, synchronise
@@ -70,7 +70,7 @@ def timed(config: Config, machine: Machine, folder: Path) -> float:
     RuntimeError if a task fails.
     """
     own = folder / str(machine.jobs)
-    place = Place(None, {}, folder / "cache", simulated=folder / "simulated")
+    place = Folders(None, {}, folder / "cache", simulated=folder / "simulated")
     quiet = open_console(StringIO())
     if run_grid(GridRequest(config, place, machine, own / "runs", own / "out"), quiet) != OK:
         raise RuntimeError("a task of the small grid has failed")

@@ -56,7 +56,7 @@ def work(config: Config) -> Work:
 def seconds(config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> costs_module.Seconds:
     """A pass takes a millisecond on the threads of a cell, half of it on those of a pretraining."""
     monkeypatch.setattr(costs_module, "timed_passes", lambda *asked: (5e-4, 1e-3))
-    source, seconds = seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, abreast=2)
+    source, seconds = seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, concurrent=2)
     assert source == "from an encoder pass timed just now; `speed` looks closer"
     return seconds
 
@@ -117,7 +117,7 @@ def test_timing_a_pass_leaves_the_draws_of_a_run_as_they_are(config: Config, tmp
     torch.manual_seed(5)
     expected = torch.rand(4)
     torch.manual_seed(5)
-    seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, abreast=2)
+    seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, concurrent=2)
     assert torch.equal(torch.rand(4), expected)
 
 
@@ -126,7 +126,7 @@ def test_ranks_share_a_pretraining_and_no_cell_and_the_source_says_that_this_is_
 ) -> None:
     monkeypatch.setattr(costs_module, "timed_passes", lambda *asked: (1e-3, 1e-3))
     of = {
-        ranks: seconds_of(config, tmp_path / "none", replace(MACHINE, ranks=ranks), SIZES, abreast=1)
+        ranks: seconds_of(config, tmp_path / "none", replace(MACHINE, ranks=ranks), SIZES, concurrent=1)
         for ranks in (1, 4)
     }
     random, pmq = work.pretrainings

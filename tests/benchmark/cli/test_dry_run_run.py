@@ -14,7 +14,7 @@ import torch
 from benchmark.cli import dry_run
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.config.config import Config
-from benchmark.config.flags import Place
+from benchmark.config.flags import Folders
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.machine.device import device_facts
@@ -39,22 +39,22 @@ def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
+def place(tmp_path: Path) -> Folders:
+    return Folders(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
 
 
 @pytest.fixture
-def store(place: Place) -> Store:
+def store(place: Folders) -> Store:
     return Store(place.cache.parent / "runs")
 
 
-def lines_of(config: Config, place: Place, results: str = "runs") -> list[str]:
+def lines_of(config: Config, place: Folders, results: str = "runs") -> list[str]:
     out, folder = StringIO(), place.cache.parent
     print_dry_run(open_console(out), config, place, MACHINE, folder / results, folder / "speed.json")
     return out.getvalue().splitlines()
 
 
-def prepare_all(config: Config, place: Place) -> dict[str, Prepared]:
+def prepare_all(config: Config, place: Folders) -> dict[str, Prepared]:
     return {
         name: prepare(locate(config, name, simulated=place.simulated, data_root=None, paths={}), place.cache, workers=1)
         for name in names_of(config)
@@ -79,12 +79,12 @@ def done_of(row: str, dataset: str, lines: list[str]) -> str:
     return cells[heading.index(dataset)]
 
 
-def test_nothing_is_written(small_config: SmallConfig, place: Place, tmp_path: Path) -> None:
+def test_nothing_is_written(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
     assert lines_of(small_config(FEW), place)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: SmallConfig, place: Place) -> None:
+def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: SmallConfig, place: Folders) -> None:
     config = small_config(FEW)
     assert "  mimic-iv-ecg: 6 recordings, 66 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
     prepared = prepare_all(config, place)
@@ -93,13 +93,13 @@ def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: S
         assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
 
 
-def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Place) -> None:
+def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Folders) -> None:
     config = small_config(FEW)
     locate(config, "chapman", simulated=place.simulated, data_root=None, paths={})
     assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
 
 
-def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Place, store: Store) -> None:
+def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Folders, store: Store) -> None:
     config = small_config({**FEW, "seeds": [1, 2, 3]})
     before = lines_of(config, place)
     assert before[0] == "config basic: 12 cells on 1 pretrainings"
@@ -115,12 +115,12 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     assert done_of("pmq finetune", "chapman", after) == "0/6"
 
 
-def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, place: Place) -> None:
+def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, place: Folders) -> None:
     config = small_config(FEW | {"gates": ["features"], "evaluate": ["finetune", "linear"]})
     assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in lines_of(config, place)
 
 
-def test_the_cost_of_each_gate_is_said(small_config: SmallConfig, place: Place) -> None:
+def test_the_cost_of_each_gate_is_said(small_config: SmallConfig, place: Folders) -> None:
     def told(*gates: str) -> list[str]:
         lines = lines_of(small_config({**FEW, "gates": list(gates)}), place)
         start = next((at for at, line in enumerate(lines) if line.startswith("  of the cells, ")), len(lines))
@@ -133,7 +133,7 @@ def test_the_cost_of_each_gate_is_said(small_config: SmallConfig, place: Place) 
     assert line.endswith(" %)")
 
 
-def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Place) -> None:
+def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Folders) -> None:
     rows = {"methods": ["random", "moco", "pmq", "clocs"], "sweeps.pmq.recipe.lr": [0.5]}
     shown = lines_of(small_config({**FEW, **rows, "methods.clocs.recipe.lr": 3e-4}), place)
     start = shown.index("recipes (methods.NAME.recipe comes before preset: unified, that before the default)")
@@ -147,7 +147,7 @@ def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallC
     assert "  clocs: adam, lr 0.0001, weight_decay 0, constant, batch_size 256" in paper
 
 
-def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place, store: Store) -> None:
+def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Folders, store: Store) -> None:
     config = small_config(FEW)
     grid = make_grid(config, prepare_all(config, place), MACHINE)
     assert "together 0 s" not in "\n".join(lines_of(config, place))
@@ -156,7 +156,7 @@ def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Place, 
     assert "  pretraining 0 s, cells 0 s, together 0 s" in lines_of(config, place)
 
 
-def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, place: Place) -> None:
+def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, place: Folders) -> None:
     patients = {"mimic-iv-ecg": 2, "ptb-xl": 2, "chapman": 2, "cpsc2018": 2}
     config = small_config(
         {
@@ -171,17 +171,17 @@ def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, plac
     assert lines_of(config, place)[0] == "config basic: 135 cells on 2 pretrainings"
 
 
-def test_missing_real_data_are_named(small_config: SmallConfig, place: Place, tmp_path: Path) -> None:
+def test_missing_real_data_are_named(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="MIMIC-IV-ECG: none of"):
         lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
 
 
-def test_results_may_lie_in_a_folder_that_is_not_there_yet(small_config: SmallConfig, place: Place) -> None:
+def test_results_may_lie_in_a_folder_that_is_not_there_yet(small_config: SmallConfig, place: Folders) -> None:
     assert lines_of(small_config(FEW), place, results="new/deeper/runs")
 
 
 def test_hours_come_from_a_measurement_that_fits(
-    small_config: SmallConfig, place: Place, tmp_path: Path, known_speed: Callable[..., Speed]
+    small_config: SmallConfig, place: Folders, tmp_path: Path, known_speed: Callable[..., Speed]
 ) -> None:
     config = small_config(FEW)
     encoder = identity(config.encoder_class(), config.encoder_config())

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmark.cli import dry_run, explain
-from benchmark.config.flags import Place
+from benchmark.config.flags import Folders
 from benchmark.config.refuse import with_settings
 from benchmark.results.names import CARD
 from benchmark.results.schema import digest
@@ -28,7 +28,7 @@ from tests.damage import BOUNDED, BYTES, EDITS, Edits, Replacements, cases, edit
 
 pytestmark = pytest.mark.slow
 CASES = settings(BOUNDED, max_examples=cases(75))
-NO_PLACE = Place(None, {}, cache=Path("cache"), simulated=Path("simulated"))
+NO_PLACE = Folders(None, {}, cache=Path("cache"), simulated=Path("simulated"))
 CHANGED = {"pretrain.epochs": 7, "finetune.epochs": 9}
 """Makes cells whose keys no stored cell has."""
 
@@ -59,7 +59,7 @@ def verbs(told_bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     """The finished store; `reproduce` compares the stored cell with itself, and no hours are estimated."""
 
     @contextmanager
-    def not_run(asked: explain.Asked, store: Store, *given: Any) -> Iterator[Store]:
+    def not_run(asked: explain.ReproductionRequest, store: Store, *given: Any) -> Iterator[Store]:
         yield store
 
     monkeypatch.setattr(explain, "run_again", not_run)

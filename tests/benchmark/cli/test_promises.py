@@ -446,7 +446,7 @@ def test_a_fault_is_found(name: str, tmp_path: Path) -> None:
     text = file.read_text()
     assert sound in text
     file.write_text(text.replace(sound, broken))
-    kind = find_method(str(file)).brings
+    kind = find_method(str(file)).external_encoder
     assert kind is not None
     verdicts = [verdict for verdict in check_elsewhere(kind) if not verdict.kept]
     assert [verdict.promise.name for verdict in verdicts] == [name]

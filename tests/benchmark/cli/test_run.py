@@ -36,7 +36,7 @@ from benchmark.run.cell import CellJob, run_cell
 from benchmark.run.grid import expand, pretrain_content
 from benchmark.run.local import Local
 from benchmark.training.health import EpochHealth
-from benchmark.training.probes import Known
+from benchmark.training.probes import EvaluationCache
 from methods.pmq import PMQ
 from reports import build
 from tests.basic import ANYWHERE, BASIC
@@ -194,7 +194,7 @@ def test_a_method_that_fails_fails_its_own_cells(
 def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
     argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(job: CellJob, known: Known) -> None:
+    def interrupt(job: CellJob, known: EvaluationCache) -> None:
         if job.cell.evaluation == "linear":
             signal.raise_signal(signal.SIGINT)
         run_cell(job, known)
@@ -239,7 +239,12 @@ def test_a_grid_grows_by_what_is_new_and_its_store_moves(
     argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = ["--seeds", "41", "42", "--datasets", "chapman", "cpsc2018", "--ratios", "0.5", "0.3"]
-    steps = {(0, 4): ["--seeds", "41"], (4, 8): whole[:3], (8, 16): whole[:6], (16, 32): whole}
+    steps = {
+        (0, 4): ["--seeds", "41"],
+        (4, 8): whole[:3],
+        (8, 16): whole[:6],
+        (16, 32): whole,
+    }
     enough = ["--set", "data.simulation.patients.cpsc2018=60"]
     before: dict[Path, int] = {}
     for (done, cells), words in steps.items():
@@ -427,7 +432,11 @@ def test_each_device_has_its_own_jobs(words: str, monkeypatch: pytest.MonkeyPatc
     machine, engine = opened(f"{words} --jobs-per-device 3")
     assert (machine.device.type, machine.jobs, machine.devices, machine.mode()["precision"]) == ("cuda", 6, 2, "bf16")
     assert engine == Local(6, ("0", "1"))
-    assert (machine.abreast(7), machine.abreast_on_a_device(2), machine.abreast(1)) == (2, 1, 1)
+    assert (machine.concurrent(7), machine.concurrent_on_a_device(2), machine.concurrent(1)) == (
+        2,
+        1,
+        1,
+    )
 
 
 def test_devices_count_among_those_that_are_visible(monkeypatch: pytest.MonkeyPatch) -> None:

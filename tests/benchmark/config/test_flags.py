@@ -16,7 +16,7 @@ import torch
 from benchmark.config.command_line import Verb, parse
 from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError, config_names
-from benchmark.config.flags import FLAGS, NO_GATE, Place, config_of, device_of, jobs_of, place_of, shared
+from benchmark.config.flags import FLAGS, NO_GATE, Folders, config_of, device_of, jobs_of, place_of, shared
 from benchmark.config.sections import Data, Pretrain
 from benchmark.machine.device import pick_device
 
@@ -142,7 +142,7 @@ WRONG = [
 ]
 
 
-def read(argv: Sequence[str]) -> tuple[Config, Place, int]:
+def read(argv: Sequence[str]) -> tuple[Config, Folders, int]:
     """All that the shared flags make: the config, the place, and cells at a time."""
     arguments = parse(ANY, argv)[1]
     return config_of(arguments), place_of(arguments), jobs_of(arguments, device_of(arguments))
@@ -152,7 +152,7 @@ def config_from(line: str) -> Config:
     return read(line.split())[0]
 
 
-def place_from(line: str) -> Place:
+def place_from(line: str) -> Folders:
     return read(line.split())[1]
 
 
@@ -167,7 +167,7 @@ def test_a_wrong_value_is_one_line(argv: list[str], message: str) -> None:
 def test_no_flag_is_the_demo_here() -> None:
     config, place, _ = read([])
     assert config == load_config("demo")
-    assert place == Place(None, {}, Path("cache"), len(os.sched_getaffinity(0)), Path("data") / "simulated")
+    assert place == Folders(None, {}, Path("cache"), len(os.sched_getaffinity(0)), Path("data") / "simulated")
     values = vars(parse(ANY, [])[1])
     assert (values["results"], values["out"], values["unit"]) == (Path("runs"), Path("out"), None)
 

@@ -23,7 +23,7 @@ from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.splits import (
     TASKS,
-    Column,
+    DatasetTask,
     LabelledSubset,
     Split,
     TaskSpec,
@@ -331,7 +331,7 @@ def test_figshare_s_table_states_all_classes(shared_ecgs: Path, tmp_path: Path) 
 
 
 def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None:
-    task = Column("cpsc2018", "all").named
+    task = DatasetTask("cpsc2018", "all").named
     assert task is not None
     entries = CPSC2018(shared_ecgs / "cpsc2018").listing().entries
     sides = [

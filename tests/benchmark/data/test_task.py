@@ -26,7 +26,7 @@ import benchmark.data.task as module
 from benchmark.data.datasets import DATASETS
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import normalise_trials, plain_seconds
-from benchmark.data.splits import TASKS, Column, TaskSpec, split_of
+from benchmark.data.splits import TASKS, DatasetTask, TaskSpec, split_of
 from benchmark.data.task import (
     Draw,
     ProbeWindows,
@@ -38,7 +38,7 @@ from benchmark.data.task import (
     drawn_per_class,
     make_task,
     of_task,
-    opened_for,
+    open_task_view,
     patients_per_class,
     probe_windows,
     sides_for_tasks,
@@ -227,19 +227,19 @@ def test_the_protocol_decides_the_unit(cohorts: Cohorts) -> None:
     assert task_of(cohorts["chapman"], protocol="strict").unit == "recording"
 
 
-RHYTHM = Column("ptb-xl", "rhythm")
+RHYTHM = DatasetTask("ptb-xl", "rhythm")
 SPEC = TaskSpec(6, "multi", "paper")
 
 
 def test_the_default_task_is_the_dataset_as_it_is(cohorts: dict[str, Prepared]) -> None:
-    assert of_task(cohorts["ptb-xl"], Column("ptb-xl")) is cohorts["ptb-xl"]
+    assert of_task(cohorts["ptb-xl"], DatasetTask("ptb-xl")) is cohorts["ptb-xl"]
 
 
 @pytest.mark.parametrize(
     ("dataset", "task"), [(name, task) for name, own in TASKS.items() for task in own if name != "ningbo"]
 )
 def test_every_task_of_a_simulated_dataset_can_be_split(cohorts: dict[str, Prepared], dataset: str, task: str) -> None:
-    column = Column(dataset, task)
+    column = DatasetTask(dataset, task)
     found = of_task(cohorts[dataset], column)
     named = TASKS[dataset][task]
     split = split_of(found, replace(SPEC, sides=named.sides))
@@ -251,7 +251,7 @@ def test_every_task_of_a_simulated_dataset_can_be_split(cohorts: dict[str, Prepa
 
 def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:
     data = cohorts["cpsc2018"]
-    found = of_task(data, Column("cpsc2018", "all"))
+    found = of_task(data, DatasetTask("cpsc2018", "all"))
     assert (found.name, found.title) == ("cpsc2018.all", "CPSC2018 all")
     assert (found.dataset, found.dataset_name, found.prepared_as) == ("cpsc2018", "cpsc2018", data.fingerprint)
     assert (data.first_label_counts, found.first_label_counts) == (True, False)
@@ -278,7 +278,7 @@ def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> 
     first = data.entries[0]
     other = replace(data, entries=(replace(first, statements=("AFIB",)), *data.entries[1:]))
     assert len({data.fingerprint, of_task(data, RHYTHM).fingerprint, of_task(other, RHYTHM).fingerprint}) == 3
-    assert of_task(data, RHYTHM).fingerprint == opened_for(data.folder, RHYTHM).fingerprint
+    assert of_task(data, RHYTHM).fingerprint == open_task_view(data.folder, RHYTHM).fingerprint
 
 
 LOST = (

@@ -98,4 +98,4 @@ def test_the_number_of_ranks_is_part_of_a_key_and_one_process_has_the_keys_of_be
     ranks = replace(MACHINE, ranks=3)
     assert ranks.mode() == MACHINE.mode() | {"ranks": 3}
     assert "ranks" not in replace(MACHINE, ranks=1).mode()
-    assert replace(ranks, jobs=4).abreast(5) == 1, "they pretrain one encoder at a time"
+    assert replace(ranks, jobs=4).concurrent(5) == 1, "they pretrain one encoder at a time"

@@ -37,11 +37,11 @@ import pytest
 from benchmark.results.files import (
     LOCK,
     SET,
-    alone_in,
     bounded,
     bounded_by_text,
     csv_cell,
     csv_text,
+    folder_lock,
     intact,
     is_read_only,
     naming,
@@ -251,7 +251,7 @@ ROUNDS = 40
 WRITER = """
 import sys
 from pathlib import Path
-from benchmark.results.files import alone_in, publish
+from benchmark.results.files import folder_lock, publish
 out, own, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 names = [Path(f"{number}.txt") for number in range(8)] + [Path(f"figures/{own}.png"), Path("page.html")]
 for _ in range(rounds):
@@ -259,7 +259,7 @@ for _ in range(rounds):
     (staged / "figures").mkdir(parents=True, exist_ok=True)
     for name in names:
         (staged / name).write_text(own)
-    with alone_in(out):
+    with folder_lock(out):
         publish(staged, out, names, last=Path("page.html"))
         found = {str(file.relative_to(out)): file.read_text() for file in out.rglob("*.*") if file.suffix}
         assert found == {str(name): own for name in names}, found
@@ -278,9 +278,9 @@ def put(out: Path, files: dict[str, str], *stay: str) -> None:
 @pytest.mark.parametrize("time", ["first", "second"])
 def test_a_folder_is_locked_within(tmp_path: Path, time: str) -> None:
     if time == "second":
-        with alone_in(tmp_path / "out"):
+        with folder_lock(tmp_path / "out"):
             pass
-    with alone_in(tmp_path / "out"), open(tmp_path / "out" / LOCK, "ab") as other, pytest.raises(BlockingIOError):
+    with folder_lock(tmp_path / "out"), open(tmp_path / "out" / LOCK, "ab") as other, pytest.raises(BlockingIOError):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -349,7 +349,7 @@ def test_two_processes_never_mix_their_sets(tmp_path: Path) -> None:
 
 def test_where_no_lock_can_be_made_all_go_on(tmp_path: Path) -> None:
     (tmp_path / ".kept").write_text("no folder")
-    with alone_in(tmp_path), alone_in(tmp_path):
+    with folder_lock(tmp_path), folder_lock(tmp_path):
         put(tmp_path, {"page.html": "1"})
     assert (tmp_path / "page.html").read_text() == "1"
 

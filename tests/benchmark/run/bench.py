@@ -13,7 +13,7 @@ from benchmark.data.prepare import Prepared
 from benchmark.machine.ranks import Machine
 from benchmark.results.store import Row, Store
 from benchmark.run.grid import Cell, Grid, make_grid
-from benchmark.run.jobs import Setup, Watch, Work, missing
+from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing
 from benchmark.run.runner import do
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
@@ -33,8 +33,8 @@ class Heard:
     waits: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def watch(self) -> Watch:
-        return Watch(
+    def watch(self) -> ProgressCallbacks:
+        return ProgressCallbacks(
             started=self.begun.append,
             inner=lambda task, done, total, text: self.steps.append(f"{task} {done}/{total}"),
             finished=lambda task, seconds: self.done.append(task),
@@ -62,8 +62,8 @@ class Bench:
     def missing(self) -> Work:
         return missing(self.grid, self.store)
 
-    def setup(self, watch: Watch) -> Setup:
-        return Setup(self.config, self.prepared, self.store, self.machine, watch)
+    def setup(self, watch: ProgressCallbacks) -> RunContext:
+        return RunContext(self.config, self.prepared, self.store, self.machine, watch)
 
     def work_off(self) -> int:
         self.heard = Heard()

@@ -26,7 +26,7 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.run.rows import Variant
 from benchmark.training import probes as linear_module
 from benchmark.training.checkpoint import save_encoder
-from benchmark.training.probes import Known
+from benchmark.training.probes import EvaluationCache
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
 
@@ -58,7 +58,7 @@ def of_cell(job: CellJob, **changes: object) -> CellJob:
 
 
 def run(job: CellJob) -> Row:
-    run_cell(job, Known())
+    run_cell(job, EvaluationCache())
     row = Store(job.results).load_row(job.cell.key)
     assert row is not None
     return row
@@ -109,7 +109,7 @@ def test_a_row_names_the_classes_that_its_means_are_over(
     assert not [note for note in run(complete).notes if note.startswith((UNTESTED, F1_OVER))]
     job = make_job("ptb-xl", evaluation)
     without = replace(cohorts["ptb-xl"], entries=tuple(map(without_cd_in_test, cohorts["ptb-xl"].entries)))
-    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: without)
+    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: without)
     row, found = run(job), Store(job.results).predictions(job.cell.key)
     assert not found.truth[:, 3].any()
     expected = macro_notes(found.probability, found.truth, found.recording, without.classes, multi=False, pool="mean")
@@ -155,7 +155,7 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
 ) -> None:
     recordings = [(f"p{f}", (f % 2,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
     prepared = make_prepared("ptb-xl", recordings)
-    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: prepared)
+    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
     row = run(replace(make_job("ptb-xl", evaluation), prepared=tmp_path / "of this test"))
     assert row.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
     reason = f"no {side} window: its recordings have fewer than 6 heartbeats each"
@@ -168,7 +168,7 @@ def test_a_dataset_that_cannot_be_split_says_why_in_each_dash(
     make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     prepared = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, 9)])
-    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: prepared)
+    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
     row = run(replace(make_job("ptb-xl"), prepared=tmp_path / "of this test"))
     reason = "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small"
     assert row.undefined["heartbeat"] == dict.fromkeys(("f1", "auroc", "acc"), reason)
@@ -179,7 +179,7 @@ def test_who_cannot_be_scored_stands_in_the_row(
 ) -> None:
     recordings = [("p1", (0,), 6, 1), ("p2", (0,), 5, 2), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)]
     prepared = replace(make_prepared("ptb-xl", recordings), skipped=())
-    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: prepared)
+    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
     row = run(replace(make_job("ptb-xl", "linear"), prepared=tmp_path / "of this test"))
     assert row.coverage["NORM"] == {"patients": 3, "unscored": {"p2": "fewer than 6 heartbeats"}}
     assert row.coverage["MI"] == {"patients": 1, "unscored": {}}
@@ -191,7 +191,7 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
     prepared = make_prepared(
         "ptb-xl", [("p1", (0,), 6, 1), ("p2", (1,), 6, 2), ("v", (0,), 6, 9), ("t", (0,), 6, 10), ("u", (1,), 6, 10)]
     )
-    monkeypatch.setattr(cell_module, "opened_for", lambda folder, column: prepared)
+    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
     row = run(replace(of_cell(make_job("ptb-xl"), ratio=0.01), prepared=tmp_path / "of this test"))
     assert row.notes[:3] == [
         "no labelled window of class NORM, STTC, CD, HYP",
@@ -234,13 +234,13 @@ def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None
     job = make_job()
     job = of_cell(job, pretraining=replace(job.cell.pretraining, key="gone"))  # type: ignore[type-var]
     with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
-        run_cell(job, Known())
+        run_cell(job, EvaluationCache())
     assert Store(job.results).load_row(job.cell.key) is None
 
 
 def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"the prepared data in .*nowhere are gone or damaged"):
-        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), Known())
+        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), EvaluationCache())
 
 
 def test_probes_together_look_at_each_window_once_and_score_the_same(

@@ -15,7 +15,7 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import Place
+from benchmark.config.flags import Folders
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.datasets.registry import SIMULATED_MARK
@@ -286,7 +286,7 @@ def test_they_are_added_to_rows_of_the_same_recordings_alone(dataset: Dataset, t
 def test_a_damaged_file_of_a_cohort_is_found_and_the_cohort_written_again(
     small_config: SmallConfig, tmp_path: Path, pattern: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config, place = small_config(), Place(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
+    config, place = small_config(), Folders(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
     name = config.data.datasets[0]
     root = open_data(config, name, place, open_console()).root
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}

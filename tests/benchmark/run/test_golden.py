@@ -34,7 +34,7 @@ from benchmark.machine.ranks import Machine
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Grid, Pretraining, make_grid
-from benchmark.run.jobs import Setup, Watch, missing
+from benchmark.run.jobs import ProgressCallbacks, RunContext, missing
 from benchmark.run.runner import do
 from benchmark.training import evaluations
 from benchmark.training.boosting import FEATURES_VERSION
@@ -136,11 +136,11 @@ def run_grid(config: Config, cohorts: dict[str, Prepared], store: Store) -> tupl
     def keep(*why: str) -> None:
         failed.append(" ".join(why))
 
-    watch = Watch(ignore, ignore, ignore, keep, elsewhere=ignore, waiting=ignore, note=ignore)
+    watch = ProgressCallbacks(ignore, ignore, ignore, keep, elsewhere=ignore, waiting=ignore, note=ignore)
     shown = (LINEAR, FEATURES, SUPERVISED)
     cells = tuple(cell for cell in grid.cells if cell.evaluation in shown or cell.variant.name == UNTRAINED)
     work = replace(missing(grid, store), cells=cells)
-    do(work, Setup(config, cohorts, store, machine, watch))
+    do(work, RunContext(config, cohorts, store, machine, watch))
     assert failed == []
     return grid, cells
 

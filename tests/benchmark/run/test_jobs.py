@@ -36,9 +36,9 @@ from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.grid import Cell, Pretraining, task_name
 from benchmark.run.jobs import (
     MISSED_SECONDS,
-    Attempt,
     Job,
-    Left,
+    OpenTasks,
+    RemoteJob,
     cell_jobs,
     claimed,
     configs_of,
@@ -54,7 +54,7 @@ from benchmark.run.jobs import (
     store_time,
     take,
 )
-from benchmark.run.local import Not
+from benchmark.run.local import Start
 from benchmark.run.pretraining import PretrainingJob
 from benchmark.training.checkpoint import SOURCE, WEIGHTS
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
@@ -98,7 +98,7 @@ def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
     ]
 
 
-def left_in(bench: Bench) -> Left:
+def left_in(bench: Bench) -> OpenTasks:
     return left_of(bench.missing(), bench.store, Claims(bench.store.root / CLAIMS))
 
 
@@ -325,8 +325,8 @@ def attempt_jobs_of(bench: Bench) -> tuple[dict[str, PretrainingJob], list[tuple
     return pretrainings, cell_jobs(grid.cells, configs, setup)
 
 
-def attempt(bench: Bench, job: Job, **further: float) -> list[End] | Not:
-    own = Attempt(bench.store.root, {}, digests_of_code(), late_seconds=further.get("late", 0.0))
+def attempt(bench: Bench, job: Job, **further: float) -> list[End] | Start:
+    own = RemoteJob(bench.store.root, {}, digests_of_code(), late_seconds=further.get("late", 0.0))
     return pickle.loads(pickle.dumps(own))(pickle.loads(pickle.dumps(job)), lambda news: None)
 
 
@@ -346,7 +346,7 @@ def test_what_is_done_is_not_done_again_and_what_another_holds_is_left_to_it(
     job = pretrainings["random"]
     other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
     assert other.take(job.task.key)
-    assert attempt(bench, job) is Not.YET
+    assert attempt(bench, job) is Start.LATER
     other.release(job.task.key)
     assert attempt(bench, job) == []
     monkeypatch.setattr(jobs_module, "run_to_end", lambda *arguments: pytest.fail("it is done already"))
@@ -361,10 +361,10 @@ def test_what_a_dead_host_holds_is_taken_over_after_watching_it_over_several_cal
     job = pretrainings["random"]
     other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
     assert other.take(job.task.key)
-    own = pickle.loads(pickle.dumps(Attempt(bench.store.root, {}, digests_of_code())))
-    assert own(job, lambda news: None) is Not.YET
+    own = pickle.loads(pickle.dumps(RemoteJob(bench.store.root, {}, digests_of_code())))
+    assert own(job, lambda news: None) is Start.LATER
     time.sleep(0.2)
-    assert own(job, lambda news: None) is Not.YET
+    assert own(job, lambda news: None) is Start.LATER
     time.sleep(0.2)
     assert own(job, lambda news: None) == []
     assert bench.store.card(job.task.key) is not None
@@ -374,7 +374,7 @@ def test_a_cell_waits_for_its_encoder_and_fails_with_it(bench: Bench) -> None:
     _, groups = attempt_jobs_of(bench)
     job = next(group for group in groups if group[0].cell.variant.name == "pmq")
     cell = job[0].cell
-    assert attempt(bench, job) is Not.YET
+    assert attempt(bench, job) is Start.LATER
     assert bench.store.failures([cell.key]) == {}
     bench.store.save_pretraining_failure(cell.pretrain_key, "it", "ValueError: no keys today")
     assert attempt(bench, job) == []
@@ -384,7 +384,7 @@ def test_a_cell_waits_for_its_encoder_and_fails_with_it(bench: Bench) -> None:
 def test_other_code_and_unseen_data_are_refused_before_any_work(bench: Bench, tmp_path: Path) -> None:
     job = attempt_jobs_of(bench)[0]["random"]
     key = job.task.key
-    Attempt(bench.store.root, {}, {"methods/pmq.py": "of before"})(job, lambda news: None)
+    RemoteJob(bench.store.root, {}, {"methods/pmq.py": "of before"})(job, lambda news: None)
     error = bench.store.failures([key])[key].error
     assert error.startswith("ValueError: ")
     assert error.endswith("has been edited since this job was submitted; the same command submits it as it is now")
@@ -403,7 +403,7 @@ def test_a_cell_has_its_threads_however_many_its_process_has(bench: Bench, monke
     torch.set_num_threads(3)
     try:
         pretrainings, groups = attempt_jobs_of(bench)
-        own = Attempt(bench.store.root, {}, digests_of_code(), cell_threads=1)
+        own = RemoteJob(bench.store.root, {}, digests_of_code(), cell_threads=1)
         own._run(pretrainings["pmq"], lambda news: None)
         own._run(groups[0], lambda news: None)
         assert torch.get_num_threads() == 3

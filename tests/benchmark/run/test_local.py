@@ -21,7 +21,7 @@ from benchmark.machine import processes
 from benchmark.machine.processes import GRACE_SECONDS, Stopped, open_pool, postponed, stopped, stops_on_signals
 from benchmark.results.store import Failure
 from benchmark.run import local
-from benchmark.run.local import Ended, Local, Not, Order, Task, Tell
+from benchmark.run.local import Ended, Local, Order, Start, Task, Tell
 
 
 def nothing(task: object) -> None:
@@ -230,8 +230,8 @@ def test_what_running_tasks_tell_is_heard_before_their_end(jobs: int) -> None:
 def test_a_task_begins_after_the_end_of_its_own_was_consumed_and_of_no_other(jobs: int) -> None:
     begun: list[str] = []
     tasks = [
-        Task("one", "one", -1, whole=True),
-        Task("two", "two", -2, whole=True),
+        Task("one", "one", -1, is_pretraining=True),
+        Task("two", "two", -2, is_pretraining=True),
         Task("of two", "of two", -3, after="two"),
         Task("of one", "of one", -4, after="one"),
         Task("of none", "of none", -5),
@@ -252,26 +252,28 @@ def test_a_task_begins_after_the_end_of_its_own_was_consumed_and_of_no_other(job
 
 
 def test_what_may_not_begin_yet_is_asked_for_again_and_what_never_does_holds_up_nothing() -> None:
-    answers: dict[str, list[Task[int] | Not]] = {
-        "held": [Not.YET, Not.YET, Task("held", "held", -7)],
-        "elsewhere": [Not.EVER],
+    answers: dict[str, list[Task[int] | Start]] = {
+        "held": [Start.LATER, Start.LATER, Task("held", "held", -7)],
+        "elsewhere": [Start.NEVER],
     }
 
-    def begin(task: Task[int]) -> Task[int] | Not:
+    def begin(task: Task[int]) -> Task[int] | Start:
         return answers[task.key].pop(0) if task.key in answers else task
 
     tasks = [Task("held", "held", -1), Task("elsewhere", "e", -2), Task("after", "a", -3, after="elsewhere")]
     order: Order[int, int] = Order([*tasks, Task("own", "own", -4)], Deaf(abs), begin=begin)
     assert [(end.task.key, end.result) for end in Local(1).run(order)] == [("after", 3), ("own", 4), ("held", 7)]
-    order = Order([Task("x", "x", -1), Task("of x", "of x", -2, after="x")], Deaf(abs), begin=lambda task: Not.YET)
+    order = Order([Task("x", "x", -1), Task("of x", "of x", -2, after="x")], Deaf(abs), begin=lambda task: Start.LATER)
     assert list(Local(1).run(order)) == []
 
 
 @pytest.mark.slow
 def test_each_device_has_its_processes_and_one_whole_task_at_a_time(tmp_path: Path) -> None:
-    tasks = [Task(name, name, (tmp_path, name), whole=name.startswith("whole")) for name in ("whole 1", "whole 2")]
+    tasks = [
+        Task(name, name, (tmp_path, name), is_pretraining=name.startswith("whole")) for name in ("whole 1", "whole 2")
+    ]
     tasks += [Task(name, name, (tmp_path, name)) for name in ("cell 1", "cell 2")]
-    order: Order[tuple[Path, str], str] = Order(tasks, Deaf(seen_device), abreast=1)
+    order: Order[tuple[Path, str], str] = Order(tasks, Deaf(seen_device), concurrent=1)
     ended = {end.task.key: end.result for end in Local(4, devices=("3", "5")).run(order)}
     assert {ended["whole 1"], ended["whole 2"]} == {"3", "5"}
     assert {ended["cell 1"], ended["cell 2"]} == {"3", "5"}

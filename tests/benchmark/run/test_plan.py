@@ -23,7 +23,7 @@ from benchmark.machine.ranks import Machine
 from benchmark.results.schema import digest
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, make_grid
-from benchmark.run.plan import MOST_LINES, compared, make_plan, unmatched_lines
+from benchmark.run.plan import MOST_LINES, cache_miss_lines, compared, make_plan
 from benchmark.training import evaluations
 from methods.pmq import PMQ
 from tests.benchmark.run.kept_grid import MODE, grid_of, keep
@@ -76,7 +76,7 @@ def test_another_caption_is_another_plan_of_the_same_cells(cohorts: Cohorts, sma
 
 
 def why(grid: Grid, store: Store) -> list[str]:
-    return unmatched_lines(grid.cells, grid, store)
+    return cache_miss_lines(grid.cells, grid, store)
 
 
 @pytest.fixture

@@ -33,12 +33,12 @@ from benchmark.run.cell import CellJob, run_cell
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.grid import task_name
 from benchmark.run.jobs import MISSED_SECONDS, Job, left_of
-from benchmark.run.local import Ended, Not, Order, Task
+from benchmark.run.local import Ended, Order, Start, Task
 from benchmark.run.pretraining import PretrainingJob, in_step, measure_untrained, probe_windows_of, refuse_edited
 from benchmark.run.runner import at_once, do, do_cells, order_of
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
-from benchmark.training.probes import Known
+from benchmark.training.probes import EvaluationCache
 from methods.encoders.dilated import Dilated
 from methods.pmq import PMQ
 from tests.benchmark.run.bench import Bench, Cohorts, Heard, SmallConfig, cell_of, stamps
@@ -145,7 +145,7 @@ def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pyt
 def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     unlucky = cell_of(bench, "random", "linear").key
 
-    def broken(job: CellJob, known: Known) -> None:
+    def broken(job: CellJob, known: EvaluationCache) -> None:
         if job.cell.key == unlucky:
             raise RuntimeError("out of luck\nin many words")
         run_cell(job, known)
@@ -169,7 +169,7 @@ def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no
     opened = {data.folder: data for data in bench.prepared.values()}
     monkeypatch.setattr(pretraining_module, "opened", opened.__getitem__)
     for module in (cell_module, pretraining_module):
-        monkeypatch.setattr(module, "opened_for", lambda folder, column: opened[folder])
+        monkeypatch.setattr(module, "open_task_view", lambda folder, column: opened[folder])
     assert bench.work_off() == 0
     rows = {(row.variant, row.dataset): row for row in bench.rows()}
     assert len(rows) == 4
@@ -182,7 +182,7 @@ def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no
 
 def test_ctrl_c_keeps_what_is_finished(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def interrupt(job: CellJob, known: Known) -> None:
+    def interrupt(job: CellJob, known: EvaluationCache) -> None:
         if job.cell.evaluation == "linear":
             raise KeyboardInterrupt
         run_cell(job, known)
@@ -380,9 +380,9 @@ def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> 
     (order,) = seen
     assert heard.notes == ["warning: a folder may not be shared"]
     pretrainings = {pretraining.key for pretraining in bench.grid.pretrainings}
-    assert {task.key for task in order.tasks if task.whole} == pretrainings
+    assert {task.key for task in order.tasks if task.is_pretraining} == pretrainings
     cells = {cell.key: cell for cell in bench.grid.cells}
-    waits = {task.key: task.after for task in order.tasks if not task.whole}
+    waits = {task.key: task.after for task in order.tasks if not task.is_pretraining}
     assert waits == {key: cell.pretrain_key for key, cell in cells.items()}
     assert {task.seconds for task in order.tasks} == {2.0, 7.0}
 
@@ -397,7 +397,7 @@ def test_what_a_dead_host_holds_is_handed_over_where_nobody_stays_to_watch_its_c
     task = order.tasks[0]
     other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
     assert other.take(task.key)
-    assert order.begin(task) is Not.YET
+    assert order.begin(task) is Start.LATER
     file = bench.store.root / CLAIMS / f"{task.key}.json"
     then = time.time() - MISSED_SECONDS - 1
     os.utime(file, (then, then))

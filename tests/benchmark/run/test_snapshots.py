@@ -20,7 +20,7 @@ from benchmark.results.store import Store
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.estimate import Size, pairs_trained
 from benchmark.run.grid import Grid, Pretraining, expand, make_grid
-from benchmark.run.jobs import Setup, Watch, missing
+from benchmark.run.jobs import ProgressCallbacks, RunContext, missing
 from benchmark.run.pretraining import STEMS
 from benchmark.run.runner import do
 from benchmark.training.checkpoint import WEIGHTS
@@ -57,8 +57,8 @@ def worked_off(config: Config, cohorts: Cohorts, root: Path) -> tuple[Grid, Stor
         return None
 
     grid = make_grid(config, cohorts, MACHINE)
-    watch = Watch(nothing, inner, nothing, nothing, nothing, nothing, nothing)
-    assert do(missing(grid, store), Setup(config, cohorts, store, MACHINE, watch)) == 0
+    watch = ProgressCallbacks(nothing, inner, nothing, nothing, nothing, nothing, nothing)
+    assert do(missing(grid, store), RunContext(config, cohorts, store, MACHINE, watch)) == 0
     return grid, store, steps
 
 
@@ -172,8 +172,8 @@ def test_a_stem_that_another_runner_trains_is_waited_for(
         def nothing(*words: object) -> None:
             return None
 
-        watch = Watch(begun.append, nothing, nothing, nothing, nothing, waiting, nothing)
-        assert do(missing(grid, store), Setup(config, cohorts, store, MACHINE, watch)) == 0
+        watch = ProgressCallbacks(begun.append, nothing, nothing, nothing, nothing, waiting, nothing)
+        assert do(missing(grid, store), RunContext(config, cohorts, store, MACHINE, watch)) == 0
     assert len(begun) == 6
     assert not list((store.root / CLAIMS).glob("*.json"))
 

@@ -26,7 +26,7 @@ from benchmark.training.evaluations import (
     KNN,
     OTHER_LABELS,
     Amounts,
-    Judged,
+    EvaluationInput,
     Pool,
     nearest_of,
     summing_to_one,
@@ -35,7 +35,7 @@ from benchmark.training.evaluations import (
 )
 from benchmark.training.evaluations import LINEAR_FIX as LINEAR_FIX_EVALUATION
 from benchmark.training.finetune import Outcome, finetune, supervise
-from benchmark.training.probes import Known, features, linear_probe
+from benchmark.training.probes import EvaluationCache, features, linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
 
@@ -57,18 +57,20 @@ def task(make_task: MakeTask) -> Task:
 
 
 @pytest.fixture
-def judged(task: Task, small_config: MakeConfig) -> Callable[..., Judged]:
-    def make(seed: int = 41, **changed: object) -> Judged:
+def judged(task: Task, small_config: MakeConfig) -> Callable[..., EvaluationInput]:
+    def make(seed: int = 41, **changed: object) -> EvaluationInput:
         torch.manual_seed(0)
         encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
         config = small_config(SETTINGS | {name.replace("__", "."): value for name, value in changed.items()})
-        return Judged(encoder, task, config, RandomInit, seed, "float32", Known())
+        return EvaluationInput(encoder, task, config, RandomInit, seed, "float32", EvaluationCache())
 
     return make
 
 
 @pytest.mark.parametrize("name", [*EVALUATIONS, SUPERVISED, VALIDATION])
-def test_each_predicts_every_test_window_and_leaves_the_encoder(name: str, judged: Callable[..., Judged]) -> None:
+def test_each_predicts_every_test_window_and_leaves_the_encoder(
+    name: str, judged: Callable[..., EvaluationInput]
+) -> None:
     given = judged()
     before = {key: value.clone() for key, value in given.encoder.state_dict().items()}
     outcome = evaluations.EVALUATIONS[name].run(given)
@@ -77,19 +79,19 @@ def test_each_predicts_every_test_window_and_leaves_the_encoder(name: str, judge
     assert all(torch.equal(value, before[key]) for key, value in given.encoder.state_dict().items())
 
 
-def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..., Judged]) -> None:
+def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..., EvaluationInput]) -> None:
     seven = judged(7)
     tuned = seven.config.finetuning(RandomInit)
     expected = {
         "finetune": finetune(seven.encoder, seven.task, tuned, seed=7, precision="float32"),
         SUPERVISED: supervise(seven.encoder, seven.task, seven.config.supervised, seed=7, precision="float32"),
-        "linear": linear_probe(seven.encoder, seven.task, [0.3], precision="float32", known=Known()),
+        "linear": linear_probe(seven.encoder, seven.task, [0.3], precision="float32", known=EvaluationCache()),
     }
     for name, outcome in expected.items():
         np.testing.assert_array_equal(evaluations.EVALUATIONS[name].run(seven).probability, outcome.probability)
 
 
-def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Judged]) -> None:
+def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., EvaluationInput]) -> None:
     evaluation = evaluations.EVALUATIONS["finetune"]
     plain = judged()
     assert evaluation.further(plain.config, RandomInit) == {"encoder_dropout": 0.0}
@@ -117,13 +119,15 @@ def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Judged
     ],
 )
 def test_the_expected_cost_is_in_passes_of_the_encoder(
-    name: str, expected: float, judged: Callable[..., Judged]
+    name: str, expected: float, judged: Callable[..., EvaluationInput]
 ) -> None:
     config = judged(finetune__least_updates=30).config
     assert evaluations.EVALUATIONS[name].passes(config, Amounts(labelled=100, held_out=40)) == pytest.approx(expected)
 
 
-def test_fine_tuning_of_few_windows_has_batches_of_all_and_of_many_one_pass(judged: Callable[..., Judged]) -> None:
+def test_fine_tuning_of_few_windows_has_batches_of_all_and_of_many_one_pass(
+    judged: Callable[..., EvaluationInput],
+) -> None:
     passes, config = evaluations.EVALUATIONS["finetune"].passes, judged(finetune__least_updates=30).config
     assert passes(config, Amounts(labelled=5, held_out=0)) == 2 * 3 * 30 * 5
     assert passes(config, Amounts(labelled=1000, held_out=0)) == 2 * 3 * 1000
@@ -143,7 +147,7 @@ def judge(small_config: Callable[..., Config]) -> Callable[..., Outcome]:
         torch.manual_seed(0)
         encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
         config = small_config({f"knn.{name}": value for name, value in settings.items()})
-        return KNN.run(Judged(encoder, task, config, RandomInit, 41, "float32", Known()))
+        return KNN.run(EvaluationInput(encoder, task, config, RandomInit, 41, "float32", EvaluationCache()))
 
     return make
 
@@ -261,7 +265,9 @@ def test_it_is_fixs_probe_on_the_frozen_features_and_tells_the_chosen_setting(
     task = make_task([[0], [1], [2]] * 2, [[2], [1]], [[0], [1], [2]], multi=multi)
     torch.manual_seed(0)
     encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
-    outcome = LINEAR_FIX_EVALUATION.run(Judged(encoder, task, small_config(), RandomInit, 41, "float32", Known()))
+    outcome = LINEAR_FIX_EVALUATION.run(
+        EvaluationInput(encoder, task, small_config(), RandomInit, 41, "float32", EvaluationCache())
+    )
     train, validation, test = (features(encoder, side.signal, "float32") for side in task.sides().values())
     expected = train, task.train.target.numpy(), validation, task.validation.target.numpy(), test
     for own, wanted in zip(given, expected, strict=True):

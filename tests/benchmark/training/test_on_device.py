@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from benchmark.cli.promises import QUEUE
 from benchmark.config.sections import Finetune, Supervised
-from benchmark.data.batches import Block, Kinship, PairSource, batch_of, draw_views, make_batch, on_device
+from benchmark.data.batches import Block, PairSource, PatientIndex, batch_of, draw_views, make_batch, on_device
 from benchmark.data.task import Crops, Windows
 from benchmark.training import finetune
 from benchmark.training.finetune import new_classifier, new_model, probabilities, update
@@ -56,7 +56,7 @@ def corpus(device: torch.device, *, anywhere: bool = False) -> PairSource:
     source = PairSource(signal, trial // 2, trial // 4 + 1, torch.zeros(TRIALS, TEXT), anywhere=anywhere)
     ids, text = (source.recording.to(device), source.patient.to(device)), torch.zeros(TRIALS, TEXT, device=device)
     moved = PairSource(signal.to(device), *ids, text, anywhere=anywhere)
-    vars(moved)["kinship"] = Kinship(*(part.to(device) for part in source.kinship))
+    vars(moved)["patient_index"] = PatientIndex(*(part.to(device) for part in source.patient_index))
     return moved
 
 

@@ -22,7 +22,7 @@ from benchmark.data.task import Task
 from benchmark.training import probes
 from benchmark.training import probes as linear_module
 from benchmark.training.finetune import Outcome
-from benchmark.training.probes import Known, features, fitted, linear_probe, log_loss, probe
+from benchmark.training.probes import EvaluationCache, features, fitted, linear_probe, log_loss, probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 MakeTask = Callable[..., Task]
@@ -122,7 +122,7 @@ def test_probes_that_do_not_converge_are_noted(
 def test_the_same_task_is_probed_once_and_each_outcome_is_its_own(
     encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), Known()
+    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
     first = linear_probe(encoder, task, (1.0,), precision="float32", known=known)
     first.notes.append("of the first alone")
     monkeypatch.setattr(linear_module, "fit_probe", lambda *_, **__: pytest.fail("fitted again"))
@@ -132,7 +132,7 @@ def test_the_same_task_is_probed_once_and_each_outcome_is_its_own(
 
 
 def test_other_strengths_on_the_same_task_are_another_probe(encoder: Dilated, make_task: MakeTask) -> None:
-    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), Known()
+    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
     for strength in (0.01, 1.0):
         shared = linear_probe(encoder, task, (strength,), precision="float32", known=known)
         np.testing.assert_array_equal(shared.probability, linear_probe_(encoder, task, strength).probability)
@@ -140,7 +140,7 @@ def test_other_strengths_on_the_same_task_are_another_probe(encoder: Dilated, ma
 
 
 def test_other_labels_on_the_same_windows_are_another_task(encoder: Dilated, make_task: MakeTask) -> None:
-    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), Known()
+    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
     turned = replace(task, train=replace(task.train, target=task.train.target.roll(1, dims=1)))
     for own in (task, turned):
         shared = linear_probe(encoder, own, (1.0,), precision="float32", known=known)

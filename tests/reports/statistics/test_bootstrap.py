@@ -30,9 +30,9 @@ from reports.statistics.bootstrap import (
     ResampledTestSet,
     ScoreColumn,
     UnequalTestSets,
+    bootstrap_counts,
     by_patient,
     columns_at,
-    drawn_beyond_once,
     pooled,
     resampled_scores,
     resampled_sums,
@@ -51,10 +51,10 @@ def some_predictions(patients: int = 7, windows: int = 3) -> Predictions:
 
 def test_every_resample_draws_as_many_patients_as_there_are() -> None:
     names = np.array([f"p{number}" for number in range(50)])
-    excess = drawn_beyond_once(names, resamples=400, seed=0)
-    assert excess.shape == (401, 50)
-    assert not excess[0].any()
-    times = excess + 1
+    counts_minus_one = bootstrap_counts(names, resamples=400, seed=0)
+    assert counts_minus_one.shape == (401, 50)
+    assert not counts_minus_one[0].any()
+    times = counts_minus_one + 1
     assert (times.sum(axis=1) == 50).all()
     assert times.min() == 0
     assert abs(float((times[1:] == 0).mean()) - (1 - 1 / 50) ** 50) < 0.01
@@ -63,17 +63,17 @@ def test_every_resample_draws_as_many_patients_as_there_are() -> None:
 
 def test_the_draws_stay_the_same_from_version_to_version() -> None:
     """Intervals of stored results do not move."""
-    excess = drawn_beyond_once(np.array(["a", "b", "c", "d"]), resamples=3, seed=0)
-    assert excess.tolist() == [[0, 0, 0, 0], [1, -1, 0, 0], [1, 0, -1, 0], [0, 0, 0, 0]]
+    counts_minus_one = bootstrap_counts(np.array(["a", "b", "c", "d"]), resamples=3, seed=0)
+    assert counts_minus_one.tolist() == [[0, 0, 0, 0], [1, -1, 0, 0], [1, 0, -1, 0], [0, 0, 0, 0]]
 
 
 def test_the_draws_depend_on_the_patients_and_the_seed_alone() -> None:
     shuffled, first = np.random.default_rng(1).permutation(21), some_predictions()
     again = Predictions(*(getattr(first, name)[shuffled] for name in ("probability", "truth", "recording", "patient")))
     one, other = (resampled_test_set(found, "recording", resamples=5) for found in (first, again))
-    assert (one.excess == other.excess).all()
-    assert (one.excess != resampled_test_set(first, "recording", resamples=5, seed=1).excess).any()
-    assert (one.excess == resampled_test_set(first, "heartbeat", resamples=5).excess).all()
+    assert (one.counts_minus_one == other.counts_minus_one).all()
+    assert (one.counts_minus_one != resampled_test_set(first, "recording", resamples=5, seed=1).counts_minus_one).any()
+    assert (one.counts_minus_one == resampled_test_set(first, "heartbeat", resamples=5).counts_minus_one).all()
 
 
 def test_recordings_are_pooled_as_the_stored_scores_do() -> None:
@@ -88,7 +88,7 @@ def test_sums_of_a_resample_count_a_patient_as_often_as_drawn() -> None:
     found = some_predictions()
     test = resampled_test_set(found, "heartbeat", resamples=20)
     sums = resampled_sums(test, by_patient(test, found.truth))
-    times = (test.excess + 1)[:, test.patient]  # (21, n)
+    times = (test.counts_minus_one + 1)[:, test.patient]  # (21, n)
     assert (sums == times @ found.truth).all()
 
 
@@ -111,7 +111,7 @@ def repeated(
     test: ResampledTestSet, probability: NDArray[np.float32], resample: int, *, multi: bool
 ) -> dict[str, float | None]:
     """Scores of a resample by repeating each line as often as its patient was drawn."""
-    times = (test.excess[resample] + 1).astype(int)[test.patient]
+    times = (test.counts_minus_one[resample] + 1).astype(int)[test.patient]
     return score(pooled(test, probability).repeat(times, axis=0), test.truth.repeat(times, axis=0), multi=multi).values
 
 
@@ -151,7 +151,7 @@ def test_class_scores_of_a_resample_are_those_of_its_repeated_lines(
     test = resampled_test_set(found, unit, resamples=40)
     lines = ResampledLines(test.truth, pooled(test, found.probability).round(decimals), multi, test)
     by_class = class_scores(lines)
-    expected = [class_scores(repeated_lines(lines, excess)) for excess in test.excess]
+    expected = [class_scores(repeated_lines(lines, counts_minus_one)) for counts_minus_one in test.counts_minus_one]
     for name, values in by_class.items():
         error = values - np.array([own[name] for own in expected])  # (1+R, C)
         assert np.nanmax(np.abs(error[0])) < 1e-7, name
@@ -161,13 +161,13 @@ def test_class_scores_of_a_resample_are_those_of_its_repeated_lines(
         assert (np.isnan(values) == np.isnan([own[name] for own in expected])).all(), name
     for name in FURTHER:
         own = METRICS[name].of(lines)
-        assert own[0] == pytest.approx(METRICS[name].of(repeated_lines(lines, test.excess[0])), abs=1e-7)
+        assert own[0] == pytest.approx(METRICS[name].of(repeated_lines(lines, test.counts_minus_one[0])), abs=1e-7)
         if name != "ece" or multi:
             np.testing.assert_allclose(own, macro(by_class[name]), atol=1e-12)
 
 
-def repeated_lines(lines: ResampledLines, excess: NDArray[np.float32]) -> Lines:
-    times = (excess + 1).astype(int)[lines.test.patient]
+def repeated_lines(lines: ResampledLines, counts_minus_one: NDArray[np.float32]) -> Lines:
+    times = (counts_minus_one + 1).astype(int)[lines.test.patient]
     return Lines(lines.truth.repeat(times, axis=0), lines.probability.repeat(times, axis=0), lines.multi)
 
 
@@ -177,7 +177,9 @@ def test_of_few_patients_pairs_are_counted_as_of_many(predictions: Predictions) 
     bins, truth = CELLS // 120, predictions.truth == 1
     placed = [bootstrap._placed(test, predictions.probability[:, c], truth[:, c]) for c in range(truth.shape[1])]
     assert test.patients <= 2 * bins == 2 * placed[0].above.shape[1]
-    by_bins = [((test.excess @ own.above) * (test.excess @ own.beaten)).sum(axis=1) for own in placed]
+    by_bins = [
+        ((test.counts_minus_one @ own.above) * (test.counts_minus_one @ own.beaten)).sum(axis=1) for own in placed
+    ]
     np.testing.assert_array_equal(bootstrap._curvature(test, placed), np.stack(by_bins, axis=1))
 
 
@@ -216,7 +218,7 @@ def test_a_class_that_a_resample_lacks_does_not_count_as_zero() -> None:
     names = np.array([f"p{number}" for number in range(6)])
     perfect = Predictions(truth.astype(np.float32), truth, names, names)
     test = resampled_test_set(perfect, "heartbeat", resamples=200)
-    assert (test.excess[:, 5] == -1).any()
+    assert (test.counts_minus_one[:, 5] == -1).any()
     scores = resampled_scores(test, perfect.probability, multi=False)
     assert (scores["f1"] == 1).all()
     assert scores["auroc"][np.isfinite(scores["auroc"])] == pytest.approx(1)
@@ -226,7 +228,7 @@ def test_auroc_is_undefined_where_no_class_has_both_signs() -> None:
     names = np.array(["p0", "p1"])
     found = Predictions(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.int64), names, names)
     test = resampled_test_set(found, "heartbeat", resamples=50)
-    alone = (test.excess != 0).any(axis=1)
+    alone = (test.counts_minus_one != 0).any(axis=1)
     auroc = resampled_scores(test, found.probability, multi=False)["auroc"]
     assert (np.isnan(auroc) == alone).all()
     assert alone.any()

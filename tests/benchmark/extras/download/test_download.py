@@ -51,7 +51,7 @@ from benchmark.extras.download import (
     with_tables_kept,
 )
 from benchmark.extras.download_catalogue import Catalogue, Figshare, Manners, Source, Subset, Tree, Wanted
-from benchmark.extras.download_files import Ledger, Refused, Unreachable, alone_in
+from benchmark.extras.download_files import Ledger, Refused, Unreachable, folder_lock
 from benchmark.results.files import MEBIBYTE
 from run_benchmark import main
 from tests.benchmark.extras.download.conftest import FOLDERS, REFERENCE, Download, recordings
@@ -278,7 +278,7 @@ def test_a_list_that_cannot_be_trusted_is_refused_whole(
 
 
 def test_two_downloads_into_one_folder_do_not_meet(homes: SimpleNamespace, download: Download) -> None:
-    with alone_in(homes.data / "chapman"):
+    with folder_lock(homes.data / "chapman"):
         status, _, err = download("chapman")
     assert status == USAGE
     assert "another process downloads into" in err

@@ -42,9 +42,9 @@ from benchmark.extras.download_files import (
     _Count,
     _put,
     _Tag,
-    alone_in,
     fetch,
     fetch_all,
+    folder_lock,
     part_of,
     pieces,
 )
@@ -598,7 +598,11 @@ def test_without_a_sum_only_what_was_noted_counts(tmp_path: Path) -> None:
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
-    with alone_in(tmp_path), pytest.raises(DatasetError, match="another process downloads into"), alone_in(tmp_path):
+    with (
+        folder_lock(tmp_path),
+        pytest.raises(DatasetError, match="another process downloads into"),
+        folder_lock(tmp_path),
+    ):
         pass
-    with alone_in(tmp_path):
+    with folder_lock(tmp_path):
         pass

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmark.run.local import Not, Order, Task, Tell
+from benchmark.run.local import Order, Start, Task, Tell
 
 
 class Chore(NamedTuple):
@@ -19,11 +19,11 @@ class Chore(NamedTuple):
     """'done', 'waits' until the file `go` is there, 'fails', or 'held' by another runner."""
 
 
-def do(chore: Chore, tell: Tell) -> Not | None:
+def do(chore: Chore, tell: Tell) -> Start | None:
     """Run a chore."""
     (chore.folder / f"{chore.name}.begun.{os.getpid()}").touch()
     if chore.how == "held":
-        return Not.YET
+        return Start.LATER
     if chore.how == "fails":
         raise ValueError("out of luck")
     while chore.how == "waits" and not (chore.folder / "go").exists():
@@ -43,8 +43,8 @@ def order(folder: Path, tasks: list[Task[Chore]], told: list[str], **further: An
         file = folder / f"{task.key}.done"
         return file.read_text() if file.is_file() else None
 
-    def begin(task: Task[Chore]) -> Task[Chore] | Not:
-        return task if found(task) is None else Not.EVER
+    def begin(task: Task[Chore]) -> Task[Chore] | Start:
+        return task if found(task) is None else Start.NEVER
 
     return Order(tasks, do, begin=begin, found=found, on_told=told.append, **further)
 

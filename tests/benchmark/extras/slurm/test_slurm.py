@@ -46,8 +46,8 @@ from benchmark.extras.slurm import (
     run_in_turn,
 )
 from benchmark.run.engines import EngineRequest
-from benchmark.run.jobs import Attempt, configs_of, digests_of_code, pretraining_job
-from benchmark.run.local import Not, Order, Task, Tell
+from benchmark.run.jobs import RemoteJob, configs_of, digests_of_code, pretraining_job
+from benchmark.run.local import Order, Start, Task, Tell
 from tests.benchmark.run.bench import Bench
 
 
@@ -60,9 +60,15 @@ def sizes(tasks: list[Task[int]], *, most: int = 100, minutes: float = 60) -> li
 
 
 def test_a_pretraining_is_alone_and_cells_of_two_encoders_share_no_job() -> None:
-    tasks = [Task("p", "", 0, whole=True), *cells(3, "p"), Task("q", "", 0, whole=True), *cells(2, "q"), *cells(2)]
+    tasks = [
+        Task("p", "", 0, is_pretraining=True),
+        *cells(3, "p"),
+        Task("q", "", 0, is_pretraining=True),
+        *cells(2, "q"),
+        *cells(2),
+    ]
     found = batches_of(tasks, most=100, minutes=60)
-    assert [(batch.whole, batch.after, len(batch.tasks)) for batch in found] == [
+    assert [(batch.is_pretraining, batch.after, len(batch.tasks)) for batch in found] == [
         (True, "", 1),
         (True, "", 1),
         (False, "p", 3),
@@ -85,7 +91,7 @@ def test_jobs_are_expected_to_take_about_equally_long_and_keep_the_order_of_thei
 
 
 def test_an_array_holds_jobs_that_wait_for_one_task_and_no_more_than_the_cluster_takes() -> None:
-    batches = batches_of([Task("p", "", 0, whole=True), *cells(5, "p"), *cells(2)], most=1, minutes=60)
+    batches = batches_of([Task("p", "", 0, is_pretraining=True), *cells(5, "p"), *cells(2)], most=1, minutes=60)
     assert [[batch.after for batch in array] for array in arrays_of(batches, 3)] == [
         [""],
         ["p"] * 3,
@@ -168,7 +174,7 @@ def test_how_a_job_failed_is_told_with_what_to_change(made_up: MadeUp, tmp_path:
 
 
 def test_jobs_wait_for_their_own_pretraining_and_arrays_are_split(made_up: MadeUp, tmp_path: Path) -> None:
-    whole = [Task(name, name, 1, whole=True) for name in "pqrst"]
+    whole = [Task(name, name, 1, is_pretraining=True) for name in "pqrst"]
     cells = [Task(f"{name} {number}", "", 1, name, 1e5) for name in "ps" for number in range(2)]
     list(engine(tmp_path, detached=True).run(order([], *whole, *cells, Task("free", "", 1))))
     assert made_up.arrays == [3, 2, 2, 2, 1]
@@ -178,11 +184,11 @@ def test_jobs_wait_for_their_own_pretraining_and_arrays_are_split(made_up: MadeU
 def test_what_another_runner_holds_waits_with_those_that_wait_for_it(made_up: MadeUp, tmp_path: Path) -> None:
     asked = order(
         told := [],
-        Task("held", "held", 1, whole=True),
+        Task("held", "held", 1, is_pretraining=True),
         Task("of held", "", 1, "held"),
-        Task("done", "", 1, whole=True),
+        Task("done", "", 1, is_pretraining=True),
         Task("of done", "of done", 1, "done"),
-        begin=lambda task: {"held": Not.YET, "done": Not.EVER}.get(task.key, task),
+        begin=lambda task: {"held": Start.LATER, "done": Start.NEVER}.get(task.key, task),
     )
     list(engine(tmp_path, detached=True).run(asked))
     assert told == [
@@ -289,7 +295,7 @@ def test_what_another_runner_holds_is_tried_again_and_left_to_it_in_the_end(
 
     def run(work: str, tell: Tell) -> Any:
         tried.append(work)
-        return Not.YET if work == "held" or (work == "later" and tried.count("later") < 3) else None
+        return Start.LATER if work == "held" or (work == "later" and tried.count("later") < 3) else None
 
     tasks = [Task(name, f"the task {name}", name) for name in ("held", "free", "later")]
     assert run_in_turn(run, tasks) == ["held"]
@@ -309,7 +315,7 @@ def test_the_processes_of_a_job_pretrain_together(bench: Bench, tmp_path: Path) 
     bench.machine = replace(bench.machine, ranks=2)
     (task,) = [own for own in bench.grid.pretrainings if own.method.trains]
     job = pretraining_job(task, configs_of(bench.config, [task]), bench.setup(bench.heard.watch()))
-    own = SlurmJob.of(Attempt(bench.store.root, {}, digests_of_code()), [Task(task.key, "it", job)], 10.0)
+    own = SlurmJob.of(RemoteJob(bench.store.root, {}, digests_of_code()), [Task(task.key, "it", job)], 10.0)
     (tmp_path / "job").write_bytes(pickle.dumps(own))
     code = f"import os, pickle; print(pickle.load(open({str(tmp_path / 'job')!r}, 'rb'))(), flush=True); os._exit(0)"
     number = str(os.getpid())  # a port of its own

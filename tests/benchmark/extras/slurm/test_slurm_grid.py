@@ -22,7 +22,7 @@ from benchmark.extras import slurm as open_module
 from benchmark.extras.slurm import CHECKOUT, JOBS, Slurm, open_slurm, records
 from benchmark.results.store import Store
 from benchmark.run.engines import EngineRequest
-from benchmark.run.jobs import QUIET, configs_of, pretraining_job
+from benchmark.run.jobs import NO_PROGRESS, configs_of, pretraining_job
 from benchmark.run.plan import make_plan
 from benchmark.run.runner import do
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
@@ -170,7 +170,7 @@ def test_two_ranks_of_a_job_pretrain_as_those_of_torchrun_and_a_time_limit_chang
 def under_torchrun(bench: Bench, folder: Path) -> bytes:
     """The weights of a bench's one pretraining, done by two processes of torchrun."""
     (task,) = bench.grid.pretrainings
-    setup = bench.setup(QUIET)
+    setup = bench.setup(NO_PROGRESS)
     (folder / "job").write_bytes(pickle.dumps(pretraining_job(task, configs_of(setup.config, [task]), setup)))
     (folder / "ranks.py").write_text(IN_A_RANK)
     words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(folder / "ranks.py")]

@@ -47,12 +47,12 @@ def test_more_cells_than_the_cluster_takes_jobs_and_more_jobs_than_an_array_hold
 def test_a_cancelled_and_a_killed_job_fail_their_own_tasks_and_no_other(slurm: Cluster, tmp_path: Path) -> None:
     told: list[str] = []
     tasks = [
-        task(tmp_path, "cancelled", "waits", whole=True),
-        task(tmp_path, "killed", "waits", whole=True),
+        task(tmp_path, "cancelled", "waits", is_pretraining=True),
+        task(tmp_path, "killed", "waits", is_pretraining=True),
         task(tmp_path, "of killed", after="killed"),
-        task(tmp_path, "fails", "fails", whole=True),
-        task(tmp_path, "held", "held", whole=True),
-        task(tmp_path, "quick", whole=True),
+        task(tmp_path, "fails", "fails", is_pretraining=True),
+        task(tmp_path, "held", "held", is_pretraining=True),
+        task(tmp_path, "quick", is_pretraining=True),
     ]
     own = engine(tmp_path, late=10.0)
     ended: dict[str, str] = {}
@@ -101,8 +101,11 @@ def note_ends(own: Slurm, asked: Order[Chore, str], ended: dict[str, str]) -> No
 def test_a_runner_that_is_killed_while_its_jobs_wait_and_two_beside_it_submit_nothing_twice(
     slurm: Cluster, tmp_path: Path
 ) -> None:
-    tasks = [task(tmp_path, "first", whole=True), *(task(tmp_path, f"{n} of first", after="first") for n in range(4))]
-    tasks += [task(tmp_path, "second", whole=True), task(tmp_path, "of second", after="second")]
+    tasks = [
+        task(tmp_path, "first", is_pretraining=True),
+        *(task(tmp_path, f"{n} of first", after="first") for n in range(4)),
+    ]
+    tasks += [task(tmp_path, "second", is_pretraining=True), task(tmp_path, "of second", after="second")]
     own = engine(tmp_path, tasks_per_job=2)
     fork = get_context("fork")
     with slurm.closed():
@@ -139,7 +142,7 @@ def test_results_that_are_seen_late_are_waited_for_and_not_for_ever(slurm: Clust
     there, seen = tmp_path / "there", tmp_path / "seen"
     there.mkdir()
     seen.mkdir()
-    asked = order(seen, [task(there, "late", whole=True), task(there, "later", after="late")], [])
+    asked = order(seen, [task(there, "late", is_pretraining=True), task(there, "later", after="late")], [])
     delay = threading.Thread(target=show_late, args=(there, seen, 3.0, 2), daemon=True)
     delay.start()
     assert [(end.task.key, end.result) for end in engine(tmp_path).run(asked)] == [("late", "late"), ("later", "later")]
@@ -162,7 +165,7 @@ def show_late(there: Path, seen: Path, seconds: float, count: int) -> None:
 
 def test_a_detached_runner_returns_at_once_and_says_what_to_do_next(slurm: Cluster, tmp_path: Path) -> None:
     told: list[str] = []
-    tasks = [task(tmp_path, "one", whole=True), task(tmp_path, "of one", after="one"), task(tmp_path, "alone")]
+    tasks = [task(tmp_path, "one", is_pretraining=True), task(tmp_path, "of one", after="one"), task(tmp_path, "alone")]
     with slurm.closed(), slurm.most_jobs(2):
         assert list(engine(tmp_path, detached=True).run(order(tmp_path, tasks, told))) == []
         assert len(slurm.queue()) == 2
