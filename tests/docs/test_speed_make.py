@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,9 @@ import torch
 from benchmark.data.batches import MappedSignal
 from benchmark.extras.speed import Setting
 from benchmark.machine.ranks import Machine
+from docs.evidence.speed import make as speed
 from methods.encoders.dilated import DilatedConfig
 from methods.pmq import PMQConfig
-from tests.docs.pages import EVIDENCE
-
-FILE = EVIDENCE / "speed" / "make.py"
-spec = importlib.util.spec_from_file_location("docs_speed_make", FILE)
-assert spec is not None
-assert spec.loader is not None
-speed = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = speed
-spec.loader.exec_module(speed)
 
 TINY = {
     "methods": ["random"], "data.simulation.patients": {"mimic-iv-ecg": 6, "chapman": 40}, "finetune.epochs": 1,
