@@ -213,7 +213,9 @@ def test_results_need_no_torch() -> None:
 def test_the_core_needs_no_extra() -> None:
     """What a comparison can do without is named in tables alone: of verbs and of engines."""
     core = [
-        file for file in FILES if not in_room(file, "benchmark/extras/", "benchmark/cli/", "benchmark/run/engines.py")
+        file
+        for file in FILES
+        if not in_room(file, "benchmark/extras/", "benchmark/cli/", "benchmark/config/engines.py")
     ]
     assert [file for file in core if any(within(name, "benchmark.extras") for name in imports_of(file))] == []
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmark.cli.explain import describe
-from benchmark.config.command_line import OK
+from benchmark.config.command_line import OK, function_named
+from benchmark.config.engines import ENGINES
 from benchmark.machine.processes import runs
 from benchmark.results.names import DEFAULT_TASK, EVALUATION_FACTS, command
 from benchmark.results.store import PlannedCell, Store
 from benchmark.run.claims import CLAIMS, STALE_SECONDS, Sight, owner_in
 from benchmark.run.claims import look as look_at_claim
-from benchmark.run.engines import ENGINES
 from benchmark.run.jobs import seconds_since_heartbeat, store_time
 from benchmark.run.local import Submitted
 from benchmark.screen import Console, note, print_table
@@ -241,7 +241,8 @@ def failed_at(key: str, store: Store) -> int:
 
 def in_queues(store: Store) -> list[Submitted]:
     """The jobs of a store in the queues of clusters."""
-    return [job for kind in ENGINES.values() for job in kind.in_queue(store.root)]
+    queues = [function_named(kind.queue) for kind in ENGINES.values() if kind.queue]
+    return [job for queue in queues for job in queue(store.root)]
 
 
 MOST_SHOWN = 10

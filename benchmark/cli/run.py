@@ -16,8 +16,9 @@ import torch
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import concurrent_of, costs_of, earlier_rates, print_dry_run, seconds_of
 from benchmark.cli.report import HealthTold, show_health, show_report
-from benchmark.config.command_line import FAILED, OK
+from benchmark.config.command_line import FAILED, OK, function_named
 from benchmark.config.config import Config
+from benchmark.config.engines import ENGINES
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import (
     Folders,
@@ -47,11 +48,10 @@ from benchmark.run.datasets import (
     refuse_unusable,
     with_columns,
 )
-from benchmark.run.engines import ENGINES, EngineRequest
 from benchmark.run.estimate import SPEED_FILE, exact_size
 from benchmark.run.grid import Grid, Pretraining, make_grid, other_ranks_lines
 from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing
-from benchmark.run.local import Engine
+from benchmark.run.local import Engine, EngineRequest
 from benchmark.run.plan import cache_miss_lines, make_plan
 from benchmark.run.pretraining import measure_untrained, probe_windows_of
 from benchmark.run.rows import refuse_lone_windows, refuse_uneven_batches, variants_of
@@ -359,7 +359,8 @@ def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:
         )
     place = place_of(arguments)
     request = EngineRequest(config.engine, machine.jobs, devices, arguments.results, [place.cache], detach)
-    return kind.open(request)
+    engine: Engine = function_named(kind.opens)(request)
+    return engine
 
 
 def run(arguments: Namespace, console: Console) -> int:

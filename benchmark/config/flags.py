@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config.command_line import Flag, Known, file_to_read, folder
+from benchmark.config.engines import ENGINES
 from benchmark.config.errors import OTHER, ConfigError, config_names, count, is_code, is_declared, is_file, unknown
 from benchmark.data.datasets import DATASETS
 from benchmark.results.names import (
     BOTH,
-    ENGINES,
     EVALUATIONS,
     FEW_SHOT,
     FURTHER_SCORES,
@@ -187,7 +187,7 @@ FLAGS: dict[str, Flag] = {
         "local (default) or slurm: jobs of a cluster, as the config section `engine` says",
         "engine.name",
         {"metavar": "NAME"},
-        Known("engine", ENGINES, other=""),
+        Known("engine", tuple(ENGINES), other=""),
     ),
     "--devices": Flag(HOW, "GPUs to share the work, e.g. 0 1 (engine local)", how={"nargs": "+", "metavar": "N"}),
     "--detach": Flag(HOW, "return when all is in the cluster's queue (see `status`)", how={"action": "store_true"}),

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from benchmark.config.engines import ENGINES
 from benchmark.config.errors import LARGEST_SEED
 from benchmark.data.batches import Streaming
 from benchmark.data.datasets import DATASETS
@@ -24,7 +25,8 @@ from benchmark.data.datasets.registry import AnyCard, source_of
 from benchmark.data.segments import FS, IN_MILLIVOLTS, TYPICAL_SECONDS, WINDOW, Kind, Rate, Segmentation, leads_named
 from benchmark.data.splits import DatasetTask, Labels, columns_of
 from benchmark.data.trials import Standardise
-from benchmark.results.names import DEFAULT_TASK, EngineName, Pool, Preset
+from benchmark.results.names import DEFAULT_TASK, Pool, Preset
+from benchmark.results.schema import one_of
 from methods.base import PretrainMethod, Recipe
 
 Overrides = dict[str, Any]
@@ -205,7 +207,7 @@ class Data(Section):
 class EngineSection(Section):
     """Where tasks run. It enters no key and is in no stored config."""
 
-    name: EngineName = "local"
+    name: Annotated[str, one_of(*ENGINES)] = "local"
     """local: this machine; slurm: jobs of a cluster (docs/MACHINES.md). The other keys are those of its jobs."""
     partition: str | None = None
     """None: the cluster's default."""

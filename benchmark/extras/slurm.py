@@ -43,8 +43,7 @@ from benchmark.machine.processes import SIGNALS, Stopped, stops_on_signals
 from benchmark.machine.ranks import follow, leading, read_ranks
 from benchmark.results.files import MEBIBYTE, harmless, read_json, read_regular, write_atomic
 from benchmark.run.claims import alone
-from benchmark.run.engines import EngineRequest
-from benchmark.run.local import Ended, Order, Result, Start, Submitted, Task, Tell, Work
+from benchmark.run.local import Ended, EngineRequest, Order, Result, Start, Submitted, Task, Tell, Work
 
 LIMIT_SHARE = 0.5
 """Of the time limit of a job that its tasks are expected to take."""

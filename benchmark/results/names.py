@@ -20,9 +20,6 @@ from typing import Any, Literal, NamedTuple, get_args
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
-EngineName = Literal["local", "slurm"]
-ENGINES: tuple[EngineName, ...] = get_args(EngineName)
-"""Names in `benchmark.run.engines`."""
 Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
 GATES: tuple[Gate, ...] = get_args(Gate)
 """Reference rows of a table."""

@@ -418,7 +418,7 @@ PACKAGES = ("benchmark", "methods")
 WITHOUT = (
     "benchmark/cli/",
     "benchmark/screen.py",
-    "benchmark/run/engines.py",
+    "benchmark/config/engines.py",
     "benchmark/run/local.py",
     "benchmark/extras/",
 )

@@ -20,11 +20,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from threadpoolctl import threadpool_limits
 
+from benchmark.config.sections import EngineSection
 from benchmark.machine.processes import (
     GRACE_SECONDS,
     STOPPED,
@@ -35,9 +37,6 @@ from benchmark.machine.processes import (
     stops_on_signals,
     terminate,
 )
-
-if TYPE_CHECKING:
-    from benchmark.run.engines import EngineRequest
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -241,6 +240,20 @@ class Local:
         shares = [{"CUDA_VISIBLE_DEVICES": name} for name in self.devices] or [{}]
         each = max(1, (self.jobs if self.devices else jobs) // len(shares))
         yield from _side_by_side(order, waiting, [_Device(each, environment=own) for own in shares])
+
+
+@dataclass(frozen=True)
+class EngineRequest:
+    """What an engine is opened with."""
+
+    settings: EngineSection
+    jobs: int
+    devices: tuple[str, ...]
+    results: Path
+    """The store."""
+    folders: Sequence[Path]
+    """What tasks read besides."""
+    detach: bool
 
 
 def open_local(request: EngineRequest) -> Local:

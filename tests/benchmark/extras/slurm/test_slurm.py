@@ -45,9 +45,8 @@ from benchmark.extras.slurm import (
     records,
     run_in_turn,
 )
-from benchmark.run.engines import EngineRequest
 from benchmark.run.jobs import RemoteJob, configs_of, digests_of_code, pretraining_job
-from benchmark.run.local import Order, Start, Task, Tell
+from benchmark.run.local import EngineRequest, Order, Start, Task, Tell
 from tests.benchmark.run.bench import Bench
 
 

@@ -21,8 +21,8 @@ from benchmark.data.prepare import Prepared
 from benchmark.extras import slurm as open_module
 from benchmark.extras.slurm import CHECKOUT, JOBS, Slurm, open_slurm, records
 from benchmark.results.store import Store
-from benchmark.run.engines import EngineRequest
 from benchmark.run.jobs import NO_PROGRESS, configs_of, pretraining_job
+from benchmark.run.local import EngineRequest
 from benchmark.run.plan import make_plan
 from benchmark.run.runner import do
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS

@@ -8,27 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cli import VERBS
+from benchmark.cli import VERBS, look, run
 from benchmark.cli.look import in_queues
 from benchmark.cli.run import engine_of, machine_of
 from benchmark.config.command_line import parse
+from benchmark.config.engines import ENGINES, EngineKind
 from benchmark.config.flags import config_of
 from benchmark.config.sections import EngineSection
-from benchmark.results.names import ENGINES as NAMES
 from benchmark.results.store import Store
-from benchmark.run import engines
-from benchmark.run.engines import ENGINES, EngineKind, EngineRequest
-from benchmark.run.local import Ended, Local, Order, Result, Submitted, Work
-
-
-def test_the_registry_has_the_names_of_the_flag_and_of_the_config() -> None:
-    assert tuple(ENGINES) == NAMES
-    assert EngineSection.model_json_schema()["properties"]["name"]["enum"] == list(NAMES)
+from benchmark.run.local import Ended, EngineRequest, Local, Order, Result, Submitted, Work, open_local
 
 
 def test_local_has_the_jobs_and_devices_that_were_asked_for() -> None:
     asked = EngineRequest(EngineSection(), 4, ("0", "1"), Path("runs"), [], detach=False)
-    assert ENGINES["local"].open(asked) == Local(4, ("0", "1"))
+    assert open_local(asked) == Local(4, ("0", "1"))
 
 
 @dataclass(frozen=True)
@@ -47,7 +40,8 @@ def test_a_third_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     """Every part that asks an engine anything asks the table: machine, what is in the queue."""
     job = Submitted("9", "waiting", ["a"], 5)
     stands_in = {"third:open": lambda request: Third(), "third:queue": lambda results: [job]}
-    monkeypatch.setattr(engines, "function_named", lambda name: stands_in.get(name, lambda results: ()))
+    for module in (run, look):
+        monkeypatch.setattr(module, "function_named", lambda name: stands_in.get(name, lambda results: ()))
     kind = EngineKind("third:open", cluster=True, queue="third:queue")
     monkeypatch.setitem(ENGINES, "third", kind)
     arguments = parse(VERBS, ["--precision", "float32", "--detach", "--set", "engine.gpus=2"])[1]
