@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from benchmark.cli import VERBS
+from benchmark.cli import VERBS, report
 from benchmark.cli.report import show_health, show_report
 from benchmark.config.command_line import FAILED, USAGE, parse
 from benchmark.config.errors import ConfigError
@@ -65,7 +65,7 @@ def test_a_failure_is_one_line_with_the_file_of_its_traceback(
     monkeypatch: pytest.MonkeyPatch, kept: bool, there: str
 ) -> None:
     failures = (("PMQ: ValueError: a", Path("runs/cells/a.error.json")), ("MoCo: killed", None))
-    monkeypatch.setattr(build, "build_report", lambda *_, **__: build.Report((), (), (), failures))
+    monkeypatch.setattr(report, "build_report", lambda *_, **__: build.Report((), (), (), failures))
     shown, no_run = StringIO(), cast(Any, None)
     show_report(no_run, Path("out"), None, open_console(shown), kept=kept)
     assert shown.getvalue().splitlines() == [
