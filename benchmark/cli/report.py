@@ -20,13 +20,11 @@ from reports.build import Report, build_report
 from reports.compare import compare_results, comparison_sheet
 from reports.leaderboard_page import counts, sentence_of, top_lines, write_leaderboard
 from reports.open import open_results, pack
-from reports.paper_page import verification_sheet
-from reports.paper_page import verify_paper as verify
 from reports.runs import Run, tested_recordings
 from reports.tables.render import Sheet, score_sheet, text_sheet
 
 HealthTold = dict[str, Any]
-"""columns and rows of the table of health, legend, warnings: plain values, which are kept with a finished run."""
+"""Columns and rows of the table of health, its legend and warnings."""
 MOST_ROWS = 20
 """Rows of a block of a leaderboard that are printed; the files have all."""
 
@@ -187,9 +185,10 @@ def show_health(health: Mapping[str, Any], console: Console) -> None:
 
 def verify_paper(arguments: Namespace, console: Console) -> int:
     """Run the checks, print the findings and the paths of the files."""
+    from reports import paper_page  # here, because scipy.stats loads slowly and a run reports without it
 
-    found = verify(arguments.out, arguments.results)
-    print_sheet(console, *verification_sheet(found.verification))
+    found = paper_page.verify_paper(arguments.out, arguments.results)
+    print_sheet(console, *paper_page.verification_sheet(found.verification))
     note(console, "")
     for file in found.files:
         note(console, f"wrote {file}")
