@@ -55,7 +55,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 from scipy.special import stdtr
 
 from benchmark.results.metrics import TITLES
@@ -182,6 +181,8 @@ class Tail:
 
     def quantile(self, probability: float) -> float:
         """The number of standard errors exceeded with this probability (below 0.5)."""
+        from scipy.optimize import brentq  # here, because it loads slowly and a report told again needs none
+
         furthest = 1.0
         while self.beyond(furthest) > probability:
             furthest *= 2

@@ -107,6 +107,7 @@ def sleep(seconds: float, tell: object) -> None:
     time.sleep(seconds)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_engine_local_is_that_of_the_simulation() -> None:
     tasks = [
         Task("p", "p", 0.9, seconds=0.9, is_pretraining=True),

@@ -61,6 +61,7 @@ def tree(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
+@pytest.mark.slow
 def test_what_a_test_calls_is_noted_and_what_none_notices_passes(tree: str) -> None:
     known: dict[str, dict[str, Reached]] = {}
     found = {test: own.functions for test, own in reached_by(tree, "tests/room", known).items()}

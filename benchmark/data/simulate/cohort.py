@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -105,7 +106,8 @@ def write_cohort(
 
 def _write_sums(folder: Path) -> None:
     """Write the SHA-256 of every file, in the form of PhysioNet and sha256sum."""
-    sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}" for path in _files(folder))
+    files = sorted(map(Path, _files(folder)))
+    sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}" for path in files)
     (folder / SUMS).write_text("\n".join(sums) + "\n", encoding="utf-8")
 
 
@@ -116,11 +118,12 @@ def read_sums(folder: Path) -> dict[Path, str]:
         found = {folder / name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     except (OSError, ValueError):
         return {}
-    return found if sorted(found) == _files(folder) else {}
+    return found if {os.fspath(path) for path in found} == _files(folder) else {}
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
+def _files(folder: Path) -> set[str]:
+    """Paths of all files of a cohort but that of the sums; as text, since there are thousands."""
+    return {os.path.join(at, name) for at, _, own in os.walk(folder) for name in own} - {str(folder / SUMS)}
 
 
 def _write_recordings(

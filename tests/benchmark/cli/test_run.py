@@ -357,6 +357,7 @@ def test_a_dataset_that_is_too_small_is_refused_before_pretraining(argv: list[st
     assert not (tmp_path / "runs" / "pretrained").exists()
 
 
+@pytest.mark.slow
 def test_a_run_around_another_encoder_leaves_the_results_of_the_first_alone(
     argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -375,6 +376,7 @@ def test_a_run_around_another_encoder_leaves_the_results_of_the_first_alone(
     assert sorted(card["encoder"]["name"] for card in cards) == ["dilated", "dilated", "resnet1d", "resnet1d"]
 
 
+@pytest.mark.slow
 def test_several_encoders_are_rows_beside_each_other_and_share_the_results_of_each(
     argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -393,6 +395,7 @@ def test_several_encoders_are_rows_beside_each_other_and_share_the_results_of_ea
     assert not [name for name in ("dilated", "resnet1d") if f" on {name}" in table(tmp_path)]
 
 
+@pytest.mark.slow
 def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
     argv: list[str], encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -369,7 +369,7 @@ def found_again(truths: Floats, seeds: int) -> tuple[Floats, Floats]:
     return np.array(stated), np.array(found, dtype=float)
 
 
-@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("seeds", [2, 5])
 def test_of_differences_of_all_sizes_at_least_as_many_are_found_again_as_stated(seeds: int) -> None:
     bound = student.isf(LEVEL / 2, seeds - 1) / np.sqrt(seeds)
     stated, found = found_again(np.random.default_rng(1).uniform(-4 * bound, 4 * bound, size=1000), seeds)

@@ -230,6 +230,7 @@ def test_a_file_without_permission_is_refused(
         read_recording(record)
 
 
+@pytest.mark.slow
 @pytest.mark.attack("recordings that are damaged or hostile")
 def test_no_hostile_recording_stops_a_dataset(tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord) -> None:
     kinds = [None, *REFUSED]
