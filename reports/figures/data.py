@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.results.lines import decide
-from benchmark.results.metrics import TITLES
+from benchmark.results.metrics import TITLES, decide
 from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED, Pool, is_untrained
 from benchmark.results.store import BadCard, Plan, PlannedCell, Predictions
 from benchmark.results.tuned import Tuning

@@ -15,7 +15,7 @@ per pair of patients, is computed on B bins of the scores, where a pair within o
 bin are approximate, about 1/B of all, and their weights e_p e_q have mean zero.
 
 Average precision and sensitivity are exact on the test set and where a class has few distinct probabilities; else
-their changes from resample to resample are those on merged levels (benchmark.results.lines).
+their changes from resample to resample are those on merged levels (benchmark.results.metrics).
 
 Scores of all cells of a table's column under the same resamples of its test patients.
 
@@ -37,8 +37,18 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmark.results.lines import ECE_BINS, Levels, Lines, Ranking, counted, merged, share
-from benchmark.results.metrics import COLUMNS, METRICS, pooled_by
+from benchmark.results.metrics import (
+    COLUMNS,
+    ECE_BINS,
+    METRICS,
+    Levels,
+    Lines,
+    Ranking,
+    counted,
+    merged,
+    pooled_by,
+    share,
+)
 from benchmark.results.names import HEARTBEAT, OVERALL, Pool
 from benchmark.results.schema import digest
 from benchmark.results.store import PlannedCell, Predictions

@@ -18,8 +18,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.results.lines import Lines, macro
-from benchmark.results.metrics import CLASS_SCORES, METRICS, NO_WINDOW, class_f1, class_scores, per_recording
+from benchmark.results.metrics import (
+    CLASS_SCORES,
+    METRICS,
+    NO_WINDOW,
+    Lines,
+    class_f1,
+    class_scores,
+    macro,
+    per_recording,
+)
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import ATTRIBUTES, Groups, PlannedCell, Predictions, read_people
 from reports.runs import CELL, TIDY, ReportCache, Run, fingerprints_of, layouts

@@ -7,8 +7,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import average_precision_score, brier_score_loss, f1_score, roc_auc_score, roc_curve
 
-from benchmark.results.lines import Lines
-from benchmark.results.metrics import CLASS_SCORES, FURTHER, METRICS, class_scores, stored
+from benchmark.results.metrics import CLASS_SCORES, FURTHER, METRICS, Lines, class_scores, stored
 
 
 def lines_of(*, multi: bool, decimals: int, seed: int = 0) -> Lines:

@@ -12,21 +12,22 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from benchmark.results.lines import (
+from benchmark.results.metrics import (
     BINS,
     Lines,
     Ranking,
     Values,
     average_precision,
     bins_of,
+    class_brier,
+    class_ece,
     counted,
     levels_of,
     merged,
     roc_area,
     sensitivity,
 )
-from benchmark.results.lines import ECE_BINS as CALIBRATION_BINS
-from benchmark.results.metrics import class_brier, class_ece
+from benchmark.results.metrics import ECE_BINS as CALIBRATION_BINS
 
 
 def sensitivity_by_curve(truth: np.ndarray, probability: np.ndarray) -> float:

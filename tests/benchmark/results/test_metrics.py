@@ -10,11 +10,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmark.results.lines import decide
 from benchmark.results.metrics import (
     COLUMNS,
     FURTHER,
     METRICS,
+    decide,
     macro_f1,
     macro_notes,
     per_recording,

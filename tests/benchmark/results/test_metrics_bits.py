@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from benchmark.results.lines import macro
-from benchmark.results.metrics import macro_f1, per_recording, score
+from benchmark.results.metrics import macro, macro_f1, per_recording, score
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from benchmark.data.segments import Segmentation
-from benchmark.results.lines import Lines
-from benchmark.results.metrics import METRICS, class_scores, pooled_by
+from benchmark.results.metrics import METRICS, Lines, class_scores, pooled_by
 from benchmark.results.names import Pool
 
 Arrays = dict[str, np.ndarray]

@@ -16,8 +16,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.results.lines import Lines, macro
-from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, class_scores, per_recording, score, score_both_units
+from benchmark.results.metrics import (
+    COLUMNS,
+    FURTHER,
+    METRICS,
+    Lines,
+    class_scores,
+    macro,
+    per_recording,
+    score,
+    score_both_units,
+)
 from benchmark.results.names import OVERALL
 from benchmark.results.store import Predictions, Store
 from reports.runs import open_run

@@ -19,8 +19,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from benchmark.results.lines import Lines
-from benchmark.results.metrics import METRICS, NO_BOTH, NO_WINDOW, class_scores, per_recording
+from benchmark.results.metrics import METRICS, NO_BOTH, NO_WINDOW, Lines, class_scores, per_recording
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.store import Predictions, Row, Store, read_people, save_people
 from reports.runs import TIDY, Run, kept_in, open_run

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.lines import Lines
-from benchmark.results.metrics import METRICS
+from benchmark.results.metrics import METRICS, Lines
 from benchmark.results.names import OVERALL
 from benchmark.results.store import Plan, Predictions
 from reports.build import build_report
