@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmark.results.files import write_atomic
+from benchmark.results.schema import flat
 
 NOTHING = -1
 """The last step of a curve that has no point yet."""
@@ -71,14 +72,6 @@ def extra(name: str) -> Iterator[None]:
         raise ModuleNotFoundError(said, name=missing) from None
 
 
-def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested settings as texts under dotted names."""
-    found: dict[str, str] = {}
-    for name, value in config.items():
-        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": str(value)}
-    return found
-
-
 KEY, NAME = "ecg.key", "mlflow.runName"
 URI, FILES_ALLOWED = "MLFLOW_TRACKING_URI", "MLFLOW_ALLOW_FILE_STORE"
 MOST_PARAMETERS, LONGEST = 100, 500
@@ -117,7 +110,7 @@ class MLflow:
             client.update_run(known.info.run_id, status="RUNNING")
             return MLflowRun(client, known.info.run_id, self._entities)
         run = client.create_run(experiment, tags={KEY: key, NAME: name}).info.run_id
-        settings = [self._entities.Param(own, text[:LONGEST]) for own, text in flat(config).items()]
+        settings = [self._entities.Param(own, str(value)[:LONGEST]) for own, value in flat(config).items()]
         for first in range(0, len(settings), MOST_PARAMETERS):
             client.log_batch(run, params=settings[first : first + MOST_PARAMETERS])
         return MLflowRun(client, run, self._entities)

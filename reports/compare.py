@@ -17,11 +17,11 @@ import pandas as pd
 from benchmark.results.files import csv_text, write_atomic
 from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL
+from benchmark.results.schema import flat
 from benchmark.results.store import PlannedCell
 from reports.open import (
     Place,
     config_differences,
-    flat,
     open_results,
     place_of,
     portable,

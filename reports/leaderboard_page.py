@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmark.results.files import csv_text, write_atomic
 from benchmark.results.names import BOTH, METHOD, PRESET, UNIT_OF_PROTOCOL, UNITS
-from benchmark.results.schema import digest
+from benchmark.results.schema import digest, flat
 from benchmark.results.store import NoResults, Row
 from reports.leaderboard import (
     GATES,
@@ -35,7 +35,7 @@ from reports.leaderboard import (
     placed,
     rank_text,
 )
-from reports.open import CHOICE, counted, flat, portable, shown
+from reports.open import CHOICE, counted, portable, shown
 from reports.page import rendered
 from reports.runs import machine_of, role_of
 from reports.statistics.estimates import LEVEL

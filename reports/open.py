@@ -53,7 +53,7 @@ from benchmark.results.files import (
     write_atomic,
 )
 from benchmark.results.names import CARD, FEATURES, PRESET, name_on_any
-from benchmark.results.schema import KEY, digest
+from benchmark.results.schema import KEY, digest, flat
 from benchmark.results.store import (
     ARRAYS,
     LARGEST_PREDICTIONS,
@@ -142,14 +142,6 @@ def config_differences(one: Plan, two: Plan) -> list[tuple[str, Any, Any]]:
     first, second = (flat(portable(plan.config)) for plan in (one, two))
     keys = sorted(first.keys() | second.keys())
     return [(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)]
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested sections as dotted keys."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return found
 
 
 def shown(value: Any) -> str:

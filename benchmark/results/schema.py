@@ -43,8 +43,8 @@ def digest(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def flat(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Nested values, e.g. the content of a key, by dotted name after a prefix."""
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested values, e.g. the content of a key or a config, by dotted name after a prefix."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}

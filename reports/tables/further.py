@@ -167,13 +167,14 @@ def _presets_lines(
         yield (
             plan.variants[of],
             ratio_text(ratio, evaluation),
-            *map(_presets_percent, (own, *means)),
+            *map(percent, (own, *means)),
             *(_difference(found[preset]) for preset in presets),
         )
 
 
-def _presets_percent(score: float) -> str:
-    return DASH if math.isnan(score) else f"{100 * score:z.1f}"
+def percent(score: float | None) -> str:
+    """'81.2'; a dash where there is no score."""
+    return DASH if score is None or math.isnan(score) else f"{100 * score:z.1f}"
 
 
 def _difference(line: Beside) -> str:
@@ -187,13 +188,13 @@ def _difference(line: Beside) -> str:
 def beside_files(found: Mapping[PresetPlace, Sequence[Beside]], tables: Sequence[TextTable]) -> dict[str, str]:
     """File name -> content: the tables for LaTeX, and every column of theirs as CSV."""
     header = ("evaluation", *(own.name for own in fields(Beside)))
-    rows = [(place[0], *map(_plain, asdict(line).values())) for place, lines in found.items() for line in lines]
+    rows = [(place[0], *map(plain, asdict(line).values())) for place, lines in found.items() for line in lines]
     tex = [latex_table(table.header, table.lines, table.caption, table.name) for table in tables]
     return {"presets.tex": "\n".join(tex) + "\n", "presets.csv": csv_text(header, rows)}
 
 
-def _plain(value: object) -> object:
-    """A cell of the CSV file: a number rounded, nothing for NaN."""
+def plain(value: object) -> object:
+    """A cell of a CSV file: a number rounded, nothing for NaN."""
     return ("" if math.isnan(value) else round(value, DIGITS)) if isinstance(value, float) else value
 
 
@@ -319,8 +320,8 @@ def _trials_line(tuning: Tuning, number: int) -> tuple[str, ...]:
     return (
         str(number),
         *(f"{trial.knobs[knob]:g}" for knob in tuning.spaces),
-        *(_trials_percent(trial.scores.get(name)) for name in datasets_of(tuning)),
-        _trials_percent(trial.mean),
+        *(percent(trial.scores.get(name)) for name in datasets_of(tuning)),
+        percent(trial.mean),
         note_of(tuning, number),
     )
 
@@ -330,10 +331,6 @@ def note_of(tuning: Tuning, number: int) -> str:
     trial = tuning.trials[number]
     marks = [*([CHOSEN] if number == tuning.best else []), *([OWN] if number == 0 else [])]
     return ", ".join([*marks, *([f"failed: {trial.error}"] if trial.mean is None else [])])
-
-
-def _trials_percent(score: float | None) -> str:
-    return DASH if score is None else f"{100 * score:z.1f}"
 
 
 def trial_files(tunings: Sequence[Tuning]) -> dict[str, str]:
@@ -498,11 +495,6 @@ def _class_csv_lines(table: ClassTable) -> Iterator[tuple[object, ...]]:
         own = (count.lines, count.patients, round(count.share, DIGITS)) if count else (table.lines, table.patients, "")
         where = (place.evaluation, place.unit, place.dataset, place.ratio, variant, name or "macro")
         yield (*where, *own, score, *map(plain, (found.mean, found.low, found.high)), found.seeds, found.remark)
-
-
-def plain(value: float) -> float | str:
-    """A number of a CSV file, rounded; nothing for NaN."""
-    return "" if math.isnan(value) else round(value, DIGITS)
 
 
 SUBGROUP_CSV_HEADER = (
