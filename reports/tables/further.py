@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from typing import TypeVar
 
 import pandas as pd
 
@@ -449,11 +450,14 @@ def _class_lines(plan: Plan, table: ClassTable) -> Iterator[tuple[str, ...]]:
             yield (f"{count.name}: {plan.variants[variant]}", *counts, *scores)
 
 
-def _fewest_labels_first(found: Sequence[ClassTable]) -> list[ClassTable]:
+AtPlace = TypeVar("AtPlace", ClassTable, SubgroupTable)
+
+
+def _fewest_labels_first(found: Sequence[AtPlace]) -> list[AtPlace]:
     """By evaluation, unit and dataset as they are, the fewest labels first."""
     order = list(dict.fromkeys((own.place.evaluation, own.place.unit, own.place.dataset) for own in found))
 
-    def rank(own: ClassTable) -> tuple[int, float]:
+    def rank(own: AtPlace) -> tuple[int, float]:
         return order.index((own.place.evaluation, own.place.unit, own.place.dataset)), own.place.ratio
 
     return sorted(found, key=rank)
@@ -511,18 +515,12 @@ def subgroup_texts(plan: Plan, found: Sequence[SubgroupTable]) -> list[TextTable
     """A table of each place whose patients' groups are known, all but the first folded; else one that says so."""
     if not found:
         return []
-    known = sorted((table for table in found if table.groups), key=lambda own: _rank(own, found))
-    tables = [_subgroup_table(plan, table) for table in known]
+    tables = [_subgroup_table(plan, table) for table in _fewest_labels_first(found) if table.groups]
     without = dict.fromkeys(own.place.dataset for own in found if not own.groups)
     if without:
         titles = ", ".join(str(plan.datasets[name]["title"]) for name in without)
         tables.append(TextTable("subgroups-unknown", titles, UNKNOWN, (), ()))
     return [replace(table, folded=number > 0 and bool(table.lines)) for number, table in enumerate(tables)]
-
-
-def _rank(own: SubgroupTable, found: Sequence[SubgroupTable]) -> tuple[int, float]:
-    order = [(table.place.evaluation, table.place.unit, table.place.dataset) for table in found]
-    return order.index((own.place.evaluation, own.place.unit, own.place.dataset)), own.place.ratio
 
 
 def _subgroup_table(plan: Plan, table: SubgroupTable) -> TextTable:
