@@ -97,6 +97,9 @@ MASKS = (
         "MACHINE",
     ),
     (re.compile(r"^(done|running) .*$\n", re.M), ""),
+    (re.compile(r"data:image/png;base64,[\w+/=]+"), "FIGURE"),  # those of --out are compared, and some show times
+    (re.compile(r"\(\d+/s\)"), "(RATE)"),
+    (re.compile(r"/tmp/tmp\w+"), "TEMPORARY"),
 )
 MEASURED = ("costs.*", "*-compute.*", ".kept/*")
 """Files of `--out` that are about the machine, or only for the next report."""
