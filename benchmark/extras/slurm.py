@@ -471,7 +471,7 @@ class Slurm:
     doubts: tuple[str, ...] = ()
     poll_seconds: float = POLL_SECONDS
     late_seconds: float = LATE_SECONDS
-    apart: bool = True
+    remote: bool = True
 
     def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
         """Submit tasks and yield each as the store shows its end. Raises ClusterError if the cluster refuses them."""

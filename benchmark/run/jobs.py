@@ -1,8 +1,7 @@
-"""The work of one runner: what a store lacks of a grid, which of it is claimed, and how it ends.
+"""The tasks of a runner: which tasks of a grid the store lacks, who has claimed them, and how they end.
 
-Jobs in processes that no runner watches over: each claims its work itself and leaves how it ended in the store.
-
-In: picklable jobs, made by the runner. Out: rows, encoders and failures in the store.
+The runner makes picklable jobs of them. A job writes rows, encoders and failures into the store. A job that outlives
+its runner (`RemoteJob`), e.g. on a cluster, claims its tasks itself, and its results are read from the store.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class ProgressCallbacks:
     """The key of a task that this runner has finished and still holds."""
 
     def told(self, news: Learned | tuple[str, int, int, str]) -> None:
-        """What a running job tells."""
+        """Pass on the progress that a running job reports."""
         if isinstance(news, Learned):
             self.learned(news.key, news.points)
         else:
@@ -72,16 +71,16 @@ class ProgressCallbacks:
 
 
 def quiet(*said: object) -> None:
-    """Hears and says nothing."""
+    """A callback without effect."""
 
 
 NO_PROGRESS = ProgressCallbacks(quiet, quiet, quiet, quiet, quiet, quiet, quiet)
-"""Nobody is told."""
+"""Callbacks without effect."""
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a runner works with, the same for all of its tasks."""
+    """The values that all tasks of a runner share."""
 
     config: Config
     prepared: Mapping[str, Prepared]
@@ -140,7 +139,7 @@ def save_failure(task: Pretraining | Cell, failure: Failure, store: Store) -> Pa
 
 
 Job = PretrainingJob | tuple[CellJob, ...]
-"""What an engine runs at once, in one process."""
+"""The work of one process: a pretraining, or cells that share an encoder."""
 
 
 def configs_of(config: Config, tasks: Iterable[Pretraining | Cell]) -> dict[str, Config]:
@@ -164,7 +163,7 @@ def cell_jobs(cells: Iterable[Cell], configs: Mapping[str, Config], setup: RunCo
 
 
 def cell_job(cell: Cell, configs: Mapping[str, Config], setup: RunContext) -> CellJob:
-    """The job of a cell; it says what its encoder, if it was trained, was pretrained on."""
+    """The job of a cell, with the facts of the corpus if its encoder was trained."""
     machine = setup.machine
     trained = cell.pretraining and cell.pretraining.method.trains
     corpus = source_facts(setup.prepared[setup.config.data.pretrain]) if trained else {}
@@ -203,7 +202,7 @@ def killed(job: Job, error: Exception, store: Store) -> list[End]:
 
 
 def groups_of(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Groups of cells that run in one process: probes by encoder and dataset, every other cell alone."""
+    """Cells grouped by process: probes of one encoder on one dataset together, every other cell alone."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault(together(cell), []).append(cell)
@@ -211,12 +210,12 @@ def groups_of(cells: Iterable[Cell]) -> list[list[Cell]]:
 
 
 def together(cell: Cell) -> tuple[str, str]:
-    """What the cells of a group have in common."""
+    """The key of a cell's group (`groups_of`)."""
     return (cell.pretrain_key, cell.dataset) if is_probe(cell) else (cell.key, "")
 
 
 def is_probe(cell: Cell) -> bool:
-    """Whether a cell of a table reads frozen features, which it shares with others of its encoder; no trial's."""
+    """Whether a cell of a table (not of a trial) reads frozen features, which cells of one encoder share."""
     return cell.evaluation in EVALUATION_FACTS and EVALUATION_FACTS[cell.evaluation].frozen
 
 
@@ -272,12 +271,12 @@ def in_turn(cells: Iterable[Cell]) -> list[Cell]:
 
 @dataclass
 class OpenTasks:
-    """The missing work that is not finished, by key, the claims by which it is shared, and the number of failures."""
+    """The unfinished tasks by key, the claims by which runners share them, and the number of failed tasks."""
 
     pretrainings: dict[str, Pretraining]
     cells: dict[str, Cell]
     failed_before: dict[str, Failed]
-    """Earlier failures, which are tried again; a later one is of a runner beside this one."""
+    """Failures stored before this run, whose tasks are tried again. A newer one is of another runner."""
     claims: Claims
     failures: int = 0
 
@@ -298,8 +297,8 @@ class OpenTasks:
         return [cell for cell in self.cells.values() if cell.pretrain_key not in self.pretrainings]
 
 
-def left_of(work: Work, store: Store, claims: Claims) -> OpenTasks:
-    """All of some missing work, before any of it is done."""
+def open_tasks_of(work: Work, store: Store, claims: Claims) -> OpenTasks:
+    """The open tasks at the start: all of the missing work."""
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
     failed_before = {task.key: failed(failure_file(task, store)) for task in tasks}
     pretrainings = {task.key: task for task in work.pretrainings}
@@ -307,12 +306,12 @@ def left_of(work: Work, store: Store, claims: Claims) -> OpenTasks:
 
 
 def claimed(task: Pretraining | Cell) -> tuple[str, ...]:
-    """Keys that a runner claims for a task: its own, and that of a stem, which other tasks need too."""
+    """Keys that a runner claims for a task: its key and, of a pretraining with a stem, the key of the stem."""
     return (task.key, task.stem) if isinstance(task, Pretraining) and task.stem else (task.key,)
 
 
 def take(task: Pretraining | Cell, claims: Claims) -> bool:
-    """Claim a task, whole or not at all."""
+    """Claim all keys of a task, or none."""
     keys = claimed(task)
     taken = [key for key in keys if claims.take(key)]
     if len(taken) < len(keys):
@@ -342,7 +341,7 @@ def is_free(task: Pretraining | Cell, left: OpenTasks, setup: RunContext) -> boo
 
 
 def finish(task: Pretraining | Cell, left: OpenTasks) -> None:
-    """Take a task off what is left, and release its claim."""
+    """Remove a task from the open tasks, and release its claims."""
     if isinstance(task, Cell):
         del left.cells[task.key]
     else:
@@ -351,7 +350,7 @@ def finish(task: Pretraining | Cell, left: OpenTasks) -> None:
 
 
 def give_up(task: Pretraining | Cell, failure: Failure, left: OpenTasks, setup: RunContext) -> None:
-    """Count a stored failure; the cells of a failed pretraining fail with it."""
+    """Count a stored failure and remove its task; the cells of a failed pretraining fail too."""
     left.failures += 1
     setup.watch.failed(task_name(task), where_to_look(task, failure, setup.store))
     finish(task, left)
@@ -366,7 +365,7 @@ def give_up(task: Pretraining | Cell, failure: Failure, left: OpenTasks, setup: 
 
 
 def settle(end: End, left: OpenTasks, setup: RunContext, *, stored: bool) -> None:
-    """Take a task that has ended off what is left; its failure is stored unless it is so already."""
+    """Remove a task that has ended from the open tasks. stored: its failure is in the store already."""
     task, failure = left.task(end.key), end.failure
     if failure is None:
         setup.watch.finished(task_name(task), end.seconds if isinstance(task, Cell) and not stored else None)
@@ -384,7 +383,7 @@ def where_to_look(task: Pretraining | Cell, failure: Failure, store: Store) -> s
 
 
 MISSED_SECONDS = 3 * BEAT_SECONDS
-"""After which a runner seems to have ended."""
+"""Age of a claim after which its runner seems to have ended."""
 
 
 def store_time(folder: Path) -> int | None:
@@ -422,11 +421,11 @@ WITHOUT = (
     "benchmark/run/local.py",
     "benchmark/extras/",
 )
-"""Code that no result rests on."""
+"""Code that cannot change a result."""
 
 
 def read_digests(checkout: Path = CHECKOUT) -> dict[str, str]:
-    """File of the code that results rest on -> digest of its content."""
+    """File of the code that can change a result -> digest of its content."""
     files = sorted(path for package in PACKAGES for path in (checkout / package).rglob("*.py"))
     names = {path.relative_to(checkout).as_posix(): path for path in files}
     return {
@@ -460,7 +459,7 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class RemoteJob:
-    """The function of engines whose tasks run apart; picklable."""
+    """The function that runs a job in a process which outlives the runner; picklable."""
 
     results: Path
     failed_before: Mapping[str, Failed]
@@ -471,10 +470,10 @@ class RemoteJob:
     """Threads of a cell; None, as for a pretraining: those that its process was started with."""
     late_seconds: float = LATE_SECONDS
     seen: dict[str, Watched] = field(default_factory=dict, compare=False)
-    """Claims of others over the calls of one process: one of a dead host is taken over after watching it."""
+    """Claims of others, watched over the calls of one process, so that one of a dead host is taken over."""
 
     def __call__(self, job: Job, tell: Tell) -> list[End] | Start:
-        """Do what is free of a job; Not.YET if another runner holds a part, or its encoder is not there."""
+        """Run the unclaimed tasks of a job; Start.LATER if another runner holds some, or an encoder is missing."""
         store = Store(self.results)
         with Claims(store.root / CLAIMS, seen=self.seen) as claims:
             mine = [task for task in tasks_of(job) if self._is_open(task, store) and take(task, claims)]
@@ -513,7 +512,7 @@ class RemoteJob:
         return not is_finished(task, store) and now in (None, self.failed_before.get(task.key))
 
     def _with_encoder(self, tasks: list[Pretraining | Cell], store: Store) -> list[Pretraining | Cell]:
-        """The tasks whose encoder is there, which may take a while; those of a failed pretraining fail with it."""
+        """The tasks whose encoder is stored, waiting for slow file systems; those of a failed pretraining fail."""
         ready = []
         until = time.monotonic() + self.late_seconds
         for task in tasks:
@@ -534,7 +533,7 @@ class RemoteJob:
 
 
 def narrowed(job: Job, tasks: list[Pretraining | Cell]) -> Job:
-    """The job with some of its tasks alone."""
+    """The job reduced to some of its tasks."""
     keys = {task.key for task in tasks}
     return job if isinstance(job, PretrainingJob) else tuple(own for own in job if own.cell.key in keys)
 

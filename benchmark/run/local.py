@@ -1,11 +1,11 @@
 """The contract of an engine, and the engine of this machine: tasks side by side on its devices.
 
-What an engine is: it is given tasks, some of which wait for others, and tells as each ends. It knows nothing of ECG.
+An engine runs tasks, some of which wait for others, and yields each as it ends. It knows nothing of ECG.
 
     engine.run(order)     yields each task as it ends, with its result or its error
 
-The order says what is run (`function`), what must have ended before (`after`) and whether a task may begin now
-(`begin`). What is done stands in the store alone; an engine keeps no results.
+The order holds the function that runs a task, and a callback (`begin`) that claims a task before it starts. A task
+names the one that must have ended before (`after`). Results are in the store alone; an engine keeps none.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from benchmark.machine.processes import (
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 Tell = Callable[[Any], None]
-"""Tells the caller of a running task's progress; what is told must be picklable."""
+"""Reports the progress of a running task to the caller, as a picklable value."""
 
 
 class Start(Enum):
     """Why a task does not begin."""
 
     LATER = "another runner has it"
-    """It is asked for again."""
+    """The engine asks again later."""
     NEVER = "nothing of it is left to do"
-    """Those that wait for it may begin."""
+    """Tasks that wait for it may begin."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,19 @@ class Task(Generic[Work]):
     name: str
     """In messages."""
     work: Work
-    """What the function is called with; picklable."""
+    """The argument of the function; picklable."""
     after: str = ""
     """Key of the task that must have ended before; '' for none."""
     seconds: float = 0.0
-    """What it is expected to take."""
+    """Expected duration."""
     is_pretraining: bool = False
     """A pretraining: `Order.concurrent` limits how many of them a device has at a time."""
     parts: tuple[str, ...] = ()
-    """Keys of what is done in it, where that is more than `key`."""
+    """Keys of the tasks of the grid that it computes, where these are more than `key`."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of all that is done in it."""
+        """Keys of the tasks of the grid that it computes."""
         return self.parts or (self.key,)
 
 
@@ -93,27 +93,27 @@ class Submitted(NamedTuple):
     state: str
     """In words; '' where the cluster cannot be asked from here."""
     keys: Sequence[str]
-    """Of what is done in it."""
+    """Keys of the tasks of the grid that it computes."""
     since: int
     """When it was submitted, ns, by the clock of the store's file system."""
 
 
 @dataclass(frozen=True)
 class Order(Generic[Work, Result]):
-    """The tasks, how they are run, and who hears of it."""
+    """Tasks, the function that runs them, and callbacks."""
 
     tasks: Sequence[Task[Work]]
     """In the order in which they should begin."""
     function: Callable[[Work, Tell], Result | Start | None]
-    """Runs a task; picklable. Where tasks run apart it tells `Start.LATER` or nothing: `found` has the result."""
+    """Runs a task; picklable. Of a remote task it returns `Start.LATER` or nothing, and `found` has the result."""
     threads: Callable[[Task[Work]], int] = lambda task: 1
-    """Of a task's process while it runs."""
+    """Number of threads of a task's process."""
     concurrent: int = 1
     """Most `is_pretraining` tasks at a time on a device."""
     begin: Callable[[Task[Work]], Task[Work] | Start] = lambda task: task
-    """Asked when a task can begin, after the ends before were consumed: what of it is to be done."""
+    """Called when a task can begin, after earlier ends were consumed; returns the task reduced to its open part."""
     found: Callable[[Task[Work]], Result | None] = lambda task: None
-    """What the store holds of a task that has ended; None if it has not. Of engines whose tasks run apart."""
+    """The result of a remote task, read from the store; None while it has not ended."""
     on_start: Callable[[Task[Work]], None] = lambda task: None
     on_told: Tell = lambda news: None
 
@@ -122,16 +122,16 @@ class Engine(Protocol):
     """Where tasks run."""
 
     @property
-    def apart(self) -> bool:
-        """Whether tasks outlive this process: then they claim their work themselves, and store how it ended."""
+    def remote(self) -> bool:
+        """Whether tasks outlive this process; such remote tasks claim their work, and their ends are in the store."""
 
     @property
     def detached(self) -> bool:
-        """Whether `run` ends when all tasks are handed over, without waiting for any."""
+        """Whether `run` returns when all tasks are submitted, without waiting for any."""
 
     @property
     def doubts(self) -> Sequence[str]:
-        """What may be wrong with its place, told before the first task."""
+        """Warnings about where the tasks will run, printed before the first one."""
 
     def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
         """Run all tasks that can begin and yield each as it ends; an exception in one does not stop the others.
@@ -151,10 +151,10 @@ class Waiting(Generic[Work, Result]):
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def take(self, *, is_pretraining: bool = True) -> Task[Work] | None:
-        """The next task that can begin, a pretraining only where `is_pretraining`; None if there is none now."""
+    def take(self, *, pretrainings: bool = True) -> Task[Work] | None:
+        """The next task that can begin, a pretraining only if `pretrainings`; None if there is none now."""
         for task in list(self._tasks):
-            if task.after in self._open or (task.is_pretraining and not is_pretraining):
+            if task.after in self._open or (task.is_pretraining and not pretrainings):
                 continue
             begun = self._order.begin(task)
             if begun is Start.LATER:
@@ -166,24 +166,24 @@ class Waiting(Generic[Work, Result]):
         return None
 
     def ended(self, task: Task[Work]) -> None:
-        """Let those begin that waited for the task."""
+        """Let the tasks begin that wait for this one."""
         self._open.discard(task.key)
 
 
 @dataclass(eq=False)
 class DeviceSlot:
-    """A device, and the tasks that run there."""
+    """A device, and the number of tasks that run there."""
 
     jobs: int
     """Most tasks at a time."""
     running: int = 0
-    is_pretraining: int = 0
-    """Of the running tasks."""
+    pretrainings: int = 0
+    """Pretrainings among the running tasks."""
 
     def count(self, task: Task[Any], change: int) -> None:
         """Count a task that begins (1) or ends (-1)."""
         self.running += change
-        self.is_pretraining += change * task.is_pretraining
+        self.pretrainings += change * task.is_pretraining
 
 
 def next_task(
@@ -197,8 +197,8 @@ def next_task(
     concurrent: most pretrainings at a time on a device; held: a task that was taken before, and begins first.
     """
     free = [number for number, place in enumerate(places) if place.running < place.jobs]
-    roomy = [number for number in free if places[number].is_pretraining < concurrent]
-    task = held or (waiting.take(is_pretraining=bool(roomy)) if free else None)
+    roomy = [number for number in free if places[number].pretrainings < concurrent]
+    task = held or (waiting.take(pretrainings=bool(roomy)) if free else None)
     if task is None:
         return None
     return task, min(roomy if task.is_pretraining and roomy else free, key=lambda number: places[number].running)
@@ -226,7 +226,7 @@ class Local:
     """Of all devices together."""
     devices: tuple[str, ...] = ()
     """What CUDA_VISIBLE_DEVICES is in the processes of each device; () for this process's own."""
-    apart: bool = False
+    remote: bool = False
     detached: bool = False
     doubts: tuple[str, ...] = ()
 
@@ -244,7 +244,7 @@ class Local:
 
 @dataclass(frozen=True)
 class EngineRequest:
-    """What an engine is opened with."""
+    """The values with which an engine is opened."""
 
     settings: EngineSection
     jobs: int
@@ -252,7 +252,7 @@ class EngineRequest:
     results: Path
     """The store."""
     folders: Sequence[Path]
-    """What tasks read besides."""
+    """Further folders that tasks read."""
     detach: bool
 
 
@@ -324,7 +324,7 @@ class _Pools(Generic[Work, Result]):
         there are processes, so `on_start` is exact. A killed process breaks its pool and fails its running tasks.
         """
         for place in self.places:
-            place.running = place.is_pretraining = 0
+            place.running = place.pretrainings = 0
         with ExitStack() as stack:
             for place in self.places:
                 try:

@@ -1,7 +1,7 @@
-"""A runner does what is missing of a grid: pretrain once per key, evaluate, store.
+"""A runner computes the missing part of a grid: it pretrains once per key, evaluates, and stores each result.
 
-Several runners on one store share the work by claims: each does what is free, and at the end waits for the others.
-Under torchrun all ranks pretrain together, one pretraining after the other, and then each is a runner for the cells.
+Several runners on one store share the work by claims: each computes the unclaimed tasks and then waits for the others.
+Under torchrun all ranks compute one pretraining after the other together; then each rank is a runner for the cells.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from benchmark.run.jobs import (
     is_finished,
     is_free,
     killed,
-    left_of,
     name_of,
+    open_tasks_of,
     pretraining_job,
     release,
     run_job,
@@ -56,17 +56,18 @@ Expected = Callable[[Pretraining | Cell], float]
 """Seconds that a task is expected to take."""
 
 
-def at_once(task: Pretraining | Cell) -> float:
-    """Where nothing is known of what tasks take: no time."""
+def no_estimate(task: Pretraining | Cell) -> float:
+    """The expected seconds of a task where there is no estimate: 0."""
     return 0.0
 
 
-def order_of(
-    left: OpenTasks, setup: RunContext, expected: Expected, *, apart: bool, detached: bool = False
+def tasks_for_engine(
+    left: OpenTasks, setup: RunContext, expected: Expected, *, remote: bool, detached: bool = False
 ) -> Order[Job, list[End]]:
-    """What is left: pretrainings first, each cell as soon as its own encoder is there.
+    """The open tasks as an engine takes them: pretrainings first, each cell after the pretraining of its encoder.
 
-    Several ranks have done the pretrainings that are free before (`benchmark.run.runner`). apart, detached: as engines.
+    With several ranks only cells are handed over, since the ranks have computed the pretrainings together (`together`).
+    remote, detached: attributes of the engine.
     """
     machine, watch = setup.machine, setup.watch
     configs = configs_of(setup.config, [*left.pretrainings.values(), *left.cells.values()])
@@ -78,32 +79,32 @@ def order_of(
     jobs: list[Job] = [*pretrainings, *cell_jobs(cells, configs, setup)]
     concurrent = machine.concurrent(sum(job.task.method.trains for job in pretrainings))
     threads = machine.pretraining_threads(concurrent)
-    function: Callable[[Job, Tell], list[End] | Start | None] = attempt_of(left, setup) if apart else run_job
+    function: Callable[[Job, Tell], list[End] | Start | None] = remote_job_of(left, setup) if remote else run_job
     return Order(
         [engine_task(job, expected) for job in jobs],
         function,
         threads=lambda task: threads if task.is_pretraining else machine.cell_threads(),
         concurrent=machine.concurrent_on_a_device(concurrent),
-        begin=lambda task: begin(task, left, setup, keep=not apart, once=detached),
+        begin=lambda task: begin(task, left, setup, keep=not remote, once=detached),
         found=lambda task: found(task.work, left, setup.store),
         on_start=lambda task: watch.started(name_of(task.work)),
         on_told=lambda news: watch.note(news) if isinstance(news, str) else watch.told(news),
     )
 
 
-def attempt_of(left: OpenTasks, setup: RunContext) -> RemoteJob:
-    """The function of engines whose tasks run apart."""
+def remote_job_of(left: OpenTasks, setup: RunContext) -> RemoteJob:
+    """The function that runs a task in a process which outlives this one, e.g. a job of a cluster."""
     threads = setup.machine.cell_threads() if setup.machine.device.type == "cpu" else None
     return RemoteJob(setup.store.root.resolve(), left.failed_before, digests_of_code(), threads)
 
 
 def engine_task(job: Job, expected: Expected) -> EngineTask[Job]:
-    """A job as engines know it."""
+    """The task of an engine that runs a job."""
     return as_engine_task(tasks_of(job), job, expected)
 
 
 def as_engine_task(tasks: Sequence[Pretraining | Cell], work: Any, expected: Expected) -> EngineTask[Any]:
-    """Tasks that run at once as engines know them: a cell waits for its own pretraining, and for no other."""
+    """The task of an engine that computes several tasks of the grid; cells wait for their own pretraining alone."""
     first, *_ = tasks
     after = first.pretrain_key if isinstance(first, Cell) else ""
     keys = tuple(task.key for task in tasks)
@@ -114,10 +115,11 @@ def as_engine_task(tasks: Sequence[Pretraining | Cell], work: Any, expected: Exp
 def begin(
     task: EngineTask[Job], left: OpenTasks, setup: RunContext, *, keep: bool, once: bool = False
 ) -> EngineTask[Job] | Start:
-    """What of an engine's task is to be done by this runner, which claims it; without `keep` the task's process will.
+    """Claim the unfinished part of an engine's task and return the task reduced to it.
 
-    once: it is not asked again, so that no claim can be watched: what a runner seems to have left is begun too, and
-    the task's process watches the claim. Not.YET: other runners hold what is left of it; Not.EVER: nothing is left.
+    keep=False: release the claims again, since the process that runs the task will take them. once=True (a detached
+    engine, which asks only once): also start cells whose claim looks stale; their process watches the claim. Returns
+    Start.LATER if other runners hold the rest, and Start.NEVER if nothing is left.
     """
     open_tasks = [own for own in tasks_of(task.work) if left.has(own)]
     free = {own.key for own in open_tasks if is_free(own, left, setup)}
@@ -134,12 +136,12 @@ def begin(
 
 
 def is_left(task: Pretraining | Cell, left: OpenTasks) -> bool:
-    """Whether whoever holds a task seems to have ended."""
+    """Whether the process that holds a task's claims seems to have ended."""
     return all(seems_left(key, left.claims) for key in claimed(task))
 
 
 def found(job: Job, left: OpenTasks, store: Store) -> list[End] | None:
-    """How the tasks of a job that ran apart have ended, as the store says; None if one has not."""
+    """The ends of the tasks of a remote job, read from the store; None while one of them has not ended."""
     ends = []
     for task in filter(left.has, tasks_of(job)):
         if is_finished(task, store):
@@ -152,16 +154,16 @@ def found(job: Job, left: OpenTasks, store: Store) -> list[End] | None:
 
 
 First = Callable[[OpenTasks], None]
-"""What is done first in each round."""
+"""A step before each round of a runner."""
 
 
 def work_off(work: Work, setup: RunContext, engine: Engine, expected: Expected, first: First) -> int:
-    """Run the missing work; returns the number of failed tasks. Ends under a detached engine when all is handed over.
+    """Run the missing work; returns the number of failed tasks. A detached engine returns when all is handed over.
 
-    first: in several ranks, the work that they do together.
+    first: called before each round; with several ranks it is the work that they compute together.
     """
     claims = Claims(setup.store.root / CLAIMS)
-    left = left_of(work, setup.store, claims)
+    left = open_tasks_of(work, setup.store, claims)
     make_trials(work, setup)
     for doubt in engine.doubts if left.cells else ():
         setup.watch.note(f"warning: {doubt}")
@@ -182,7 +184,7 @@ def work_off(work: Work, setup: RunContext, engine: Engine, expected: Expected, 
 
 
 def make_trials(work: Work, setup: RunContext) -> None:
-    """Make and verify the pseudo-trials that the work needs here, so that its processes need not."""
+    """Write and verify the pseudo-trials that the work needs, so that its processes find them."""
     config = setup.config
     configs = configs_of(config, [*work.pretrainings, *work.cells])
     lengths = {(cell.dataset, config.task_spec(configs[cell.variant.name].finetune).per_trial) for cell in work.cells}
@@ -193,16 +195,18 @@ def make_trials(work: Work, setup: RunContext) -> None:
 
 
 def run_free(left: OpenTasks, setup: RunContext, engine: Engine, expected: Expected) -> None:
-    """Run what is free."""
-    with closing(engine.run(order_of(left, setup, expected, apart=engine.apart, detached=engine.detached))) as ends:
+    """Run the tasks that no other runner has claimed."""
+    with closing(
+        engine.run(tasks_for_engine(left, setup, expected, remote=engine.remote, detached=engine.detached))
+    ) as ends:
         for ended in ends:
             outcomes = killed(ended.task.work, ended.error, setup.store) if ended.error else ended.result or []
             for end in outcomes:
-                settle(end, left, setup, stored=engine.apart and not ended.error)
+                settle(end, left, setup, stored=engine.remote and not ended.error)
 
 
 def wait(left: OpenTasks, watch: ProgressCallbacks) -> None:
-    """Say who holds what is left, and wait a moment."""
+    """Report which runners hold the open tasks, and wait a moment."""
     open_tasks: list[Pretraining | Cell] = [*left.pretrainings.values(), *left.ready()]
     keys = {key for task in open_tasks for key in claimed(task)}
     watch.waiting(waiting_line(Counter(map(left.claims.holder, keys))))
@@ -216,7 +220,7 @@ def waiting_line(holders: Mapping[str, int]) -> str:
 
 
 def together(work: Work, setup: RunContext) -> First:
-    """What the first of several ranks does first in each round, with the others: pretrain, and hand out the cells."""
+    """The step of the first rank before each round: pretrain with all ranks, then hand out cells to them."""
     handed_out: set[str] = set()
 
     def first(left: OpenTasks) -> None:
@@ -227,11 +231,11 @@ def together(work: Work, setup: RunContext) -> First:
 
 
 def nothing(left: OpenTasks) -> None:
-    """What a runner of one process does first."""
+    """The step before each round of a runner of one process: none."""
 
 
 def pretrain_in_step(left: OpenTasks, setup: RunContext) -> None:
-    """Do the pretrainings that are free, each in all ranks at once."""
+    """Compute the unclaimed pretrainings, each in all ranks at once."""
     tasks = list(left.pretrainings.values())
     configs = configs_of(setup.config, tasks)
     for job in [pretraining_job(task, configs, setup) for task in tasks]:
@@ -244,7 +248,7 @@ def pretrain_in_step(left: OpenTasks, setup: RunContext) -> None:
 
 
 def hand_out_cells(left: OpenTasks, handed_out: set[str], work: Work, setup: RunContext) -> None:
-    """Make every other rank a runner for the cells whose encoder is there, and which were not handed out before."""
+    """Make every other rank a runner for the cells whose encoder is stored and which were not handed out before."""
     cells = [cell for cell in left.ready() if cell.key not in handed_out]
     if cells:
         handed_out.update(cell.key for cell in cells)
@@ -253,13 +257,15 @@ def hand_out_cells(left: OpenTasks, handed_out: set[str], work: Work, setup: Run
 
 
 def do_cells(work: Work, config: Config, folders: Mapping[str, Path], results: Path, machine: Machine) -> None:
-    """Share cells with the other ranks, without a word: what fails is stored, and the first rank tells."""
+    """Share cells with the other ranks, without output: failures are stored, and the first rank reports them."""
     prepared = {name: opened(folder) for name, folder in folders.items()}
     own = replace(machine, device=own_device(machine.device, read_ranks()), ranks=1)
-    work_off(work, RunContext(config, prepared, Store(results), own, NO_PROGRESS), Local(own.jobs), at_once, nothing)
+    work_off(
+        work, RunContext(config, prepared, Store(results), own, NO_PROGRESS), Local(own.jobs), no_estimate, nothing
+    )
 
 
-def do(work: Work, setup: RunContext, engine: Engine | None = None, expected: Expected = at_once) -> int:
+def do(work: Work, setup: RunContext, engine: Engine | None = None, expected: Expected = no_estimate) -> int:
     """Run the missing work; returns the number of failed tasks. Failures are stored and do not stop the rest.
 
     Other runners on the store may do part of it; this one ends when all is done, under a detached engine when all is

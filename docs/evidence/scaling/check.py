@@ -31,7 +31,7 @@ from benchmark.run.estimate import exact_size
 from benchmark.run.grid import make_grid
 from benchmark.run.jobs import ProgressCallbacks, RunContext, missing, quiet
 from benchmark.run.local import Ended, Engine, Local, Order, Task
-from benchmark.run.runner import Expected, at_once, do
+from benchmark.run.runner import Expected, do, no_estimate
 from docs.evidence.scaling.cost import H100
 from docs.evidence.scaling.grids import TENTH, paper, tasks_of
 from docs.evidence.scaling.makespan import as_slurm, planned_tasks
@@ -136,7 +136,7 @@ class Timed:
 
     took: dict[str, float] = field(default_factory=dict)
     tasks: list[Task[Any]] = field(default_factory=list)
-    apart: bool = False
+    remote: bool = False
     detached: bool = False
 
     def run(self, order: Order[Any, Any]) -> Iterator[Ended[Any, Any]]:
@@ -155,7 +155,7 @@ class MeteredSlurm:
 
     slurm: Slurm
     folder: Path
-    apart: bool = True
+    remote: bool = True
     detached: bool = False
 
     def run(self, order: Order[Any, Any]) -> Iterator[Ended[Any, Any]]:
@@ -206,7 +206,7 @@ def guessed_tasks(config: Config, prepared: dict[str, Prepared], folder: Path) -
 
 
 def run(
-    config: Config, prepared: dict[str, Prepared], results: Path, own: Engine, expected: Expected = at_once
+    config: Config, prepared: dict[str, Prepared], results: Path, own: Engine, expected: Expected = no_estimate
 ) -> None:
     """Run the grid with an engine. Exits where a task fails."""
     machine, store = Machine(torch.device("cpu"), "float32", 1), Store(results)

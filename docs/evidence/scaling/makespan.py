@@ -105,7 +105,7 @@ class ClusterDevices:
 
     def take(self, waiting: Waiting[Any, Any]) -> Task[Any] | None:
         """The first job in the queue that can begin and fits."""
-        task = waiting.take(is_pretraining=self.free >= self.ranks) if self.free else None
+        task = waiting.take(pretrainings=self.free >= self.ranks) if self.free else None
         if task is not None:
             self.free -= self.width(task)
         return task

@@ -28,7 +28,7 @@ def test_local_has_the_jobs_and_devices_that_were_asked_for() -> None:
 class Third:
     """An engine of another queue, which hands over and waits for nothing."""
 
-    apart: bool = True
+    remote: bool = True
     detached: bool = True
     doubts: tuple[str, ...] = ("its nodes are asleep",)
 

@@ -45,7 +45,7 @@ from benchmark.run.jobs import (
     digests_of_code,
     groups_of,
     killed,
-    left_of,
+    open_tasks_of,
     pretraining_job,
     read_digests,
     refuse_other_code,
@@ -99,7 +99,7 @@ def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
 
 
 def left_in(bench: Bench) -> OpenTasks:
-    return left_of(bench.missing(), bench.store, Claims(bench.store.root / CLAIMS))
+    return open_tasks_of(bench.missing(), bench.store, Claims(bench.store.root / CLAIMS))
 
 
 def test_a_pretraining_is_claimed_with_its_stem_or_not_at_all(bench: Bench) -> None:

@@ -32,10 +32,10 @@ from benchmark.run import runner
 from benchmark.run.cell import CellJob, run_cell
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.grid import task_name
-from benchmark.run.jobs import MISSED_SECONDS, Job, left_of
+from benchmark.run.jobs import MISSED_SECONDS, Job, open_tasks_of
 from benchmark.run.local import Ended, Order, Start, Task
 from benchmark.run.pretraining import PretrainingJob, in_step, measure_untrained, probe_windows_of, refuse_edited
-from benchmark.run.runner import at_once, do, do_cells, order_of
+from benchmark.run.runner import do, do_cells, no_estimate, tasks_for_engine
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
 from benchmark.training.probes import EvaluationCache
@@ -368,7 +368,7 @@ def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> 
     seen: list[Order[Job, list[End]]] = []
 
     class Looks:
-        apart, detached, doubts = False, True, ("a folder may not be shared",)
+        remote, detached, doubts = False, True, ("a folder may not be shared",)
 
         def run(self, order: Order[Job, list[End]]) -> Iterator[Ended[Job, list[End]]]:
             seen.append(order)
@@ -392,8 +392,8 @@ def test_what_a_dead_host_holds_is_handed_over_where_nobody_stays_to_watch_its_c
     bench: Bench, detached: bool
 ) -> None:
     claims = Claims(bench.store.root / CLAIMS)
-    left = left_of(bench.missing(), bench.store, claims)
-    order = order_of(left, bench.setup(bench.heard.watch()), at_once, apart=True, detached=detached)
+    left = open_tasks_of(bench.missing(), bench.store, claims)
+    order = tasks_for_engine(left, bench.setup(bench.heard.watch()), no_estimate, remote=True, detached=detached)
     task = order.tasks[0]
     other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
     assert other.take(task.key)
