@@ -77,9 +77,9 @@ class ModelFile(PretrainedEncoder):
         return cls.file(cls.weights[0])
 
     @classmethod
-    def brought(cls) -> dict[str, Any]:
+    def external_files(cls) -> dict[str, Any]:
         """With the name of its output, where one is chosen."""
-        return super().brought() | ({"output": cls.output} if cls.output else {})
+        return super().external_files() | ({"output": cls.output} if cls.output else {})
 
 
 def one_tensor(found: object, file: Path) -> Tensor:
@@ -444,7 +444,7 @@ def tried(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
 
 def opened_encoder(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
     """The encoder with its weights. Raises ValueError for a file that is missing or not of its network."""
-    kind.brought()
+    kind.external_files()
     try:
         return kind.loaded()
     except ValueError:
@@ -488,7 +488,7 @@ def segmentation_of(signals: Signals) -> Segmentation:
 
 
 @dataclass(frozen=True)
-class OwnWindows:
+class ExternalWindows:
     """A dataset's recordings in the windows of an encoder."""
 
     prepared: Prepared
@@ -528,7 +528,7 @@ class OwnWindows:
         return trials(self.prepared, 1).take(index)
 
 
-def own_task(task: Task, own: OwnWindows, validation: Windows, test: Windows) -> Task:
+def own_task(task: Task, own: ExternalWindows, validation: Windows, test: Windows) -> Task:
     """A task in own windows; `validation` and `test`: those sides, which label ratios and seeds share.
 
     Scores that choose count recordings.

@@ -151,7 +151,7 @@ def check_methods(arguments: Namespace, console: Console) -> int:
     encoders = [named(get_encoder, name) for name in arguments.encoder or [DEFAULT]]
     method = named(find_method, arguments.word)
     if method.external_encoder is not None:
-        return check_brought(method.external_encoder, arguments.word, console)
+        return check_external(method.external_encoder, arguments.word, console)
     for encoder in encoders:
         if refused := refusal(method, encoder):
             raise ConfigError(refused)
@@ -167,14 +167,14 @@ def check_encoders(arguments: Namespace, console: Console) -> int:
     if is_file(arguments.word):
         external_encoder = find_method(arguments.word).external_encoder
         assert external_encoder is not None, "a card is of an encoder"
-        return check_brought(external_encoder, arguments.word, console)
+        return check_external(external_encoder, arguments.word, console)
     encoder = named(get_encoder, arguments.word)
     if issubclass(encoder, PretrainedEncoder):
-        return check_brought(encoder, arguments.word, console)
+        return check_external(encoder, arguments.word, console)
     return print_verdicts(check_encoder(encoder), len(ENCODER_PROMISES), arguments.word, console)
 
 
-def check_brought(encoder: type[PretrainedEncoder], word: str, console: Console) -> int:
+def check_external(encoder: type[PretrainedEncoder], word: str, console: Console) -> int:
     """Print one line per promise of an encoder whose weights come from elsewhere."""
 
     return print_verdicts(check_elsewhere(encoder), len(ELSEWHERE_PROMISES), word, console)

@@ -34,10 +34,10 @@ from benchmark.results.names import (
 from benchmark.results.store import BadCard, CorruptRow, Store
 from benchmark.run.cell import stored_row
 from benchmark.run.datasets import (
-    Own,
-    brought,
-    cached_own,
+    ExternalData,
+    cached_external,
     cohort_folder,
+    external_rows,
     locate,
     names_of,
     reading_note,
@@ -316,15 +316,15 @@ def work_of(
     return missing(make_grid(config, columns, machine, variants, forms), store)
 
 
-def forms_of(config: Config, place: Folders) -> Own | None:
+def forms_of(config: Config, place: Folders) -> ExternalData | None:
     """The columns' recordings cut for each encoder from elsewhere; None if one is not in the cache."""
-    if not any(brought(config)):
+    if not any(external_rows(config)):
         return {}
     datasets = [
         locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
         for name in config.data.datasets
     ]
-    return cached_own(config, datasets, place.cache)
+    return cached_external(config, datasets, place.cache)
 
 
 def unkeyed_grid(config: Config, machine: Machine, variants: tuple[Variant, ...] | None = None) -> Grid:

@@ -813,7 +813,7 @@ def says_what_it_is(kind: ExternalKind) -> str:
 
 def brings_its_weights(kind: ExternalKind) -> str:
     """The files of its weights are there and are read; returns how many parameters they hold."""
-    files = len(kind.brought()["weights"])
+    files = len(kind.external_files()["weights"])
     parameters = sum(parameter.numel() for parameter in kind.loaded().parameters())
     if not files and not parameters:
         raise Broken(f"{kind.__name__}.weights names no file: name those that load() reads, so that an edit is noticed")

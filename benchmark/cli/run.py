@@ -39,12 +39,12 @@ from benchmark.results.store import Plan, Store
 from benchmark.results.tuned import Tuning
 from benchmark.run.claims import sweep, sweep_claims
 from benchmark.run.datasets import (
-    gate,
+    audit_run,
     keep_people,
     names_of,
     open_data,
     prepare_data,
-    prepare_own,
+    prepare_external,
     refuse_unusable,
     with_columns,
 )
@@ -141,7 +141,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     datasets = open_all(asked, console)
     of_datasets = prepare_all(asked, datasets, console)
     prepared = with_columns(config, of_datasets)
-    found = gate(config, prepared)
+    found = audit_run(config, prepared)
     if found.leaks and not asked.allow_leak:
         terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
         return FAILED
@@ -151,7 +151,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
         note(console, f"warning: {line}")
     keep_groups(asked, datasets, prepared)
     store = Store(asked.results)
-    forms = prepare_own(config, datasets, asked.place, console)
+    forms = prepare_external(config, datasets, asked.place, console)
     grid = make_grid(config, prepared, machine, forms=forms)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     windows = sample_facts(probe)[WINDOWS_SHA256]

@@ -15,7 +15,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.flags import config_of, place_of, trackers_of
 from benchmark.results.store import Store
 from benchmark.results.tuned import Tuning, save_tuning
-from benchmark.run.datasets import gate, with_columns
+from benchmark.run.datasets import audit_run, with_columns
 from benchmark.run.estimate import SPEED_FILE
 from benchmark.run.grid import make_grid
 from benchmark.run.jobs import missing
@@ -82,7 +82,7 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
     config, draws = asked.config, planned.draws
     sweep_all(asked, console)
     prepared = with_columns(asked.config, prepare_all(asked, open_all(asked, console), console))
-    if leaks := gate(config, prepared).leaks:
+    if leaks := audit_run(config, prepared).leaks:
         terminal.error(f"{'; '.join(leaks)}; `data check` tells more")
         return FAILED
     store = Store(asked.results)

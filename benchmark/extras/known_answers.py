@@ -38,7 +38,7 @@ from benchmark.results.files import write_atomic
 from benchmark.results.names import WINDOWS_SHA256
 from benchmark.results.schema import digest
 from benchmark.results.store import Store
-from benchmark.run.datasets import gate, locate, names_of, with_columns
+from benchmark.run.datasets import audit_run, locate, names_of, with_columns
 from benchmark.run.grid import make_grid
 from benchmark.run.jobs import missing
 from benchmark.run.plan import make_plan
@@ -179,7 +179,7 @@ def run_arm(arm: Arm, work: Path) -> Ran:
     asked = GridRequest(config, replace(place, paths=paths), MACHINE, work / "runs", data / "out")
     console = open_console(io.StringIO())
     prepared = with_columns(asked.config, prepare_all(asked, open_all(asked, console), console))
-    found = gate(config, prepared)
+    found = audit_run(config, prepared)
     if found.leaks and not arm.allow_leak:
         raise DatasetError("; ".join(found.leaks))
     store = Store(asked.results)

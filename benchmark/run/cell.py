@@ -15,14 +15,14 @@ from benchmark.config.config import Config
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.splits import SPLIT_VERSION
 from benchmark.data.task import Sides, Task, coverage, open_task_view, sides_for_tasks, task_on
-from benchmark.elsewhere import OwnWindows, lacking, own_task, spread
+from benchmark.elsewhere import ExternalWindows, lacking, own_task, spread
 from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units
 from benchmark.results.names import FEATURES, UNITS, VALIDATION
 from benchmark.results.store import CorruptRow, End, Failure, Predictions, Row, Store
 from benchmark.run.grid import Cell
 from benchmark.training.boosting import FEATURES_VERSION, boost
-from benchmark.training.checkpoint import load_brought, load_encoder
+from benchmark.training.checkpoint import load_external, load_encoder
 from benchmark.training.evaluations import EVALUATIONS, EvaluationInput
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
@@ -66,7 +66,7 @@ def run_together(jobs: Sequence[CellJob]) -> list[End]:
 
 
 def run_cell(job: CellJob, known: EvaluationCache) -> None:
-    """Run one cell and store its row; `known`: what it shares with the other cells of its group.
+    """Run one cell and store its row; `known`: results that the cells of its group share.
 
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
@@ -144,16 +144,16 @@ def stored_row(cell: Cell, store: Store) -> Row | None:
 
 
 def learn_on(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
-    """`learn`, in windows of its own where the encoder has signals of its own: predictions of the task's windows."""
-    if job.cell.own is None:
+    """`learn` on the task or, for an external encoder, on its windows of the task's recordings."""
+    if job.cell.external_windows is None:
         return learn(job, task, known)
-    windows = OwnWindows(opened(job.cell.own), job.config.task_spec(job.config.finetune).leads)
+    windows = ExternalWindows(opened(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
     sides = []
     for side in (task.validation, task.test):
-        place = job.cell.own, side.content[1]
-        if place not in known.own:
-            known.own[place] = windows.of(side)
-        sides.append(known.own[place])
+        place = job.cell.external_windows, side.content[1]
+        if place not in known.external:
+            known.external[place] = windows.of(side)
+        sides.append(known.external[place])
     own = own_task(task, windows, *sides)
     notes = lacking(task, own)
     if all(map(len, own.sides().values())):
@@ -165,7 +165,7 @@ def learn_on(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
 
 
 def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
-    """What the cell's evaluation makes of its task. Raises FileNotFoundError if the weights are missing."""
+    """Run the cell's evaluation on its task. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
     if cell.evaluation == FEATURES:
         data = job.config.data
@@ -174,7 +174,7 @@ def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     encoder = known.encoders.get(cell.pretrain_key)
     method = cell.pretraining.method
     if encoder is None and method.external_encoder is not None:
-        encoder = load_brought(method.external_encoder, cell.pretraining.content["encoder"])
+        encoder = load_external(method.external_encoder, cell.pretraining.content["encoder"])
     elif encoder is None:
         encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
     known.encoders[cell.pretrain_key] = encoder
@@ -198,7 +198,7 @@ def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[s
 
 
 def source_facts(prepared: Prepared) -> dict[str, Any]:
-    """What a row holds of data that it rests on."""
+    """Facts of the data that a row was computed from."""
     return {"name": prepared.name, "fingerprint": prepared.fingerprint, "simulated": prepared.simulated}
 
 

@@ -34,9 +34,9 @@ from benchmark.machine.processes import Process, runs, this_process
 from benchmark.results.files import owner_of, parse_json, require_regular, this_host, write_atomic
 
 CLAIMS = "claims"
-"""Name of the folder of claims within what is shared."""
+"""Name of the folder of claims within a shared folder."""
 POLL_SECONDS = 1.0
-"""Between two looks at what other runners hold."""
+"""Interval at which the claims of other runners are read."""
 BEAT_SECONDS = 30.0
 STALE_SECONDS = 180.0
 """Longer than network file systems keep a file's modification time in their caches."""
@@ -77,7 +77,7 @@ class Claims:
         clock: Callable[[], float] = time.monotonic,
         seen: dict[str, Watched] | None = None,
     ) -> None:
-        """seen: what was seen of others' claims before, by an earlier object of this process; it is gone on with."""
+        """seen: claims of others that an earlier object of this process has watched; watching them continues."""
         self.folder = folder
         self.unshared = ""
         """Why no claim can be made in the folder; '' if claims work."""
@@ -114,7 +114,7 @@ class Claims:
         return free
 
     def release(self, key: str) -> None:
-        """Give up a claim; one that another runner has taken over is left to it."""
+        """Remove an own claim; one that another runner has taken over stays."""
         self._held.discard(key)
         sight = look(self._path(key))
         if sight is not None and sight.content == self._content:
@@ -235,7 +235,7 @@ DAY_SECONDS = 86400.0
 
 
 def sweep(folders: Mapping[Path, int], now: float | None = None) -> list[Path]:
-    """Remove what ended processes left in the folders and, so many levels deep, in their subfolders.
+    """Remove temporary files and folders of ended processes from folders and, so many levels deep, their subfolders.
 
     Files that cannot be removed are left. Returns what was removed, without claims.
     """

@@ -130,7 +130,7 @@ def remove_damaged_cohort(folder: Path, name: str, place: Folders, console: Cons
 
 
 MANY_FILES = 1000
-"""From so many files on, reading them takes long enough to be told."""
+"""Number of files from which on reading them is announced by a line."""
 
 
 def open_data(config: Config, name: str, place: Folders, console: Console) -> Dataset:
@@ -196,7 +196,7 @@ def made_once(shared: Path, key: str, title: str, console: Console) -> AbstractC
 
 
 @dataclass(frozen=True)
-class Gate:
+class RunAudit:
     """Result of the audit for a run."""
 
     leaks: list[str]
@@ -207,7 +207,7 @@ class Gate:
     """What is doubtful about the data and used all the same."""
 
 
-def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
+def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
     """Audit a run's corpus and columns.
 
     Raises DatasetError if the pretraining corpus or every column is unusable, or if there are too few patients for some
@@ -224,7 +224,7 @@ def gate(config: Config, prepared: Mapping[str, Prepared]) -> Gate:
         raise DatasetError("; ".join(unscored))
     refuse_shots(config, prepared)
     leaks = [finding.text for finding in findings if finding.severity == "leak"]
-    return Gate(leaks, unscored, [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables])
+    return RunAudit(leaks, unscored, [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables])
 
 
 def refuse_shots(config: Config, prepared: Mapping[str, Prepared]) -> None:
@@ -261,12 +261,12 @@ def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, 
     return {config.data.pretrain: datasets[config.data.pretrain]} | columns
 
 
-Own = dict[tuple[str, str], Prepared]
-"""(method, column) -> the column's dataset, cut to the signals of the method's encoder."""
+ExternalData = dict[tuple[str, str], Prepared]
+"""(method, column) -> the column's dataset, cut to the windows of the method's external encoder."""
 
 
-def brought(config: Config) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
-    """The compared rows whose weights come from elsewhere, with their encoders."""
+def external_rows(config: Config) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
+    """The compared rows with an external encoder (weights of another group), with these encoders."""
     for variant in methods_of(config):
         if variant.method is not None and variant.method.external_encoder is not None:
             yield variant, variant.method.external_encoder
@@ -277,7 +277,7 @@ def refuse_unusable(config: Config) -> None:
 
     Raises ConfigError, in one line, for a card or file that does not hold, and for a row that no evaluation serves.
     """
-    for variant, kind in brought(config):
+    for variant, kind in external_rows(config):
         try:
             tried(kind)
             refuse_unknown(kind, config.data.known())
@@ -289,14 +289,14 @@ def refuse_unusable(config: Config) -> None:
             raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add --evaluate with one of {frozen}")
 
 
-def prepare_own(config: Config, datasets: Iterable[Dataset], place: Folders, console: Console) -> Own:
-    """The datasets of the columns cut for each encoder from elsewhere, from the cache if possible."""
+def prepare_external(config: Config, datasets: Iterable[Dataset], place: Folders, console: Console) -> ExternalData:
+    """The datasets of the columns, cut to the windows of each external encoder, from the cache if possible."""
     found = each_cut(config, datasets, lambda dataset, cut: prepare_data(dataset, config, place, console, cut))
     return {name: prepared for name, prepared in found.items() if prepared is not None}
 
 
-def cached_own(config: Config, datasets: Iterable[Dataset], cache: Path) -> Own | None:
-    """The same from the cache alone; None where one is not there."""
+def cached_external(config: Config, datasets: Iterable[Dataset], cache: Path) -> ExternalData | None:
+    """`prepare_external` from the cache alone; None where a dataset is not in it."""
     found = each_cut(config, datasets, lambda dataset, cut: cached(dataset, cache, dataset.listing(), cut))
     known = {name: prepared for name, prepared in found.items() if prepared is not None}
     return known if len(known) == len(found) else None
@@ -305,11 +305,11 @@ def cached_own(config: Config, datasets: Iterable[Dataset], cache: Path) -> Own 
 def each_cut(
     config: Config, datasets: Iterable[Dataset], make: Callable[[Dataset, Segmentation], Prepared | None]
 ) -> dict[tuple[str, str], Prepared | None]:
-    """What `make` makes of each column's dataset for each encoder from elsewhere, once for equal signals."""
+    """`make(dataset, signals)` for each column and external encoder, called once for equal signals."""
     by_name = {dataset.name: dataset for dataset in datasets}
     made: dict[tuple[str, Segmentation], Prepared | None] = {}
     found: dict[tuple[str, str], Prepared | None] = {}
-    for variant, kind in brought(config):
+    for variant, kind in external_rows(config):
         cut = segmentation_of(kind.signals)
         for column in config.data.columns():
             if (column.dataset, cut) not in made:
@@ -318,8 +318,8 @@ def each_cut(
     return found
 
 
-def elsewhere_facts(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> dict[str, dict[str, object]]:
-    """Row -> what plans and reports know of its weights from elsewhere."""
+def facts_of_external(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> dict[str, dict[str, object]]:
+    """Row -> facts of its external encoder for plans and reports."""
     found: dict[str, dict[str, object]] = {}
     for variant in grid.variants:
         kind = variant.method.external_encoder if variant.method is not None else None

@@ -60,7 +60,7 @@ class Pretraining:
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What `key` is the digest of."""
     stem: str = ""
-    """Key of the part that pretrainings of different length share; '' for none."""
+    """Key of the updates that pretrainings of different length share; '' for none."""
     lengths: tuple[float, ...] = field(default=(), compare=False, repr=False)
     """Epochs of all pretrainings of the grid with this stem, ascending."""
 
@@ -91,10 +91,10 @@ class Cell:
     """`key` is the digest of [content, ratio, seed]."""
     simulated: tuple[str, ...] = ()
     """Entries of a row's provenance, of 'data' and 'corpus', whose data are marked as simulated on this machine."""
-    own: Path | None = field(default=None, compare=False)
-    """Of an encoder with signals of its own: folder of the column's recordings, cut to these."""
+    external_windows: Path | None = field(default=None, compare=False)
+    """Folder of the column's recordings as windows of an external encoder (docs/METHODS.md); None for any other."""
     gate: str = ""
-    """The gate that it belongs to, as `--gates` names it; '' for a compared row at a compared ratio."""
+    """Gate to which the cell belongs, as `--gates` names it; '' for a compared row at a compared ratio."""
 
     @property
     def pretrain_key(self) -> str:
@@ -208,9 +208,9 @@ def stem_key(content: Mapping[str, Any]) -> str:
 NONE: Mapping[tuple[str, str], Prepared] = {}
 ALL_LABELS = 1.0
 FULL_LABELS = "full-labels"
-"""The gate of rows that are there anyway, with all labels."""
-BROUGHT_SEED = 0
-"""Of weights from elsewhere, which no seed of a run changes."""
+"""The gate that repeats the compared rows and gates with all labels (ratio 1.0)."""
+EXTERNAL_SEED = 0
+"""Pretraining seed of an external encoder, whose weights depend on no seed of a run."""
 GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features", SUPERVISED: "supervised"}
 """Name of a gate's row -> the gate, as `--gates` names it."""
 
@@ -264,13 +264,13 @@ def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str
     if variant.method is None:
         return None
     shared = config.protocol == "paper" and variant.method.trains
-    own = config.pretrain.seed if shared else BROUGHT_SEED if variant.method.external_encoder else seed
+    own = config.pretrain.seed if shared else EXTERNAL_SEED if variant.method.external_encoder else seed
     content = pretrain_content(config, variant.method, variant.config, own, fingerprint, mode)
     return Pretraining(digest(content), variant, own, content, stem_key(content))
 
 
 def with_lengths(pretrainings: Mapping[str, Pretraining]) -> dict[str, Pretraining]:
-    """The pretrainings, those with a stem with the lengths that it serves."""
+    """The pretrainings; those with a stem hold the lengths of all that share it."""
     lengths: dict[str, set[float]] = {}
     for own in pretrainings.values():
         if own.stem:
@@ -340,7 +340,7 @@ def stored_pretrainings(store: Store) -> dict[str, bool]:
 
 
 def other_ranks_lines(tasks: Sequence[Pretraining], store: Store) -> list[str]:
-    """A line for each pretraining that another number of ranks has begun, whose checkpoint is not gone on from."""
+    """A line for each pretraining that another number of ranks has begun, whose checkpoint cannot be continued."""
     begun = {key for key, finished in stored_pretrainings(store).items() if not finished}
     lines = []
     for task in tasks if begun else ():

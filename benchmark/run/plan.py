@@ -21,7 +21,7 @@ from benchmark.results.names import FEATURES
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store
 from benchmark.results.tuned import Tuning
-from benchmark.run.datasets import elsewhere_facts
+from benchmark.run.datasets import facts_of_external
 from benchmark.run.grid import Cell, Grid
 from benchmark.training.evaluations import EVALUATIONS
 
@@ -43,7 +43,7 @@ def make_plan(
         PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
     ]
     corpus = prepared[config.data.pretrain]
-    elsewhere = {name: {"elsewhere": facts} for name, facts in elsewhere_facts(config, prepared, grid).items()}
+    elsewhere = {name: {"elsewhere": facts} for name, facts in facts_of_external(config, prepared, grid).items()}
     content: dict[str, Any] = {
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},

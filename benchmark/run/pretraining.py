@@ -30,7 +30,7 @@ from benchmark.results.store import End, Failure, Store, card_bytes
 from benchmark.run.estimate import multiplications, seconds_per_window
 from benchmark.run.grid import Grid, Pretraining, task_name
 from benchmark.run.rows import source_of
-from benchmark.training.checkpoint import CHECKPOINT, Stem, load_brought, load_encoder, read_card, save_encoder
+from benchmark.training.checkpoint import CHECKPOINT, Stem, load_external, load_encoder, read_card, save_encoder
 from benchmark.training.health import illustrate, measure, sample_facts, write_illustration
 from benchmark.training.pretrain import (
     OnEpoch,
@@ -96,7 +96,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
             train(job, method, None, lambda done, total, text: None)
             highest(0)
         return
-    found = brought_facts(job, method) if method.external_encoder else learned_facts(job, method, on_step, on_epoch)
+    found = external_facts(job, method) if method.external_encoder else learned_facts(job, method, on_step, on_epoch)
     facts = {
         "method": method.name,
         "method_sha256": file_digest(job.task.method),
@@ -118,7 +118,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
 
 
 def joined(job: PretrainingJob) -> Ranks:
-    """This process among those of a job, which it has met. Raises ValueError where their number is not the job's."""
+    """Rank and number of the processes of a job, after they have connected. Raises ValueError for another number."""
     ranks = read_ranks() if job.ranks > 1 else Ranks()
     if ranks.size != job.ranks:
         raise ValueError(
@@ -130,14 +130,14 @@ def joined(job: PretrainingJob) -> Ranks:
 
 
 def in_step(job: PretrainingJob) -> End:
-    """A pretraining in a rank that is not the first, which reports."""
+    """Run a pretraining in a rank other than the first, which reports."""
     return run_to_end(job, lambda done, total, text: None)
 
 
 def learned_facts(
     job: PretrainingJob, method: PretrainMethod, on_step: OnStep, on_epoch: OnEpoch | None
 ) -> dict[str, Any]:
-    """Train a method of the suite and measure its health; of one that trains nothing the health alone."""
+    """Train a method and measure its health; only measure it for a method without training."""
     columns = {column.name: open_task_view(job.prepared[column.name], column) for column in job.config.data.columns()}
     probe = probe_windows_of(job.config, columns, torch.device(job.device))
     if method.trains:
@@ -147,8 +147,8 @@ def learned_facts(
     return {"health_sample": sample_facts(probe)} | found
 
 
-def brought_facts(job: PretrainingJob, method: PretrainMethod) -> dict[str, Any]:
-    """What weights from elsewhere cost: nothing here to train, seconds to embed 1,000 recordings of 10 s."""
+def external_facts(job: PretrainingJob, method: PretrainMethod) -> dict[str, Any]:
+    """Costs of an external encoder: no training, and seconds to embed 1,000 recordings of 10 s."""
     encoder = method.exported()
     assert isinstance(encoder, PretrainedEncoder)
     windows = segmentation_of(encoder.signals).windows_of_typical()
@@ -182,7 +182,7 @@ def new_method(job: PretrainingJob) -> PretrainMethod:
     seed_torch("encoder", task.seed)
     encoder: Encoder
     if task.method.external_encoder is not None:
-        encoder = load_brought(task.method.external_encoder, task.content["encoder"])
+        encoder = load_external(task.method.external_encoder, task.content["encoder"])
     else:
         encoder = job.config.encoder_class()(job.config.encoder_config())
     seed_torch("method", task.seed)

@@ -54,7 +54,7 @@ def draws_of(config: Config, trials: int, seed: int) -> dict[str, list[Knobs]]:
 
 
 def spaces_told(config: type[MethodConfig]) -> dict[str, Space]:
-    """Tuned knob -> its space as it is stored, of a method's config."""
+    """Tuned knob of a method's config -> its space in stored form."""
     return {
         knob: {"scale": "log", "values": [space.low, space.high]}
         if isinstance(space, Log)
@@ -104,7 +104,7 @@ PRESET = "tuned"
 
 
 def tuning_content(config: Config, name: str) -> dict[str, Any]:
-    """Content of the key of a method's tuning: all that its scores depend on besides draws, seeds, ratio and bits."""
+    """Content of the key of a method's tuning: all that moves its scores but draws, seeds, ratio and rounding."""
     spec = config.task_spec(config.finetune)
     return {
         "pretraining": pretrain_content(config, config.method_class(name), config.method_config(name), 0, "", {}),

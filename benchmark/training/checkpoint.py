@@ -259,7 +259,7 @@ def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
         raise ValueError(f"{folder / CARD}: {error}; delete the folder and run the same command again") from None
 
 
-def load_brought(kind: type[PretrainedEncoder], expected: Mapping[str, Any]) -> PretrainedEncoder:
+def load_external(kind: type[PretrainedEncoder], expected: Mapping[str, Any]) -> PretrainedEncoder:
     """An encoder with its weights from elsewhere; `expected`: its identity when the run began.
 
     Raises ValueError if its file, its card or its weights have changed since, or cannot be read.

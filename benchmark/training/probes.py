@@ -51,7 +51,7 @@ class EvaluationCache:
     """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
     sides: dict[tuple[Path, DatasetTask, TaskSpec, bool], Sides] = field(default_factory=dict)
     """Folder of the prepared dataset, column, spec, whether it is tested -> what its tasks share."""
-    own: dict[tuple[Path, str], Windows] = field(default_factory=dict)
+    external: dict[tuple[Path, str], Windows] = field(default_factory=dict)
     """Folder of recordings in an encoder's own windows, hash of the windows that they replace -> these."""
     features: dict[str, Floats] = field(default_factory=dict)
     """SHA-256 of windows -> (n, K); label ratios share windows."""

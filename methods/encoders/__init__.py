@@ -49,4 +49,4 @@ def load_official(name: str, state_dict: Mapping[str, Tensor]) -> Encoder:
 
 def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
     """What determines an encoder's numbers, for content keys: name, sizes and, if loaded from a file, its sources."""
-    return {"name": kind.name} | config.content() | sources_of(kind) | kind.brought()
+    return {"name": kind.name} | config.content() | sources_of(kind) | kind.external_files()

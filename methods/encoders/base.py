@@ -130,7 +130,7 @@ class Encoder(nn.Module):
         return self
 
     @classmethod
-    def brought(cls) -> dict[str, Any]:
+    def external_files(cls) -> dict[str, Any]:
         """What an encoder with weights from elsewhere brings with it, for content keys; empty for all others."""
         return {}
 

@@ -165,7 +165,7 @@ class PretrainedEncoder(Encoder):
         return cls.frozen
 
     @classmethod
-    def brought(cls) -> dict[str, Any]:
+    def external_files(cls) -> dict[str, Any]:
         """What determines its features besides its code, for content keys. Raises ValueError for a missing file."""
         return {
             "elsewhere": ELSEWHERE_VERSION,

@@ -93,12 +93,12 @@ def test_the_default_config_is_its_own_and_its_sizes_are_checked() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_size_is_a_number_with_an_end(value: float) -> None:
     @dataclass(frozen=True, kw_only=True, config=STRICT)
-    class Own(EncoderConfig):
+    class ExternalData(EncoderConfig):
         output: int = 4
         slope: float = 1.0
 
     with pytest.raises(ValueError, match="finite number"):
-        Own(slope=value)
+        ExternalData(slope=value)
 
 
 def test_what_an_encoder_does_not_give_is_said() -> None:

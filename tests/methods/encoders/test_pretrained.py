@@ -178,7 +178,7 @@ def test_the_width_is_that_of_its_features_unless_it_is_stated() -> None:
 def test_the_key_of_a_row_holds_its_signals_and_the_content_of_its_weights() -> None:
     own = Path(__file__)
     files = type("Files", (Theirs,), {"weights": (own.name,), "__module__": __name__})
-    assert files.brought() == {
+    assert files.external_files() == {
         "elsewhere": ELSEWHERE_VERSION,
         "signals": asdict(Theirs.signals),
         "weights": [hashlib.sha256(own.read_bytes()).hexdigest()],
