@@ -20,7 +20,7 @@ from benchmark.config.command_line import FAILED, INTERRUPTED, OK, USAGE, parse,
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.machine.processes import STOPPED, Stopped, end, keep_freed_memory, stops_on_signals
-from benchmark.machine.ranks import RankFailed, follow, is_alone, leading, read_ranks
+from benchmark.machine.ranks import RankFailed, first_rank_calls, is_alone, read_ranks, serve_calls
 from benchmark.results.files import remedy
 from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen import open_console
@@ -46,11 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with stops_on_signals(last):
             if ranks.rank > 0:
-                follow(ranks)
+                serve_calls(ranks)
                 return OK
             verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
             refuse_unknown(verb, arguments)
-            with leading(ranks):
+            with first_rank_calls(ranks):
                 return verb.run(arguments, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))

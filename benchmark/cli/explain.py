@@ -46,7 +46,7 @@ from benchmark.config.flags import Folders, device_of
 from benchmark.config.flags import place_of as place_from
 from benchmark.data.prepare import Prepared
 from benchmark.data.task import of_task
-from benchmark.machine.ranks import lead, read_ranks
+from benchmark.machine.ranks import call_on_other_ranks, read_ranks
 from benchmark.results.names import CARD, EVALUATION_TITLES, SCRIPT, VALIDATION, command, takes_shots
 from benchmark.results.schema import flat
 from benchmark.results.store import (
@@ -608,7 +608,7 @@ def encoder_for(
     ranks, threads = ranks_in(task.content), threads_of(asked.card.get("device"))
     job = PretrainingJob(task, own, folders, folder, str(asked.device), precision, config.compile, ranks)
     if ranks > 1:
-        lead(in_step_on, threads, job)
+        call_on_other_ranks(in_step_on, threads, job)
     with step(console, f"pretraining {task.variant.name} seed {task.seed}") as progress, computing_on(threads):
         end = run_to_end(job, lambda done, total, text: progress(done, total))
     refuse_failed(end, f"the pretraining of {task.variant.name}")

@@ -156,7 +156,7 @@ def pairs_of(per_trial: int) -> int:
 
 
 def find_patient_index(patient: Tensor, recording: Tensor) -> PatientIndex:
-    """Kinship of pseudo-trials from their patients and recordings, (T,) each."""
+    """Index of the patients of pseudo-trials from their patients and recordings, (T,) each."""
     order = torch.argsort(recording, stable=True)
     order = order[torch.argsort(patient[order], stable=True)]  # (T,)
     position = torch.argsort(order)  # (T,)

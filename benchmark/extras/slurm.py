@@ -40,7 +40,7 @@ from typing import Any, Generic, NamedTuple
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import EngineSection
 from benchmark.machine.processes import SIGNALS, Stopped, stops_on_signals
-from benchmark.machine.ranks import follow, leading, read_ranks
+from benchmark.machine.ranks import first_rank_calls, read_ranks, serve_calls
 from benchmark.results.files import MEBIBYTE, harmless, read_json, read_regular, write_atomic
 from benchmark.run.claims import alone
 from benchmark.run.local import Ended, EngineRequest, Order, Result, Start, Submitted, Task, Tell, Work
@@ -217,9 +217,9 @@ class SlurmJob:
         try:
             with stops_on_signals(lambda: None, (*SIGNALS, signal.SIGUSR2), self.grace), heard_once(heard):
                 if ranks.rank > 0:
-                    follow(ranks)
+                    serve_calls(ranks)
                     return []
-                with leading(ranks):
+                with first_rank_calls(ranks):
                     return run_in_turn(*pickle.loads(self.payload))
         except Stopped as stop:
             print(

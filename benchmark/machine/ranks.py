@@ -4,8 +4,8 @@
     LOCAL_RANK, LOCAL_WORLD_SIZE    the same on this machine
     MASTER_ADDR, MASTER_PORT        where they meet
 
-Without WORLD_SIZE, or with 1, a process is alone. Rank 0 leads: it runs the command, and the others wait for what it
-has them do (`leading`, `lead`, `follow`). An engine may as well start one task in every rank by itself.
+Without WORLD_SIZE, or with 1, a process is alone. Rank 0 runs the command and lets the other ranks call functions
+(`first_rank_calls`, `call_on_other_ranks`, `serve_calls`). An engine may as well start one task in every rank.
 
 Device, precision and concurrency of a run, and which of them result keys hold.
 """
@@ -143,7 +143,7 @@ def _meet(ranks: Ranks) -> Any:
     return _meeting.store
 
 
-def highest(value: int) -> int:
+def all_reduce_max(value: int) -> int:
     """The largest of the ranks' values; waits for all ranks, and for no device."""
     import torch
     import torch.distributed as dist
@@ -155,7 +155,7 @@ def highest(value: int) -> int:
     return int(shared)
 
 
-def of_leader(value: Any) -> Any:
+def broadcast(value: Any) -> Any:
     """The first rank's value, on all."""
     import torch
     import torch.distributed as dist
@@ -168,8 +168,8 @@ def of_leader(value: Any) -> Any:
 
 
 @contextmanager
-def leading(ranks: Ranks) -> Iterator[None]:
-    """Within, this process, the first of several, has the others do what it hands out; they end with it."""
+def first_rank_calls(ranks: Ranks) -> Iterator[None]:
+    """Context in which this process, the first rank, can call functions on the other ranks; they end with it."""
     if ranks.size == 1:
         yield
         return
@@ -184,8 +184,8 @@ def leading(ranks: Ranks) -> Iterator[None]:
         time.sleep(POLL_SECONDS)  # this process may hold the store
 
 
-def lead(function: Callable[..., object], *arguments: Any) -> None:
-    """Have every other rank call a function, picklable as its arguments are."""
+def call_on_other_ranks(function: Callable[..., object], *arguments: Any) -> None:
+    """Let every other rank call a function; it and its arguments are picklable."""
     _hand_out(function, arguments)
 
 
@@ -194,8 +194,8 @@ def _hand_out(function: Callable[..., object] | None, arguments: tuple[Any, ...]
     _meeting.told += 1
 
 
-def follow(ranks: Ranks) -> None:
-    """Do what the first rank hands out, until it ends. Raises RankFailed where it ends without a word."""
+def serve_calls(ranks: Ranks) -> None:
+    """Call the functions that the first rank asks for until it ends. Raises RankFailed if it is killed."""
     store = _meet(ranks)
     while True:
         try:

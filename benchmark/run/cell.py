@@ -22,7 +22,7 @@ from benchmark.results.names import FEATURES, UNITS, VALIDATION
 from benchmark.results.store import CorruptRow, End, Failure, Predictions, Row, Store
 from benchmark.run.grid import Cell
 from benchmark.training.boosting import FEATURES_VERSION, boost
-from benchmark.training.checkpoint import load_external, load_encoder
+from benchmark.training.checkpoint import load_encoder, load_external
 from benchmark.training.evaluations import EVALUATIONS, EvaluationInput
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION

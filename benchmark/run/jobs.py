@@ -23,7 +23,7 @@ from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.prepare import Prepared
 from benchmark.machine.processes import runs
-from benchmark.machine.ranks import Machine, lead
+from benchmark.machine.ranks import Machine, call_on_other_ranks
 from benchmark.results.names import CARD, ERROR, EVALUATION_FACTS
 from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store
 from benchmark.run.cell import CellJob, run_together, source_facts, stored_row
@@ -495,7 +495,7 @@ class RemoteJob:
 
     def _run(self, job: Job, tell: Tell) -> list[End]:
         if isinstance(job, PretrainingJob) and job.ranks > 1:
-            lead(in_step, job)
+            call_on_other_ranks(in_step, job)
         if isinstance(job, PretrainingJob) or self.cell_threads is None:
             return run_job(job, tell)
         before = torch.get_num_threads()

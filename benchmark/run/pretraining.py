@@ -23,14 +23,14 @@ from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
 from benchmark.elsewhere import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.processes import begin_peak_memory, peak_memory_gib
-from benchmark.machine.ranks import Ranks, fail_alike, highest, join, own_device, read_ranks
+from benchmark.machine.ranks import Ranks, all_reduce_max, fail_alike, join, own_device, read_ranks
 from benchmark.results.files import is_read_only, write_atomic
 from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH
 from benchmark.results.store import End, Failure, Store, card_bytes
 from benchmark.run.estimate import multiplications, seconds_per_window
 from benchmark.run.grid import Grid, Pretraining, task_name
 from benchmark.run.rows import source_of
-from benchmark.training.checkpoint import CHECKPOINT, Stem, load_external, load_encoder, read_card, save_encoder
+from benchmark.training.checkpoint import CHECKPOINT, Stem, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import illustrate, measure, sample_facts, write_illustration
 from benchmark.training.pretrain import (
     OnEpoch,
@@ -94,7 +94,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
     if ranks.rank > 0:
         if method.trains:
             train(job, method, None, lambda done, total, text: None)
-            highest(0)
+            all_reduce_max(0)
         return
     found = external_facts(job, method) if method.external_encoder else learned_facts(job, method, on_step, on_epoch)
     facts = {
@@ -114,7 +114,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
     for leftover in (CHECKPOINT, ERROR):
         (job.folder / leftover).unlink(missing_ok=True)
     if ranks.size > 1:
-        highest(0)  # the other ranks wait until all is stored
+        all_reduce_max(0)  # the other ranks wait until all is stored
 
 
 def joined(job: PretrainingJob) -> Ranks:

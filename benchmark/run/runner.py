@@ -17,7 +17,7 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.data.prepare import opened
 from benchmark.data.trials import trials
-from benchmark.machine.ranks import Machine, in_ranks, lead, own_device, read_ranks
+from benchmark.machine.ranks import Machine, call_on_other_ranks, in_ranks, own_device, read_ranks
 from benchmark.results.store import End, Store
 from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
 from benchmark.run.grid import Cell, Pretraining, task_name
@@ -242,7 +242,7 @@ def pretrain_in_step(left: OpenTasks, setup: RunContext) -> None:
         if is_free(job.task, left, setup):
             setup.watch.started(name_of(job))
             if job.ranks > 1:
-                lead(in_step, job)
+                call_on_other_ranks(in_step, job)
             for end in run_job(job, setup.watch.told):
                 settle(end, left, setup, stored=False)
 
@@ -253,7 +253,7 @@ def hand_out_cells(left: OpenTasks, handed_out: set[str], work: Work, setup: Run
     if cells:
         handed_out.update(cell.key for cell in cells)
         own = replace(work, pretrainings=(), cells=tuple(cells))
-        lead(do_cells, own, setup.config, folders_of(setup), setup.store.root, setup.machine)
+        call_on_other_ranks(do_cells, own, setup.config, folders_of(setup), setup.store.root, setup.machine)
 
 
 def do_cells(work: Work, config: Config, folders: Mapping[str, Path], results: Path, machine: Machine) -> None:

@@ -26,7 +26,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
-from benchmark.machine.ranks import of_leader
+from benchmark.machine.ranks import broadcast
 from benchmark.results.files import MEBIBYTE, read_regular, seal, unseal, write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.schema import checked
@@ -137,7 +137,7 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
     file.
     """
     leads = rank_and_ranks()[0] == 0
-    state = of_leader(load_checkpoint(path) if leads else None)
+    state = broadcast(load_checkpoint(path) if leads else None)
     if state is None:
         return None
     fresh = deepcopy(method.state_dict()), deepcopy(optimiser.state_dict())

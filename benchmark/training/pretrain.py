@@ -51,7 +51,7 @@ from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import seed_torch, stream
 from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.processes import postponed, stopped
-from benchmark.machine.ranks import highest
+from benchmark.machine.ranks import all_reduce_max
 from benchmark.training.checkpoint import Epoch, History, Stem, resume, save_checkpoint
 from benchmark.training.health import count_positives, measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
@@ -327,7 +327,7 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 run.on_step(done, history.updates, f"epoch {number + 1}/{run.epochs} {text}".strip())
             due = SAVE if time.perf_counter() - started >= CHECKPOINT_SECONDS else GO_ON
-            due = highest(STOP if asked_to_stop() else due)
+            due = all_reduce_max(STOP if asked_to_stop() else due)
             files = [run.checkpoint] if due else []
             files += [run.stem.file(done)] if run.stem and done in run.stem.at else []
             if files:

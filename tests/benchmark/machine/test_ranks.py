@@ -14,11 +14,11 @@ from benchmark.machine.ranks import (
     Machine,
     RankFailed,
     Ranks,
+    all_reduce_max,
+    broadcast,
     fail_alike,
-    highest,
+    first_rank_calls,
     join,
-    leading,
-    of_leader,
     own_device,
     read_ranks,
 )
@@ -72,9 +72,9 @@ def test_a_rank_has_the_gpu_of_its_number(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_process_that_is_alone_waits_for_no_one() -> None:
     join(Ranks(), torch.device("cpu"))
-    with leading(Ranks()):
-        assert highest(3) == 3
-        assert of_leader("value") == "value"
+    with first_rank_calls(Ranks()):
+        assert all_reduce_max(3) == 3
+        assert broadcast("value") == "value"
         fail_alike(Ranks(), "a task", "a reason")
 
 

@@ -418,7 +418,9 @@ def led(monkeypatch: pytest.MonkeyPatch) -> Handed:
         return run_job(replace(job, ranks=1) if isinstance(job, PretrainingJob) else job, tell)
 
     monkeypatch.setattr(runner, "in_ranks", lambda machine: machine.ranks > 1)
-    monkeypatch.setattr(runner, "lead", lambda function, *arguments: handed.append((function, *arguments)))
+    monkeypatch.setattr(
+        runner, "call_on_other_ranks", lambda function, *arguments: handed.append((function, *arguments))
+    )
     monkeypatch.setattr(runner, "run_job", alone)
     return handed
 
@@ -454,6 +456,6 @@ def test_a_rank_stores_the_cells_that_it_is_handed_and_says_nothing(
 
 
 def test_one_process_hands_nothing_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "lead", None)
+    monkeypatch.setattr(runner, "call_on_other_ranks", None)
     work = bench.missing()
     assert do(work, bench.setup(bench.heard.watch())) == 0

@@ -23,7 +23,16 @@ from benchmark.data.batches import PairSource
 from benchmark.data.corpus import epoch_shape
 from benchmark.machine import ranks as meeting
 from benchmark.machine.processes import Stopped, stops_on_signals
-from benchmark.machine.ranks import RankFailed, fail_alike, follow, highest, join, lead, leading, read_ranks
+from benchmark.machine.ranks import (
+    RankFailed,
+    all_reduce_max,
+    call_on_other_ranks,
+    fail_alike,
+    first_rank_calls,
+    join,
+    read_ranks,
+    serve_calls,
+)
 from benchmark.training import pretrain as loop
 from methods import METHODS
 from methods.base import PretrainMethod, Recipe
@@ -189,7 +198,7 @@ def exchanged(rank: int, ranks: int) -> Outcome:
         "kinds": [gather(torch.tensor([rank % 2]).to(kind)) for kind in kinds],
         "first": [of_first_rank(torch.tensor([rank + 1]).to(kind)) for kind in kinds],
         "plain": gather(x).requires_grad,
-        "highest": highest(rank),
+        "highest": all_reduce_max(rank),
     }
 
 
@@ -221,11 +230,11 @@ def heard(folder: Path, word: str) -> None:
 def led_and_followed(folder: Path) -> None:
     ranks = read_ranks()
     if ranks.rank > 0:
-        follow(ranks)
+        serve_calls(ranks)
         return
-    with leading(ranks):
+    with first_rank_calls(ranks):
         for word in ("one ", "two"):
-            lead(heard, folder, word)
+            call_on_other_ranks(heard, folder, word)
 
 
 def failed(rank: int) -> list[str]:
@@ -237,7 +246,7 @@ def failed(rank: int) -> list[str]:
             said.append("nothing")
         except RankFailed as failure:
             said.append(str(failure))
-        highest(0)
+        all_reduce_max(0)
     if rank == rank_and_ranks()[1] - 1:
         with patch.object(meeting, "AGREEMENT_SECONDS", 0.5):
             try:
@@ -278,7 +287,7 @@ def work(rank: int, ranks: int, folder: Path) -> None:
         led_and_followed(folder)
         found["heard"] = sorted(file.name + ": " + file.read_text() for file in folder.glob("heard by *"))
         torch.save(found, own.with_suffix(".pt"))
-        highest(0)
+        all_reduce_max(0)
     except BaseException:
         (folder / f"{rank}.txt").write_text(traceback.format_exc())
         os._exit(1)
