@@ -1,8 +1,8 @@
 """Every command of the README and the pages is run, in order and in one folder, on small data and small encoders.
 
 `main` parses them as a shell would hand them over; sizes are cut by further `--set` values. What a run leaves is there
-for the commands after it, as for a reader who goes from top to bottom. One grid of each kind is run; the others differ
-from these in values, and are planned on the same data (`--dry-run`).
+for the commands after it, as for a reader who goes from top to bottom. One grid of each kind is run; the configs of the
+others, which differ from these in values, are made by tests/benchmark/cli/test_init.py.
 """
 
 from __future__ import annotations
@@ -74,6 +74,15 @@ def test_every_other_command_is_one_that_a_clean_checkout_runs() -> None:
     assert [line for line in rest if not line.startswith(BY_CI)] == []
 
 
+def is_tried(line: str) -> bool:
+    """Whether a command is run here: a grid where it is one of `RUN` or a plan, and every other verb."""
+    rest = line.removeprefix("python run_benchmark.py").strip()
+    verb = parse(VERBS, shlex.split(rest))[0]
+    if verb in (VERBS["run"], VERBS["tune"]):
+        return rest in RUN or "--dry-run" in rest
+    return line.split()[2] not in ELSEWHERE
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reader's folder: datasets under `data-root`, files of his own, the examples of the pages."""
@@ -110,8 +119,7 @@ def small(line: str) -> list[str]:
         return words
     if name == "tune":
         words[words.index("--trials") + 1] = "2"
-    planned = [] if line in RUN or "--dry-run" in words else ["--dry-run"]
-    return with_settings(words) + planned
+    return with_settings(words)
 
 
 def with_settings(words: list[str]) -> list[str]:
@@ -131,7 +139,7 @@ def with_settings(words: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", [line for line in OURS if line.split()[2] not in ELSEWHERE])
+@pytest.mark.parametrize("line", [line for line in OURS if is_tried(line)])
 def test_a_command_of_the_pages_does_what_it_says(
     line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

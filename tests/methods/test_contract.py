@@ -54,7 +54,7 @@ def test_keeps_its_promises(encoder: str, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoder", [DEFAULT, "xresnet1d101", TOKENS], ids=lambda own: Path(own).stem)
+@pytest.mark.parametrize("encoder", [DEFAULT, "resnet1d", TOKENS], ids=lambda own: Path(own).stem)
 def test_two_processes_hold_the_same(encoder: str) -> None:
     kind = get_encoder(encoder)
     served = [name for own, name in PAIRS if own == encoder and METHODS[name].trains]
