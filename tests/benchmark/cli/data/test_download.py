@@ -169,5 +169,6 @@ def test_killed_ten_times_every_sum_is_right_and_no_file_is_fetched_twice(homes:
         assert hashlib.sha256((root / path).read_bytes()).hexdigest() == digest
     sizes = {path: len(homes.physionet.files[path]) for path in homes.physionet.sent}
     lost = sum(homes.physionet.sent.values()) - sum(sizes.values())
-    assert lost <= 10 * 4 * 2 * PIECE, "ten kills, four connections, a piece on its way and one in the buffers of each"
+    # Ten kills, four connections, up to four pieces in the buffers of each; begun anew, a record loses half of 120 kB.
+    assert lost <= 10 * 4 * 4 * PIECE
     assert not list(root.rglob("*.part*"))
