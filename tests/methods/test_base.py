@@ -2,44 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 import pytest
 import torch
 
 from methods import base
-from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.dilated import Dilated, DilatedConfig
-
-RECIPE = {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "warmup-cosine", "batch_size": 256}
-BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
-    "lr": ([0.0, -1e-3, "0.1", float("inf")], [1e-9]),
-    "weight_decay": ([-1e-3, "0", float("nan")], [0.0]),
-    "batch_size": ([1, 0, 8.0, "8", True], [2]),
-    "optimiser": (["sgd"], ["adam"]),
-    "schedule": (["linear"], ["constant"]),
-    "momentum": ([0.9], []),
-}
-"""Entry of a recipe -> values that are refused, values that are taken."""
-
-
-@pytest.mark.parametrize("name", BOUNDS)
-def test_a_recipe_ends_where_it_makes_no_sense(name: str) -> None:
-    refused, taken = BOUNDS[name]
-    for value in taken:
-        assert asdict(MethodConfig(recipe={name: value}))["recipe"] == {**RECIPE, name: value}  # type: ignore[arg-type]
-    for value in refused:
-        with pytest.raises((ValueError, TypeError), match=name):
-            Recipe(**{name: value})
-
-
-def test_a_config_without_knobs_is_the_contracts() -> None:
-    views = {"pairing": "neighbor", "batching": "shuffled", "encoder_dropout": 0.0}
-    assert asdict(MethodConfig()) == {**views, "recipe": RECIPE}
-    for knobs in ({"encoder_dropout": 1.1}, {"encoder_dropout": "0"}, {"pairing": "any"}, {"more": 1}):
-        with pytest.raises((ValueError, TypeError), match=next(iter(knobs))):
-            MethodConfig(**knobs)  # type: ignore[arg-type]
 
 
 def test_a_method_with_nothing_of_its_own_keeps_its_encoder_and_has_no_loss() -> None:

@@ -7,9 +7,8 @@ import math
 import pytest
 import torch
 
-from methods.base import Batch
 from methods.byol import BYOL, BYOLConfig, byol_loss, cosine_momentum
-from methods.encoders.dilated import Dilated, DilatedConfig
+from tests import make
 
 
 def test_is_two_minus_twice_the_cosine() -> None:
@@ -31,19 +30,12 @@ def test_gradients_are_right() -> None:
 
 
 def make_byol(**knobs: object) -> BYOL:
-    torch.manual_seed(0)
     settings = {"time_mask": 0.0, "frequency_mask": 0.0, **knobs}
-    return BYOL(Dilated(DilatedConfig(hidden=4, depth=3, output=8)), BYOLConfig(**settings))  # type: ignore[arg-type]
-
-
-def make_batch() -> Batch:
-    x1, x2 = torch.randn(2, 5, 40, 12)
-    ids = torch.arange(5)
-    return Batch(x1, x2, ids, ids, ids)
+    return BYOL(make.encoder(depth=3, output=8), BYOLConfig(**settings))  # type: ignore[arg-type]
 
 
 def test_both_views_pass_through_both_branches() -> None:
-    method, batch = make_byol(), make_batch()
+    method, batch = make_byol(), make.batch(range(5), steps=40)
     with torch.no_grad():
         for parameter in method.target_encoder.parameters():
             parameter.mul_(1.3)
@@ -79,14 +71,6 @@ def test_the_target_follows_ever_more_slowly() -> None:
     assert method.momentum() == 1.0  # more updates than were announced
 
 
-def test_a_single_update_is_a_whole_schedule() -> None:
-    method = make_byol(momentum=0.5)
-    method.begin(updates=1)
-    assert float(method.momentum()) == 0.5
-    method.after_step()
-    assert float(method.momentum()) == 1.0
-
-
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 def test_a_constant_or_untold_schedule_stays_at_its_start(schedule: str) -> None:
     method = make_byol(momentum=0.9, momentum_schedule=schedule)
@@ -95,12 +79,6 @@ def test_a_constant_or_untold_schedule_stays_at_its_start(schedule: str) -> None
     for _ in range(3):
         assert float(method.momentum()) == pytest.approx(0.9)
         method.after_step()
-
-
-def test_updates_are_counted_in_whole_numbers() -> None:
-    assert {name: value.dtype for name, value in make_byol().named_buffers(recurse=False)} == {
-        "updates_done": torch.int64, "updates": torch.int64,
-    }  # fmt: skip
 
 
 def test_the_place_in_the_schedule_is_part_of_the_state() -> None:

@@ -16,7 +16,7 @@ from benchmark.data.datasets.base import LEADS
 from methods import base, clocs
 from methods.base import Batch
 from methods.clocs import CLOCS, SINGLE_LEADS, CLOCSConfig, cmsc_loss, lead_views, single_lead_samples
-from methods.encoders.dilated import Dilated, DilatedConfig
+from tests import make
 
 
 @pytest.mark.parametrize("name", ["losses_a", "losses_c"])
@@ -78,12 +78,7 @@ def test_gradients_are_right(patient: list[int]) -> None:
 
 def make_clocs(views: str) -> CLOCS:
     torch.manual_seed(0)
-    return CLOCS(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), CLOCSConfig(views=views))  # type: ignore[arg-type]
-
-
-def make_batch(size: int = 4) -> Batch:
-    x1, x2 = torch.randn(2, size, 20, 12)
-    return Batch(x1, x2, torch.tensor([0, 1, 0, 2])[:size], torch.arange(size), torch.arange(size))
+    return CLOCS(make.encoder(), CLOCSConfig(views=views))  # type: ignore[arg-type]
 
 
 def test_a_lead_view_keeps_one_lead_in_its_place() -> None:
@@ -99,7 +94,7 @@ def test_a_lead_view_keeps_one_lead_in_its_place() -> None:
 
 @pytest.mark.parametrize(("views", "count"), [("cmsc", 2), ("cmlc", 12), ("cmsmlc", 24)])
 def test_all_pairs_of_views_count(views: str, count: int) -> None:
-    method, batch = make_clocs(views), make_batch()
+    method, batch = make_clocs(views), make.batch([0, 1, 0, 2])
     z = [method.encoder.pooled(view) for view in method.views(batch)]
     assert len(z) == count
     losses = [cmsc_loss(a, b, batch.patient, 0.1) for a, b in combinations(z, 2)]
@@ -109,7 +104,7 @@ def test_all_pairs_of_views_count(views: str, count: int) -> None:
 
 
 def test_cmlc_looks_at_the_first_window_alone() -> None:
-    batch = make_batch()
+    batch = make.batch([0, 1, 0, 2])
     other = batch._replace(x2=torch.randn(4, 20, 12))
     assert make_clocs("cmlc")(batch).item() == make_clocs("cmlc")(other).item()
     assert make_clocs("cmsmlc")(batch).item() != make_clocs("cmsmlc")(other).item()
@@ -120,7 +115,7 @@ def test_the_single_leads_stand_where_the_loader_puts_them() -> None:
 
 
 def test_a_single_lead_sample_keeps_its_window_lead_and_patient() -> None:
-    batch = make_batch()
+    batch = make.batch([0, 1, 0, 2])
     samples = single_lead_samples(batch)
     assert samples.x1.shape == samples.x2.shape == (16, 20, 12)
     for number, place in enumerate(SINGLE_LEADS.values()):
@@ -132,16 +127,10 @@ def test_a_single_lead_sample_keeps_its_window_lead_and_patient() -> None:
             assert all(ids[sample] == own[window] for ids, own in zip(samples[2:5], batch[2:5], strict=True))
 
 
-def test_single_leads_of_half_precision_stay_so() -> None:
-    batch = make_batch()
-    batch = batch._replace(x1=batch.x1.bfloat16(), x2=batch.x2.bfloat16())
-    assert {view.dtype for view in single_lead_samples(batch)[:2]} == {torch.bfloat16}
-
-
 def test_windows_of_all_ranks_join_lead_by_lead(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
-    method = CLOCS(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), CLOCSConfig(leads="one"))
-    batch = make_batch()
+    method = CLOCS(make.encoder(), CLOCSConfig(leads="one"))
+    batch = make.batch([0, 1, 0, 2])
     both = Batch(*(torch.cat([part, part]) for part in batch[:5]))
     expected = method(both)
     monkeypatch.setattr(base, "gather", lambda ids: torch.cat([ids, ids]))
@@ -151,9 +140,9 @@ def test_windows_of_all_ranks_join_lead_by_lead(monkeypatch: pytest.MonkeyPatch)
 
 def test_one_lead_equals_the_loop_over_leads_and_windows() -> None:
     torch.manual_seed(0)
-    encoder = Dilated(DilatedConfig(hidden=4, depth=2, output=6)).double()
+    encoder = make.encoder().double()
     method = CLOCS(encoder, CLOCSConfig(leads="one", temperature=0.3))
-    batch = make_batch()
+    batch = make.batch([0, 1, 0, 2])
     batch = batch._replace(x1=batch.x1.double(), x2=batch.x2.double())
     z: list[list[Tensor]] = [[], []]
     patients = []

@@ -14,9 +14,9 @@ from torch import Tensor
 from methods import comet
 from methods.base import Batch
 from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
-from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.parts.masks import Mask
+from tests import make
 
 
 @pytest.mark.parametrize("name", ["losses_a", "losses_c"])
@@ -103,18 +103,20 @@ def test_gradients_are_right() -> None:
 def make_comet(**knobs: object) -> COMET:
     torch.manual_seed(0)
     config = COMETConfig(**knobs)  # type: ignore[arg-type]
-    return COMET(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), config)
+    return COMET(make.encoder(), config)
 
 
-def make_batch() -> Batch:
-    x = torch.randn(4, 30, 12, generator=torch.Generator().manual_seed(5))
-    return Batch(x, x, torch.tensor([0, 0, 0, 1]), torch.arange(4), torch.tensor([0, 0, 1, 2]))
+def batch_of_trials() -> Batch:
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        batch = make.batch([0, 0, 0, 1], steps=30)
+    return batch._replace(x2=batch.x1, trial=torch.tensor([0, 0, 1, 2]))
 
 
 def test_the_levels_are_those_of_a_coarser_step_where_the_encoder_gives_one() -> None:
     torch.manual_seed(0)
     method = COMET(ResNet1d(ResNet1dConfig(output=8)), COMETConfig(encoder_dropout=0.0, mask_spans=0))
-    batch = make_batch()
+    batch = batch_of_trials()
     h = method.encoder(batch.x1)  # (B, 8, K) of 30 samples
     assert h.shape[1] == 8
     expected = (
@@ -131,7 +133,7 @@ def test_the_levels_are_those_of_a_coarser_step_where_the_encoder_gives_one() ->
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 7])
 def test_a_mask_hides_stretches_of_the_samples_whatever_the_step(steps: int) -> None:
     method = COMET(ResNet1d(ResNet1dConfig(output=8)), COMETConfig(encoder_dropout=0.0))
-    batch = make_batch()
+    batch = batch_of_trials()
     short = batch._replace(x1=batch.x1[:, : 4 * steps], x2=batch.x2[:, : 4 * steps])
     assert method.encoder(short.x1).shape[1] == steps
     assert method(short).isfinite()
@@ -140,7 +142,7 @@ def test_a_mask_hides_stretches_of_the_samples_whatever_the_step(steps: int) -> 
 def test_windows_of_all_ranks_are_compared_on_all_levels_but_that_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     gathered: list[Tensor] = []
     monkeypatch.setattr(comet, "gather_with_gradient", lambda h: gathered.append(h) or h)
-    method, batch = make_comet(), make_batch()
+    method, batch = make_comet(), batch_of_trials()
     method.level(batch, 1.0, None, observation_loss)
     assert len(gathered) == 0
     method.level(batch, 1.0, None, sample_loss)
@@ -151,7 +153,7 @@ def test_a_level_without_weight_costs_no_pass() -> None:
     method = make_comet(observation_weight=0.0, sample_weight=0.0, patient_weight=0.0, trial_weight=1.0)
     passes: list[object] = []
     method.encoder.register_forward_hook(lambda module, given, output: passes.append(output))
-    method(make_batch())
+    method(batch_of_trials())
     assert len(passes) == 2  # the trial level's two views
 
 
@@ -159,10 +161,12 @@ def test_every_weight_scales_its_own_level() -> None:
     names = ("observation", "sample", "trial", "patient")
     off = {f"{name}_weight": 0.0 for name in names}
     settings = {"encoder_dropout": 0.0, "mask_spans": 0}  # no randomness, so that the levels add up
-    alone = {name: make_comet(**settings, **(off | {f"{name}_weight": 1.0}))(make_batch()) for name in names}
+    alone = {name: make_comet(**settings, **(off | {f"{name}_weight": 1.0}))(batch_of_trials()) for name in names}
     assert len({round(loss.item(), 4) for loss in alone.values()}) == 4
     weights = {"observation": 0.3, "sample": 0.2, "trial": 0.4, "patient": 2.0}
-    together = make_comet(**settings, **{f"{name}_weight": weight for name, weight in weights.items()})(make_batch())
+    together = make_comet(**settings, **{f"{name}_weight": weight for name, weight in weights.items()})(
+        batch_of_trials()
+    )
     torch.testing.assert_close(together, sum(weights[name] * alone[name] for name in names))
 
 
@@ -176,12 +180,12 @@ def test_each_level_has_two_passes_of_its_own_and_two_levels_are_masked() -> Non
         return encode(x, mask)
 
     method.encoder.forward = counted  # type: ignore[method-assign]
-    method(make_batch())
+    method(batch_of_trials())
     assert passes == [True] * 4 + [False] * 4
 
 
 def test_levels_taken_one_by_one_give_the_gradients_of_their_sum() -> None:
-    one_by_one, direct, batch = make_comet(), make_comet(), make_batch()
+    one_by_one, direct, batch = make_comet(), make_comet(), batch_of_trials()
     torch.manual_seed(1)
     one_by_one(batch).backward()
     torch.manual_seed(1)
@@ -199,9 +203,9 @@ def test_levels_taken_one_by_one_give_the_gradients_of_their_sum() -> None:
 def test_unmasked_views_differ_by_the_dropout() -> None:
     method = make_comet(observation_weight=0.0, sample_weight=0.0)
     assert method.encoder.dropout == 0.1
-    assert method(make_batch()).item() != method(make_batch()).item()
+    assert method(batch_of_trials()).item() != method(batch_of_trials()).item()
     method.eval()
-    assert method(make_batch()).item() == method(make_batch()).item()
+    assert method(batch_of_trials()).item() == method(batch_of_trials()).item()
 
 
 def test_some_level_must_count() -> None:

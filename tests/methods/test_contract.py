@@ -5,9 +5,7 @@ The promises are those of `benchmark.cli.check`, which `check-method` tries on a
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -21,10 +19,9 @@ from benchmark.cli.promises import (
     small_optimiser,
     train,
     train_together,
-    training_batch,
 )
 from methods import METHODS, refusal
-from methods.base import Batch, MethodConfig, Recipe
+from methods.base import Batch
 from methods.encoders import DEFAULT, ENCODERS, get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 
@@ -62,10 +59,6 @@ def test_two_processes_hold_the_same(encoder: str) -> None:
     for name, (first, second) in zip(served, held, strict=True):
         assert not changed(first, second), name
         assert first.keys() == small_method(METHODS[name], kind).state_dict().keys()
-
-
-def test_each_is_listed_under_its_own_name() -> None:
-    assert {name: method.name for name, method in METHODS.items()} == {name: name for name in METHODS}
 
 
 @pytest.mark.parametrize(("encoder", "name"), [pair for pair in TRIED if METHODS[pair[1]].trains])
@@ -108,43 +101,3 @@ def test_a_method_of_tokens_refuses_an_encoder_without() -> None:
         assert refusal(METHODS[name], by_lead).startswith(f"{name} hides stretches of time, and the encoder 'by-lead'")
     assert refusal(METHODS["pmq"], by_lead) == ""
     assert refusal(METHODS["mae"], get_encoder(TOKENS)) == refusal(METHODS["pmq"], Dilated) == ""
-
-
-def test_a_method_that_trains_nothing_has_no_loss() -> None:
-    method = METHODS["random"]
-    with pytest.raises(NotImplementedError, match="RandomInit has no loss"):
-        small_method(method)(training_batch(method, 0))
-
-
-def test_bad_settings_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"temperature\n  Input should be greater than 0"):
-        METHODS["pmq"].Config(temperature=0)  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match=r"pairing\n  Input should be 'neighbor', 'same' or 'patient'"):
-        MethodConfig(pairing="near")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"batch_size\n  Input should be greater than or equal to 2"):
-        Recipe(batch_size=1)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"momentum": 2}, "less than or equal to 1"),
-        ({"momentum": True}, "valid number"),
-        ({"momentum": "0.5"}, "valid number"),
-        ({"momentum": float("nan")}, "finite number"),
-        ({"queue_size": 0.5}, "valid integer"),
-        ({"queue_size": True}, "valid integer"),
-        ({"recipe": {"lr": True}}, r"recipe\.lr\n  Input should be a valid number"),
-        ({"momentm": 0.5}, r"momentm\n  Unexpected keyword argument"),
-    ],
-)
-def test_a_changed_config_is_checked_like_a_new_one(changes: dict[str, Any], message: str) -> None:
-    config = METHODS["pmq"].Config()
-    with pytest.raises(ValueError, match=message):
-        replace(config, **changes)
-    assert replace(config, encoder_dropout=1).encoder_dropout == 1.0
-
-
-def test_every_config_survives_its_plain_form() -> None:
-    configs = [method.Config() for method in METHODS.values()]
-    assert [type(config)(**asdict(config)) for config in configs] == configs

@@ -7,20 +7,14 @@ import math
 import pytest
 import torch
 
-from methods.base import Batch
-from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.etp import ETP, ETPConfig, symmetric_info_nce
 from methods.parts.losses import unit_length
+from tests import make
 
 
 def make_etp() -> ETP:
     torch.manual_seed(0)
-    return ETP(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), ETPConfig(text_width=9))
-
-
-def make_batch(text_width: int = 9) -> Batch:
-    x1, x2 = torch.randn(2, 4, 20, 12)
-    return Batch(x1, x2, *[torch.arange(4)] * 3, text=torch.randn(4, text_width))
+    return ETP(make.encoder(), ETPConfig(text_width=9))
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -40,7 +34,7 @@ def test_gradients_are_right() -> None:
 
 
 def test_one_linear_layer_on_each_side() -> None:
-    method, batch = make_etp(), make_batch()
+    method, batch = make_etp(), make.batch(text=9)
     ecg = unit_length(method.ecg_projection(method.encoder.pooled(batch.x1)))
     assert batch.text is not None
     text = unit_length(method.text_projection(batch.text))
@@ -50,6 +44,6 @@ def test_one_linear_layer_on_each_side() -> None:
 
 def test_missing_or_misshapen_text_is_refused() -> None:
     with pytest.raises(ValueError, match=r"text is none, methods\.etp\.text_width = 9; set it to the width of"):
-        make_etp()(make_batch()._replace(text=None))
+        make_etp()(make.batch(text=9)._replace(text=None))
     with pytest.raises(ValueError, match="text is 12 wide"):
-        make_etp()(make_batch(text_width=12))
+        make_etp()(make.batch(text=12))

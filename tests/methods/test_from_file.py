@@ -54,10 +54,6 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_name_leads_to_its_class() -> None:
-    assert find("square") is Square
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -10,10 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from methods.base import Batch
-from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.moco import MoCo, MoCoConfig, moco_loss
 from methods.parts.losses import unit_length
+from tests import make
 
 
 @pytest.mark.parametrize("name", ["losses_a", "losses_c"])
@@ -46,19 +45,13 @@ def test_gradients_are_right() -> None:
 def make_moco(**knobs: object) -> MoCo:
     torch.manual_seed(0)
     settings = {"queue_size": 8, **knobs}
-    return MoCo(Dilated(DilatedConfig(hidden=4, depth=3, output=8)), MoCoConfig(**settings))  # type: ignore[arg-type]
-
-
-def make_batch() -> Batch:
-    x1, x2 = torch.randn(2, 5, 40, 12)
-    ids = torch.arange(5)
-    return Batch(x1, x2, ids, ids, ids)
+    return MoCo(make.encoder(depth=3, output=8), MoCoConfig(**settings))  # type: ignore[arg-type]
 
 
 def test_the_first_loss_is_zero_and_the_second_is_not() -> None:
     method = make_moco()
-    assert method(make_batch()).item() == 0
-    assert method(make_batch()).item() > 0.1
+    assert method(make.batch(range(5), steps=40)).item() == 0
+    assert method(make.batch(range(5), steps=40)).item() > 0.1
 
 
 def test_patients_have_no_influence() -> None:
@@ -67,7 +60,7 @@ def test_patients_have_no_influence() -> None:
         method = make_moco()
         torch.manual_seed(1)
         for _ in range(3):
-            loss = method(make_batch()._replace(patient=patient))
+            loss = method(make.batch(range(5), steps=40)._replace(patient=patient))
         losses.append(loss.item())
     assert losses[0] == losses[1]
 
@@ -82,8 +75,8 @@ def test_heads_of_version_2_have_no_normalisation() -> None:
     method = make_moco(head="v2", predictor=False)
     assert [type(module) for module in method.projection] == [nn.Linear, nn.ReLU, nn.Linear]
     assert isinstance(method.prediction, nn.Identity)
-    method(make_batch())
-    loss = method(make_batch())
+    method(make.batch(range(5), steps=40))
+    loss = method(make.batch(range(5), steps=40))
     loss.backward()
     assert all(p.grad is not None for p in method.projection.parameters())
 

@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from methods.base import Batch
-from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.parts.losses import unit_length
-from methods.pmq import PMQ, PMQConfig, attracting, patient_info_nce
+from methods.pmq import PMQ, PMQConfig, patient_info_nce
+from tests import make
 
 TEMPERATURE = 0.1
 
@@ -69,37 +68,10 @@ def test_empty_slots_have_no_influence() -> None:
     torch.testing.assert_close(full, patient_info_nce(q, k, patient, queue[:2], ids[:2], TEMPERATURE))
 
 
-def make_batch(patient: Sequence[int], recording: Sequence[int], steps: int = 40) -> Batch:
-    x1, x2 = torch.randn(2, len(patient), steps, 12)
-    return Batch(x1, x2, torch.tensor(patient), torch.tensor(recording), torch.tensor(recording))
-
-
 def make_pmq(**knobs: object) -> PMQ:
     torch.manual_seed(0)
     settings = {"queue_size": 10, "momentum": 0.9, **knobs}
-    return PMQ(Dilated(DilatedConfig(hidden=4, depth=3, output=8)), PMQConfig(**settings))  # type: ignore[arg-type]
-
-
-def test_each_dial_of_positives_has_the_same_negatives() -> None:
-    batch = make_batch([0, 0, 0, 1], [0, 0, 1, 2])
-    method = make_pmq()
-    method.queue.push(torch.randn(3, 8), torch.tensor([0, 0, 1]), torch.tensor([0, 1, 3]))
-    queue = method.queue
-    own, recording, patient = (attracting(which, batch, queue) for which in ("own", "recording", "patient"))
-    assert patient.tolist() == (batch.patient[:, None] == torch.cat([batch.patient, queue.patient])).tolist()
-    assert own.nonzero().tolist() == [[i, i] for i in range(4)]
-    assert recording[0].nonzero().flatten().tolist() == [0, 1, 4]
-    q, k = unit(4, 8), unit(4, 8)
-    ids = torch.cat([batch.patient, queue.patient])
-    for attracts in (own, recording):
-        ours = patient_info_nce(q, k, batch.patient, unit_length(queue.keys), queue.patient, TEMPERATURE, attracts)
-        logits = q @ torch.cat([k, unit_length(queue.keys)]).double().T / TEMPERATURE
-        anchors = []
-        for i in range(4):
-            others = (ids != batch.patient[i]) & (ids >= 0)
-            column = logits[i, attracts[i] | others].logsumexp(0)
-            anchors.append((column - logits[i, attracts[i]]).mean())
-        torch.testing.assert_close(ours, 2 * TEMPERATURE * torch.stack(anchors).mean(), rtol=1e-6, atol=1e-6)
+    return PMQ(make.encoder(depth=3, output=8), PMQConfig(**settings))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("positives", ["own", "recording", "patient"])
@@ -107,7 +79,7 @@ def test_each_dial_of_positives_has_the_same_negatives() -> None:
 def test_all_dials_and_queue_sizes_train(positives: str, size: int) -> None:
     method = make_pmq(positives=positives, queue_size=size)
     for _ in range(3):
-        loss = method(make_batch([1, 1, 2, 3, 4, 4, 0], [1, 1, 2, 3, 4, 5, 0]))
+        loss = method(make.batch([1, 1, 2, 3, 4, 4, 0], [1, 1, 2, 3, 4, 5, 0]))
         loss.backward()
         assert loss.isfinite()
     assert (method.queue.patient >= 0).all()
@@ -118,7 +90,7 @@ def test_the_loss_of_a_batch_has_the_positives_of_its_dial(positives: str) -> No
     """Against a loop over the columns: the dial says what attracts; the patient's other keys are left out."""
     method = make_pmq(positives=positives, time_mask=0.0, frequency_mask=0.0)
     method.queue.push(unit(4, 8).float(), torch.tensor([5, 5, 6, 7]), torch.tensor([50, 51, 60, 70]))
-    batch = make_batch([5, 5, 5, 6], [50, 50, 51, 61])
+    batch = make.batch([5, 5, 5, 6], [50, 50, 51, 61])
     q, k = method.query_and_key(batch)
     persons, ecgs = [5, 5, 5, 6, 5, 5, 6, 7], [50, 50, 51, 61, 50, 51, 60, 70]  # the batch's keys, then the queue's
     logits = q @ torch.cat([k, method.queue.keys[:4]]).T / TEMPERATURE
@@ -133,7 +105,7 @@ def test_the_loss_of_a_batch_has_the_positives_of_its_dial(positives: str) -> No
 
 def test_the_queue_takes_the_keys_after_the_loss() -> None:
     method = make_pmq(time_mask=0.0, frequency_mask=0.0)
-    batch = make_batch([3, 1, 4], [30, 10, 40])
+    batch = make.batch([3, 1, 4], [30, 10, 40])
     first = method(batch)
     assert method.queue.patient.tolist() == [3, 1, 4] + [-1] * 7
     assert method.queue.recording.tolist() == [30, 10, 40] + [-1] * 7
@@ -143,7 +115,7 @@ def test_the_queue_takes_the_keys_after_the_loss() -> None:
 
 def test_the_key_branch_is_the_momentum_copy() -> None:
     method = make_pmq(time_mask=0.0, frequency_mask=0.0)
-    batch = make_batch([3, 1, 4], [3, 1, 4])
+    batch = make.batch([3, 1, 4], [3, 1, 4])
     with torch.no_grad():
         for parameter in method.key_encoder.parameters():
             parameter.mul_(1.5)
@@ -167,4 +139,4 @@ def test_without_a_prediction_head_the_projection_is_the_query() -> None:
     method = make_pmq(prediction_layers=0, projection_layers=1)
     assert len(list(method.prediction.parameters())) == 0
     assert len(list(method.projection.parameters())) == 4
-    assert method(make_batch([1, 2, 3], [1, 2, 3])).isfinite()
+    assert method(make.batch([1, 2, 3], [1, 2, 3])).isfinite()

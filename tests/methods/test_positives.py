@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,17 +11,17 @@ from torch import Tensor
 
 from methods import METHODS
 from methods.base import Batch, PretrainMethod
-from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.moco import moco_loss
 from methods.parts.knobs import Positives
 from methods.parts.losses import shared_id_nce
 from methods.parts.momentum import KeyQueue
 from methods.pmq import patient_info_nce
 from methods.pmq_released import released_loss
+from tests import make
 from tests.basic import ANYWHERE
 
 TRAINED = [name for name in ANYWHERE if METHODS[name].trains]
-STEPS, TEXT, QUEUE = 8, 6, 5
+TEXT, QUEUE = 6, 5
 
 
 def build(name: str, **knobs: object) -> PretrainMethod:
@@ -31,14 +30,7 @@ def build(name: str, **knobs: object) -> PretrainMethod:
     known = {field.name for field in fields(METHODS[name].Config)}
     small: dict[str, Any] = {"queue_size": QUEUE, "text_width": TEXT, **knobs}
     config = METHODS[name].Config(**{knob: value for knob, value in small.items() if knob in known})
-    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=1, output=8)), config)
-
-
-def make_batch(patient: Sequence[int], recording: Sequence[int]) -> Batch:
-    """Noise; every recording is one pseudo-trial."""
-    x1, x2 = torch.randn(2, len(patient), STEPS, 12)
-    text = torch.randn(len(patient), TEXT)
-    return Batch(x1, x2, torch.tensor(patient), torch.tensor(recording), torch.tensor(recording), text)
+    return METHODS[name](make.encoder(depth=1, output=8), config)
 
 
 def told_by(method: PretrainMethod, batch: Batch) -> Positives:
@@ -50,7 +42,7 @@ def told_by(method: PretrainMethod, batch: Batch) -> Positives:
 @pytest.mark.parametrize("name", TRAINED)
 def test_telling_changes_neither_state_nor_generator(name: str) -> None:
     method = build(name)
-    batch = make_batch([1, 1, 2, 3], [1, 2, 3, 4])
+    batch = make.batch([1, 1, 2, 3], [1, 2, 3, 4], text=TEXT)
     method(batch)
     before = {key: value.clone() for key, value in method.state_dict().items()}
     generator = torch.get_rng_state()
@@ -66,14 +58,14 @@ def test_telling_changes_neither_state_nor_generator(name: str) -> None:
 
 
 def test_methods_that_contrast_nothing_tell_nothing() -> None:
-    batch = make_batch([1, 2], [1, 2])
+    batch = make.batch([1, 2], [1, 2], text=TEXT)
     assert build("byol").positives(batch) is None
     assert build("random").positives(batch) is None
 
 
 @pytest.mark.parametrize("name", ["moco", "pclr", "etp", "simclr", "ts2vec", "clip-report"])
 def test_own_keys_are_all_where_no_id_counts(name: str) -> None:
-    told = told_by(build(name), make_batch([1, 1, 1], [1, 1, 2]))
+    told = told_by(build(name), make.batch([1, 1, 1], [1, 1, 2], text=TEXT))
     assert torch.equal(told.attracts, torch.eye(3).bool())
 
 
@@ -103,7 +95,7 @@ def test_what_is_told_is_what_the_loss_of_batch_and_queue_pulls(name: str, posit
     assert isinstance(queue, KeyQueue)
     ids = torch.tensor(before)
     queue.push(torch.randn(len(before), 8), ids, 10 * ids)
-    batch = make_batch([1, 1, 2, 3, 1, 4], [10, 20, 20, 40, 10, 50])
+    batch = make.batch([1, 1, 2, 3, 1, 4], [10, 20, 20, 40, 10, 50], text=TEXT)
     told = torch.zeros(6, 6 + QUEUE, dtype=torch.bool)
     attracts = told_by(method, batch).attracts
     told[:, : attracts.shape[1]] = attracts  # a method whose queue only repels tells of the batch alone
@@ -114,8 +106,8 @@ def test_what_is_told_is_what_the_loss_of_batch_and_queue_pulls(name: str, posit
 
 def test_all_keys_of_the_patient_in_batch_and_queue_attract_in_pmq() -> None:
     method = build("pmq")
-    method(make_batch([2, 1, 3], [20, 11, 30]))
-    told = told_by(method, make_batch([1, 1, 2], [10, 11, 20]))
+    method(make.batch([2, 1, 3], [20, 11, 30], text=TEXT))
+    told = told_by(method, make.batch([1, 1, 2], [10, 11, 20], text=TEXT))
     assert told.attracts[0].nonzero().flatten().tolist() == [0, 1, 4]
     assert told.attracts[2].nonzero().flatten().tolist() == [2, 3]
     assert told.recording.tolist() == [10, 11, 20, 20, 11, 30, -1, -1]
@@ -139,7 +131,7 @@ def pulled_in_batch(ids: Tensor) -> Tensor:
 def test_later_windows_that_share_an_id_attract_in_clocs_and_comet(
     name: str, knobs: dict[str, object], level: str
 ) -> None:
-    batch = make_batch([1, 2, 1, 3, 2, 1], [1, 3, 1, 4, 3, 2])
+    batch = make.batch([1, 2, 1, 3, 2, 1], [1, 3, 1, 4, 3, 2], text=TEXT)
     told = told_by(build(name, **knobs), batch)
     expected = pulled_in_batch(getattr(batch, level))
     assert torch.equal(told.attracts, expected)
@@ -147,7 +139,7 @@ def test_later_windows_that_share_an_id_attract_in_clocs_and_comet(
 
 
 def test_leads_of_a_window_attract_where_each_is_a_sample() -> None:
-    told = told_by(build("clocs", leads="one"), make_batch([1, 2, 1], [1, 2, 3]))
+    told = told_by(build("clocs", leads="one"), make.batch([1, 2, 1], [1, 2, 3], text=TEXT))
     assert told.recording.tolist() == [1, 2, 3] * 4
     assert told.attracts[0].nonzero().flatten().tolist() == [0, 2, 3, 5, 6, 8, 9, 11]
     assert told.attracts[10].nonzero().flatten().tolist() == [10]
@@ -155,5 +147,5 @@ def test_leads_of_a_window_attract_where_each_is_a_sample() -> None:
 
 def test_comet_without_its_levels_of_ids_tells_of_no_shared_id() -> None:
     method = build("comet", patient_weight=0.0, trial_weight=0.0)
-    attracts = told_by(method, make_batch([1, 1, 2], [1, 1, 2])).attracts
+    attracts = told_by(method, make.batch([1, 1, 2], [1, 1, 2], text=TEXT)).attracts
     assert not attracts.triu(1).any()

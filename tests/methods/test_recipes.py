@@ -1,17 +1,18 @@
-"""The defaults of every method and encoder, written down: the papers' recipes (DEVIATIONS.md says where they differ).
+"""The defaults of every method, written down: the papers' recipes (DEVIATIONS.md says where they differ).
 
 A default that moves moves the numbers of everyone who gives none: it is changed here too, with a results version.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from methods import METHODS
-from methods.encoders import ENCODERS
+from methods.base import MethodConfig, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 ADAMW = {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "warmup-cosine", "batch_size": 256}
@@ -71,31 +72,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "recipe": {**ADAMW, "lr": 2e-4, "weight_decay": 1e-5, "batch_size": 512},
     },
 }  # fmt: skip
-ENCODER_DEFAULTS: dict[str, dict[str, Any]] = {
-    "dilated": {"leads": 12, "hidden": 64, "depth": 10, "output": 320, "pool": 1, "dropout": 0.0},
-    "resnet1d": {"leads": 12, "output": 128, "dropout": 0.0},
-    "xresnet1d101": {"leads": 12, "output": 256, "dropout": 0.0, "third_stage": 23},
-    "vit1d": {
-        "leads": 12, "output": 384, "dropout": 0.0, "patch": 25, "length": 2500, "depth": 12, "heads": 6,
-        "head_width": 64, "hidden": 1536,
-    },
-    "s4": {
-        "leads": 12, "output": 512, "dropout": 0.0, "depth": 4, "states": 8, "bidirectional": False,
-        "front": "convolutions", "length": 1250,
-    },
-    "st-mem": {
-        "leads": 12, "output": 384, "dropout": 0.0, "patch": 25, "length": 2500, "depth": 12, "heads": 6,
-        "head_width": 64, "hidden": 1536,
-    },
-}  # fmt: skip
 BOUNDS: dict[str, tuple[list[float], list[float]]] = {
-    "temperature": ([0.0, -0.1], [1e-3]),
-    "momentum": ([-0.1, 1.1], [0.0, 1.0]),
+    "temperature": ([0.0, -0.1], [1e-9]),
+    "momentum": ([-0.1, 1.1, True, "0.5", float("nan")], [0.0, 1.0]),
     "time_mask": ([-0.1, 1.1], [0.0, 1.0]),
     "frequency_mask": ([-0.1, 1.1], [0.0, 1.0]),
     "encoder_dropout": ([-0.1, 1.1], [0.0, 1.0]),
     "mask_span_share": ([-0.1, 1.1], [0.0, 1.0]),
-    "queue_size": ([-1], [0]),
+    "queue_size": ([-1, 10**7 + 1, 0.5, True], [0, 10**7]),
     "mask_spans": ([-1], [0]),
     "projection_layers": ([0], [1]),
     "text_width": ([0], [1]),
@@ -124,36 +108,63 @@ FEWEST_PREDICTION_LAYERS = {"pmq": 0, "byol": 1, "jepa": 1}
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_defaults_are_those_written_here(name: str) -> None:
-    assert asdict(METHODS[name].Config()) == DEFAULTS[name]
+    config = METHODS[name].Config()
+    assert asdict(config) == DEFAULTS[name]
+    assert type(config)(**asdict(config)) == config
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_the_encoders_defaults_are_those_written_here(name: str) -> None:
-    assert asdict(ENCODERS[name].Config()) == ENCODER_DEFAULTS[name]  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize(
-    ("name", "knob", "refused", "taken"),
-    [
-        *((name, knob, *BOUNDS[knob]) for name, knobs in DEFAULTS.items() for knob in knobs if knob in BOUNDS),
-        *((name, "prediction_layers", [fewest - 1], [fewest]) for name, fewest in FEWEST_PREDICTION_LAYERS.items()),
-    ],
-)
-def test_a_knob_ends_where_it_makes_no_sense(name: str, knob: str, refused: list[Any], taken: list[Any]) -> None:
-    for value in taken:
-        assert getattr(METHODS[name].Config(**{knob: value}), knob) == value
-    for value in refused:
-        with pytest.raises(ValueError, match=knob):
-            METHODS[name].Config(**{knob: value})
+@pytest.mark.parametrize("name", METHODS)
+def test_knobs_end_where_they_make_no_sense(name: str) -> None:
+    """In a new config and in a changed one."""
+    kind = METHODS[name].Config
+    bounds = {knob: BOUNDS[knob] for knob in DEFAULTS[name] if knob in BOUNDS}
+    if name in FEWEST_PREDICTION_LAYERS:
+        fewest = FEWEST_PREDICTION_LAYERS[name]
+        bounds["prediction_layers"] = ([fewest - 1], [fewest])
+    for knob, (refused, taken) in bounds.items():
+        for value in taken:
+            assert getattr(replace(kind(), **{knob: value}), knob) == value
+        for value in refused:
+            for make in (kind, partial(replace, kind())):
+                with pytest.raises(ValueError, match=knob):
+                    make(**{knob: value})
 
 
 @pytest.mark.parametrize(
     ("name", "knobs"),
-    [("clocs", {"leads": "one", "views": "cmlc"}), ("pmq", {"positives": "all"}), ("pmq", {"que_size": 1})],
+    [
+        ("clocs", {"leads": "one", "views": "cmlc"}),
+        ("pmq", {"positives": "all"}),
+        ("pmq", {"que_size": 1}),
+        ("pmq", {"pairing": "near"}),
+        ("pmq", {"recipe": {"lr": True}}),
+        ("pmq", {"encoder_dropout": "0"}),
+    ],
 )
-def test_what_is_not_there_is_refused(name: str, knobs: dict[str, Any]) -> None:
+def test_a_knob_or_a_choice_that_does_not_exist_is_refused_by_name(name: str, knobs: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match=next(iter(knobs))):
         METHODS[name].Config(**knobs)
+
+
+RECIPE_BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
+    "lr": ([0.0, -1e-3, "0.1", float("inf")], [1e-9]),
+    "weight_decay": ([-1e-3, "0", float("nan")], [0.0]),
+    "batch_size": ([1, 0, 8.0, "8", True], [2]),
+    "optimiser": (["sgd"], ["adam"]),
+    "schedule": (["linear"], ["constant"]),
+    "momentum": ([0.9], []),
+}
+"""Entry of a recipe -> values that are refused, values that are taken."""
+
+
+@pytest.mark.parametrize("entry", RECIPE_BOUNDS)
+def test_a_recipe_ends_where_it_makes_no_sense(entry: str) -> None:
+    refused, taken = RECIPE_BOUNDS[entry]
+    for value in taken:
+        assert asdict(MethodConfig(recipe={entry: value})) == {**VIEWS, "recipe": {**ADAMW, entry: value}}  # type: ignore[arg-type]
+    for value in refused:
+        with pytest.raises((ValueError, TypeError), match=entry):
+            Recipe(**{entry: value})
 
 
 SIZES = {
@@ -187,11 +198,3 @@ def test_heads_copies_and_queues_have_their_sizes(name: str) -> None:
     of_encoder = sum(p.numel() for p in encoder.parameters())
     buffers = sum(buffer.numel() for buffer in method.buffers())
     assert (learning - of_encoder, following, buffers) == SIZES[name]
-
-
-@pytest.mark.parametrize("name", ["moco", "pmq", "pmq-released"])
-def test_a_queue_holds_ten_million_keys_at_most(name: str) -> None:
-    assert METHODS[name].Config(queue_size=10**7).queue_size == 10**7  # type: ignore[call-arg, attr-defined]
-    for size in (-1, 10**7 + 1):
-        with pytest.raises(ValueError, match="queue_size"):
-            METHODS[name].Config(queue_size=size)  # type: ignore[call-arg]

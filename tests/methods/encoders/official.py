@@ -13,6 +13,29 @@ from methods.encoders.base import Encoder
 
 Arrays = dict[str, np.ndarray]
 State = dict[str, Tensor]
+MODULES = {
+    "resnet1d": ("backbones_cnn_dev.npz", "resnet1d_wang"),
+    "xresnet1d101": ("backbones_cnn_dev.npz", "xresnet1d101"),
+    "vit1d": ("backbones_vit_dev.npz", "vit_tiny_custom"),
+    "vit1d of the paper": ("backbones_vit_dev.npz", "vit_small"),
+    "st-mem": ("backbones_vit_dev.npz", "st_mem_vit_tiny_custom"),
+    "s4": ("backbones_s4_dev.npz", "s4_causal"),
+}
+"""Encoder -> file of the reference and official module in it."""
+KERNEL = "kernel.kernel."
+FIRST, SECOND = ".convs.", ".convpath.0."
+
+
+def official_module(reference: Path, name: str) -> tuple[Arrays, State]:
+    """Inputs and outputs of an official module, and its state dict, head included."""
+    file, module = MODULES[name]
+    official = arrays_of(reference / file, module)
+    if name == "s4":
+        return official, s4_state(official, 64)
+    state = state_of(official)
+    if name == "xresnet1d101":  # of a tensor's two names the second one has its values
+        state = {key: state[key.replace(FIRST, SECOND)] for key in state}
+    return official, state
 
 
 def arrays_of(file: Path, module: str) -> Arrays:
@@ -31,6 +54,24 @@ def state_of(official: Arrays, part: str = "") -> State:
         str(name): filled(str(name), number, shape, seed)
         for number, (name, shape) in enumerate(zip(names, shapes, strict=True))
     }
+
+
+def s4_state(official: Arrays, length: int) -> State:
+    """A state dict with HiPPO's tensors, and the roots of unity of a length."""
+    found = state_of(official)
+    root = np.exp(-2j * np.pi / length * np.arange(length // 2 + 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_name = {"omega": root, "z": 2 * (1 - root) / (1 + root)}
+    for name, value in found.items():
+        last = name.removeprefix(name.partition(KERNEL)[0] + KERNEL)
+        if last in ("w", "P", "B"):
+            found[name] = torch.from_numpy(official[f"{last}_as_real_pairs_of_one_feature"]).expand(value.shape)
+        elif last == "Q":
+            conjugate = official["P_as_real_pairs_of_one_feature"] * [1, -1]
+            found[name] = torch.from_numpy(conjugate).expand(value.shape)
+        elif last in of_name:
+            found[name] = torch.view_as_real(torch.from_numpy(of_name[last]))
+    return found
 
 
 def filled(name: str, number: int, shape: tuple[int, ...], seed: int) -> Tensor:

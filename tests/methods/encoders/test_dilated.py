@@ -15,7 +15,7 @@ from methods.encoders import load_official
 from methods.encoders.dilated import Dilated, DilatedConfig, load_released
 from methods.parts.masks import dropout
 
-LENGTHS = [64, 151, 300, 600, 1000, 1500, 2500]
+LENGTHS = [64, 151, 300, 1000]
 
 
 def plain(encoder: Dilated, x: Tensor) -> Tensor:
@@ -57,15 +57,6 @@ def test_equals_the_plain_formulation(steps: int, depth: int) -> None:
     x = torch.randn(2, steps, 12, dtype=torch.float64)
     assert_same(encoder, encoder(x), plain(encoder, x))
     assert_same(encoder, encoder.pooled(x), plain(encoder, x).mean(1))
-
-
-@pytest.mark.parametrize("steps", LENGTHS)
-def test_single_precision_agrees_to_five_digits(steps: int) -> None:
-    encoder = Dilated(DilatedConfig(output=128))
-    x = torch.randn(2, steps, 12)
-    with torch.no_grad():
-        torch.testing.assert_close(encoder(x), plain(encoder, x), rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(encoder.pooled(x), plain(encoder, x).mean(1), rtol=1e-5, atol=1e-5)
 
 
 def test_each_block_dilates_twice_as_far_as_the_one_before() -> None:
@@ -241,14 +232,3 @@ def test_a_last_step_of_fewer_samples_is_their_mean() -> None:
     encoder, x = small(pool=4), torch.randn(2, 10, 12)
     coarse = torch.stack([x[:, :4].mean(1), x[:, 4:8].mean(1), x[:, 8:].mean(1)], 1)  # (B, S', L)
     torch.testing.assert_close(encoder.embed(x), encoder.input(coarse))
-
-
-def test_a_mask_acts_on_the_pooled_steps() -> None:
-    seen: list[torch.Size] = []
-
-    def mask(embedded: Tensor) -> Tensor:
-        seen.append(embedded.shape)
-        return embedded
-
-    small(pool=3).pooled(torch.randn(2, 300, 12), mask)
-    assert seen == [torch.Size([2, 100, 4])]

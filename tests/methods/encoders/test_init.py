@@ -119,16 +119,6 @@ def test_a_file_is_an_encoder(tmp_path: Path) -> None:
     assert kind()(torch.randn(2, 9, 12)).shape == (2, 9, 6)
 
 
-def test_a_file_that_defines_no_new_encoder_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(OUTSIDE.replace('"linear"', '"dilated"'))
-    with pytest.raises(
-        ValueError,
-        match=rf"encoder file .* give Linear a `name` that none of {', '.join(ENCODERS)} has",
-    ):
-        get_encoder(str(file))
-
-
 def test_an_encoder_is_known_by_its_name_and_sizes() -> None:
     assert DEFAULT == "dilated"
     assert identity(Dilated, DilatedConfig(hidden=16, output=64, dropout=0.1)) == {

@@ -65,11 +65,6 @@ def test_mean_and_deviation_are_one_number_or_one_a_lead(count: int) -> None:
     assert (len(found.mean or ()), len(found.deviation or ())) == (count, count)
 
 
-@pytest.mark.parametrize("changed", [{"rate": 25}, {"rate": 2000}, {"seconds": 0.25}, {"seconds": 60.0}], ids=str)
-def test_the_bounds_belong_to_what_is_taken(changed: dict[str, Any]) -> None:
-    signals(**changed)
-
-
 def test_the_leads_of_a_window_are_those_of_the_data() -> None:
     assert tuple(LEADS) == ORDER
 

@@ -12,21 +12,9 @@ from torch import Tensor
 
 from methods.encoders import load_official
 from methods.encoders.st_mem import STMEM, STMEMConfig, sine_cosine
-from tests.methods.encoders.official import Arrays, State, arrays_of, gradient_of, state_of
+from tests.methods.encoders.official import arrays_of, official_module, state_of
 
 LEADS = 12
-
-
-@pytest.fixture(scope="session")
-def official(shared_reference: Path) -> Arrays:
-    """Inputs and outputs of a tiny official module, under weights that follow a rule."""
-    return arrays_of(shared_reference / "backbones_vit_dev.npz", "st_mem_vit_tiny_custom")
-
-
-@pytest.fixture(scope="session")
-def state(official: Arrays) -> State:
-    """Its state dict."""
-    return state_of(official)
 
 
 def in_official_order(seen: Tensor) -> Tensor:
@@ -36,7 +24,8 @@ def in_official_order(seen: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def test_gives_the_official_tokens_and_encoding(official: Arrays, state: State) -> None:
+def test_gives_the_official_tokens_and_encoding(shared_reference: Path) -> None:
+    official, state = official_module(shared_reference, "st-mem")
     encoder = load_official("st-mem", state).eval()
     x = torch.from_numpy(official["x"]).mT  # (B, S, L)
     embedded = encoder.embed(x)  # (B, N, K)
@@ -52,13 +41,8 @@ def test_gives_the_official_tokens_and_encoding(official: Arrays, state: State) 
     np.testing.assert_allclose(encoder(x), tokens.mean(1), rtol=1e-5, atol=1e-5)
 
 
-def test_has_the_official_gradient(official: Arrays, state: State) -> None:
-    gradient = gradient_of(load_official("st-mem", state).eval(), official["x"], "pooled")  # (B, L, S)
-    theirs = official["grad_x_of_sum_y_cos_every5th_step"]
-    np.testing.assert_allclose(gradient[:, :, ::5], theirs, rtol=1e-5, atol=1e-6)
-
-
-def test_has_the_official_size_with_its_positions(official: Arrays, state: State) -> None:
+def test_has_the_official_size_with_its_positions(shared_reference: Path) -> None:
+    official, state = official_module(shared_reference, "st-mem")
     encoder = load_official("st-mem", state)
     assert sum(value.numel() for value in encoder.state_dict().values()) == int(official["n_params"])
     small = STMEM(STMEMConfig(patch=75, length=2250))
@@ -98,33 +82,3 @@ def test_patches_are_those_of_single_leads(shared_reference: Path) -> None:
     encoder = STMEM(STMEMConfig(patch=25, length=200, output=16, depth=1, heads=2, hidden=16))
     patches = encoder.patches(torch.from_numpy(official["x"]).mT)[:1]  # (1, N, P)
     np.testing.assert_array_equal(patches.unflatten(1, (LEADS, -1)), official["patchify_of_x_first_sample"])
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda state: state.clear(), "no tensor pos_embedding; pass the whole state_dict"),
-        (lambda state: state.pop("to_patch_embedding.2.weight"), "no tensor to_patch_embedding.2.weight; pass"),
-        (lambda state: state.pop("block0.ff.fn.net.0.weight"), "no tensor block0.ff.fn.net.0.weight; pass"),
-        (lambda state: state.pop("block0.attn.fn.to_qkv.weight"), "no tensor block0.attn.fn.to_qkv.weight; pass"),
-        (
-            lambda state: [state.pop(f"lead_embeddings.{lead}") for lead in range(12)],
-            "no tensor lead_embeddings.0; pass",
-        ),
-        (lambda state: state.pop("lead_embeddings.3"), "lead_embeddings.11|lead_embeddings.3"),
-        (lambda state: [state.pop(f"lead_embeddings.{n}") for n in range(LEADS)], "no tensor lead_embeddings.0; pass"),
-        (lambda state: state.update({"cls_embedding": torch.zeros(32)}), "unknown tensor 'cls_embedding'"),
-        (lambda state: state.update({"sep_embedding": torch.zeros(4)}), "size mismatch"),
-    ],
-)
-def test_anything_but_the_official_module_is_refused(state, damage, message) -> None:  # type: ignore[no-untyped-def]
-    state = dict(state)
-    damage(state)
-    with pytest.raises(ValueError, match=rf"^official st-mem: .*{message}") as caught:
-        load_official("st-mem", state)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_head_of_the_official_module_is_left_out(state: State) -> None:
-    whole = state | {"head.weight": torch.zeros(5, 3), "head.bias": torch.zeros(5)}
-    assert load_official("st-mem", whole).state_dict().keys() == load_official("st-mem", state).state_dict().keys()
