@@ -12,9 +12,8 @@ An encoder of tokens (`tokens = True`) can also leave tokens out, for masked rec
     encoder.embed(x)                     (B, S, L) -> (B, N, D), tokens without positions
     encoder.kept_steps(embedded, kept)   (B, N, D), (B, M) -> (B, M, K): these tokens alone, at their positions
 
-What an encoder's config does not say of its shapes: widths, and which output step an embedded step belongs to.
-
-For methods that predict embedded steps, samples or single output steps.
+The functions at the end read shapes that a config does not state (widths, the output step of an embedded step), for
+methods that predict embedded steps, samples or single output steps.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Contrastive losses that several methods share.
 
-InfoNCE (CPC, Eq. 4), NT-Xent (SimCLR, Eq. 1), and the loss of CLOCS and COMET over pairs that share an id.
+    info_nce             InfoNCE (CPC, Eq. 4)
+    two_view_nce         NT-Xent of two views (SimCLR, Eq. 1)
+    shared_id_nce        the loss of CLOCS and COMET over pairs that share an id
+    multi_positive_nce   InfoNCE with many positives among the keys (SupCon, Eq. 2 in its "out" form), for long queues
+    time_cosine          similarity of windows from outputs per time step, each channel normalised along time (COMET)
+    with_gradients       a loss term with its gradients, so that memory holds the graph of one term at a time
 
-InfoNCE where a query has many positives among the keys (SupCon, Eq. 2 in its "out" form), for long queues.
-
-Value and gradient are computed together and in place, so that memory holds one (N, C) matrix of similarities.
-
-Loss terms whose gradients are computed with their values, so that memory holds the graph of one term at a time.
-
-Cosine similarity of windows from outputs per time step, each channel first normalised along time (COMET).
+A function with a gradient of its own has its plain form beside it; both give the same value and gradient.
 """
 
 from __future__ import annotations

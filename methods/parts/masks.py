@@ -3,11 +3,9 @@
 A ratio is the share that is hidden; 0 is off. Masks are drawn on the data's device, from torch's default generator.
 The paper's order is frequency first, then time.
 
-Random boolean masks for dropout and masking, cheap on CPUs, where one draw per element would dominate the cost.
-
-On CPUs a 64-bit draw serves four elements with 16 bits each, so the share lost is a multiple of 1 / 65,536.
-
-Dropout (Srivastava et al. 2014) by cheap draws: kept elements are divided by the share kept; the mean is exact.
+Masks and dropout (Srivastava et al. 2014) share their draws, since on CPUs one draw per element would dominate the
+cost: there a 64-bit draw serves four elements with 16 bits each, so that the share lost is a multiple of 1 / 65,536.
+Dropout divides the elements that stay by their exact share, so that the mean stays.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Momentum copies and averages of weights, the memory queue of keys, and projection heads.
+"""Momentum copies and running averages of weights, the memory queue of keys, and projection heads.
 
-Averages of a network's weights: the momentum copy (MoCo, Eq. 2; PMQ, Eq. 2) and the running average of all iterates.
+A network's weights are averaged by the momentum copy (MoCo, Eq. 2; PMQ, Eq. 2) and by the running average of all
+iterates. Both average parameters only. Of the buffers of batch normalisation, a momentum copy forwards batches and so
+keeps running statistics of its own; the running average forwards none and copies those of its source, like torch's
+`AveragedModel`.
 
-Both average parameters only. Buffers of batch normalisation: a momentum copy forwards batches and so keeps running
-statistics of its own; the running average forwards none and copies those of its source, like torch's `AveragedModel`.
-
-The memory queue: the newest M keys and their ids (MoCo, section 3.2; PMQ, section "Patient Memory Queue").
-
-Heads between the representation and the space of the loss: multi-layer perceptrons of one width.
+The memory queue holds the newest M keys and their ids (MoCo, section 3.2; PMQ, section "Patient Memory Queue"). The
+heads between the representation and the space of the loss are multi-layer perceptrons of one width.
 """
 
 from __future__ import annotations
