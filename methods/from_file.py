@@ -1,7 +1,7 @@
 """Classes by name: from a table of the suite's, or the one subclass of a contract that a user's .py file defines.
 
-What a key holds of a user's file: its content, and that of the local modules that it imports, so that an edit of any of
-them is another method or encoder.
+A key holds the content of a user's file and of the local modules that it imports, so that an edit of any of them is
+another method or encoder.
 """
 
 from __future__ import annotations

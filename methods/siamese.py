@@ -1,21 +1,14 @@
-"""SimCLR, VICReg, Barlow Twins, SimSiam, random: two views, one head, a loss each.
+"""Methods of two views, one head and a loss each: SimCLR, VICReg, Barlow Twins, SimSiam; Random, which trains nothing.
 
-A loss of the two projections is all that a method of this kind adds. PMQ's masks stand for the papers' augmentations.
+A method of this kind adds the loss of two projections alone. PMQ's masks stand for the papers' augmentations.
 
-SimCLR: two masked views of a window attract, those of all other windows in the batch repel (SimCLR, Eq. 1).
-
-The views go through one encoder and a head of two layers; the loss is NT-Xent. Chen et al. 2020.
-
-VICReg: two masked views attract, and no feature may collapse or repeat another one (VICReg, Eq. 1 to 6).
-
-Invariance: squared distance of the views. Variance: a hinge on each feature's standard deviation. Covariance: squared
-covariances of different features. Bardes et al. 2022.
-
-Barlow Twins: the features of two masked views correlate with themselves alone (Zbontar et al. 2021, Eq. 1).
-
-SimSiam: a masked view predicts the other's projection, which gets no gradient (Chen & He 2021, Eq. 2 and 4).
-
-Random: no pretraining. The encoder stays as the seed drew it, the gate every pretraining has to pass.
+    SimCLR         two masked views of a window attract, those of all other windows in the batch repel: NT-Xent after a
+                   head of two layers (Chen et al. 2020, Eq. 1)
+    VICReg         two masked views attract (squared distance), no feature may collapse (a hinge on its standard
+                   deviation) or repeat another one (squared covariances) (Bardes et al. 2022, Eq. 1 to 6)
+    Barlow Twins   the features of two masked views correlate with themselves alone (Zbontar et al. 2021, Eq. 1)
+    SimSiam        a masked view predicts the other's projection, which gets no gradient (Chen & He 2021, Eq. 2 and 4)
+    Random         the encoder stays as the seed drew it: the gate that every pretraining has to pass
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
 """Structured state spaces over time (S4, Gu et al. 2022; as in ECG-CPC of AI4Health).
 
-`depth` layers, each a linear state space per channel as a long convolution, GELU, a gated
-linear layer, the sum with its input and layer normalisation. Causal: a step sees no later one; bidirectional: it sees
-both sides.
+The encoder has `depth` layers. Each is a linear state space per channel, computed as a long convolution over time,
+then GELU, a gated linear layer, the sum with the layer's input and layer normalisation. A causal encoder's step sees no
+later one; a bidirectional encoder's step sees both sides. The front is ECG-CPC's four convolutions (the first halves
+the time steps), one linear layer, or nothing. A mask acts on its output, (B, S', K).
 
-The front is ECG-CPC's four convolutions (the first halves the time steps), one linear layer, or nothing. A mask acts on
-its output, (B, S', K).
-
-A linear state space per channel as a convolution over time (S4, Gu et al. 2022).
-
-x' = A x + B u, y = C x + D u, in discrete steps of dt. A is HiPPO-LegS in the form w - P P* (diagonal plus low rank).
-A, B and dt stay as they start, C and D learn.
+A state space is x' = A x + B u, y = C x + D u, in discrete steps of dt. A is HiPPO-LegS in the form w - P P* (diagonal
+plus low rank). A, B and dt stay as they start, C and D learn.
 """
 
 from __future__ import annotations

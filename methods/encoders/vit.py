@@ -1,14 +1,13 @@
-"""A vision transformer over time (ViT-1D of ST-MEM, Na et al. 2024; Dosovitskiy et al. 2021).
+"""A vision transformer over time (ViT-1D of ST-MEM, Na et al. 2024; Dosovitskiy et al. 2021), and all token encoders.
 
-A token is `patch` consecutive samples of all leads; a class token stands before them. `forward` gives the tokens after
-the last block, the class token first, S' = S / patch + 1; `pooled` is the normalised class token. A mask acts on the
-tokens before positions are added, (B, S / patch, K).
+`ViT1d`: a token is `patch` consecutive samples of all leads; a class token stands before them. `forward` gives the
+tokens after the last block, the class token first, S' = S / patch + 1; `pooled` is the normalised class token. A mask
+acts on the tokens before positions are added, (B, S / patch, K).
 
-What the encoders of tokens share (ViT-1D and the encoder of ST-MEM, Na et al. 2024; Dosovitskiy et al. 2021).
-
-A token is `patch` consecutive samples, embedded; learned tokens stand beside those of a window. All go through pre-norm
-blocks of attention and a two-layer perceptron. An encoder defines which samples a token has (`cut`), the places of the
-tokens and what stands beside them (`steps`, `kept_steps`), and which representation is that of a window (`summary`).
+`TokenEncoder`, the base of ViT-1D and of the encoder of ST-MEM: embedded tokens and the learned ones beside them go
+through pre-norm blocks of attention and a two-layer perceptron. An encoder defines which samples a token has (`cut`),
+the places of the tokens and what stands beside them (`steps`, `kept_steps`), and which representation is that of a
+window (`summary`).
 """
 
 from __future__ import annotations
