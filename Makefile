@@ -12,53 +12,80 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+# What the demo needs, what the tests need as well, and what contributors need as well.
+CORE := $(VENV)/.core
+TEST := $(VENV)/.test
+DEV := $(VENV)/.dev
 
 .PHONY: demo test test-slow test-all reliability mutants size frozen docs check format clean
 
-demo: $(STAMP)
+demo: $(CORE)
 	$(BIN)/python run_benchmark.py
 
-test: $(STAMP)
+test: $(TEST)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
 
-test-slow: $(STAMP)
+test-slow: $(TEST)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
 
-test-all: $(STAMP)
+test-all: $(TEST)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-reliability: $(STAMP)
+reliability: $(DEV)
 	FUZZ=all $(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability=docs/evidence/RELIABILITY.md tests
 
-mutants: $(STAMP)
+mutants: $(DEV)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)
 
-size: $(STAMP)
+size: $(DEV)
 	$(BIN)/python -m tests.size
 
-frozen: $(STAMP)
+frozen: $(DEV)
 	$(BIN)/python -m tests.frozen $(or $(FOLDER),frozen)
 
-docs: $(STAMP)
+docs: $(DEV)
 	$(BIN)/python -m mkdocs build --strict
 
-check: $(STAMP)
+check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) test
 
-format: $(STAMP)
+format: $(DEV)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# torch comes first and alone: the CPU build is pinned, and nothing after it asks for another.
-$(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
-	touch $(STAMP)
+# uv is taken where it is there: it installs in seconds what takes pip minutes.
+# torch comes first and alone. The build for CPUs lies at PyTorch's own index; where that cannot be reached, the
+# build of the configured index is taken.
+TORCH := torch==2.13.0
+ifeq ($(shell command -v uv),)
+MAKE_VENV = $(PYTHON) -m venv $(VENV)
+INSTALL = $(BIN)/python -m pip install -q -c constraints.txt
+INSTALL_TORCH = $(INSTALL) --no-deps --retries 0 --timeout 10 --extra-index-url https://download.pytorch.org/whl/cpu $(TORCH)
+else
+MAKE_VENV = uv venv -q --seed --python $(PYTHON) $(VENV)
+INSTALL = uv pip install -q --python $(BIN)/python -c constraints.txt
+INSTALL_TORCH = $(INSTALL) --torch-backend cpu $(TORCH) || $(INSTALL) $(TORCH)
+endif
+
+$(CORE): pyproject.toml constraints.txt
+	@echo "Installing torch and what the demo needs into $(VENV): 1.4 GB, minutes."
+	test -x $(BIN)/python || $(MAKE_VENV)
+	$(INSTALL_TORCH)
+	$(INSTALL) -e .
+	touch $@
+
+$(TEST): $(CORE)
+	@echo "Installing what the tests need."
+	$(INSTALL) -e ".[test]"
+	touch $@
+
+$(DEV): $(TEST)
+	@echo "Installing what contributors need: extras of the suite, linters, documentation tools."
+	$(INSTALL) -e ".[dev]"
+	touch $@
 
 clean:
 	rm -rf $(VENV) build site *.egg-info .mypy_cache .ruff_cache .pytest_cache
