@@ -124,7 +124,7 @@ def labels_of(cells: Mapping[str, str], labels: Labels) -> tuple[int, ...]:
     """Indices of the classes of a row, in the order of its cells. Raises Unusable for a label that is no class."""
     if labels.column is None:
         said = [
-            (index, _is_said(cells[word])) for index, name in enumerate(labels.classes) for word in labels.words(name)
+            (index, says_yes(cells[word])) for index, name in enumerate(labels.classes) for word in labels.words(name)
         ]
         return tuple(dict.fromkeys(index for index, yes in said if yes))
     return classes_of([cells[column] for column in labels.columns], labels)
@@ -148,7 +148,7 @@ def _parts(cell: str, separator: str | None) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _is_said(cell: str) -> bool:
+def says_yes(cell: str) -> bool:
     """Whether the cell of a class says yes; blank is no."""
     said = truth(cell) if cell else False
     if said is None:
