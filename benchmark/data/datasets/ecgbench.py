@@ -30,7 +30,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.datasets.card import Declared, Format, Part, Signals, Word, printable
 from benchmark.data.datasets.card_dataset import FOLDS, age_of, checked_identifier, identifier, says_yes, sex_of
-from benchmark.data.datasets.card_formats import READERS, Stored, derivable, recording_of, samples_by_leads
+from benchmark.data.datasets.card_formats import READERS, Stored, derivable, lacking, recording_of, samples_by_leads
 from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, path_within
 from benchmark.data.datasets.wfdb_files import LARGEST_SIGNAL, check_file
 from benchmark.results.schema import digest
@@ -257,7 +257,7 @@ def config_of(dataset: str) -> Any:
 def refusal(config: Any) -> str:
     """Why a dataset cannot be used: '' if its files hold twelve leads, or as many as determine the others."""
     names = config.lead_names or ()
-    if {lead.lower() for lead in LEADS} <= {name.strip().lower() for name in names} or derivable(names):
+    if not lacking(names) or derivable(names):
         return ""
     named = ", ".join(names or ["not named"])[:60]
     return f"not the twelve leads: {config.leads} ({named})"
