@@ -359,12 +359,7 @@ class DraftLine(NamedTuple):
         return f"{indent}{self.key}: {flow(self.value)}{comment}"
 
 
-def told(key: str, value: Any, comment: str = "") -> DraftLine:
-    """A line that the folder tells."""
-    return DraftLine(key, value, comment)
-
-
-def asked(key: str, question: str) -> DraftLine:
+def open_line(key: str, question: str) -> DraftLine:
     """A line that the user must answer."""
     return DraftLine(key, QUESTION, f"QUESTION: {question}")
 
