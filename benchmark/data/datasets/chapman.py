@@ -33,12 +33,11 @@ from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Li
 from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, read_workbook, years_of
 from benchmark.data.datasets.wfdb_files import (
     LARGEST_SIGNAL,
+    WFDBFolder,
     check_file,
     checked_recording,
     diagnosis_codes,
     one_of,
-    read_recording,
-    record_files,
     records_at,
 )
 
@@ -141,7 +140,7 @@ CSV_RECORD = re.compile(r"[-\w]{1,99}", re.ASCII)
 Form = tuple[str, str, Mapping[str, str]]
 
 
-class Chapman:
+class Chapman(WFDBFolder):
     """The folder with WFDBRecords/ (PhysioNet), WFDB_ChapmanShaoxing/ (Challenge) or ECGDataDenoised/ (figshare)."""
 
     name: ClassVar[str] = "chapman"
@@ -163,12 +162,10 @@ class Chapman:
         "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing",
     )
 
+    suffix: ClassVar[str] = ".mat"
     numbers: ClassVar[range] = range(1, LAST + 1)
     forms: ClassVar[tuple[Form, ...]] = FORMS
     tables: ClassVar[tuple[str, ...]] = FIGSHARE_TABLES
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
 
     def listing(self) -> Listing:
         """Recordings of the preferred form; labels are their rhythm groups. Raises DatasetError if there is none."""
@@ -192,7 +189,7 @@ class Chapman:
         """Header and signal file; of a CSV recording, the one file."""
         if entry.path.endswith(".csv"):
             return (self.root / entry.path,)
-        return record_files(self.root / entry.path, ".mat")
+        return super().files(entry)
 
     def people(self) -> dict[str, Person]:
         """By the workbook of the figshare form."""
@@ -203,7 +200,7 @@ class Chapman:
         """The signal in mV; raises Unusable."""
         if entry.path.endswith(".csv"):
             return read_csv_recording(self.root / entry.path)
-        return read_recording(self.root / entry.path)
+        return super().read(entry)
 
     def _workbooks(self) -> list[Path]:
         """Those of the figshare form that are there, the preferred first."""

@@ -18,16 +18,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import (
     LARGEST_SIGNAL,
+    WFDBFolder,
     check_file,
     checked_recording,
     diagnosis_codes,
     one_of,
-    read_recording,
-    record_files,
     records_at,
 )
 
@@ -86,7 +85,7 @@ SNOMED = {
 REFERENCE_COLUMNS = ("Recording", "First_label", "Second_label", "Third_label")
 
 
-class CPSC2018:
+class CPSC2018(WFDBFolder):
     """The folder with Training_WFDB/ (and REFERENCE.csv in it or beside it), WFDB_CPSC2018/ or the original structs."""
 
     name: ClassVar[str] = "cpsc2018"
@@ -112,8 +111,7 @@ class CPSC2018:
         "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018",
     )
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    suffix: ClassVar[str] = ".mat"
 
     def listing(self) -> Listing:
         """Recordings of the preferred form; labels from REFERENCE.csv, else from their headers.
@@ -141,17 +139,13 @@ class CPSC2018:
         """Header and signal file; of a struct, the one file."""
         if entry.path.endswith(".mat"):
             return (self.root / entry.path,)
-        return record_files(self.root / entry.path, ".mat")
-
-    def people(self) -> dict[str, Person]:
-        """None by a table."""
-        return {}
+        return super().files(entry)
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""
         if entry.path.endswith(".mat"):
             return read_struct(self.root / entry.path)
-        return read_recording(self.root / entry.path)
+        return super().read(entry)
 
     def _records(self, form: str, pattern: str) -> dict[str, list[Path]]:
         """Records of a form by name: WFDB records without extension, structs with theirs."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
 from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, path_within, read_table, whole_number
-from benchmark.data.datasets.wfdb_files import read_recording, record_files
+from benchmark.data.datasets.wfdb_files import WFDBFolder
 
 REPORTS = tuple(f"report_{line}" for line in range(18))
 
 
-class MIMICIVECG:
+class MIMICIVECG(WFDBFolder):
     """The folder with record_list.csv, machine_measurements.csv and files/."""
 
     name: ClassVar[str] = "mimic-iv-ecg"
@@ -30,8 +29,7 @@ class MIMICIVECG:
         "physionet.org/files/mimic-iv-ecg/1.0",
     )
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    suffix: ClassVar[str] = ".dat"
 
     def listing(self) -> Listing:
         """Rows of record_list.csv whose patient folder (files/pNNNN) is on disk: a partial copy is a smaller corpus."""
@@ -56,18 +54,6 @@ class MIMICIVECG:
             lambda row: _entry(row, report, doubtful),
             form=f"{len(here)} of {len(folders)} patient folders",
         )
-
-    def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Header and signal file."""
-        return record_files(self.root / entry.path, ".dat")
-
-    def people(self) -> dict[str, Person]:
-        """None by a table."""
-        return {}
-
-    def read(self, entry: Entry) -> Recording:
-        """The signal in mV; raises Unusable."""
-        return read_recording(self.root / entry.path)
 
 
 def _entry(row: Row, report: dict[str, str], doubtful: dict[str, str]) -> Entry:

@@ -11,7 +11,7 @@ import ast
 import csv
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import ClassVar, NamedTuple
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Person, Recording, Unusable
@@ -28,7 +28,7 @@ from benchmark.data.datasets.tables import (
     whole_number,
     years_of,
 )
-from benchmark.data.datasets.wfdb_files import read_recording, record_files
+from benchmark.data.datasets.wfdb_files import WFDBFolder
 
 COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
 FORMS = {"records500": "filename_hr", "records100": "filename_lr"}
@@ -44,7 +44,7 @@ NO_PATIENT = ("", "nan", "-1", "-1.0")
 """Values of patient_id for an unknown patient, in lower case."""
 
 
-class PTBXL:
+class PTBXL(WFDBFolder):
     """The folder with ptbxl_database.csv, scp_statements.csv and records500/ or records100/."""
 
     name: ClassVar[str] = "ptb-xl"
@@ -63,8 +63,7 @@ class PTBXL:
         "physionet.org/files/ptb-xl/1.0.3",
     )
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    suffix: ClassVar[str] = ".dat"
 
     def listing(self) -> Listing:
         """Every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
@@ -81,10 +80,6 @@ class PTBXL:
             warnings=[*warnings, *spelt_apart("patient", patients)],
         )
 
-    def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Header and signal file."""
-        return record_files(self.root / entry.path, ".dat")
-
     def people(self) -> dict[str, Person]:
         """By the columns of sex and age of ptbxl_database.csv."""
         try:
@@ -95,7 +90,7 @@ class PTBXL:
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable, also for another sampling rate than its folder's."""
-        recording = read_recording(self.root / entry.path)
+        recording = super().read(entry)
         for form in RATES.keys() & set(PurePosixPath(entry.path).parts):
             if recording.fs != RATES[form]:
                 raise Unusable(f"sampling rate is not its folder's: {recording.fs:g} Hz in {form}")

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, Entry, Person, Recording, Unusable
 from benchmark.results.files import MEBIBYTE, require_regular
 
 PLAIN_RECORD_LINE = re.compile(
@@ -337,3 +337,24 @@ def _millivolts(units: list[str]) -> NDArray[np.float64]:
     if unknown:
         raise Unusable(f"unknown unit: {', '.join(unknown)}")
     return np.array([MILLIVOLTS[unit.lower()] for unit in units])  # (12,)
+
+
+class WFDBFolder:
+    """What datasets of WFDB records share (`base.Dataset`): a recording is a header and a signal file of one suffix."""
+
+    suffix: ClassVar[str]
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """Header and signal file."""
+        return record_files(self.root / entry.path, self.suffix)
+
+    def people(self) -> dict[str, Person]:
+        """None by a table."""
+        return {}
+
+    def read(self, entry: Entry) -> Recording:
+        """The signal in mV; raises Unusable."""
+        return read_recording(self.root / entry.path)
