@@ -78,12 +78,13 @@ def recording_of(stored: Stored, signals: Signals) -> Recording:
     fs = _rate(stored.fs, signals)
     names = _names(stored, signals)
     columns = lead_columns([*names, *_computed(names, signals)])  # (12,)
-    places = {lead: column for lead, column in zip(LEADS, columns, strict=True) if column < len(names)}
-    scales = _millivolts(stored.units, list(places.values()), signals)
-    measured = {
-        lead: stored.signal[:, column] * scale for (lead, column), scale in zip(places.items(), scales, strict=True)
-    }
-    return checked_recording(np.stack([_lead(lead, measured) for lead in LEADS], axis=1), fs)
+    measured = {lead: column for lead, column in zip(LEADS, columns, strict=True) if column < len(names)}
+    scales = np.array(_millivolts(stored.units, list(measured.values()), signals))  # (leads measured,)
+    signal = stored.signal[:, list(measured.values())] * scales  # (n, leads measured), in memory as a reader's
+    if len(measured) < len(LEADS):
+        there = dict(zip(measured, signal.T, strict=True))
+        signal = np.stack([_lead(lead, there) for lead in LEADS], axis=1)  # (n, 12)
+    return checked_recording(signal, fs)
 
 
 def lacking(names: Iterable[str]) -> list[str]:

@@ -143,15 +143,13 @@ Form = tuple[str, str, Mapping[str, str]]
 class Chapman(WFDBFolder):
     """The folder with WFDBRecords/ (PhysioNet), WFDB_ChapmanShaoxing/ (Challenge) or ECGDataDenoised/ (figshare)."""
 
-    name: ClassVar[str] = "chapman"
-    title: ClassVar[str] = "Chapman"
-    classes: ClassVar[tuple[str, ...]] = ("SB", "AFIB", "GSVT", "SR")
-    first_label_counts: ClassVar[bool] = False
-    how_to_get: ClassVar[str] = "Get it from https://physionet.org/content/ecg-arrhythmia/1.0.0/"
-    licence: ClassVar[str] = (
-        "Creative Commons Attribution 4.0, https://physionet.org/content/ecg-arrhythmia/view-license/1.0.0/"
-    )
-    cite: ClassVar[str] = "Zheng et al., Sci Data 2020, https://doi.org/10.13026/wgex-er52"
+    name = "chapman"
+    title = "Chapman"
+    classes = ("SB", "AFIB", "GSVT", "SR")
+    first_label_counts = False
+    how_to_get = "Get it from https://physionet.org/content/ecg-arrhythmia/1.0.0/"
+    licence = "Creative Commons Attribution 4.0, https://physionet.org/content/ecg-arrhythmia/view-license/1.0.0/"
+    cite = "Zheng et al., Sci Data 2020, https://doi.org/10.13026/wgex-er52"
     folders: ClassVar[tuple[str, ...]] = (
         "chapman",
         "chapman_shaoxing",
@@ -162,7 +160,7 @@ class Chapman(WFDBFolder):
         "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing",
     )
 
-    suffix: ClassVar[str] = ".mat"
+    suffix = ".mat"
     numbers: ClassVar[range] = range(1, LAST + 1)
     forms: ClassVar[tuple[Form, ...]] = FORMS
     tables: ClassVar[tuple[str, ...]] = FIGSHARE_TABLES
@@ -252,10 +250,10 @@ class Chapman(WFDBFolder):
 class Ningbo(Chapman):
     """The folder with WFDBRecords/ (PhysioNet) or WFDB_Ningbo/ (Challenge)."""
 
-    name: ClassVar[str] = "ningbo"
-    title: ClassVar[str] = "Ningbo"
-    cite: ClassVar[str] = "Zheng et al., Sci Rep 2020, https://doi.org/10.13026/wgex-er52"
-    folders: ClassVar[tuple[str, ...]] = (
+    name = "ningbo"
+    title = "Ningbo"
+    cite = "Zheng et al., Sci Rep 2020, https://doi.org/10.13026/wgex-er52"
+    folders = (
         "ningbo",
         "WFDB_Ningbo",
         "ecg-arrhythmia-1.0.0",
@@ -271,7 +269,7 @@ class Ningbo(Chapman):
         ("WFDB_Ningbo", "JS*", RHYTHMS),
         ("WFDB_Ningbo", "g*/JS*", RHYTHMS),
     )
-    tables: ClassVar[tuple[str, ...]] = ()
+    tables = ()
 
     def _nothing_here(self) -> str:
         looked_for = ", ".join(f"{pattern}.hea" for _, pattern, _ in self.forms)

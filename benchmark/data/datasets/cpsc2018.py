@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -88,21 +87,17 @@ REFERENCE_COLUMNS = ("Recording", "First_label", "Second_label", "Third_label")
 class CPSC2018(WFDBFolder):
     """The folder with Training_WFDB/ (and REFERENCE.csv in it or beside it), WFDB_CPSC2018/ or the original structs."""
 
-    name: ClassVar[str] = "cpsc2018"
-    title: ClassVar[str] = "CPSC2018"
-    classes: ClassVar[tuple[str, ...]] = ("Normal", "AF", "I-AVB", "LBBB", "RBBB", "PAC", "PVC", "STD", "STE")
-    first_label_counts: ClassVar[bool] = True
-    how_to_get: ClassVar[str] = (
+    name = "cpsc2018"
+    title = "CPSC2018"
+    classes = ("Normal", "AF", "I-AVB", "LBBB", "RBBB", "PAC", "PVC", "STD", "STE")
+    first_label_counts = True
+    how_to_get = (
         "Get it from https://physionet.org/content/challenge-2021/1.0.3/ (training/cpsc_2018); "
         "REFERENCE.csv from http://2018.icbeb.org/Challenge.html"
     )
-    licence: ClassVar[str] = (
-        "Creative Commons Attribution 4.0, https://physionet.org/content/challenge-2021/view-license/1.0.3/"
-    )
-    cite: ClassVar[str] = (
-        "Liu et al., J Med Imaging Health Inform 2018; Reyna et al., https://doi.org/10.13026/34va-7q14"
-    )
-    folders: ClassVar[tuple[str, ...]] = (
+    licence = "Creative Commons Attribution 4.0, https://physionet.org/content/challenge-2021/view-license/1.0.3/"
+    cite = "Liu et al., J Med Imaging Health Inform 2018; Reyna et al., https://doi.org/10.13026/34va-7q14"
+    folders = (
         "cpsc2018",
         "cpsc_2018",
         "Training_WFDB",
@@ -111,7 +106,7 @@ class CPSC2018(WFDBFolder):
         "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018",
     )
 
-    suffix: ClassVar[str] = ".mat"
+    suffix = ".mat"
 
     def listing(self) -> Listing:
         """Recordings of the preferred form; labels from REFERENCE.csv, else from their headers.

@@ -12,7 +12,7 @@ import csv
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.datasets.tables import (
@@ -47,23 +47,21 @@ NO_PATIENT = ("", "nan", "-1", "-1.0")
 class PTBXL(WFDBFolder):
     """The folder with ptbxl_database.csv, scp_statements.csv and records500/ or records100/."""
 
-    name: ClassVar[str] = "ptb-xl"
-    title: ClassVar[str] = "PTB-XL"
-    classes: ClassVar[tuple[str, ...]] = ("NORM", "MI", "STTC", "CD", "HYP")
-    first_label_counts: ClassVar[bool] = False
-    how_to_get: ClassVar[str] = "Get PTB-XL 1.0.3 from https://physionet.org/content/ptb-xl/1.0.3/"
-    licence: ClassVar[str] = (
-        "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
-    )
-    cite: ClassVar[str] = "Wagner et al., Sci Data 2020, https://doi.org/10.13026/kfzx-aw45"
-    folders: ClassVar[tuple[str, ...]] = (
+    name = "ptb-xl"
+    title = "PTB-XL"
+    classes = ("NORM", "MI", "STTC", "CD", "HYP")
+    first_label_counts = False
+    how_to_get = "Get PTB-XL 1.0.3 from https://physionet.org/content/ptb-xl/1.0.3/"
+    licence = "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
+    cite = "Wagner et al., Sci Data 2020, https://doi.org/10.13026/kfzx-aw45"
+    folders = (
         "ptb-xl",
         "ptbxl",
         "ptb-xl-a-large-publicly-available-electrocardiography-dataset-1.0.3",
         "physionet.org/files/ptb-xl/1.0.3",
     )
 
-    suffix: ClassVar[str] = ".dat"
+    suffix = ".dat"
 
     def listing(self) -> Listing:
         """Every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
