@@ -1,11 +1,7 @@
 """The verb `data new-card`: look at a folder of ECGs and write the text of a first card for it.
 
-Which columns of a table are recordings, patients, labels and the rest, and which comments of headers are labels: the
-lines of `table` and `labels`.
-
-Which files of a folder are signals, by which pattern they are found, and which tables lie beside them.
-
-What the first files of a folder state of their leads, rate and unit: the lines of a card's section `signals`.
+The files tell the section `signals`: their pattern, and what the first of them state of leads, rate and unit. A table
+beside them tells `table`, and its columns, or comments of headers, `labels`. What nothing tells is a question.
 """
 
 from __future__ import annotations
@@ -15,6 +11,7 @@ import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -35,11 +32,10 @@ from benchmark.data.datasets.card import (
     Format,
     Signals,
     Split,
-    asked,
-    told,
+    open_line,
 )
 from benchmark.data.datasets.card_dataset import header_of_table, identifier, read_columns
-from benchmark.data.datasets.card_formats import READERS, Stored, are_names, derivable, first_line
+from benchmark.data.datasets.card_formats import READERS, Stored, are_names, derivable, first_line, lacking
 from benchmark.data.datasets.tables import truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
 from benchmark.results.files import harmless, write_atomic
@@ -94,23 +90,25 @@ def match_of(columns: Columns, names: Sequence[str], paths: Sequence[str]) -> Ma
 def table_lines(file: str, columns: Columns, match: Match | None) -> Iterator[DraftLine]:
     """The lines of `table`."""
     rows = len(next(iter(columns.values()), ()))
-    yield told("file", file, f"{rows} rows; its columns: {', '.join(columns)[:300]}")
+    yield DraftLine("file", file, f"{rows} rows; its columns: {', '.join(columns)[:300]}")
     if match is None:
-        yield asked("recording", f"the column whose cells are {RECORDING} of the pattern (or path: that of the paths)")
+        yield open_line(
+            "recording", f"the column whose cells are {RECORDING} of the pattern (or path: that of the paths)"
+        )
     else:
-        yield told(match.key, match.column, f"{match.rows} of {rows} rows have a file")
+        yield DraftLine(match.key, match.column, f"{match.rows} of {rows} rows have a file")
     used = {match.column} if match else set()
     for key, meaning in MEANING.items():
         column = next((name for name in columns if name not in used and meaning.fullmatch(name)), None)
         if column is None and key == "patient":
-            yield asked(key, "the column of patients; delete the line if every recording is of another person")
+            yield open_line(key, "the column of patients; delete the line if every recording is of another person")
         elif column is None:
             yield DraftLine(key, None)
         elif key == "split":
             yield split_line(column, columns[column])
         else:
             used.add(column)
-            yield told(key, column)
+            yield DraftLine(key, column)
 
 
 def split_line(column: str, cells: Sequence[str]) -> DraftLine:
@@ -118,7 +116,7 @@ def split_line(column: str, cells: Sequence[str]) -> DraftLine:
     values = sorted(set(filter(None, cells)))
     usual = Split(column=column)
     if all(value.lower() in (*usual.train, *usual.validation, *usual.test) for value in values):
-        return told("split", column)
+        return DraftLine("split", column)
     return DraftLine(
         "split", None, f"of the column {column}: {{column: {column}, train: [], validation: [], test: []}}"
     )
@@ -134,13 +132,13 @@ def label_lines(columns: Columns, taken: Sequence[str]) -> list[DraftLine]:
         return column_lines(named[0], free)
     if len(one_each) >= 2:
         counts = ", ".join(f"{name} {sum(bool(cell and truth(cell)) for cell in free[name])}" for name in one_each)
-        return [told("classes", one_each, f"a column each, leave out what is no class; recordings: {counts}")]
+        return [DraftLine("classes", one_each, f"a column each, leave out what is no class; recordings: {counts}")]
     if not few:
         return []
     without = "delete this section for a corpus without labels"
     return [
-        asked("column", f"the column of labels; {without}. Columns of few values: {', '.join(few)[:300]}"),
-        asked("classes", "the values of that column, as a list"),
+        open_line("column", f"the column of labels; {without}. Columns of few values: {', '.join(few)[:300]}"),
+        open_line("classes", "the values of that column, as a list"),
     ]
 
 
@@ -155,9 +153,9 @@ def column_lines(column: str, columns: Columns, key: str = "column") -> list[Dra
     separator, counts_of = words_of(columns[column])
     counts = ", ".join(f"{word} {count}" for word, count in counts_of.most_common())
     return [
-        told(key, column),
-        *([told("separator", separator)] if separator else []),
-        told("classes", [word for word, _ in counts_of.most_common()], f"recordings: {counts}"),
+        DraftLine(key, column),
+        *([DraftLine("separator", separator)] if separator else []),
+        DraftLine("classes", [word for word, _ in counts_of.most_common()], f"recordings: {counts}"),
         DraftLine("values", None, "{CLASS: [cell, cell]}: cells that stand for a class, to merge or rename"),
         DraftLine("others", None, "ignore: a label that is no class is ignored; else its recording is skipped"),
     ]
@@ -185,7 +183,6 @@ def _stem(path: str) -> str:
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 FEW = 4
 """So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
-LOWERED = {lead.lower() for lead in LEADS}
 MOST_FILES = 1_000_000
 
 
@@ -210,10 +207,10 @@ def look(folder: Path) -> Seen:
     ]
     if len(paths) > MOST_FILES:
         raise DatasetError(f"{folder} has more than {MOST_FILES:,} files: name the folder of one dataset")
-    tables = {path for path in paths if PurePosixPath(path).suffix.lower() in TABLES}
-    crowded = Counter(PurePosixPath(path).parent for path in tables)
+    like_tables = [path for path in paths if PurePosixPath(path).suffix.lower() in TABLES]
+    crowded = Counter(map(os.path.dirname, like_tables))
     tables = {
-        path for path in tables if crowded[PurePosixPath(path).parent] <= FEW and not _is_of_samples(folder / path)
+        path for path in like_tables if crowded[os.path.dirname(path)] <= FEW and not _is_of_samples(folder / path)
     }
     signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix.lower() in SUFFIXES]
     kinds = Counter(PurePosixPath(path).suffix for path in signals)
@@ -234,13 +231,8 @@ def _is_of_samples(path: Path) -> bool:
         cells, separator = first_line(path)
     except (OSError, ValueError):
         return False
-    return not are_names(cells, separator) or sum(cell.lower() in LOWERED for cell in cells) > 1
-
-
-def with_whole_names(seen: Seen) -> Seen:
-    """The same files, where what all names end in ('_hr') belongs to {recording}."""
-    pattern, names = pattern_of(seen.signals, whole=True)
-    return seen._replace(pattern=pattern, names=names)
+    lowered = {lead.lower() for lead in LEADS}
+    return not are_names(cells, separator) or sum(cell.lower() in lowered for cell in cells) > 1
 
 
 def pattern_of(paths: Sequence[str], *, whole: bool = False) -> tuple[str, tuple[str, ...]]:
@@ -274,11 +266,13 @@ ANY = Signals.model_construct()
 def signal_lines(folder: Path, pattern: str, paths: Sequence[str], others: Sequence[str] = ()) -> Iterator[DraftLine]:
     """The lines of `signals`; `others`: suffix in other capitals. Raises DatasetError where none can be read."""
     if others:
-        yield asked("files", f"{pattern} finds {len(paths)} files, not {len(others)} such as {others[0]}: rename these")
+        yield open_line(
+            "files", f"{pattern} finds {len(paths)} files, not {len(others)} such as {others[0]}: rename these"
+        )
     elif RECORDING in pattern and len({Path(path).name for path in paths}) < len(paths):
-        yield asked("files", f"{pattern} finds several files of one name: use {PATIENT}/{RECORDING}, or narrow it")
+        yield open_line("files", f"{pattern} finds several files of one name: use {PATIENT}/{RECORDING}, or narrow it")
     else:
-        yield told("files", pattern, f"{len(paths)} files")
+        yield DraftLine("files", pattern, f"{len(paths)} files")
     kind = SUFFIXES[Path(paths[0]).suffix.lower()]
     if kind in ARRAYS:
         yield from array_lines(folder, paths)
@@ -287,12 +281,12 @@ def signal_lines(folder: Path, pattern: str, paths: Sequence[str], others: Seque
     stored = first_readable(folder, kind, paths)
     yield from lead_lines(stored)
     if stored.fs is None:
-        yield asked("rate", "Hz; these files do not state it")
+        yield open_line("rate", "Hz; these files do not state it")
     if kind in NO_UNITS or not stored.units or not all(stored.units):
         largest = float(np.nanmax(np.abs(stored.signal))) if stored.signal.size else 0.0
-        yield asked("unit", f"mV, uV, V or nV, or instead gain: steps per millivolt; values go up to {largest:g}")
+        yield open_line("unit", f"mV, uV, V or nV, or instead gain: steps per millivolt; values go up to {largest:g}")
     elif unknown := sorted({unit for unit in stored.units if unit.lower() not in MILLIVOLTS}):
-        yield asked("unit", f"the files state {', '.join(unknown)}, which is no unit of a voltage")
+        yield open_line("unit", f"the files state {', '.join(unknown)}, which is no unit of a voltage")
 
 
 def first_readable(folder: Path, kind: Format, paths: Sequence[str]) -> Stored:
@@ -308,20 +302,19 @@ def first_readable(folder: Path, kind: Format, paths: Sequence[str]) -> Stored:
 def lead_lines(stored: Stored) -> Iterator[DraftLine]:
     """`leads` and `derive`, where the names in a file are not those of the twelve leads."""
     if stored.leads is None:
-        yield asked("leads", f"names of the {stored.signal.shape[1]} columns in their order, '-' for one not used")
+        yield open_line("leads", f"names of the {stored.signal.shape[1]} columns in their order, '-' for one not used")
         return
-    there = {name.strip().lower() for name in stored.leads}
     if computed := derivable(stored.leads):
-        yield told("derive", True, f"the files lack {', '.join(computed)}, which follow from the other limb leads")
-    elif any(lead.lower() not in there for lead in LEADS):
-        yield asked("leads", f"a map {{name in the files: lead}}; the files have {', '.join(stored.leads)[:300]}")
+        yield DraftLine("derive", True, f"the files lack {', '.join(computed)}, which follow from the other limb leads")
+    elif lacking(stored.leads):
+        yield open_line("leads", f"a map {{name in the files: lead}}; the files have {', '.join(stored.leads)[:300]}")
 
 
 def array_lines(folder: Path, paths: Sequence[str]) -> Iterator[DraftLine]:
     """Lines of NumPy and HDF5 files, which name nothing."""
-    yield asked("rate", "Hz; or rate_name: the name of the entry of the file that holds it")
-    yield asked("unit", "mV, uV, V or nV, or instead gain: steps per millivolt")
-    yield asked("leads", f"names of the columns in their order, e.g. [{', '.join(LEADS)}], '-' for one not used")
+    yield open_line("rate", "Hz; or rate_name: the name of the entry of the file that holds it")
+    yield open_line("unit", "mV, uV, V or nV, or instead gain: steps per millivolt")
+    yield open_line("leads", f"names of the columns in their order, e.g. [{', '.join(LEADS)}], '-' for one not used")
     if not paths[0].lower().endswith(".npz"):
         yield DraftLine(
             "stacked", None, f"true, if a file holds many recordings, a row each; then no {RECORDING} in files"
@@ -371,8 +364,8 @@ def draft(folder: Path, file: str) -> str:
     sections |= {"labels": labels} if labels else {}
     lines = [
         HEAD.format(file=file),
-        told("name", name_of(folder)).text(""),
-        told("title", folder.resolve().name).text(""),
+        DraftLine("name", name_of(folder)).text(""),
+        DraftLine("title", folder.resolve().name).text(""),
     ]
     for name, own in sections.items():
         lines += ["", f"{name}:", *(line.text("  ") for line in own)]
@@ -382,24 +375,19 @@ def draft(folder: Path, file: str) -> str:
 def best_look(folder: Path) -> tuple[Seen, Labelling]:
     """What the folder holds and its best table; {recording} is a whole name where a table finds more files so."""
     seen = look(folder)
-    found, whole = best_table(folder, seen), with_whole_names(seen)
-    if whole.names != seen.names and (of_whole := best_table(folder, whole)).rows > found.rows:
-        return whole, of_whole
-    return seen, found
+    pattern, names = pattern_of(seen.signals, whole=True)
+    looks = [seen] if names == seen.names else [seen, seen._replace(pattern=pattern, names=names)]
+    return max(((own, best_table(folder, own)) for own in looks), key=lambda pair: pair[1].rows)
 
 
 def best_table(folder: Path, seen: Seen) -> Labelling:
     """The table whose rows find the most files, with its columns; '' where there is none that can be read."""
-    best = Labelling("", {}, None)
+    found = []
     for table in seen.tables:
-        try:
+        with suppress(DatasetError):
             columns = columns_in(folder / table)
-        except DatasetError:
-            continue
-        found = Labelling(table, columns, match_of(columns, seen.names, seen.signals))
-        if not best.file or found.rows > best.rows:
-            best = found
-    return best
+            found.append(Labelling(table, columns, match_of(columns, seen.names, seen.signals)))
+    return max(found, key=lambda own: own.rows, default=Labelling("", {}, None))
 
 
 def columns_in(path: Path) -> dict[str, list[str]]:
@@ -412,17 +400,13 @@ def columns_in(path: Path) -> dict[str, list[str]]:
 
 
 def comments_in(folder: Path, signals: Sequence[str]) -> dict[str, list[str]]:
-    """Name of `COMMENTS` -> what the headers among the files say under it."""
-    headers = [(folder / path).with_suffix("") for path in signals if path.lower().endswith(".hea")]
-    return {name: [text for header in headers for text in _said(header, name)] for name in COMMENTS}
-
-
-def _said(header: Path, name: str) -> tuple[str, ...]:
-    """The comments of a header; none of one that cannot be read, which `data check` counts."""
-    try:
-        return comments(header, name)
-    except Unusable:
-        return ()
+    """Name of `COMMENTS` -> what the headers among the files say under it; `data check` counts unreadable ones."""
+    texts: dict[str, list[str]] = {name: [] for name in COMMENTS}
+    for header in ((folder / path).with_suffix("") for path in signals if path.lower().endswith(".hea")):
+        with suppress(Unusable):
+            for name in COMMENTS:
+                texts[name] += comments(header, name)
+    return texts
 
 
 def name_of(folder: Path) -> str:

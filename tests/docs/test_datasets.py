@@ -17,7 +17,7 @@ from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.words import load_card
 from benchmark.data.datasets.chapman import Chapman
-from benchmark.data.datasets.ecgbench import CHOICES, ECGBenchCard, Labels, codebook, refusal
+from benchmark.data.datasets.ecgbench import CHOICES, ECGBenchSource, Labels, codebook, refusal
 from benchmark.data.simulate import CohortSettings, write_cohort
 from run_benchmark import main
 from tests.docs.pages import text_of
@@ -83,13 +83,13 @@ def test_a_dataset_without_twelve_leads_is_refused() -> None:
 @pytest.mark.parametrize("card", CARDS)
 def test_every_card_on_the_page_is_a_card(card: str, tmp_path: Path) -> None:
     (tmp_path / "card.yaml").write_text(card)
-    assert isinstance(load_card(str(tmp_path / "card.yaml")), ECGBenchCard)
+    assert isinstance(load_card(str(tmp_path / "card.yaml")), ECGBenchSource)
 
 
 def test_every_key_is_on_the_page() -> None:
     keys = [
         *(f"labels.{key}" for key in Labels.model_fields),
-        *(key for key in ECGBenchCard.model_fields if key != "labels"),
+        *(key for key in ECGBenchSource.model_fields if key != "labels"),
     ]
     assert [key for key in keys if f"`{key}`" not in TEXT] == []
 

@@ -80,9 +80,9 @@ class Declared(Part):
         """Class names, in the order of their indices; empty without labels."""
 
     @property
-    @abstractmethod
     def first_label_counts(self) -> bool:
-        """As `readers.base.About`."""
+        """As `base.About`; False, unless a kind of card ranks labels."""
+        return False
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -330,7 +330,7 @@ class Card(Declared):
 
     @property
     def first_label_counts(self) -> bool:
-        """As `readers.base.About`."""
+        """As `base.About`."""
         return bool(self.labels and self.labels.first_counts)
 
     @property
@@ -359,12 +359,7 @@ class DraftLine(NamedTuple):
         return f"{indent}{self.key}: {flow(self.value)}{comment}"
 
 
-def told(key: str, value: Any, comment: str = "") -> DraftLine:
-    """A line that the folder tells."""
-    return DraftLine(key, value, comment)
-
-
-def asked(key: str, question: str) -> DraftLine:
+def open_line(key: str, question: str) -> DraftLine:
     """A line that the user must answer."""
     return DraftLine(key, QUESTION, f"QUESTION: {question}")
 

@@ -6,15 +6,17 @@ import csv
 import glob
 import os
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.datasets.card import PATIENT, RECORDING, Card, Labels, Split
-from benchmark.data.datasets.card_formats import READERS, recording_of
+from benchmark.data.datasets.card import Table as CardTable
+from benchmark.data.datasets.card_formats import READERS, Reader, recording_of
 from benchmark.data.datasets.tables import (
     SHOWN,
     Row,
@@ -66,8 +68,7 @@ def files_of(card: Card, root: Path) -> list[Found]:
             parts = match.groupdict()
             found.append(Found(name, parts.get("recording", ""), parts.get("patient", "")))
     if not found:
-        there = _there(root)
-        raise DatasetError(f"{card.title}: no file in {root} matches signals.files {pattern!r}{there}")
+        raise DatasetError(f"{card.title}: no file in {root} matches signals.files {pattern!r}{_there(root)}")
     return sorted(found)
 
 
@@ -82,20 +83,17 @@ def _translated(pattern: str, meaning: Mapping[str, str], escape: Callable[[str]
 
 def _there(root: Path) -> str:
     """'; there are 400 .hea (e.g. waves/a.hea)': the most frequent suffixes of a folder."""
-    names: dict[str, list[str]] = {}
-    count = 0
+    names: dict[str, list[str]] = defaultdict(list)
     for folder, _, files in os.walk(root):
-        for file in sorted(files):
-            count += 1
-            path = Path(folder, file).relative_to(root)
-            names.setdefault(path.suffix.lower(), []).append(path.as_posix())
-        if count > MOST_LOOKED_AT:
+        for path in (Path(folder, file).relative_to(root) for file in sorted(files)):
+            names[path.suffix.lower()].append(path.as_posix())
+        if sum(map(len, names.values())) > MOST_LOOKED_AT:
             break
-    most = Counter({suffix: len(own) for suffix, own in names.items()}).most_common(EXAMPLES)
-    told = [f"{number} {suffix or 'without suffix'} (e.g. {min(names[suffix])})" for suffix, number in most]
-    return (
-        f": there are {', '.join(told)}; correct the pattern or give the folder by --data" if told else ": it is empty"
-    )
+    if not names:
+        return ": it is empty"
+    most = sorted(names, key=lambda suffix: -len(names[suffix]))[:EXAMPLES]
+    examples = [f"{len(names[suffix])} {suffix or 'without suffix'} (e.g. {min(names[suffix])})" for suffix in most]
+    return f": there are {', '.join(examples)}; correct the pattern or give the folder by --data"
 
 
 WHOLE = re.compile(r"(\d+)\.0*", re.ASCII)
@@ -122,34 +120,27 @@ def checked_identifier(text: str) -> str:
 
 def labels_of(cells: Mapping[str, str], labels: Labels) -> tuple[int, ...]:
     """Indices of the classes of a row, in the order of its cells. Raises Unusable for a label that is no class."""
-    if labels.column is None:
-        said = [
-            (index, _is_said(cells[word])) for index, name in enumerate(labels.classes) for word in labels.words(name)
-        ]
-        return tuple(dict.fromkeys(index for index, yes in said if yes))
-    return classes_of([cells[column] for column in labels.columns], labels)
+    if labels.column is not None:
+        return classes_of([cells[column] for column in labels.columns], labels)
+    said = [(index, says_yes(cells[word])) for index, name in enumerate(labels.classes) for word in labels.words(name)]
+    return tuple(dict.fromkeys(index for index, yes in said if yes))
 
 
 def classes_of(texts: Sequence[str], labels: Labels) -> tuple[int, ...]:
     """Indices of the classes that cells or comments name, in their order. Raises Unusable as `labels_of`."""
     index_of = {word: index for index, name in enumerate(labels.classes) for word in labels.words(name)}
-    stated = [part for text in texts for part in _parts(text, labels.separator)]
-    strange = [word for word in stated if word not in index_of and identifier(word) not in index_of]
+    stated = [part.strip() for text in texts for part in (text.split(labels.separator) if labels.separator else [text])]
+    known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated if word}
+    strange = [word for word in stated if word and known[word] is None]
     if strange and labels.others == "skip":
         raise Unusable(
             f"label is no class; add it to labels.values or set labels.others to ignore: {', '.join(strange)[:SHOWN]}"
         )
-    known = [index_of[word] if word in index_of else index_of.get(identifier(word)) for word in stated]
-    return tuple(dict.fromkeys(index for index in known if index is not None))
+    return tuple(dict.fromkeys(index for index in known.values() if index is not None))
 
 
-def _parts(cell: str, separator: str | None) -> list[str]:
-    parts = cell.split(separator) if separator else [cell]
-    return [part.strip() for part in parts if part.strip()]
-
-
-def _is_said(cell: str) -> bool:
-    """Whether the cell of a class says yes; blank is no."""
+def says_yes(cell: str) -> bool:
+    """Whether the cell of a class says yes; blank is no. Raises Unusable for anything but yes and no."""
     said = truth(cell) if cell else False
     if said is None:
         raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cell[:SHOWN]!r}")
@@ -191,18 +182,16 @@ def columns_of(card: Card) -> list[str]:
     table = card.table
     if table is None:
         return []
-    sides = table.sides
-    named = [table.recording, table.path, table.patient, sides.column if sides else None]
+    named = [table.recording, table.path, table.patient, table.sides and table.sides.column]
     named += [table.report, table.sex, table.age, *(card.labels.columns if card.labels else ())]
     return list(dict.fromkeys(name for name in named if name))
 
 
-def read_rows(dataset: Dataset, card: Card) -> Table:
+def read_rows(dataset: Dataset, card: Card, table: CardTable) -> Table:
     """The rows under `columns_of`, each recording once. Raises DatasetError for a missing table or column."""
-    assert card.table is not None
-    path = dataset.root / card.table.file
+    path = dataset.root / table.file
     if not path.is_file():
-        raise DatasetError(f"{card.title}: no {card.table.file} in {dataset.root}; correct table.file")
+        raise DatasetError(f"{card.title}: no {table.file} in {dataset.root}; correct table.file")
     return keyed(read_columns(card, path, columns_of(card)), lambda name: identifier(name) or None)
 
 
@@ -267,7 +256,10 @@ class CardDataset:
         self.name, self.title = card.name, card.title
         self.classes, self.first_label_counts = card.classes, card.first_label_counts
         self.how_to_get = card.how_to_get
-        self._reader = READERS[card.signals.kind]
+
+    @property
+    def _reader(self) -> Reader:
+        return READERS[self.card.signals.kind]
 
     def listing(self) -> Listing:
         """A recording per row of the table, without a table one per file.
@@ -277,9 +269,8 @@ class CardDataset:
         """
         versions = self._reader.versions(self.title)
         found = self._found()
-        listing = self._of_rows(found) if self.card.table else self._of_files(found)
-        reading = digest([self.card.model_dump(mode="json"), versions])
-        return Listing(listing.entries, listing.skipped, listing.form, (), listing.warnings, reading)
+        listing = self._of_rows(found, self.card.table) if self.card.table else self._of_files(found)
+        return replace(listing, reading=digest([self.card.model_dump(mode="json"), versions]))
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """The files an entry is read from."""
@@ -325,9 +316,7 @@ class CardDataset:
 
     def _of_files(self, found: Sequence[Found]) -> Listing:
         """A recording per file; where folders are of patients, its name begins with the patient's."""
-        by_name: dict[str, list[Found]] = {}
-        for file in found:
-            by_name.setdefault(f"{file.patient}/{file.recording}" if file.patient else file.recording, []).append(file)
+        by_name = _by_name([file._replace(recording=f"{file.patient}/{file.recording}".lstrip("/")) for file in found])
 
         def entry(row: Row) -> Entry:
             file = _only(by_name[row[0]])
@@ -336,18 +325,16 @@ class CardDataset:
 
         return listing_of(Table([(name,) for name in sorted(by_name)], []), entry, form=self._form())
 
-    def _of_rows(self, found: Sequence[Found]) -> Listing:
+    def _of_rows(self, found: Sequence[Found], table: CardTable) -> Listing:
         """Every row of the table; a file of no row is skipped and counted, as a row without a file is."""
-        rows, columns = read_rows(self, self.card), columns_of(self.card)
-        table = self.card.table
-        assert table is not None
-        sides, where, used = table.sides, self._where(found), set[str]()
+        rows, columns = read_rows(self, self.card, table), columns_of(self.card)
+        sides, where, used = table.sides, _where(found, table), set[str]()
 
         def entry(row: Row) -> Entry:
             cells = dict(zip(columns, row, strict=True))
-            own = where(path_within(cells[table.path]) if table.path else row[0])
-            used.update(file.path for file in own)
-            file = _only(own)
+            files = where(path_within(cells[table.path]) if table.path else row[0])
+            used.update(file.path for file in files)
+            file = _only(files)
             patient = identifier(cells[table.patient]) if table.patient else file.patient or row[0]
             if not patient:
                 raise Unusable("no patient; fill in its cell or leave out table.patient")
@@ -362,14 +349,13 @@ class CardDataset:
                 age=age_of(cells[table.age]) if table.age else None,
             )
 
-        listing = listing_of(rows, entry, form=self._form())
+        patients = [row[columns.index(table.patient)] for row in rows.rows] if table.patient else []
+        listing = listing_of(rows, entry, form=self._form(), warnings=spelt_apart("patient", patients))
         self._check_sides(listing.entries)
         doubtful = {file.path for name, _ in rows.skipped for file in where(name)}  # of rows that are listed twice
         unlisted = [file for file in found if file.path not in used | doubtful]
         skipped = [(file.recording or file.path, f"{NO_ROW}: {file.path}") for file in unlisted]
-        patients = [row[columns.index(table.patient)] for row in rows.rows] if table.patient else []
-        warnings = tuple(spelt_apart("patient", patients))
-        return Listing(listing.entries, (*listing.skipped, *skipped), listing.form, (), warnings)
+        return replace(listing, skipped=(*listing.skipped, *skipped))
 
     def _labels(self, cells: Mapping[str, str], file: Found) -> tuple[int, ...]:
         """Indices of the classes of a recording, by its row or its header. Raises Unusable."""
@@ -390,26 +376,28 @@ class CardDataset:
                 "train, validation and test), or leave table.split out and the suite splits"
             )
 
-    def _where(self, found: Sequence[Found]) -> Where:
-        """How a row's files are found: by {recording}; by path, from the table's folder too, with or without suffix."""
-        assert self.card.table is not None
-        if not self.card.table.path:
-            by_name = _by_name(found)
-            return lambda name: by_name.get(name, ())
-        by_path = {name: (file,) for file in found for name in (_stem(file.path), file.path)}
-        beside = PurePosixPath(self.card.table.file).parent
-        return lambda name: by_path.get(_plain(name)) or by_path.get((beside / name).as_posix()) or ()
-
     def _form(self) -> str:
         return f"{self.card.signals.kind} files of a card"
 
 
 class CardSource(Card):
-    """A card as the source of a dataset (`readers.base.Source`)."""
+    """A card as the source of a dataset (`base.Source`)."""
 
     def __call__(self, root: Path) -> Dataset:
         """The dataset in a folder; nothing is read yet."""
         return CardDataset(self, root)
+
+
+def _where(found: Sequence[Found], table: CardTable) -> Where:
+    """How a row's files are found: by {recording}; by path, from the table's folder too, with or without suffix."""
+    if not table.path:
+        by_name = _by_name(found)
+        return lambda name: by_name.get(name, ())
+    by_path = {
+        name: (file,) for file in found for name in (PurePosixPath(file.path).with_suffix("").as_posix(), file.path)
+    }
+    beside = PurePosixPath(table.file).parent
+    return lambda name: by_path.get(PurePosixPath(name).as_posix()) or by_path.get((beside / name).as_posix()) or ()
 
 
 def _by_name(found: Sequence[Found]) -> dict[str, list[Found]]:
@@ -425,12 +413,3 @@ def _only(files: Sequence[Found]) -> Found:
     if len(files) > 1:
         raise Unusable(f"several files of one recording; narrow signals.files: {files[0].path} and {files[1].path}")
     return files[0]
-
-
-def _plain(path: str) -> str:
-    """A path without a leading './'."""
-    return PurePosixPath(path).as_posix()
-
-
-def _stem(path: str) -> str:
-    return PurePosixPath(path).with_suffix("").as_posix()

@@ -1,14 +1,8 @@
 """Readers of the user's own signals, one per format: WFDB, NumPy, CSV, HDF5 and the exports of hospital systems.
 
-What hospitals export: EDF, DICOM waveform, SCP-ECG, HL7 aECG, GE MUSE XML, Philips XML, ISHNE and more.
-
-The format is told from a file's content. The one owner of ecgdatakit.
-
-HDF5 files: a two-dimensional array of samples by leads, or leads by samples. The one owner of h5py.
-
-NumPy files: an array of samples by leads, or leads by samples, alone (.npy) or among others (.npz).
-
-CSV and other text files: a line a sample, a column a lead; the first line may hold the names of the columns.
+NumPy and HDF5 files hold an array of samples by leads or leads by samples; CSV and other text files a line a sample and
+a column a lead, the first line may hold the names of the columns. Of an export (EDF, DICOM waveform, SCP-ECG, HL7 aECG,
+GE MUSE XML, Philips XML, ISHNE and more) the content tells the format. The one owner of ecgdatakit and h5py.
 """
 
 from __future__ import annotations
@@ -16,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -83,60 +77,57 @@ def recording_of(stored: Stored, signals: Signals) -> Recording:
     """A file's content as 12 leads in mV. Raises Unusable where it and the card do not make a recording together."""
     fs = _rate(stored.fs, signals)
     names = _names(stored, signals)
-    computed = _computed(names, signals)
-    columns = lead_columns([*names, *computed])  # (12,)
-    there = [column for column in columns if column < len(names)]
-    scale = dict(zip(there, _millivolts(stored.units, there, signals), strict=True))
-    if not computed:
-        factors = np.array([scale[column] for column in columns])  # (12,)
-        return checked_recording(stored.signal[:, columns] * factors, fs)
-    measured = {LEADS[place]: stored.signal[:, own] * scale[own] for place, own in enumerate(columns) if own in scale}
-    return checked_recording(np.stack([_lead(name, measured) for name in LEADS], axis=1), fs)
+    columns = lead_columns([*names, *_computed(names, signals)])  # (12,)
+    measured = {lead: column for lead, column in zip(LEADS, columns, strict=True) if column < len(names)}
+    scales = np.array(_millivolts(stored.units, list(measured.values()), signals))  # (leads measured,)
+    signal = stored.signal[:, list(measured.values())] * scales  # (n, leads measured), in memory as a reader's
+    if len(measured) < len(LEADS):
+        there = dict(zip(measured, signal.T, strict=True))
+        signal = np.stack([_lead(lead, there) for lead in LEADS], axis=1)  # (n, 12)
+    return checked_recording(signal, fs)
 
 
-def derivable(names: Collection[str]) -> list[str]:
-    """The leads that lack among the twelve, where these leads, in any case, determine them; else none."""
+def lacking(names: Iterable[str]) -> list[str]:
+    """Those of the twelve leads that are not among these names, in any case."""
     lowered = {name.strip().lower() for name in names}
-    lacking = [lead for lead in LEADS if lead.lower() not in lowered]
-    return lacking if set(lacking) <= set(LIMB) and len(lacking) <= len(LIMB) - 2 else []
+    return [lead for lead in LEADS if lead.lower() not in lowered]
 
 
-def _lead(name: str, measured: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+def derivable(names: Iterable[str]) -> list[str]:
+    """The leads that lack among the twelve, where these leads, in any case, determine them; else none."""
+    lacks = lacking(names)
+    return lacks if set(lacks) <= set(LIMB) and len(lacks) <= len(LIMB) - 2 else []
+
+
+def _lead(name: str, measured: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     """A measured lead (n,), or one that two limb leads determine by Einthoven's and Goldberger's laws."""
     if name in measured:
         return measured[name]
-    one, two = _plane(measured)
-    laws = {"I": one, "II": two, "III": two - one, "aVR": -(one + two) / 2, "aVL": one - two / 2, "aVF": two - one / 2}
-    return laws[name]
-
-
-def _plane(measured: dict[str, NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """I and II (n,): measured, or solved for from the first two limb leads that are."""
     first, second = [lead for lead in LIMB if lead in measured][:2]
     (a, b), (c, d) = LIMB[first], LIMB[second]
     x, y = measured[first], measured[second]
     of_both = a * d - b * c
-    return measured.get("I", (d * x - b * y) / of_both), measured.get("II", (a * y - c * x) / of_both)
+    one = measured.get("I", (d * x - b * y) / of_both)
+    two = measured.get("II", (a * y - c * x) / of_both)
+    laws = {"I": one, "II": two, "III": two - one, "aVR": -(one + two) / 2, "aVL": one - two / 2, "aVF": two - one / 2}
+    return laws[name]
 
 
-def _computed(names: Sequence[str], signals: Signals) -> Sequence[str]:
+def _computed(names: Sequence[str], signals: Signals) -> list[str]:
     """The leads to be computed. Raises Unusable where leads lack that the card could give."""
-    lowered = {name.strip().lower() for name in names}
-    lacking = [lead for lead in LEADS if lead.lower() not in lowered]
-    if not lacking:
-        return ()
-    computed = derivable(names)
-    if computed and not signals.derive:
-        told = " and ".join(filter(None, [", ".join(computed[:-1]), computed[-1]]))
-        word = "leads" if len(computed) > 1 else "lead"
-        naming = (
-            ", or name the file's leads in signals.leads" if lowered - {lead.lower() for lead in LEADS} - {""} else ""
-        )
-        raise Unusable(f"{word} {told} not in the file; set signals.derive to true in the card{naming}")
-    if not computed:
+    lacks = lacking(names)
+    if lacks and not derivable(names):
         there = ", ".join(filter(None, names))[:200]
-        raise Unusable(f"lead missing; name the file's leads in signals.leads: {', '.join(lacking)}, not in {there!r}")
-    return computed
+        raise Unusable(f"lead missing; name the file's leads in signals.leads: {', '.join(lacks)}, not in {there!r}")
+    if lacks and not signals.derive:
+        listed = " and ".join(filter(None, [", ".join(lacks[:-1]), lacks[-1]]))
+        others = {name.strip().lower() for name in names} - {lead.lower() for lead in LEADS} - {""}
+        naming = ", or name the file's leads in signals.leads" if others else ""
+        raise Unusable(
+            f"lead{'s' if len(lacks) > 1 else ''} {listed} not in the file; set signals.derive to true in the "
+            f"card{naming}"
+        )
+    return lacks
 
 
 def _rate(stated: float | None, signals: Signals) -> float:
@@ -150,27 +141,28 @@ def _rate(stated: float | None, signals: Signals) -> float:
 
 def _names(stored: Stored, signals: Signals) -> list[str]:
     """Name of each column; '' for one that is not used."""
-    count = stored.signal.shape[1]
     if isinstance(signals.leads, list):
-        if len(signals.leads) != count:
+        names, count = signals.leads, stored.signal.shape[1]
+        if len(names) != count:
             raise Unusable(f"columns are not the leads of the card; correct signals.leads: {count} columns")
-        return ["" if lead == NO_LEAD else lead for lead in signals.leads]
-    if stored.leads is None:
+    elif stored.leads is None:
         raise Unusable("no names of leads in the file; give signals.leads in the card")
-    given = signals.leads or {}
-    return ["" if given.get(name) == NO_LEAD else given.get(name, name) for name in stored.leads]
+    else:
+        names = [(signals.leads or {}).get(name, name) for name in stored.leads]
+    return ["" if name == NO_LEAD else name for name in names]
 
 
 def _millivolts(units: Sequence[str] | None, columns: Sequence[int], signals: Signals) -> list[float]:
     """Millivolts per unit of each of the columns: by the file's units, else by the card's."""
-    stated = {units[column] for column in columns} - {""} if units is not None else set()
-    unknown = sorted(unit for unit in stated if unit.lower() not in MILLIVOLTS)
-    if units is not None and stated and not unknown:
-        if "" in {units[column] for column in columns}:
+    given = [units[column] for column in columns] if units is not None else []
+    stated = sorted({unit for unit in given if unit})
+    unknown = [unit for unit in stated if unit.lower() not in MILLIVOLTS]
+    if stated and not unknown:
+        if "" in given:
             raise Unusable("unit of some leads alone; correct the files")
         if signals.gain is not None or (signals.unit and {unit.lower() for unit in stated} != {signals.unit.lower()}):
-            raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {', '.join(sorted(stated))}")
-        return [MILLIVOLTS[units[column].lower()] for column in columns]
+            raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {', '.join(stated)}")
+        return [MILLIVOLTS[unit.lower()] for unit in given]
     if signals.gain is not None:
         return [1 / signals.gain] * len(columns)
     if signals.unit is not None:
@@ -248,7 +240,7 @@ def read_hdf5(path: Path, signals: Signals) -> Stored:
         array = _array(file, signals)
         if array.size * array.dtype.itemsize > LARGEST_SIGNAL:
             raise Unusable("array too large for a recording")
-        return _stored(file, array, np.asarray(array), signals)
+        return _stored(np.asarray(array), signals, array.attrs, file.attrs, file)
 
 
 def hdf5_identifiers(path: Path, signals: Signals) -> list[str]:
@@ -272,7 +264,7 @@ def read_hdf5_row(path: Path, signals: Signals, row: int) -> Stored:
     """One recording of a stacked file. Raises Unusable for damage."""
     with opened(path, LARGEST_STACK) as file:
         array = _array(file, signals)
-        return _stored(file, array, np.asarray(array[row]), signals)
+        return _stored(np.asarray(array[row]), signals, array.attrs, file.attrs, file)
 
 
 MOST_ROWS, MOST_OBJECTS = 5_000_000, 2_000
@@ -294,24 +286,37 @@ def opened(path: Path, limit: int) -> Iterator[Any]:
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
 
 
-def _stored(file: Any, array: Any, signal: NDArray[Any], signals: Signals) -> Stored:
-    rate = _hdf5_rate(file, array, signals.rate_name) if signals.rate_name else None
+def _array(file: Any, signals: Signals) -> Any:
+    return _own_array(file, _name_of_array(file, lambda: _arrays(file), signals))
+
+
+def _name_of_array(there: Container[str], arrays: Callable[[], Mapping[str, Any]], signals: Signals) -> str:
+    """The array that the card names, else the only one of two dimensions, in a stacked file of three."""
+    if signals.array and signals.array in there:
+        return signals.array
+    named = ", ".join(arrays())[:100]
+    if signals.array:
+        raise Unusable(f"no array of the name signals.array: there are {named}")
+    dimensions, count = (3, "three") if signals.stacked else (2, "two")
+    tables = [name for name, array in arrays().items() if array.ndim == dimensions]
+    if len(tables) != 1:
+        raise Unusable(f"not one {count}-dimensional array; name it in signals.array: {named or 'none'}")
+    return tables[0]
+
+
+def _stored(signal: NDArray[Any], signals: Signals, *holders: Mapping[str, Any]) -> Stored:
+    """A signal, with the rate from the first of the holders that has a number under the card's name of it."""
+    rate = _number(signals.rate_name, holders)
     return Stored(samples_by_leads(signal, signals), None, None, rate)
 
 
-def _array(file: Any, signals: Signals) -> Any:
-    """The array that the card names, else the only one of two dimensions, in a stacked file of three."""
-    if signals.array:
-        if signals.array not in file:
-            raise Unusable(f"no array of the name signals.array: there are {', '.join(_arrays(file))[:100]}")
-        return _own_array(file, signals.array)
-    dimensions = 3 if signals.stacked else 2
-    tables = [name for name, array in _arrays(file).items() if array.ndim == dimensions]
-    if len(tables) != 1:
-        named = ", ".join(_arrays(file))[:100] or "none"
-        count = "three" if signals.stacked else "two"
-        raise Unusable(f"not one {count}-dimensional array; name it in signals.array: {named}")
-    return _own_array(file, tables[0])
+def _number(name: str | None, holders: Iterable[Mapping[str, Any]]) -> float | None:
+    if not name:
+        return None
+    for values in (np.asarray(held[name]).reshape(-1) for held in holders if name in held):
+        if len(values) == 1 and np.issubdtype(values.dtype, np.number):
+            return float(values[0])
+    raise Unusable(f"no number under signals.rate_name: {name}")
 
 
 def _own_array(file: Any, name: str) -> Any:
@@ -347,16 +352,6 @@ def _arrays(file: Any) -> dict[str, Any]:
     return found
 
 
-def _hdf5_rate(file: Any, array: Any, name: str) -> float:
-    """A number among the attributes of the array or the file, or an array of one number."""
-    for held in (array.attrs, file.attrs, file):
-        if name in held:
-            values = np.asarray(held[name]).reshape(-1)
-            if len(values) == 1 and np.issubdtype(values.dtype, np.number):
-                return float(values[0])
-    raise Unusable(f"no number under signals.rate_name: {name}")
-
-
 def read_numpy(path: Path, signals: Signals) -> Stored:
     """The array of a file. Raises Unusable for damage, and where the card does not say which array is meant."""
     check_file(path, LARGEST_SIGNAL)
@@ -365,11 +360,8 @@ def read_numpy(path: Path, signals: Signals) -> Stored:
         arrays = {"": array_of(content)} if path.suffix.lower() == ".npy" else read_arrays(content, LARGEST_SIGNAL)
     except Exception as error:  # numpy raises any kind of error on damaged content
         raise Unusable(f"unreadable or truncated: {str(error)[:100]}") from error
-    signal = _signal(arrays, signals)
-    rate = None
-    if signals.rate_name:
-        rate = _number(arrays, signals.rate_name)
-    return Stored(samples_by_leads(signal, signals), None, None, rate)
+    name = "" if "" in arrays else _name_of_array(arrays, lambda: arrays, signals)
+    return _stored(arrays[name], signals, arrays)
 
 
 def numpy_identifiers(path: Path, signals: Signals) -> list[str]:
@@ -379,7 +371,7 @@ def numpy_identifiers(path: Path, signals: Signals) -> list[str]:
 
 def read_numpy_row(path: Path, signals: Signals, row: int) -> Stored:
     """One recording of a stacked file. Raises Unusable for damage."""
-    return Stored(samples_by_leads(np.array(_stack(path)[row]), signals), None, None, None)
+    return _stored(np.array(_stack(path)[row]), signals)
 
 
 def _stack(path: Path) -> NDArray[Any]:
@@ -394,24 +386,6 @@ def _stack(path: Path) -> NDArray[Any]:
     if array.ndim != 3:
         raise Unusable(f"stacked file has not three dimensions: {array.ndim}")
     return array
-
-
-def _signal(arrays: Mapping[str, NDArray[Any]], signals: Signals) -> NDArray[Any]:
-    if signals.array:
-        if signals.array not in arrays:
-            raise Unusable(f"no array of the name signals.array: there are {', '.join(arrays)[:100]}")
-        return arrays[signals.array]
-    tables = {name: array for name, array in arrays.items() if array.ndim == 2 or not name}
-    if len(tables) != 1:
-        raise Unusable(f"not one two-dimensional array; name it in signals.array: {', '.join(arrays)[:100] or 'none'}")
-    return next(iter(tables.values()))
-
-
-def _number(arrays: Mapping[str, NDArray[Any]], name: str) -> float:
-    found = arrays.get(name)
-    if found is None or found.size != 1 or not np.issubdtype(found.dtype, np.number):
-        raise Unusable(f"no number under signals.rate_name: {name}")
-    return float(found.reshape(-1)[0])
 
 
 MOST_NUMBERS = 50_000
@@ -486,17 +460,12 @@ def wfdb_record_files(path: Path) -> tuple[Path, ...]:
     return (path, signal or path.with_suffix(".dat"))
 
 
-def alone(path: Path) -> tuple[Path, ...]:
-    """The files of a recording that is in one file."""
-    return (path,)
-
-
 class Reader(NamedTuple):
     """How files of a format are read."""
 
     read: Callable[[Path, Signals], Stored]
     """Raises Unusable with the reason."""
-    files: Callable[[Path], tuple[Path, ...]] = alone
+    files: Callable[[Path], tuple[Path, ...]] = lambda path: (path,)
     """The files that a recording is in, from the one that the pattern finds."""
     identifiers: Callable[[Path, Signals], list[str]] | None = None
     """The recordings of a stacked file, None for a format without such files. Raises Unusable with the reason."""

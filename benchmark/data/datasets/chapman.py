@@ -33,12 +33,11 @@ from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Li
 from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, read_workbook, years_of
 from benchmark.data.datasets.wfdb_files import (
     LARGEST_SIGNAL,
+    WFDBFolder,
     check_file,
     checked_recording,
     diagnosis_codes,
     one_of,
-    read_recording,
-    record_files,
     records_at,
 )
 
@@ -141,18 +140,16 @@ CSV_RECORD = re.compile(r"[-\w]{1,99}", re.ASCII)
 Form = tuple[str, str, Mapping[str, str]]
 
 
-class Chapman:
+class Chapman(WFDBFolder):
     """The folder with WFDBRecords/ (PhysioNet), WFDB_ChapmanShaoxing/ (Challenge) or ECGDataDenoised/ (figshare)."""
 
-    name: ClassVar[str] = "chapman"
-    title: ClassVar[str] = "Chapman"
-    classes: ClassVar[tuple[str, ...]] = ("SB", "AFIB", "GSVT", "SR")
-    first_label_counts: ClassVar[bool] = False
-    how_to_get: ClassVar[str] = "Get it from https://physionet.org/content/ecg-arrhythmia/1.0.0/"
-    licence: ClassVar[str] = (
-        "Creative Commons Attribution 4.0, https://physionet.org/content/ecg-arrhythmia/view-license/1.0.0/"
-    )
-    cite: ClassVar[str] = "Zheng et al., Sci Data 2020, https://doi.org/10.13026/wgex-er52"
+    name = "chapman"
+    title = "Chapman"
+    classes = ("SB", "AFIB", "GSVT", "SR")
+    first_label_counts = False
+    how_to_get = "Get it from https://physionet.org/content/ecg-arrhythmia/1.0.0/"
+    licence = "Creative Commons Attribution 4.0, https://physionet.org/content/ecg-arrhythmia/view-license/1.0.0/"
+    cite = "Zheng et al., Sci Data 2020, https://doi.org/10.13026/wgex-er52"
     folders: ClassVar[tuple[str, ...]] = (
         "chapman",
         "chapman_shaoxing",
@@ -163,12 +160,10 @@ class Chapman:
         "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing",
     )
 
+    suffix = ".mat"
     numbers: ClassVar[range] = range(1, LAST + 1)
     forms: ClassVar[tuple[Form, ...]] = FORMS
     tables: ClassVar[tuple[str, ...]] = FIGSHARE_TABLES
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
 
     def listing(self) -> Listing:
         """Recordings of the preferred form; labels are their rhythm groups. Raises DatasetError if there is none."""
@@ -192,7 +187,7 @@ class Chapman:
         """Header and signal file; of a CSV recording, the one file."""
         if entry.path.endswith(".csv"):
             return (self.root / entry.path,)
-        return record_files(self.root / entry.path, ".mat")
+        return super().files(entry)
 
     def people(self) -> dict[str, Person]:
         """By the workbook of the figshare form."""
@@ -203,7 +198,7 @@ class Chapman:
         """The signal in mV; raises Unusable."""
         if entry.path.endswith(".csv"):
             return read_csv_recording(self.root / entry.path)
-        return read_recording(self.root / entry.path)
+        return super().read(entry)
 
     def _workbooks(self) -> list[Path]:
         """Those of the figshare form that are there, the preferred first."""
@@ -255,10 +250,10 @@ class Chapman:
 class Ningbo(Chapman):
     """The folder with WFDBRecords/ (PhysioNet) or WFDB_Ningbo/ (Challenge)."""
 
-    name: ClassVar[str] = "ningbo"
-    title: ClassVar[str] = "Ningbo"
-    cite: ClassVar[str] = "Zheng et al., Sci Rep 2020, https://doi.org/10.13026/wgex-er52"
-    folders: ClassVar[tuple[str, ...]] = (
+    name = "ningbo"
+    title = "Ningbo"
+    cite = "Zheng et al., Sci Rep 2020, https://doi.org/10.13026/wgex-er52"
+    folders = (
         "ningbo",
         "WFDB_Ningbo",
         "ecg-arrhythmia-1.0.0",
@@ -274,7 +269,7 @@ class Ningbo(Chapman):
         ("WFDB_Ningbo", "JS*", RHYTHMS),
         ("WFDB_Ningbo", "g*/JS*", RHYTHMS),
     )
-    tables: ClassVar[tuple[str, ...]] = ()
+    tables = ()
 
     def _nothing_here(self) -> str:
         looked_for = ", ".join(f"{pattern}.hea" for _, pattern, _ in self.forms)

@@ -14,20 +14,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
-from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import (
     LARGEST_SIGNAL,
+    WFDBFolder,
     check_file,
     checked_recording,
     diagnosis_codes,
     one_of,
-    read_recording,
-    record_files,
     records_at,
 )
 
@@ -86,24 +84,20 @@ SNOMED = {
 REFERENCE_COLUMNS = ("Recording", "First_label", "Second_label", "Third_label")
 
 
-class CPSC2018:
+class CPSC2018(WFDBFolder):
     """The folder with Training_WFDB/ (and REFERENCE.csv in it or beside it), WFDB_CPSC2018/ or the original structs."""
 
-    name: ClassVar[str] = "cpsc2018"
-    title: ClassVar[str] = "CPSC2018"
-    classes: ClassVar[tuple[str, ...]] = ("Normal", "AF", "I-AVB", "LBBB", "RBBB", "PAC", "PVC", "STD", "STE")
-    first_label_counts: ClassVar[bool] = True
-    how_to_get: ClassVar[str] = (
+    name = "cpsc2018"
+    title = "CPSC2018"
+    classes = ("Normal", "AF", "I-AVB", "LBBB", "RBBB", "PAC", "PVC", "STD", "STE")
+    first_label_counts = True
+    how_to_get = (
         "Get it from https://physionet.org/content/challenge-2021/1.0.3/ (training/cpsc_2018); "
         "REFERENCE.csv from http://2018.icbeb.org/Challenge.html"
     )
-    licence: ClassVar[str] = (
-        "Creative Commons Attribution 4.0, https://physionet.org/content/challenge-2021/view-license/1.0.3/"
-    )
-    cite: ClassVar[str] = (
-        "Liu et al., J Med Imaging Health Inform 2018; Reyna et al., https://doi.org/10.13026/34va-7q14"
-    )
-    folders: ClassVar[tuple[str, ...]] = (
+    licence = "Creative Commons Attribution 4.0, https://physionet.org/content/challenge-2021/view-license/1.0.3/"
+    cite = "Liu et al., J Med Imaging Health Inform 2018; Reyna et al., https://doi.org/10.13026/34va-7q14"
+    folders = (
         "cpsc2018",
         "cpsc_2018",
         "Training_WFDB",
@@ -112,8 +106,7 @@ class CPSC2018:
         "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018",
     )
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    suffix = ".mat"
 
     def listing(self) -> Listing:
         """Recordings of the preferred form; labels from REFERENCE.csv, else from their headers.
@@ -141,17 +134,13 @@ class CPSC2018:
         """Header and signal file; of a struct, the one file."""
         if entry.path.endswith(".mat"):
             return (self.root / entry.path,)
-        return record_files(self.root / entry.path, ".mat")
-
-    def people(self) -> dict[str, Person]:
-        """None by a table."""
-        return {}
+        return super().files(entry)
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""
         if entry.path.endswith(".mat"):
             return read_struct(self.root / entry.path)
-        return read_recording(self.root / entry.path)
+        return super().read(entry)
 
     def _records(self, form: str, pattern: str) -> dict[str, list[Path]]:
         """Records of a form by name: WFDB records without extension, structs with theirs."""

@@ -1,43 +1,37 @@
 """Public datasets that the package ecgbench describes: its labels and folds, and signals that are read here.
 
-Everything that the results depend on stands in the card, so that a config with it is read without the package.
+Everything that the results depend on stands in the card, so that a config with it is read without the package. A column
+of labels is the default where ECGBench's config or its label module names one target; else the choice is the user's.
 
-Which columns of ECGBench's labels can make classes, and the classes where the package fixes them.
-
-A column is the default where ECGBench's config or its label module names one target; else the choice is the user's.
-Columns that ECGBench made to balance its folds are no labels.
-
-The package writes a table of its own into the dataset's folder; here it works in a temporary folder of links to it, so
-the data stay as they are. Nothing is downloaded.
-
-Signals by ECGBench's references: WFDB records, arrays in HDF5 and NumPy files, CSV by columns or rows.
+The package writes a table into the dataset's folder; here it works in a temporary folder of links to it, so the data
+stay as they are. Nothing is downloaded.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from logging import WARNING, getLogger
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from benchmark.data.datasets import card_formats
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.datasets.card import Declared, Format, Part, Signals, Word, printable
-from benchmark.data.datasets.card_dataset import FOLDS, age_of, checked_identifier, identifier, sex_of
-from benchmark.data.datasets.card_formats import READERS, Stored, derivable, recording_of, samples_by_leads
-from benchmark.data.datasets.tables import SHOWN, Row, Table, keyed, listing_of, path_within, truth
+from benchmark.data.datasets.card_dataset import FOLDS, age_of, checked_identifier, identifier, says_yes, sex_of
+from benchmark.data.datasets.card_formats import READERS, Stored, derivable, lacking, recording_of, samples_by_leads
+from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, path_within
 from benchmark.data.datasets.wfdb_files import LARGEST_SIGNAL, check_file
 from benchmark.results.schema import digest
 
@@ -46,7 +40,7 @@ FORM = "ecgbench:"
 """Beginning of the form of these datasets; their name in the package follows (benchmark.data.audit)."""
 LEAST_PATIENTS = 10
 """Patients that a label needs to be a class where nothing says it: one for each of ten folds."""
-Text = Annotated[str, Field(max_length=2000)]
+Text = Annotated[str, AfterValidator(printable), Field(max_length=2000)]
 
 
 def name_of(dataset: str) -> str:
@@ -82,8 +76,8 @@ class Labels(Part):
         return self
 
 
-class ECGBenchCard(Declared):
-    """A dataset of the package ecgbench; `dataset.ECGBenchSource` opens its folder."""
+class ECGBenchSource(Declared):
+    """The card of a dataset of the package ecgbench, which opens its folder (`base.Source`)."""
 
     kind: Literal["ecgbench"]
     dataset: str
@@ -104,25 +98,19 @@ class ECGBenchCard(Declared):
             raise ValueError("the name of a dataset in the package ecgbench was expected, e.g. sph")
         return dataset
 
-    @field_validator("how_to_get")
-    @classmethod
-    def _printable(cls, text: str) -> str:
-        return printable(text)
-
     @property
     def classes(self) -> tuple[str, ...]:
         """Class names; empty without labels."""
         return tuple(self.labels.classes) if self.labels else ()
 
     @property
-    def first_label_counts(self) -> bool:
-        """False: ECGBench ranks no labels."""
-        return False
-
-    @property
     def folders(self) -> tuple[str, ...]:
         """Names its folder has under a data root."""
         return tuple(dict.fromkeys((self.name, self.dataset, self.dataset.replace("_", "-"))))
+
+    def __call__(self, root: Path) -> Dataset:
+        """The dataset in a folder; nothing is read yet."""
+        return ECGBenchDataset(self, root)
 
 
 FOR_FOLDS = re.compile(
@@ -225,7 +213,8 @@ ITS_TABLE = "ecgbench_metadata.csv"
 """What the package caches in a dataset's folder; it is made anew, since it may be older than the data."""
 FOLD_SEED = 42
 """Of the package's published folds (`ecgbench splits`)."""
-SIDES = {"train": "train", "val": "validation", "test": "test"}
+SIDES = {"train": "train", "validation": "val", "test": "test"}
+"""Side -> its name in the package."""
 
 
 class Tables(NamedTuple):
@@ -237,11 +226,11 @@ class Tables(NamedTuple):
     """Of the recordings."""
     paths: list[str]
     """Of the signals, below the dataset's folder, with what else the package appends: 'parts.hdf5:tracings:417'."""
-    patients: list[str] | None
-    """None where the dataset names none; '' for a recording without."""
+    patients: list[str]
+    """The recordings themselves where the dataset names no patients; '' for a recording without one."""
     folds: dict[str, int]
     """Recording -> fold of its side; empty if not asked for."""
-    warnings: tuple[str, ...]
+    warnings: list[str]
 
 
 def package_version() -> str:
@@ -268,15 +257,10 @@ def config_of(dataset: str) -> Any:
 def refusal(config: Any) -> str:
     """Why a dataset cannot be used: '' if its files hold twelve leads, or as many as determine the others."""
     names = config.lead_names or ()
-    if holds_twelve(names) or derivable(names):
+    if not lacking(names) or derivable(names):
         return ""
     named = ", ".join(names or ["not named"])[:60]
     return f"not the twelve leads: {config.leads} ({named})"
-
-
-def holds_twelve(names: Collection[str]) -> bool:
-    """Whether all of the twelve leads are among these names, in any case."""
-    return {lead.lower() for lead in LEADS} <= {name.strip().lower() for name in names}
 
 
 def about(config: Any) -> str:
@@ -293,7 +277,7 @@ def read_tables(config: Any, root: Path, title: str, *, folds: bool) -> Tables:
 
     Raises DatasetError where the package finds the folder is not the dataset's.
     """
-    with TemporaryDirectory() as folder, _heard() as said:
+    with TemporaryDirectory() as folder, _heard() as heard:
         links = Path(folder)
         try:
             _link(root, links)
@@ -301,12 +285,12 @@ def read_tables(config: Any, root: Path, title: str, *, folds: bool) -> Tables:
         except Exception as error:  # the package raises many kinds for a folder that is not the dataset's
             reason = " ".join(str(error).replace(folder, str(root)).split())[:400] or type(error).__name__
             raise DatasetError(f"{title}: ecgbench cannot use {root}: {reason}. {about(config)}") from error
-    names = [identifier(str(name)) for name in frame[config.record_id_column]]
-    patients = None
-    if config.patient_id_column in frame:
-        patients = [text_of(patient) for patient in frame[config.patient_id_column]]
+    said = list(dict.fromkeys(f"ecgbench: {' '.join(text.split())[:300]}".rstrip(".") for text in heard))
+    names = _identifiers(frame[config.record_id_column])
     paths = [text_of(path) for path in frame[config.signal_path_columns[config.default_sampling_rate]]]
-    return Tables(frame, names, paths, patients, side_of, tuple(dict.fromkeys(said)))
+    if config.patient_id_column not in frame:
+        return Tables(frame, names, paths, names, side_of, [*said, NO_PATIENTS])
+    return Tables(frame, names, paths, [text_of(name) for name in frame[config.patient_id_column]], side_of, said)
 
 
 def text_of(value: Any) -> str:
@@ -314,20 +298,22 @@ def text_of(value: Any) -> str:
     return "" if pd.isna(value) else identifier(str(value).strip())
 
 
+def _identifiers(cells: Iterable[Any]) -> list[str]:
+    return [identifier(str(cell)) for cell in cells]
+
+
 def _by_the_package(config: Any, folder: Path, folds: bool) -> tuple[pd.DataFrame, dict[str, int]]:
     from ecgbench.labels import load_labels
     from ecgbench.splitting import get_splitter
 
-    splitter = get_splitter(config.slug)
+    splitter, key = get_splitter(config.slug), config.record_id_column
     frame = splitter.load_metadata(folder, config)
     side_of = _folds(splitter, frame, config) if folds else {}
     if config.labels is not None and config.labels.available:
         labels = load_labels(config, folder)
-        labels.index = [identifier(str(name)) for name in labels.index]
-        rows = labels.reindex([identifier(str(name)) for name in frame[config.record_id_column]])
-        frame = frame.assign(
-            **{name: rows[name].to_numpy() for name in rows.columns if name != config.record_id_column}
-        )
+        labels.index = _identifiers(labels.index)
+        rows = labels.reindex(_identifiers(frame[key]))
+        frame = frame.assign(**{name: rows[name].to_numpy() for name in rows.columns if name != key})
     return frame, side_of
 
 
@@ -337,12 +323,13 @@ def _folds(splitter: Any, frame: pd.DataFrame, config: Any) -> dict[str, int]:
 
     stratified = splitter.get_stratification_labels(frame, config)
     result = split_dataset(frame, stratified, config, config.n_folds, FOLD_SEED)
-    found: dict[str, int] = {}
-    for side, own in SIDES.items():
-        for fold in getattr(result, f"default_{side}_folds"):
-            names = result.folds[fold][config.record_id_column] if fold in result.folds else []
-            found |= {identifier(str(name)): FOLDS[own] for name in names}
-    return found
+    return {
+        name: FOLDS[side]
+        for side, word in SIDES.items()
+        for fold in getattr(result, f"default_{word}_folds")
+        if fold in result.folds
+        for name in _identifiers(result.folds[fold][config.record_id_column])
+    }
 
 
 def _link(root: Path, links: Path) -> None:
@@ -355,32 +342,27 @@ def _link(root: Path, links: Path) -> None:
 @contextmanager
 def _heard() -> Iterator[list[str]]:
     """The warnings of the package and of what it uses, which are not printed."""
-    said: list[str] = []
-
-    class Listener(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            said.append(_one_line(record.getMessage()))
-
-    listener, logger = Listener(logging.WARNING), logging.getLogger(PACKAGE)
+    texts: list[str] = []
+    listener, logger = BufferingHandler(10**6), getLogger(PACKAGE)
+    listener.setLevel(WARNING)
     logger.addHandler(listener)
     propagate, logger.propagate = logger.propagate, False
     try:
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
-            yield said
-        said += [_one_line(str(warning.message)) for warning in raised if issubclass(warning.category, UserWarning)]
+            yield texts
+        texts += [record.getMessage() for record in listener.buffer]
+        texts += [str(warning.message) for warning in raised if issubclass(warning.category, UserWarning)]
     finally:
         logger.removeHandler(listener)
         logger.propagate = propagate
 
 
-def _one_line(text: str) -> str:
-    return f"ecgbench: {' '.join(text.split())[:300]}".rstrip(".")
-
-
-def columns_of(frame: pd.DataFrame) -> Sequence[str]:
-    """Names of all columns."""
-    return [str(name) for name in frame.columns]
+def _check_column(frame: pd.DataFrame, field: str, title: str) -> None:
+    """Raise DatasetError where a column of labels is not among the package's."""
+    if field not in frame:
+        there = ", ".join(map(str, frame.columns))[:600]
+        raise DatasetError(f"{title}: ecgbench's labels have no column {field!r}; there are {there}")
 
 
 def stated(value: Any, separator: str | None) -> list[str]:
@@ -394,16 +376,8 @@ def stated(value: Any, separator: str | None) -> list[str]:
 
 
 def flags(row: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
-    """The columns of yes and no that say yes. Raises Unusable for anything else in them; blank is no."""
-    found = []
-    for field in fields:
-        text = text_of(row[field])
-        said = truth(text) if text else False
-        if said is None:
-            raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {text[:SHOWN]!r}")
-        if said:
-            found.append(field)
-    return found
+    """The columns of yes and no that say yes; blank is no. Raises Unusable for anything else in them."""
+    return [field for field in fields if says_yes(text_of(row[field]))]
 
 
 def counted(labels: Iterator[tuple[str, list[str]]], least: int) -> list[str]:
@@ -419,7 +393,7 @@ def _number_first(label: str) -> tuple[int, str]:
     return (int(label), "") if label.isdecimal() and len(label) < 19 else (10**19, label)
 
 
-SUFFIXES: dict[str, Format] = {"wfdb": "wfdb", "hdf5": "hdf5", "npy": "numpy", "csv": "csv", "csv_lead_rows": "numpy"}
+KINDS: dict[str, Format] = {"wfdb": "wfdb", "hdf5": "hdf5", "npy": "numpy", "csv": "csv", "csv_lead_rows": "numpy"}
 """The package's format -> that of a card of files which means the same numbers."""
 WFDB_SUFFIXES = (".hea", ".mat", ".dat")
 HDF5_SUFFIXES = (".h5", ".hdf5", ".he5", ".hdf")
@@ -451,36 +425,33 @@ def reference_of(text: str, form: str) -> Reference:
 
 def meaning_of(config: Any) -> Signals:
     """What the numbers of a dataset's files mean, as the card of a folder says it."""
-    form = SUFFIXES[config.signal_format]
-    derive = bool(derivable(config.lead_names or ()))
-    if form == "wfdb":  # the headers state leads, units and rate
-        return Signals(files="*.hea", format=form, derive=derive)
-    rate, gain = float(config.default_sampling_rate), 1 / config.signal_unit_scale
-    if form == "csv":  # the first line names the leads
-        return Signals(files="*.csv", format=form, rate=rate, gain=gain, derive=derive)
+    kind, derive = KINDS[config.signal_format], bool(derivable(config.lead_names or ()))
+    if kind == "wfdb":  # the headers state leads, units and rate
+        return Signals(files="*.hea", format=kind, derive=derive)
     used = {lead.lower() for lead in LEADS}
     leads = [name if name.strip().lower() in used else "-" for name in config.lead_names]
-    return Signals(files="*.npy", format=form, rate=rate, gain=gain, leads=leads, derive=derive)
+    return Signals(
+        files="*",
+        format=kind,
+        rate=float(config.default_sampling_rate),
+        gain=1 / config.signal_unit_scale,
+        leads=None if kind == "csv" else leads,  # the first line of a CSV file names them
+        derive=derive,
+    )
 
 
-def read_signal(root: Path, reference: Reference, form: str, signals: Signals) -> Recording:
-    """A signal in mV. Raises Unusable."""
-    return recording_of(_READERS[form](root / reference.path, reference, signals), signals)
-
-
-def _read_hdf5(path: Path, reference: Reference, signals: Signals) -> Stored:
-    """A recording's own file, or a row of an array of many."""
-    signals = signals.model_copy(update={"array": reference.array})
-    if reference.row is None:
-        return card_formats.read_hdf5(path, signals)
-    return _without_padding(card_formats.read_hdf5_row(path, signals, reference.row))
-
-
-def _read_npy(path: Path, reference: Reference, signals: Signals) -> Stored:
-    """A recording's own file, or a row of an array of many."""
-    if reference.row is None:
-        return card_formats.read_numpy(path, signals)
-    return _without_padding(card_formats.read_numpy_row(path, signals, reference.row))
+def read_signal(root: Path, text: str, config: Any) -> Recording:
+    """The signal of a reference in mV. Raises Unusable."""
+    path, array, row = reference_of(text, config.signal_format)
+    signals, reader = meaning_of(config).model_copy(update={"array": array}), READERS[KINDS[config.signal_format]]
+    if config.signal_format == "csv_lead_rows":
+        stored = _read_lead_rows(root / path, signals)
+    elif row is None:
+        stored = reader.read(root / path, signals)
+    else:
+        assert reader.read_row is not None, "references name rows of HDF5 and NumPy files alone"
+        stored = _without_padding(reader.read_row(root / path, signals, row))
+    return recording_of(stored, signals)
 
 
 def _without_padding(stored: Stored) -> Stored:
@@ -489,24 +460,14 @@ def _without_padding(stored: Stored) -> Stored:
     return stored._replace(signal=stored.signal[sampled[0] : sampled[-1] + 1]) if len(sampled) else stored
 
 
-def _read_lead_rows(path: Path, reference: Reference, signals: Signals) -> Stored:
+def _read_lead_rows(path: Path, signals: Signals) -> Stored:
     """A text file with a line a lead and no names."""
     check_file(path, LARGEST_SIGNAL)
     try:
-        rows = np.loadtxt(path, delimiter=",", ndmin=2)
+        rows = np.loadtxt(path, delimiter=",", ndmin=2)  # (L, n)
     except (OSError, ValueError) as error:
         raise Unusable(f"unreadable or not numbers: {type(error).__name__}") from error
     return Stored(samples_by_leads(rows, signals), None, None, None)
-
-
-_READERS: dict[str, Callable[[Path, Reference, Signals], Stored]] = {
-    "wfdb": lambda path, reference, signals: card_formats.read_wfdb(path, signals),
-    "csv": lambda path, reference, signals: card_formats.read_csv(path, signals),
-    "csv_lead_rows": _read_lead_rows,
-    "hdf5": _read_hdf5,
-    "npy": _read_npy,
-}
-"""The package's format -> reader. Raises Unusable."""
 
 
 STANDARD_SCORES = (
@@ -524,7 +485,7 @@ AGE = ("age", "age_years", "age_at_ecg", "PatientAge")
 class ECGBenchDataset:
     """A card and a folder."""
 
-    def __init__(self, card: ECGBenchCard, root: Path) -> None:
+    def __init__(self, card: ECGBenchSource, root: Path) -> None:
         self.card, self.root = card, root
         self.name, self.title = card.name, card.title
         self.classes, self.first_label_counts = card.classes, card.first_label_counts
@@ -541,39 +502,36 @@ class ECGBenchDataset:
             raise DatasetError(f"{self.title}: {reason}")
         return config
 
-    @cached_property
-    def _meaning(self) -> Any:
-        return meaning_of(self.config)
-
     def listing(self) -> Listing:
         """A recording per row of the package's table. Raises DatasetError where the folder is not the dataset's."""
-        versions = READERS[SUFFIXES[self.config.signal_format]].versions(self.title)
-        tables = read_tables(self.config, self.root, self.title, folds=self.card.split == "theirs" and self._labelled)
-        fields = self._fields(tables)
+        card, labels = self.card, self.card.labels
+        versions = READERS[KINDS[self.config.signal_format]].versions(self.title)
+        tables = read_tables(self.config, self.root, self.title, folds=card.split == "theirs" and labels is not None)
+        fields = [] if labels is None else [labels.field] if isinstance(labels.field, str) else labels.field
+        for field in fields:
+            _check_column(tables.frame, field, self.title)
+        columns = [name for name in dict.fromkeys((*fields, *REPORT, *SEX, *AGE)) if name in tables.frame]
+        cells = tables.frame[columns].to_dict("records")
         rows = keyed(
             Table([(name, str(place)) for place, name in enumerate(tables.names)], []), lambda name: name or None
         )
-        kept = [row for row in rows.rows if not tables.paths[int(row[1])].startswith(tuple(self.card.leave_out))]
+        used = [row for row in rows.rows if not tables.paths[int(row[1])].startswith(tuple(card.leave_out))]
         outside: Counter[str] = Counter()
-        columns = {name: tables.frame[name].tolist() for name in (*fields, *REPORT, *SEX, *AGE) if name in tables.frame}
 
         def entry(row: Row) -> Entry:
-            place = int(row[1])
-            cells = {name: column[place] for name, column in columns.items()}
-            return self._entry(tables, row[0], place, cells, outside)
+            return self._entry(tables, int(row[1]), cells[int(row[1])], outside)
 
-        form = f"{FORM}{self.card.dataset}, {self.config.signal_format}"
-        listing = listing_of(Table(kept, rows.skipped), entry, form=form)
-        warnings = [*tables.warnings, *self._said(tables, outside, len(rows.rows) - len(kept))]
-        reading = digest(
-            [self.card.model_dump(mode="json", exclude={"title", "how_to_get"}), package_version(), versions]
+        listing = listing_of(
+            Table(used, rows.skipped), entry, form=f"{FORM}{card.dataset}, {self.config.signal_format}"
         )
-        return Listing(listing.entries, listing.skipped, listing.form, (), tuple(warnings), reading)
+        reading = digest([card.model_dump(mode="json", exclude={"title", "how_to_get"}), package_version(), versions])
+        said = (*tables.warnings, *self._said(outside, len(rows.rows) - len(used)))
+        return Listing(listing.entries, listing.skipped, listing.form, (), said, reading)
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """The files an entry is read from."""
-        path = self.root / self._reference(entry).path
-        return card_formats.wfdb_record_files(path) if self.config.signal_format == "wfdb" else (path,)
+        form = self.config.signal_format
+        return READERS[KINDS[form]].files(self.root / reference_of(entry.path, form).path)
 
     def people(self) -> dict[str, Person]:
         """None by a table; see the entries."""
@@ -581,72 +539,45 @@ class ECGBenchDataset:
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""
-        return read_signal(self.root, self._reference(entry), self.config.signal_format, self._meaning)
+        return read_signal(self.root, entry.path, self.config)
 
-    @property
-    def _labelled(self) -> bool:
-        return self.card.labels is not None
+    def _entry(self, tables: Tables, place: int, cells: Mapping[Any, Any], outside: Counter[str]) -> Entry:
+        """The recording of a row; its labels that are no class are counted in `outside`. Raises Unusable."""
 
-    def _reference(self, entry: Entry) -> Reference:
-        return reference_of(entry.path, self.config.signal_format)
+        def first(columns: Sequence[str]) -> str:
+            return next((text_of(cells[column]) for column in columns if column in cells), "")
 
-    def _fields(self, tables: Tables) -> list[str]:
-        """The columns of the labels. Raises DatasetError where they are not among the package's."""
-        labels = self.card.labels
-        named = [] if labels is None else [labels.field] if isinstance(labels.field, str) else labels.field
-        lacking = [field for field in named if field not in tables.frame]
-        if lacking:
-            there = ", ".join(columns_of(tables.frame))[:600]
-            raise DatasetError(f"{self.title}: ecgbench's labels have no column {lacking[0]!r}; there are {there}")
-        return named
-
-    def _entry(self, tables: Tables, name: str, place: int, cells: Mapping[str, Any], outside: Counter[str]) -> Entry:
-        patient = tables.patients[place] if tables.patients is not None else name
-        fold = tables.folds.get(name)
-        if tables.folds and fold is None:
+        name, labels = tables.names[place], self.card.labels
+        if tables.folds and name not in tables.folds:
             raise Unusable("on no side of ecgbench's split")
+        recording = checked_identifier(name)
+        patient = checked_identifier(tables.patients[place]) or f"unknown-{name}"
+        path = path_within(tables.paths[place])
+        words: list[str] = []
+        if labels is not None:
+            flagged = isinstance(labels.field, list)
+            words = flags(cells, labels.field) if flagged else stated(cells[labels.field], labels.separator)
+        outside.update(word for word in words if word not in self.classes)
         return Entry(
-            recording=checked_identifier(name),
-            patient=checked_identifier(patient) or f"unknown-{name}",
-            path=path_within(tables.paths[place]),
-            labels=self._labels(cells, outside),
-            report=next((text_of(cells[column]) for column in REPORT if column in cells), "").replace(" | ", ". "),
-            fold=fold,
-            sex=next((sex_of(text_of(cells[column])) for column in SEX if column in cells), ""),
-            age=next((age_of(text_of(cells[column])) for column in AGE if column in cells), None),
+            recording=recording,
+            patient=patient,
+            path=path,
+            labels=tuple(self.classes.index(word) for word in words if word in self.classes),
+            report=first(REPORT).replace(" | ", ". "),
+            fold=tables.folds.get(name),
+            sex=sex_of(first(SEX)),
+            age=age_of(first(AGE)),
         )
 
-    def _labels(self, cells: Mapping[str, Any], outside: Counter[str]) -> tuple[int, ...]:
-        """Indices of the classes of a recording; labels that are no class are counted in `outside`."""
-        labels = self.card.labels
-        if labels is None:
-            return ()
-        if isinstance(labels.field, list):
-            own = flags(cells, labels.field)
-        else:
-            own = stated(cells[labels.field], labels.separator)
-        outside.update(label for label in own if label not in labels.classes)
-        return tuple(labels.classes.index(label) for label in own if label in labels.classes)
-
-    def _said(self, tables: Tables, outside: Counter[str], left_out: int) -> list[str]:
-        said = [] if tables.patients is not None else [NO_PATIENTS]
+    def _said(self, outside: Counter[str], left_out: int) -> Iterator[str]:
         if self.config.signal_units.lower() == "zscore":
-            said.append(STANDARD_SCORES)
+            yield STANDARD_SCORES
         if left_out:
-            said.append(f"{left_out} recordings are left out by the card ({', '.join(self.card.leave_out)})")
+            yield f"{left_out} recordings are left out by the card ({', '.join(self.card.leave_out)})"
         if outside:
             most = ", ".join(f"{label} {count}" for label, count in outside.most_common(SHOWN_LABELS))
             count = f"{len(outside)} labels are" if len(outside) > 1 else "1 label is"
-            said.append(f"{count} no class and left out of {outside.total()} statements, most often {most}")
-        return said
-
-
-class ECGBenchSource(ECGBenchCard):
-    """A card as the source of a dataset (`readers.base.Source`)."""
-
-    def __call__(self, root: Path) -> Dataset:
-        """The dataset in a folder; nothing is read yet."""
-        return ECGBenchDataset(self, root)
+            yield f"{count} no class and left out of {outside.total()} statements, most often {most}"
 
 
 Find = Callable[[ECGBenchSource], Path]
@@ -669,60 +600,43 @@ def completed(values: Mapping[str, Any], find: Find) -> dict[str, Any]:
         return whole  # the card refuses it
     labels = _named(dataset, choice, given)
     if "classes" not in labels:
-        labels["classes"] = list(codebook(dataset, labels["field"])) or _counted(whole, labels, _folder(whole, find))
+        labels["classes"] = list(codebook(dataset, labels["field"])) or _counted(config, whole, labels, find)
     return {**whole, "labels": labels}
 
 
 def _named(dataset: str, choice: Choice, given: Mapping[str, Any]) -> dict[str, Any]:
     """The labels of a card with field and separator."""
+    ways = ", ".join(f"ecgbench:{dataset}:{field}" for field in choice.fields) or "a column of its tables"
     field = given.get("field", choice.fields[0] if choice.decided and choice.fields else None)
     if field is None:
         raise ValueError(
-            f"{dataset}: which labels make the classes is your choice: {_ways(dataset)}, or to pretrain on it without "
+            f"{dataset}: which labels make the classes is your choice: {ways}, or to pretrain on it without "
             f"labels ecgbench:{dataset}:none"
         )
-    if isinstance(field, str) and FOR_FOLDS.fullmatch(field):
-        raise ValueError(f"{dataset}: {field} was made to balance folds and is no label; take {_ways(dataset)}")
-    labels = {"field": field, **given}
     if isinstance(field, list):
-        return {"classes": field, **labels}
-    if field in choice.separators:
-        labels.setdefault("separator", choice.separators[field])
-    return labels
+        return {"classes": field, "field": field, **given}
+    if isinstance(field, str) and FOR_FOLDS.fullmatch(field):
+        raise ValueError(f"{dataset}: {field} was made to balance folds and is no label; take {ways}")
+    separator = {"separator": choice.separators[field]} if field in choice.separators else {}
+    return {"field": field, **separator, **given}
 
 
-def _folder(values: Mapping[str, Any], find: Find) -> Path:
-    """The dataset's folder, to count its labels. Raises DatasetError."""
-    card = ECGBenchSource.model_validate({**values, "labels": None})
+def _counted(config: Any, card: Mapping[str, Any], labels: Mapping[str, Any], find: Find) -> list[str]:
+    """Classes that are counted in the dataset's folder: labels that enough patients have. Raises as `completed`."""
     try:
-        return find(card)
+        folder = find(ECGBenchSource.model_validate({**card, "labels": None}))
     except DatasetError as missing:
         raise DatasetError(f"its classes are counted in its labels. {missing}") from None
-
-
-def _ways(dataset: str) -> str:
-    """'ecgbench:ludb:rhythms, ecgbench:ludb:...': the fields that can be chosen."""
-    return (
-        ", ".join(f"ecgbench:{dataset}:{field}" for field in CHOICES.get(dataset, NONE).fields)
-        or "a column of its tables"
-    )
-
-
-def _counted(card: Mapping[str, Any], labels: Mapping[str, Any], folder: Path) -> list[str]:
-    """Classes that are counted in the data: labels that enough patients have."""
     dataset, field, least = str(card["dataset"]), labels["field"], labels.get("least_patients", LEAST_PATIENTS)
-    tables = read_tables(config_of(dataset), folder, dataset, folds=False)
-    if field not in tables.frame:
-        there = ", ".join(columns_of(tables.frame))[:600]
-        raise ValueError(f"{dataset}: ecgbench's labels have no column {field!r}; there are {there}")
-    patients, left_out = tables.patients or tables.names, tuple(card.get("leave_out", ()))
-
-    def each() -> Iterator[tuple[str, list[str]]]:
-        for name, patient, path, cell in zip(tables.names, patients, tables.paths, tables.frame[field], strict=True):
-            if not path.startswith(left_out):
-                yield patient or name, stated(cell, labels.get("separator"))
-
-    classes = counted(each(), least) if isinstance(least, int) else []
+    tables, left_out = read_tables(config, folder, dataset, folds=False), tuple(card.get("leave_out", ()))
+    _check_column(tables.frame, field, dataset)
+    rows = zip(tables.names, tables.patients, tables.paths, tables.frame[field], strict=True)
+    labelled = (
+        (patient or name, stated(cell, labels.get("separator")))
+        for name, patient, path, cell in rows
+        if not path.startswith(left_out)
+    )
+    classes = counted(labelled, least) if isinstance(least, int) else []
     if len(classes) < 2:
         raise ValueError(
             f"{dataset}: of the labels in {field!r} {len(classes)} have at least {least} patients in {folder}, and a "

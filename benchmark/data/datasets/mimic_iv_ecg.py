@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import ClassVar
-
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
 from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, path_within, read_table, whole_number
-from benchmark.data.datasets.wfdb_files import read_recording, record_files
+from benchmark.data.datasets.wfdb_files import WFDBFolder
 
 REPORTS = tuple(f"report_{line}" for line in range(18))
 
 
-class MIMICIVECG:
+class MIMICIVECG(WFDBFolder):
     """The folder with record_list.csv, machine_measurements.csv and files/."""
 
-    name: ClassVar[str] = "mimic-iv-ecg"
-    title: ClassVar[str] = "MIMIC-IV-ECG"
-    classes: ClassVar[tuple[str, ...]] = ()
-    first_label_counts: ClassVar[bool] = False
-    how_to_get: ClassVar[str] = "Get MIMIC-IV-ECG 1.0 from https://physionet.org/content/mimic-iv-ecg/1.0/"
-    licence: ClassVar[str] = (
-        "Open Database License (ODbL) 1.0, https://physionet.org/content/mimic-iv-ecg/view-license/1.0/"
-    )
-    cite: ClassVar[str] = "Gow et al., PhysioNet 2023, https://doi.org/10.13026/4nqg-sb35"
-    folders: ClassVar[tuple[str, ...]] = (
+    name = "mimic-iv-ecg"
+    title = "MIMIC-IV-ECG"
+    classes = ()
+    first_label_counts = False
+    how_to_get = "Get MIMIC-IV-ECG 1.0 from https://physionet.org/content/mimic-iv-ecg/1.0/"
+    licence = "Open Database License (ODbL) 1.0, https://physionet.org/content/mimic-iv-ecg/view-license/1.0/"
+    cite = "Gow et al., PhysioNet 2023, https://doi.org/10.13026/4nqg-sb35"
+    folders = (
         "mimic-iv-ecg",
         "mimic-iv-ecg-diagnostic-electrocardiogram-matched-subset-1.0",
         "physionet.org/files/mimic-iv-ecg/1.0",
     )
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    suffix = ".dat"
 
     def listing(self) -> Listing:
         """Rows of record_list.csv whose patient folder (files/pNNNN) is on disk: a partial copy is a smaller corpus."""
@@ -56,18 +50,6 @@ class MIMICIVECG:
             lambda row: _entry(row, report, doubtful),
             form=f"{len(here)} of {len(folders)} patient folders",
         )
-
-    def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Header and signal file."""
-        return record_files(self.root / entry.path, ".dat")
-
-    def people(self) -> dict[str, Person]:
-        """None by a table."""
-        return {}
-
-    def read(self, entry: Entry) -> Recording:
-        """The signal in mV; raises Unusable."""
-        return read_recording(self.root / entry.path)
 
 
 def _entry(row: Row, report: dict[str, str], doubtful: dict[str, str]) -> Entry:

@@ -1,13 +1,8 @@
-"""PTB-XL: the reader, the 71 SCP-ECG statements, and the six tasks.
+"""PTB-XL 1.0.3 (Wagner et al., Sci Data 2020): its reader, its 71 SCP-ECG statements and its six tasks.
 
-PTB-XL 1.0.3 (Wagner et al., Sci Data 2020): 21,799 recordings, diagnostic superclasses, ten official folds.
-
-The 71 SCP-ECG statements of PTB-XL 1.0.3, as its scp_statements.csv lists them.
-
-The six tasks of PTB-XL (Strodthoff et al., IEEE JBHI 2021): which statements make which classes.
-
-A recording's labels are the keys of `scp_codes`, of whatever likelihood, 0 included, mapped through
-`scp_statements.csv`; recordings without a label of the task are dropped. Folds 1-8 train, 9 validates, 10 tests.
+21,799 recordings with diagnostic superclasses and ten official folds: 1-8 train, 9 validates, 10 tests. The tasks are
+those of Strodthoff et al. (IEEE JBHI 2021): a recording's labels are the keys of `scp_codes`, of whatever likelihood, 0
+included, mapped through `scp_statements.csv`; recordings without a label of the task are dropped.
 """
 
 from __future__ import annotations
@@ -16,11 +11,8 @@ import ast
 import csv
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Person, Recording, Unusable
 from benchmark.data.datasets.tables import (
@@ -36,10 +28,7 @@ from benchmark.data.datasets.tables import (
     whole_number,
     years_of,
 )
-from benchmark.data.datasets.wfdb_files import read_recording, record_files
-
-if TYPE_CHECKING:
-    import pandas as pd
+from benchmark.data.datasets.wfdb_files import WFDBFolder
 
 COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
 FORMS = {"records500": "filename_hr", "records100": "filename_lr"}
@@ -55,27 +44,24 @@ NO_PATIENT = ("", "nan", "-1", "-1.0")
 """Values of patient_id for an unknown patient, in lower case."""
 
 
-class PTBXL:
+class PTBXL(WFDBFolder):
     """The folder with ptbxl_database.csv, scp_statements.csv and records500/ or records100/."""
 
-    name: ClassVar[str] = "ptb-xl"
-    title: ClassVar[str] = "PTB-XL"
-    classes: ClassVar[tuple[str, ...]] = ("NORM", "MI", "STTC", "CD", "HYP")
-    first_label_counts: ClassVar[bool] = False
-    how_to_get: ClassVar[str] = "Get PTB-XL 1.0.3 from https://physionet.org/content/ptb-xl/1.0.3/"
-    licence: ClassVar[str] = (
-        "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
-    )
-    cite: ClassVar[str] = "Wagner et al., Sci Data 2020, https://doi.org/10.13026/kfzx-aw45"
-    folders: ClassVar[tuple[str, ...]] = (
+    name = "ptb-xl"
+    title = "PTB-XL"
+    classes = ("NORM", "MI", "STTC", "CD", "HYP")
+    first_label_counts = False
+    how_to_get = "Get PTB-XL 1.0.3 from https://physionet.org/content/ptb-xl/1.0.3/"
+    licence = "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
+    cite = "Wagner et al., Sci Data 2020, https://doi.org/10.13026/kfzx-aw45"
+    folders = (
         "ptb-xl",
         "ptbxl",
         "ptb-xl-a-large-publicly-available-electrocardiography-dataset-1.0.3",
         "physionet.org/files/ptb-xl/1.0.3",
     )
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    suffix = ".dat"
 
     def listing(self) -> Listing:
         """Every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
@@ -92,10 +78,6 @@ class PTBXL:
             warnings=[*warnings, *spelt_apart("patient", patients)],
         )
 
-    def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Header and signal file."""
-        return record_files(self.root / entry.path, ".dat")
-
     def people(self) -> dict[str, Person]:
         """By the columns of sex and age of ptbxl_database.csv."""
         try:
@@ -106,7 +88,7 @@ class PTBXL:
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable, also for another sampling rate than its folder's."""
-        recording = read_recording(self.root / entry.path)
+        recording = super().read(entry)
         for form in RATES.keys() & set(PurePosixPath(entry.path).parts):
             if recording.fs != RATES[form]:
                 raise Unusable(f"sampling rate is not its folder's: {recording.fs:g} Hz in {form}")
@@ -124,18 +106,12 @@ class PTBXL:
                 f"looked for their headers in {' and '.join(f'{form}/' for form in FORMS)}. {self.how_to_get}"
             )
         high, low = held
-        form = low if held[low] > held[high] and 2 * held[high] < len(rows) else high
-        others = [other for other in held if other != form and held[other]]
-        if form == high or not held[high]:
-            return form, others, []
-        return (
-            form,
-            others,
-            [
-                f"{high} has {held[high]} of the {len(rows)} listed recordings, {low} has {held[low]}: {low} is read, "
-                f"{RATES[low]} Hz"
-            ],
-        )
+        if held[low] <= held[high] or 2 * held[high] >= len(rows):
+            return high, [low] if held[low] else [], []
+        if not held[high]:
+            return low, [], []
+        warning = f"{high} has {held[high]} of the {len(rows)} listed recordings, {low} has {held[low]}"
+        return low, [high], [f"{warning}: {low} is read, {RATES[low]} Hz"]
 
     def _check_file_names(self, table: Table, form: str) -> None:
         """Raise DatasetError where a file name has another recording's number: the labels of its row are not its own.
@@ -260,79 +236,83 @@ class Statement(NamedTuple):
     description: str
 
 
-SCP_STATEMENTS: tuple[Statement, ...] = (
-    Statement("NDT", "diagnostic form", "STTC", "STTC", "non-diagnostic T abnormalities"),
-    Statement("NST_", "diagnostic form", "STTC", "NST_", "non-specific ST changes"),
-    Statement("DIG", "diagnostic form", "STTC", "STTC", "digitalis-effect"),
-    Statement("LNGQT", "diagnostic form", "STTC", "STTC", "long QT-interval"),
-    Statement("NORM", "diagnostic", "NORM", "NORM", "normal ECG"),
-    Statement("IMI", "diagnostic", "MI", "IMI", "inferior myocardial infarction"),
-    Statement("ASMI", "diagnostic", "MI", "AMI", "anteroseptal myocardial infarction"),
-    Statement("LVH", "diagnostic", "HYP", "LVH", "left ventricular hypertrophy"),
-    Statement("LAFB", "diagnostic", "CD", "LAFB/LPFB", "left anterior fascicular block"),
-    Statement("ISC_", "diagnostic", "STTC", "ISC_", "non-specific ischemic"),
-    Statement("IRBBB", "diagnostic", "CD", "IRBBB", "incomplete right bundle branch block"),
-    Statement("1AVB", "diagnostic", "CD", "_AVB", "first degree AV block"),
-    Statement("IVCD", "diagnostic", "CD", "IVCD", "non-specific intraventricular conduction disturbance (block)"),
-    Statement("ISCAL", "diagnostic", "STTC", "ISCA", "ischemic in anterolateral leads"),
-    Statement("CRBBB", "diagnostic", "CD", "CRBBB", "complete right bundle branch block"),
-    Statement("CLBBB", "diagnostic", "CD", "CLBBB", "complete left bundle branch block"),
-    Statement("ILMI", "diagnostic", "MI", "IMI", "inferolateral myocardial infarction"),
-    Statement("LAO/LAE", "diagnostic", "HYP", "LAO/LAE", "left atrial overload/enlargement"),
-    Statement("AMI", "diagnostic", "MI", "AMI", "anterior myocardial infarction"),
-    Statement("ALMI", "diagnostic", "MI", "AMI", "anterolateral myocardial infarction"),
-    Statement("ISCIN", "diagnostic", "STTC", "ISCI", "ischemic in inferior leads"),
-    Statement("INJAS", "diagnostic", "MI", "AMI", "subendocardial injury in anteroseptal leads"),
-    Statement("LMI", "diagnostic", "MI", "LMI", "lateral myocardial infarction"),
-    Statement("ISCIL", "diagnostic", "STTC", "ISCI", "ischemic in inferolateral leads"),
-    Statement("LPFB", "diagnostic", "CD", "LAFB/LPFB", "left posterior fascicular block"),
-    Statement("ISCAS", "diagnostic", "STTC", "ISCA", "ischemic in anteroseptal leads"),
-    Statement("INJAL", "diagnostic", "MI", "AMI", "subendocardial injury in anterolateral leads"),
-    Statement("ISCLA", "diagnostic", "STTC", "ISCA", "ischemic in lateral leads"),
-    Statement("RVH", "diagnostic", "HYP", "RVH", "right ventricular hypertrophy"),
-    Statement("ANEUR", "diagnostic", "STTC", "STTC", "ST-T changes compatible with ventricular aneurysm"),
-    Statement("RAO/RAE", "diagnostic", "HYP", "RAO/RAE", "right atrial overload/enlargement"),
-    Statement("EL", "diagnostic", "STTC", "STTC", "electrolytic disturbance or drug (former EDIS)"),
-    Statement("WPW", "diagnostic", "CD", "WPW", "Wolf-Parkinson-White syndrome"),
-    Statement("ILBBB", "diagnostic", "CD", "ILBBB", "incomplete left bundle branch block"),
-    Statement("IPLMI", "diagnostic", "MI", "IMI", "inferoposterolateral myocardial infarction"),
-    Statement("ISCAN", "diagnostic", "STTC", "ISCA", "ischemic in anterior leads"),
-    Statement("IPMI", "diagnostic", "MI", "IMI", "inferoposterior myocardial infarction"),
-    Statement("SEHYP", "diagnostic", "HYP", "SEHYP", "septal hypertrophy"),
-    Statement("INJIN", "diagnostic", "MI", "IMI", "subendocardial injury in inferior leads"),
-    Statement("INJLA", "diagnostic", "MI", "AMI", "subendocardial injury in lateral leads"),
-    Statement("PMI", "diagnostic", "MI", "PMI", "posterior myocardial infarction"),
-    Statement("3AVB", "diagnostic", "CD", "_AVB", "third degree AV block"),
-    Statement("INJIL", "diagnostic", "MI", "IMI", "subendocardial injury in inferolateral leads"),
-    Statement("2AVB", "diagnostic", "CD", "_AVB", "second degree AV block"),
-    Statement("ABQRS", "form", "", "", "abnormal QRS"),
-    Statement("PVC", "form", "", "", "ventricular premature complex"),
-    Statement("STD_", "form", "", "", "non-specific ST depression"),
-    Statement("VCLVH", "form", "", "", "voltage criteria (QRS) for left ventricular hypertrophy"),
-    Statement("QWAVE", "form", "", "", "Q waves present"),
-    Statement("LOWT", "form", "", "", "low amplitude T-waves"),
-    Statement("NT_", "form", "", "", "non-specific T-wave changes"),
-    Statement("PAC", "form", "", "", "atrial premature complex"),
-    Statement("LPR", "form", "", "", "prolonged PR interval"),
-    Statement("INVT", "form", "", "", "inverted T-waves"),
-    Statement("LVOLT", "form", "", "", "low QRS voltages in the frontal and horizontal leads"),
-    Statement("HVOLT", "form", "", "", "high QRS voltage"),
-    Statement("TAB_", "form", "", "", "T-wave abnormality"),
-    Statement("STE_", "form", "", "", "non-specific ST elevation"),
-    Statement("PRC(S)", "form", "", "", "premature complex(es)"),
-    Statement("SR", "rhythm", "", "", "sinus rhythm"),
-    Statement("AFIB", "rhythm", "", "", "atrial fibrillation"),
-    Statement("STACH", "rhythm", "", "", "sinus tachycardia"),
-    Statement("SARRH", "rhythm", "", "", "sinus arrhythmia"),
-    Statement("SBRAD", "rhythm", "", "", "sinus bradycardia"),
-    Statement("PACE", "rhythm", "", "", "normal functioning artificial pacemaker"),
-    Statement("SVARR", "rhythm", "", "", "supraventricular arrhythmia"),
-    Statement("BIGU", "rhythm", "", "", "bigeminal pattern (unknown origin, SV or Ventricular)"),
-    Statement("AFLT", "rhythm", "", "", "atrial flutter"),
-    Statement("SVTAC", "rhythm", "", "", "supraventricular tachycardia"),
-    Statement("PSVT", "rhythm", "", "", "paroxysmal supraventricular tachycardia"),
-    Statement("TRIGU", "rhythm", "", "", "trigeminal pattern (unknown origin, SV or Ventricular)"),
+SCP_STATEMENTS: tuple[Statement, ...] = tuple(
+    Statement(*map(str.strip, line.split("|")))
+    for line in """\
+NDT     | diagnostic form | STTC | STTC      | non-diagnostic T abnormalities
+NST_    | diagnostic form | STTC | NST_      | non-specific ST changes
+DIG     | diagnostic form | STTC | STTC      | digitalis-effect
+LNGQT   | diagnostic form | STTC | STTC      | long QT-interval
+NORM    | diagnostic      | NORM | NORM      | normal ECG
+IMI     | diagnostic      | MI   | IMI       | inferior myocardial infarction
+ASMI    | diagnostic      | MI   | AMI       | anteroseptal myocardial infarction
+LVH     | diagnostic      | HYP  | LVH       | left ventricular hypertrophy
+LAFB    | diagnostic      | CD   | LAFB/LPFB | left anterior fascicular block
+ISC_    | diagnostic      | STTC | ISC_      | non-specific ischemic
+IRBBB   | diagnostic      | CD   | IRBBB     | incomplete right bundle branch block
+1AVB    | diagnostic      | CD   | _AVB      | first degree AV block
+IVCD    | diagnostic      | CD   | IVCD      | non-specific intraventricular conduction disturbance (block)
+ISCAL   | diagnostic      | STTC | ISCA      | ischemic in anterolateral leads
+CRBBB   | diagnostic      | CD   | CRBBB     | complete right bundle branch block
+CLBBB   | diagnostic      | CD   | CLBBB     | complete left bundle branch block
+ILMI    | diagnostic      | MI   | IMI       | inferolateral myocardial infarction
+LAO/LAE | diagnostic      | HYP  | LAO/LAE   | left atrial overload/enlargement
+AMI     | diagnostic      | MI   | AMI       | anterior myocardial infarction
+ALMI    | diagnostic      | MI   | AMI       | anterolateral myocardial infarction
+ISCIN   | diagnostic      | STTC | ISCI      | ischemic in inferior leads
+INJAS   | diagnostic      | MI   | AMI       | subendocardial injury in anteroseptal leads
+LMI     | diagnostic      | MI   | LMI       | lateral myocardial infarction
+ISCIL   | diagnostic      | STTC | ISCI      | ischemic in inferolateral leads
+LPFB    | diagnostic      | CD   | LAFB/LPFB | left posterior fascicular block
+ISCAS   | diagnostic      | STTC | ISCA      | ischemic in anteroseptal leads
+INJAL   | diagnostic      | MI   | AMI       | subendocardial injury in anterolateral leads
+ISCLA   | diagnostic      | STTC | ISCA      | ischemic in lateral leads
+RVH     | diagnostic      | HYP  | RVH       | right ventricular hypertrophy
+ANEUR   | diagnostic      | STTC | STTC      | ST-T changes compatible with ventricular aneurysm
+RAO/RAE | diagnostic      | HYP  | RAO/RAE   | right atrial overload/enlargement
+EL      | diagnostic      | STTC | STTC      | electrolytic disturbance or drug (former EDIS)
+WPW     | diagnostic      | CD   | WPW       | Wolf-Parkinson-White syndrome
+ILBBB   | diagnostic      | CD   | ILBBB     | incomplete left bundle branch block
+IPLMI   | diagnostic      | MI   | IMI       | inferoposterolateral myocardial infarction
+ISCAN   | diagnostic      | STTC | ISCA      | ischemic in anterior leads
+IPMI    | diagnostic      | MI   | IMI       | inferoposterior myocardial infarction
+SEHYP   | diagnostic      | HYP  | SEHYP     | septal hypertrophy
+INJIN   | diagnostic      | MI   | IMI       | subendocardial injury in inferior leads
+INJLA   | diagnostic      | MI   | AMI       | subendocardial injury in lateral leads
+PMI     | diagnostic      | MI   | PMI       | posterior myocardial infarction
+3AVB    | diagnostic      | CD   | _AVB      | third degree AV block
+INJIL   | diagnostic      | MI   | IMI       | subendocardial injury in inferolateral leads
+2AVB    | diagnostic      | CD   | _AVB      | second degree AV block
+ABQRS   | form            |      |           | abnormal QRS
+PVC     | form            |      |           | ventricular premature complex
+STD_    | form            |      |           | non-specific ST depression
+VCLVH   | form            |      |           | voltage criteria (QRS) for left ventricular hypertrophy
+QWAVE   | form            |      |           | Q waves present
+LOWT    | form            |      |           | low amplitude T-waves
+NT_     | form            |      |           | non-specific T-wave changes
+PAC     | form            |      |           | atrial premature complex
+LPR     | form            |      |           | prolonged PR interval
+INVT    | form            |      |           | inverted T-waves
+LVOLT   | form            |      |           | low QRS voltages in the frontal and horizontal leads
+HVOLT   | form            |      |           | high QRS voltage
+TAB_    | form            |      |           | T-wave abnormality
+STE_    | form            |      |           | non-specific ST elevation
+PRC(S)  | form            |      |           | premature complex(es)
+SR      | rhythm          |      |           | sinus rhythm
+AFIB    | rhythm          |      |           | atrial fibrillation
+STACH   | rhythm          |      |           | sinus tachycardia
+SARRH   | rhythm          |      |           | sinus arrhythmia
+SBRAD   | rhythm          |      |           | sinus bradycardia
+PACE    | rhythm          |      |           | normal functioning artificial pacemaker
+SVARR   | rhythm          |      |           | supraventricular arrhythmia
+BIGU    | rhythm          |      |           | bigeminal pattern (unknown origin, SV or Ventricular)
+AFLT    | rhythm          |      |           | atrial flutter
+SVTAC   | rhythm          |      |           | supraventricular tachycardia
+PSVT    | rhythm          |      |           | paroxysmal supraventricular tachycardia
+TRIGU   | rhythm          |      |           | trigeminal pattern (unknown origin, SV or Ventricular)
+""".splitlines()
 )
+"""In the order of the release."""
 
 
 PTB_XL_TASKS: dict[str, str] = {
@@ -346,64 +326,16 @@ PTB_XL_TASKS: dict[str, str] = {
 """Task -> what its classes are."""
 
 
-def class_of_code(task: str, statements: Iterable[Statement] = SCP_STATEMENTS) -> dict[str, str]:
+def class_of_code(task: str) -> dict[str, str]:
     """SCP code -> class, of the codes that count for a task. Raises ValueError for an unknown task."""
     if task not in PTB_XL_TASKS:
         raise ValueError(f"unknown task {task!r} of PTB-XL: there are {', '.join(PTB_XL_TASKS)}")
-    if task == "all":
-        return {own.code: own.code for own in statements}
-    if task in ("form", "rhythm"):
-        return {own.code: own.code for own in statements if task in own.kinds.split()}
-    diagnostic = [own for own in statements if "diagnostic" in own.kinds.split()]
-    if task == "diagnostic":
-        return {own.code: own.code for own in diagnostic}
-    if task == "subdiagnostic":
-        return {own.code: own.subclass for own in diagnostic if own.subclass}
-    return {own.code: own.superclass for own in diagnostic if own.superclass}
+    kind = "diagnostic" if task.endswith("diagnostic") else task
+    column = {"subdiagnostic": "subclass", "superdiagnostic": "superclass"}.get(task, "code")
+    counting = [own for own in SCP_STATEMENTS if task == "all" or kind in own.kinds.split()]
+    return {own.code: getattr(own, column) for own in counting if getattr(own, column)}
 
 
-def statements(
-    table: pd.DataFrame, scp_statements: pd.DataFrame, task: str
-) -> tuple[NDArray[np.int64], tuple[str, ...], NDArray[np.int64]]:
-    """A task's labels from the dataset's two tables, by the official rule.
-
-    table: ptbxl_database.csv, its `ecg_id` a column or the index, `scp_codes` as text or as dicts. scp_statements:
-    scp_statements.csv, its codes the first column or the index.
-
-    Returns the `ecg_id` of the recordings kept (R,), the names of the classes that they have in the official order,
-    which is that of the characters, and multi-hot labels (R, C). Raises ValueError for an unknown task.
-    """
-    of_code = class_of_code(task, map(_statement, *_columns(scp_statements)))
-    ids = table["ecg_id"] if "ecg_id" in table.columns else table.index
-    found = [labels_of(_stated_codes(stated), of_code, others=task == "all") for stated in table["scp_codes"]]
-    kept = [place for place, labels in enumerate(found) if labels]
-    classes = tuple(sorted({label for place in kept for label in found[place]}))
-    column = {name: index for index, name in enumerate(classes)}
-    labels = np.zeros((len(kept), len(classes)), np.int64)
-    for row, place in zip(labels, kept, strict=True):
-        row[[column[label] for label in found[place]]] = 1
-    return np.asarray(ids, np.int64)[kept], classes, labels
-
-
-def labels_of(codes: Iterable[str], of_code: Mapping[str, str], *, others: bool = False) -> tuple[str, ...]:
-    """The classes of some codes, each once, sorted. others: a code that has no class is one of its own."""
-    return tuple(sorted({of_code.get(code, code) for code in codes if others or code in of_code}))
-
-
-def _stated_codes(stated: str | Mapping[str, float]) -> Iterable[str]:
-    codes: Mapping[str, float] = ast.literal_eval(stated) if isinstance(stated, str) else stated
-    return codes
-
-
-def _columns(table: pd.DataFrame) -> list[list[Any]]:
-    """Code, the three kinds, class and subclass of each row of scp_statements.csv."""
-    named = table.set_index(table.columns[0]) if table.index.inferred_type == "integer" else table
-    kinds = ("diagnostic", "form", "rhythm", "diagnostic_class", "diagnostic_subclass")
-    return [named.index.tolist(), *(named[kind].tolist() for kind in kinds)]
-
-
-def _statement(code: str, diagnostic: object, form: object, rhythm: object, *classes: object) -> Statement:
-    marked = {"diagnostic": diagnostic, "form": form, "rhythm": rhythm}
-    kinds = " ".join(kind for kind, mark in marked.items() if mark == 1)
-    superclass, subclass = (name if isinstance(name, str) else "" for name in classes)
-    return Statement(code, kinds, superclass, subclass, "")
+def labels_of(codes: Iterable[str], of_code: Mapping[str, str]) -> tuple[str, ...]:
+    """The classes of some codes, each once, sorted."""
+    return tuple(sorted({of_code[code] for code in codes if code in of_code}))

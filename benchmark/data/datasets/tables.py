@@ -1,8 +1,6 @@
-"""CSV and workbooks.
+"""The tables of a dataset, every cell as text: CSV, the first sheet of a workbook (.xlsx) and Parquet.
 
-Read the CSV tables of a dataset as text: a faulty table is one DatasetError line, a faulty row is a counted skip.
-
-Tables that are no text: the first sheet of a workbook (.xlsx) and Parquet files, every cell as text.
+A faulty table is one DatasetError line, a faulty row a counted skip.
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ LONGEST_HEADER = MEBIBYTE
 """Characters of a first line."""
 LARGEST_TABLE = 2048 * MEBIBYTE
 """Bytes; the largest of MIMIC-IV-ECG has 0.2 GiB."""
-TRUTHS = {"true": True, "t": True, "yes": True, "y": True, "false": False, "f": False, "no": False, "n": False}
-"""Truth values in words, in lower case."""
+TRUTHS = {**dict.fromkeys(("true", "t", "yes", "y", "1"), True), **dict.fromkeys(("false", "f", "no", "n", "0"), False)}
+"""Truth values in lower case."""
 SHOWN = 60
 """Characters of a wrong cell that a reason shows."""
 LONGEST_NAME, LONGEST_PATH = 250, 2000
@@ -188,19 +186,14 @@ def years_of(text: str) -> float | None:
 
 def truth(text: str) -> bool | None:
     """Whether a cell says yes: '1', '1.00', 'True', 'yes', or no: '0', '0.0', 'False', 'no'; None for anything else."""
-    lowered = text.lower()
-    if lowered in TRUTHS:
-        return TRUTHS[lowered]
-    number = whole_number(text)
-    return {"0": False, "1": True}.get(number) if number is not None else None
+    return TRUTHS.get(whole_number(text) or text.lower())
 
 
 def spelt_apart(what: str, texts: Iterable[str]) -> list[str]:
     """A warning where cells that `whole_number` takes for one identifier are spelt in several ways, else nothing."""
     spellings: dict[str, dict[str, None]] = {}
     for text in texts:
-        number = whole_number(text)
-        if number is not None:
+        if (number := whole_number(text)) is not None:
             spellings.setdefault(number, {})[text] = None
     several = [list(ways) for ways in spellings.values() if len(ways) > 1]
     if not several:

@@ -1,15 +1,12 @@
-"""WFDB records, read strictly and checked against their checksums, and what a signal must be to be used.
+"""WFDB records, in their units or in millivolts with leads in the order of `LEADS`, checked against their checksums.
 
-Read one WFDB record: checked against its header's checksums, in millivolts, leads in the order of `LEADS`.
+A header is first read strictly (header(5) of the WFDB specification), because wfdb replaces damaged fields: by 250 Hz
+for an unreadable rate, a gain of 200 for none, and 'V' for a 'µV' that is not ASCII.
 
-The header is first read strictly (header(5) of the WFDB specification), because wfdb replaces damaged fields: by
-250 Hz for an unreadable rate, a gain of 200 for none, and 'V' for a 'µV' that is not ASCII.
-
-A WFDB record in the form in which the four datasets are published, read without wfdb to the same samples.
-
-In that form all leads lie in one file in format 16 and every field of a header line is stated. wfdb takes 8 ms for such
-a header (it looks up each field of each lead in a pandas table), which is half of what a recording's windows cost.
-Whatever differs in the least, a wrong checksum included, is left to wfdb.
+In the form in which the four datasets are published, all leads lie in one file in format 16 and every field of a header
+line is stated. Such a record is read without wfdb, to the same samples: wfdb takes 8 ms for its header (it looks up
+each field of each lead in a pandas table), which is half of what a recording's windows cost. Whatever differs in the
+least, a wrong checksum included, is left to wfdb.
 """
 
 from __future__ import annotations
@@ -19,16 +16,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, Entry, Person, Recording, Unusable
 from benchmark.results.files import MEBIBYTE, require_regular
-
-if TYPE_CHECKING:
-    import wfdb
 
 PLAIN_RECORD_LINE = re.compile(
     r"[-\w]+ \d{1,4} (?P<fs>[1-9]\d{0,8}) (?P<samples>[1-9]\d{0,11})( (?P<start>[-\w:/ ]+))?", re.ASCII
@@ -230,11 +224,7 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
 
     Raises Unusable if the header cannot be read.
     """
-    lines = [
-        line.lstrip("# \t").partition(":")
-        for line in header_text(record_files(record, "")[0]).splitlines()
-        if line.startswith("#")
-    ]
+    lines = [line.lstrip("# \t").partition(":") for line in _header_lines(record) if line.startswith("#")]
     return tuple(text.strip(" \t\0") for own, _, text in lines if own.strip().lower() == name.strip().lower())
 
 
@@ -243,14 +233,17 @@ def signal_files(record: Path) -> tuple[Path, ...]:
 
     Raises Unusable if the header cannot be read.
     """
-    lines = [
-        line.split()
-        for line in header_text(record_files(record, "")[0]).splitlines()
-        if line.strip() and line.lstrip()[0] != "#"
-    ]
-    return tuple(
-        dict.fromkeys(record.with_name(words[0]) for words in lines[1:] if re.fullmatch(r"[-\w]+\.\w+", words[0]))
-    )
+    names = [line.split()[0] for line in _stated_lines(record)[1:]]
+    return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
+
+
+def _header_lines(record: Path) -> list[str]:
+    return header_text(record_files(record, "")[0]).splitlines()
+
+
+def _stated_lines(record: Path) -> list[str]:
+    """The lines of a header without comments. Raises Unusable if it cannot be read."""
+    return [line.strip() for line in _header_lines(record) if line.strip() and not line.lstrip().startswith("#")]
 
 
 def header_text(header: Path) -> str:
@@ -269,8 +262,7 @@ def _content(path: Path) -> bytes:
 
 def _checked_header(record: Path) -> list[str]:
     """The lines of a header without comments. Raises Unusable if wfdb could misread them."""
-    text = header_text(record_files(record, "")[0])
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    lines = _stated_lines(record)
     first = RECORD_LINE.fullmatch(lines[0]) if lines else None
     if first is None:
         raise Unusable(f"damaged header: first line {lines[0][:60]!r}" if lines else "damaged header: empty")
@@ -298,9 +290,19 @@ def _checked_signal_line(record: Path, line: str) -> tuple[str, str, str]:
 
 
 def _read_by_wfdb(record: Path, lines: list[str]) -> Samples:
-    read = _read_without_suffix if "." in lines[0].split()[0] else _read_as_it_stands
+    import wfdb  # here, because it loads slowly and plain records do without
+
+    name, rest = lines[0].split(maxsplit=1)
     try:
-        raw = read(record, lines)
+        if "." not in name:
+            raw = wfdb.rdrecord(str(record), physical=False)
+        else:  # wfdb refuses the name 'E0001.mat', so it reads a header without the suffix
+            with TemporaryDirectory() as folder:
+                copy = Path(folder) / record.name
+                copy.with_name(f"{record.name}.hea").write_text("\n".join([f"{Path(name).stem} {rest}", *lines[1:]]))
+                for file in {line.split()[0] for line in lines[1:]}:
+                    copy.with_name(file).symlink_to((record.parent / file).absolute())
+                raw = wfdb.rdrecord(str(copy), physical=False)
     except Exception as error:  # wfdb raises any kind of error on a damaged header or a short file
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
     if raw.d_signal is None:
@@ -309,25 +311,7 @@ def _read_by_wfdb(record: Path, lines: list[str]) -> Samples:
     return Samples(raw.dac(), raw.sig_name, raw.units, float(raw.fs))
 
 
-def _read_as_it_stands(record: Path, lines: list[str]) -> wfdb.Record:
-    import wfdb  # here, because it loads slowly and plain records do without
-
-    return wfdb.rdrecord(str(record), physical=False)
-
-
-def _read_without_suffix(record: Path, lines: list[str]) -> wfdb.Record:
-    """A record whose first line names it 'E0001.mat', which wfdb refuses, read through a header that does not."""
-    import wfdb
-
-    name, rest = lines[0].split(maxsplit=1)
-    with TemporaryDirectory() as folder:
-        (Path(folder) / f"{record.name}.hea").write_text("\n".join([f"{Path(name).stem} {rest}", *lines[1:]]))
-        for file in {line.split()[0] for line in lines[1:]}:
-            (Path(folder) / file).symlink_to((record.parent / file).absolute())
-        return wfdb.rdrecord(str(Path(folder) / record.name), physical=False)
-
-
-def _check_sums(raw: wfdb.Record, record: Path) -> None:
+def _check_sums(raw: Any, record: Path) -> None:
     """Raise Unusable on a wrong checksum or, without checksums, on a file length that differs from the header."""
     for stated, found in zip(raw.checksum, raw.calc_checksum(), strict=True):
         if stated is not None and (stated - found) % 65536:
@@ -353,3 +337,24 @@ def _millivolts(units: list[str]) -> NDArray[np.float64]:
     if unknown:
         raise Unusable(f"unknown unit: {', '.join(unknown)}")
     return np.array([MILLIVOLTS[unit.lower()] for unit in units])  # (12,)
+
+
+class WFDBFolder:
+    """What datasets of WFDB records share (`base.Dataset`): a recording is a header and a signal file of one suffix."""
+
+    suffix: ClassVar[str]
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """Header and signal file."""
+        return record_files(self.root / entry.path, self.suffix)
+
+    def people(self) -> dict[str, Person]:
+        """None by a table."""
+        return {}
+
+    def read(self, entry: Entry) -> Recording:
+        """The signal in mV; raises Unusable."""
+        return read_recording(self.root / entry.path)

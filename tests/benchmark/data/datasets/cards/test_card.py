@@ -16,8 +16,19 @@ from pydantic import TypeAdapter, ValidationError
 
 from benchmark.config.words import parsed
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.datasets.card import NAME, Card, Declared, Line, Part, Signals, Word, asked, flow, known_lead, told
-from benchmark.data.datasets.card import DraftLine as LineLine
+from benchmark.data.datasets.card import (
+    NAME,
+    Card,
+    Declared,
+    DraftLine,
+    Line,
+    Part,
+    Signals,
+    Word,
+    flow,
+    known_lead,
+    open_line,
+)
 from benchmark.data.datasets.card_dataset import CardSource
 
 ARRAYS = {"files": "{recording}.npy", "rate": 500, "unit": "mV", "leads": list(LEADS)}
@@ -204,9 +215,9 @@ def test_plain_words_have_none(word: str) -> None:
 
 
 def test_a_line_is_a_value_a_question_or_a_comment() -> None:
-    assert told("rate", 500).text("  ") == "  rate: 500"
-    assert told("files", "a b", "3\n files\x1b[2J").text("") == 'files: "a b"  # 3 files?[2J'
-    assert asked("rate", "Hz").text("  ") == '  rate: "?"  # QUESTION: Hz'
-    assert LineLine("array", None, "a name").text("  ") == "  # array: ...  # a name"
-    assert LineLine("array", None).text("  ") == "  # array: ..."
-    assert LineLine("derive", False).text("") == "derive: false"
+    assert DraftLine("rate", 500).text("  ") == "  rate: 500"
+    assert DraftLine("files", "a b", "3\n files\x1b[2J").text("") == 'files: "a b"  # 3 files?[2J'
+    assert open_line("rate", "Hz").text("  ") == '  rate: "?"  # QUESTION: Hz'
+    assert DraftLine("array", None, "a name").text("  ") == "  # array: ...  # a name"
+    assert DraftLine("array", None).text("  ") == "  # array: ..."
+    assert DraftLine("derive", False).text("") == "derive: false"

@@ -43,7 +43,6 @@ from benchmark.extras.new_card import (
     signal_lines,
     split_line,
     table_lines,
-    with_whole_names,
     words_of,
 )
 
@@ -173,17 +172,11 @@ def made(folder: Path, *paths: str) -> Path:
     return folder
 
 
-def test_what_all_names_end_in_may_be_of_the_names() -> None:
-    found = Seen("a/{recording}_hr.hea", ("a/1_hr.hea", "a/2_hr.hea"), ("1", "2"), ("t.csv",), ("a/3_hr.HEA",))
-    whole = with_whole_names(found)
-    assert (whole.pattern, whole.names) == ("a/{recording}.hea", ("1_hr", "2_hr"))
-    assert (whole.signals, whole.tables, whole.others) == (found.signals, found.tables, found.others)
-
-
 def test_folders_within_folders_and_a_common_end() -> None:
     assert pattern_of(["a/1/00001_hr.hea", "a/2/00002_hr.hea"]) == ("a/**/{recording}_hr.hea", ("00001", "00002"))
     assert pattern_of(["x.edf", "y.edf"]) == ("{recording}.edf", ("x", "y"))
     assert pattern_of(["b/r_1.npy"]) == ("b/{recording}.npy", ("r_1",))
+    assert pattern_of(["a/1_hr.hea", "a/2_hr.hea"], whole=True) == ("a/{recording}.hea", ("1_hr", "2_hr"))
     assert common_end(["1_a_hr", "2_b_hr"]) == "_hr"
     assert common_end(["a_hr", "b_lr"]) == ""
 

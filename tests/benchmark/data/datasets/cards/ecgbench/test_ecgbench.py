@@ -34,8 +34,8 @@ from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
 from benchmark.data.datasets.ecgbench import (
     AGE,
     SEX,
-    ECGBenchCard,
     ECGBenchDataset,
+    ECGBenchSource,
     Reference,
     counted,
     flags,
@@ -79,7 +79,7 @@ def test_a_word_is_a_card_with_counted_classes_in_the_config(sph: Path) -> None:
     assert (config.data.datasets, config.data.pretrain) == (["ecgbench-sph", "ptb-xl"], "ecgbench-sph")
     assert config.data.simulation is None
     card = config.data.cards["ecgbench-sph"]
-    assert isinstance(card, ECGBenchCard)
+    assert isinstance(card, ECGBenchSource)
     assert card.labels is not None
     assert (card.labels.field, card.labels.separator, card.classes) == ("aha_primary_codes", ";", ("1", "22", "60"))
     assert (card.title, card.split, card.labels.least_patients) == ("SPH", "theirs", 10)
@@ -93,12 +93,12 @@ def test_a_word_is_a_card_with_counted_classes_in_the_config(sph: Path) -> None:
 @pytest.mark.parametrize("dataset", ["SPH!", "", "../sph"])
 def test_what_is_no_name_of_a_dataset_is_none_of_the_package(dataset: str) -> None:
     with pytest.raises(ValidationError, match=r"a dataset in the package ecgbench was expected, e\.g\. sph"):
-        ECGBenchCard.model_validate({"kind": "ecgbench", "name": "sph", "dataset": dataset})
+        ECGBenchSource.model_validate({"kind": "ecgbench", "name": "sph", "dataset": dataset})
 
 
 def test_a_card_without_a_name_is_refused_by_that() -> None:
     with pytest.raises(ValidationError, match=r"name\n +Field required"):
-        ECGBenchCard.model_validate({"kind": "ecgbench", "dataset": "sph"})
+        ECGBenchSource.model_validate({"kind": "ecgbench", "dataset": "sph"})
 
 
 def test_the_number_of_patients_decides_the_classes(sph: Path) -> None:
@@ -464,15 +464,15 @@ def test_files_are_of_the_form_that_the_package_says(name: str, kind: str) -> No
 def test_a_line_a_lead_without_names(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
     ecg = make_ecg(seconds=2.0)
     np.savetxt(tmp_path / "run.csv", ecg.T, delimiter=",")
-    meaning = meaning_of(signals_config_of("medalcare_xl"))
-    recording = read_signal(tmp_path, Reference("run.csv"), "csv_lead_rows", meaning)
+    config = signals_config_of("medalcare_xl")
+    recording = read_signal(tmp_path, "run.csv", config)
     np.testing.assert_allclose(recording.signal, ecg, atol=1e-6)
     (tmp_path / "run.csv").write_text("1,2,3\n")
     with pytest.raises(Unusable, match="array has not one axis"):
-        read_signal(tmp_path, Reference("run.csv"), "csv_lead_rows", meaning)
+        read_signal(tmp_path, "run.csv", config)
     (tmp_path / "run.csv").write_text("a,b\n")
     with pytest.raises(Unusable, match="unreadable or not numbers"):
-        read_signal(tmp_path, Reference("run.csv"), "csv_lead_rows", meaning)
+        read_signal(tmp_path, "run.csv", config)
 
 
 def test_a_lead_of_another_name_is_not_used() -> None:
@@ -483,8 +483,9 @@ def test_a_lead_of_another_name_is_not_used() -> None:
 def test_eight_leads_determine_the_others(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
     ecg = make_ecg(seconds=2.0)
     stored = ecg[:, [6, 7, 8, 9, 10, 11, 1, 0]] * 1000  # V1 to V6, II, I in microvolts, as IKEM stores them
-    np.save(tmp_path / "many.npy", stored[None])
-    recording = read_signal(tmp_path, Reference("many.npy", None, 0), "npy", meaning_of(signals_config_of("ikem")))
+    with h5py.File(tmp_path / "many.h5", "w") as file:
+        file["ecg"] = stored[None]
+    recording = read_signal(tmp_path, "many.h5:ecg:0", signals_config_of("ikem"))
     np.testing.assert_allclose(recording.signal[:, [0, 1, 6, 11]], ecg[:, [0, 1, 6, 11]], atol=1e-6)
     np.testing.assert_allclose(recording.signal[:, 2], ecg[:, 1] - ecg[:, 0], atol=1e-6)
 
@@ -497,7 +498,7 @@ def test_limb_electrodes_and_raw_copies_are_not_taken_for_leads(
     column = {name: LEADS.index(name) for name in config.lead_names if name in LEADS}
     channels = [ecg[:, column[name]] if name in column else ecg[:, 5] * 3 for name in config.lead_names]
     write_record(tmp_path / "seg01", np.stack(channels, axis=1), fs=800, leads=config.lead_names)
-    signal = read_signal(tmp_path, Reference("seg01.hea"), "wfdb", meaning_of(config)).signal  # (n, 12)
+    signal = read_signal(tmp_path, "seg01", config).signal  # (n, 12)
     measured = list(column.values())
     assert len(measured) == 9
     np.testing.assert_allclose(signal[:, measured], ecg[:, measured], atol=2e-3)
